@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+// The entry. Kept in plain, old JavaScript, so that an old Node can read it and say what is wrong.
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const [major, minor] = process.versions.node.split('.').map(Number)
+
+if (major > 22 || (major === 22 && minor >= 13)) await start()
+else restartWithPinnedNode()
+
+async function start() {
+  const only = process.argv.length === 3 ? process.argv[2] : ''
+  if (only === '--version' || only === '-V') {
+    process.stdout.write(JSON.parse(readFileSync(`${root}package.json`, 'utf8')).version + '\n')
+    return
+  }
+  if (!existsSync(`${root}dist/main.js`)) fail('Rockpool is not built yet. Run `npm run build` in ' + root)
+  const { enableCompileCache } = await import('node:module')
+  enableCompileCache()
+  process.removeAllListeners('warning').on('warning', (warning) => {
+    if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.name}: ${warning.message}\n`)
+  })
+  const { main } = await import('../dist/main.js')
+  await main(process.argv.slice(2))
+}
+
+/** A checkout brings its own Node; use it when we were started by an older one. */
+function restartWithPinnedNode() {
+  const pinned = `${root}node_modules/node/bin/node`
+  if (!existsSync(pinned)) fail(`Rockpool needs Node 22.13 or newer; this is ${process.versions.node}.`)
+  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 1
+    if (signal) process.kill(process.pid, signal)
+  })
+}
+
+function fail(message) {
+  process.stderr.write(message + '\n')
+  process.exit(1)
+}

@@ -1,0 +1,85 @@
+// Builds dist/: the program and the library bundled for a fast start, their types, and the dashboard.
+// Does nothing when no source has changed since the last build.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rolldown } from 'rolldown'
+
+const stamp = 'dist/.built-from'
+const fingerprint = fingerprintOfSources()
+if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) process.exit(0)
+
+rmSync('dist', { recursive: true, force: true })
+await bundleProgram()
+emitTypes()
+if (existsSync('web/index.html')) await buildDashboard()
+writeFileSync(stamp, fingerprint)
+
+function fingerprintOfSources(): string {
+  const hash = createHash('sha256')
+  const files = globSync(['src/**/*', 'web/**/*', 'scripts/build.ts', 'package.json', 'tsconfig.json'], {
+    withFileTypes: true,
+  })
+  for (const file of files
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`)
+    .sort()) {
+    if (!file.endsWith('.test.ts')) hash.update(file).update(readFileSync(file))
+  }
+  return hash.digest('hex')
+}
+
+async function bundleProgram(): Promise<void> {
+  const entries = ['main', 'index', 'sdk-session-store'].filter((name) => existsSync(`src/${name}.ts`))
+  const bundle = await rolldown({
+    input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    platform: 'node',
+    external: isExternal,
+  })
+  await bundle.write({
+    dir: 'dist',
+    format: 'esm',
+    chunkFileNames: 'parts/[name]-[hash].js',
+    sourcemap: false,
+  })
+}
+
+/** Small libraries are bundled, because one file loads faster; large and optional ones are loaded when used. */
+function isExternal(id: string): boolean {
+  const bundled = [
+    'commander',
+    'zod',
+    'hono',
+    '@hono/node-server',
+    'ws',
+    'json5',
+    'string-width',
+    'tinyexec',
+    'croner',
+  ]
+  if (id.startsWith('.') || id.startsWith('/')) return false
+  if (id.startsWith('node:')) return true
+  return !bundled.some((name) => id === name || id.startsWith(`${name}/`)) && !isDependencyOfBundled(id)
+}
+
+function isDependencyOfBundled(id: string): boolean {
+  return ['get-east-asian-width', 'strip-ansi', 'ansi-regex'].includes(id)
+}
+
+function emitTypes(): void {
+  const tsc = 'node_modules/typescript-7/bin/tsc'
+  const options = ['--noEmit', 'false', '--emitDeclarationOnly', '--declaration', '--outDir', 'dist/types']
+  const project = ['-p', 'tsconfig.types.json']
+  try {
+    execFileSync(process.execPath, [tsc, ...project, ...options], { stdio: 'pipe' })
+  } catch (error) {
+    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : String(error)
+    process.stderr.write(`The type declarations have errors:\n${output}`)
+    process.exit(1)
+  }
+}
+
+async function buildDashboard(): Promise<void> {
+  const { build } = await import('vite')
+  await build({ root: 'web', logLevel: 'warn', configFile: 'web/vite.config.ts' })
+}

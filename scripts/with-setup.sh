@@ -1,0 +1,28 @@
+#!/bin/sh
+# The front door of a checkout: installs what is missing, builds, then starts, tests or measures.
+# Plain sh, because on a fresh machine nothing else is certain yet.
+set -eu
+cd "$(dirname "$0")/.."
+root=$(pwd)
+PATH="$root/node_modules/.bin:$PATH"
+export PATH
+what=$1
+shift
+
+stamp=node_modules/.rockpool-installed
+wanted=$(cksum < package.json)
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+  echo "Installing dependencies (once; a minute or two) ..." >&2
+  npm install --no-progress --no-audit --no-fund --loglevel=error >&2
+  printf '%s\n' "$wanted" > "$stamp"
+fi
+
+node scripts/build.ts
+case $what in
+  setup) ;;
+  start) exec node bin/rockpool.js up "$@" ;;
+  test) sh scripts/debian-packages.sh && exec vitest run "$@" ;;
+  test:full) sh scripts/debian-packages.sh && ROCKPOOL_TEST=full exec vitest run "$@" ;;
+  bench) exec node bench/run.ts "$@" ;;
+  *) echo "unknown: $what" >&2; exit 2 ;;
+esac

@@ -1,0 +1,33 @@
+// Where a reply goes.
+
+export interface Address {
+  /** The platform: telegram, discord, whatsapp, web, console. */
+  channel: string
+  /** The chat on that platform: a person, a group, a channel. */
+  to: string
+  /** Which of our accounts on the platform; `default` when there is one. */
+  accountId: string
+  /** A thread or topic inside the chat. */
+  threadId?: string
+}
+
+/** `channel|target` or `channel|account|target`; the target may contain `|`. Thread ids travel separately. */
+export function parseOriginChannel(text: string): Address | undefined {
+  const [channel, second, ...rest] = text.split('|')
+  if (!channel || !second || text.length > 1024) return undefined
+  const address =
+    rest.length === 0
+      ? { channel, accountId: 'default', to: second }
+      : { channel, accountId: second, to: rest.join('|') }
+  return address.to === '' || address.to.startsWith('-') ? undefined : address
+}
+
+export function formatOriginChannel(address: Address): string {
+  return address.accountId === 'default' && !address.to.includes('|')
+    ? `${address.channel}|${address.to}`
+    : `${address.channel}|${address.accountId}|${address.to}`
+}
+
+export function sameAddress(a: Address, b: Address): boolean {
+  return a.channel === b.channel && a.to === b.to && a.accountId === b.accountId && a.threadId === b.threadId
+}

@@ -1,0 +1,36 @@
+// The configuration: one file, every key known, every default here. store/config-file.ts reads it.
+import { z } from 'zod'
+import { agentsConfig, claudeConfig } from './config/agents.ts'
+import { channelsConfig } from './config/channels.ts'
+import { codingConfig } from './config/coding.ts'
+import { discoveryConfig, sessionSelectionConfig } from './config/discovery.ts'
+import { gatewayConfig, hooksConfig } from './config/gateway.ts'
+import { memoryConfig } from './config/memory.ts'
+import { messagesConfig } from './config/messages.ts'
+import { sessionConfig } from './config/session.ts'
+
+export const configSchema = z.strictObject({
+  store: z.enum(['sqlite', 'files', 'postgres']).default('sqlite'),
+  durability: z.enum(['full', 'relaxed']).default('full'),
+  /** Days begin and end in this time zone; the machine's when absent. */
+  timeZone: z.string().optional(),
+  log: z
+    .strictObject({
+      level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+      file: z.string().optional(),
+    })
+    .prefault({}),
+  session: sessionConfig.prefault({}),
+  agents: agentsConfig.prefault({}),
+  claude: claudeConfig.prefault({}),
+  messages: messagesConfig.prefault({}),
+  channels: channelsConfig,
+  gateway: gatewayConfig.prefault({}),
+  hooks: hooksConfig.prefault({}),
+  coding: codingConfig.prefault({}),
+  discovery: discoveryConfig.prefault({}),
+  sessionSelection: sessionSelectionConfig.prefault({}),
+  memory: memoryConfig.prefault({}),
+})
+
+export type Config = z.infer<typeof configSchema>

@@ -1,0 +1,62 @@
+// `agents` and `claude` in the configuration: who answers, with which model and tools, and how Claude is run.
+import { z } from 'zod'
+
+const heartbeat = z.strictObject({
+  /** For example `30m`; off when absent. */
+  every: z.string().optional(),
+  /** Where a heartbeat's words go: `channel|target`. Nowhere when absent. */
+  target: z.string().optional(),
+})
+
+const memoryFlush = z.strictObject({
+  enabled: z.boolean().default(true),
+  softThresholdTokens: z.number().default(4_000),
+  reserveTokensFloor: z.number().default(20_000),
+  prompt: z.string().optional(),
+  systemPrompt: z.string().optional(),
+})
+
+const agentSettings = z.strictObject({
+  model: z.string().optional(),
+  workspace: z.string().optional(),
+  systemPrompt: z.string().optional(),
+  /** Tools that a chat turn may use without asking. */
+  allowedTools: z.array(z.string()).optional(),
+  settingSources: z.array(z.enum(['user', 'project', 'local'])).optional(),
+  skills: z.array(z.string()).optional(),
+  heartbeat: heartbeat.optional(),
+  memoryFlush: memoryFlush.optional(),
+})
+
+export const agentsConfig = z.strictObject({
+  defaults: agentSettings
+    .extend({
+      /** Model names people may use, and short names for them: `{ "haiku": "claude-haiku-5-5" }`. */
+      models: z.record(z.string(), z.string()).default({}),
+    })
+    .prefault({}),
+  list: z
+    .array(
+      agentSettings.extend({ id: z.string(), name: z.string().optional(), default: z.boolean().optional() }),
+    )
+    .default([]),
+})
+
+export const claudeConfig = z.strictObject({
+  /** The user's own `claude`; the one that comes with Rockpool when absent. */
+  binary: z.string().optional(),
+  /** Where a credential comes from; `auto` takes the first that is found. */
+  credential: z
+    .enum(['auto', 'login', 'api-key', 'auth-token', 'oauth-token', 'bedrock', 'vertex', 'none'])
+    .default('auto'),
+  maxLive: z.number().min(1).default(8),
+  maxStarts: z.number().min(1).default(2),
+  idleMinutes: z.number().min(1).default(30),
+  /** No sign of life from Claude for this long, and no tool running: the turn is ended. */
+  silenceSeconds: z.number().min(5).default(300),
+  toolSilenceSeconds: z.number().min(5).default(900),
+  maxRetries: z.number().min(0).default(4),
+})
+
+export type AgentsConfig = z.infer<typeof agentsConfig>
+export type ClaudeConfig = z.infer<typeof claudeConfig>

@@ -1,0 +1,23 @@
+// `coding` in the configuration: background Claude Code sessions.
+import { z } from 'zod'
+
+export const codingConfig = z.strictObject({
+  maxSessions: z.number().min(1).default(5),
+  defaultBudgetUsd: z.number().positive().default(5),
+  defaultModel: z.string().optional(),
+  defaultWorkdir: z.string().optional(),
+  idleTimeoutMinutes: z.number().min(1).default(30),
+  maxPersistedSessions: z.number().min(1).default(50),
+  maxAutoResponds: z.number().min(0).default(10),
+  permissionMode: z
+    .enum(['default', 'acceptEdits', 'plan', 'dontAsk', 'bypassPermissions'])
+    .default('default'),
+  fallbackChannel: z.string().optional(),
+  /** Working directories to channels, `channel|target`; the longest matching directory wins. */
+  agentChannels: z.record(z.string(), z.string()).default({}),
+  perRepo: z
+    .strictObject({ running: z.number().min(1).default(1), queued: z.number().min(0).default(1) })
+    .prefault({}),
+})
+
+export type CodingConfig = z.infer<typeof codingConfig>

@@ -1,0 +1,45 @@
+// What the program tells whoever listens: the gateway's subscribers, the indexer, the dashboard.
+// Events say that something changed and where; they are not the truth, the stores are.
+import type { ChannelStatus } from './channel.ts'
+import type { TurnEnd, TurnEvent } from './turn.ts'
+
+export type RockpoolEvent =
+  | { type: 'session-changed'; agentId: string; key: string; why: string }
+  | { type: 'session-deleted'; agentId: string; key: string }
+  | { type: 'transcript-appended'; agentId: string; sessionId: string; file: string; key?: string }
+  | { type: 'message-accepted'; agentId: string; key: string; messageId: string }
+  | { type: 'turn-event'; agentId: string; key: string; turnId: string; event: TurnEvent }
+  | { type: 'turn-ended'; agentId: string; key: string; turnId: string; end: TurnEnd; costUsd: number }
+  | { type: 'reply-sent'; key?: string; deliveryId: string; messageIds: string[] }
+  | { type: 'reply-failed'; key?: string; deliveryId: string; reason: string }
+  | { type: 'channel-status'; status: ChannelStatus }
+  | { type: 'coding-changed'; id: string; why: string }
+  | { type: 'coding-output'; id: string; seq: number; text: string }
+  | { type: 'approval-changed'; id: string; codingId?: string; state: string }
+  | { type: 'native-changed'; sessionId: string; why: string }
+  | { type: 'config-changed'; reloaded: string[]; needsRestart: string[] }
+
+export interface Events {
+  emit(event: RockpoolEvent): void
+  on(listener: (event: RockpoolEvent) => void): () => void
+}
+
+/** Listeners are called in order; one that throws is reported and does not stop the others. */
+export function makeEvents(onError: (error: unknown) => void): Events {
+  const listeners = new Set<(event: RockpoolEvent) => void>()
+  return {
+    emit(event) {
+      for (const listener of listeners) {
+        try {
+          listener(event)
+        } catch (error) {
+          onError(error)
+        }
+      }
+    },
+    on(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}

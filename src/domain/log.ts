@@ -1,0 +1,20 @@
+// What the rest of the program needs of a logger. store/log-file.ts makes a real one (pino).
+
+type Fields = Record<string, unknown>
+
+export interface Log {
+  debug(fields: Fields, message: string): void
+  info(fields: Fields, message: string): void
+  warn(fields: Fields, message: string): void
+  error(fields: Fields, message: string): void
+  /** The same log with these fields on every line. */
+  child(fields: Fields): Log
+}
+
+export const silentLog: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  child: () => silentLog,
+}

@@ -1,0 +1,33 @@
+// What goes back to the chat. replies/ composes it from what the agent said; the outbox keeps it until it is sent.
+import type { Address } from './address.ts'
+
+export interface Button {
+  label: string
+  /** Opaque; comes back in `Message.button.data`. At most 64 bytes, the smallest platform limit. */
+  data: string
+}
+
+export interface Reply {
+  text?: string
+  /** Files inside the session's own media folder. */
+  media?: string[]
+  /** The platform's id of the message to answer. */
+  replyToId?: string
+  audioAsVoice?: boolean
+  isError?: boolean
+  buttons?: Button[][]
+}
+
+/** A reply in the outbox: it stays until the platform took it or refused it for good. */
+export interface Delivery {
+  id: string
+  /** Deliveries with the same lane are sent in order; the session key, or the address for notices. */
+  lane: string
+  address: Address
+  reply: Reply
+  /** What this delivery says, so that the same thing is said once: `reply:<turnId>:0`, `coding:<id>:completed`. */
+  idempotencyKey: string
+  /** The session whose transcript mirrors it, and which a reply to it reaches. */
+  sessionKey?: string
+  createdAt: number
+}

@@ -1,0 +1,69 @@
+// A turn: one prompt and all that follows until its result. What the agent reports while it runs, and how it ended.
+
+export interface Usage {
+  input: number
+  output: number
+  cacheRead: number
+  cacheWrite: number
+}
+
+/** What happens during a turn, in the order it happens. agent/claude-events.ts makes these from SDK messages. */
+export type TurnEvent =
+  | { type: 'turn-start'; sdkSessionId: string; model: string }
+  /** Claude's id of the conversation changed (a fork, /clear): the mapping must follow. */
+  | { type: 'session-id'; sdkSessionId: string }
+  /** A piece of text as it is written; `text` events follow with the whole block. */
+  | { type: 'text-delta'; text: string }
+  | { type: 'text'; text: string }
+  | { type: 'thinking'; text: string }
+  | { type: 'tool-start'; toolUseId: string; name: string; input: Record<string, unknown> }
+  | { type: 'tool-end'; toolUseId: string; isError: boolean; output: string }
+  /** A sub-agent's doings: shown as progress, never as the reply. */
+  | { type: 'subagent'; toolUseId: string; text: string }
+  | { type: 'waiting'; for: 'permission' | 'question' | 'plan' | 'input' }
+  | { type: 'retry'; attempt: number; delayMs: number; reason: string }
+  | {
+      type: 'compaction'
+      phase: 'start' | 'end'
+      trigger: 'auto' | 'manual'
+      tokensBefore?: number
+      tokensAfter?: number
+    }
+  /** One call to the model ended: its own usage, counted once per message id. */
+  | { type: 'usage'; messageId: string; model: string; usage: Usage }
+  | { type: 'notice'; text: string }
+
+export type TurnFailure =
+  | 'api-error'
+  | 'rate-limited'
+  | 'overloaded'
+  | 'context-full'
+  | 'login-refused'
+  | 'budget-reached'
+  | 'max-turns'
+  | 'session-missing'
+  | 'start-failed'
+  | 'stalled'
+  | 'process-died'
+
+export type TurnEnd =
+  | { kind: 'completed' }
+  | { kind: 'interrupted' }
+  /** `message` is a sentence for the person: what happened and what to do. */
+  | { kind: 'failed'; why: TurnFailure; message: string; retryAt?: number }
+
+export interface TurnResult {
+  end: TurnEnd
+  /** The reply text: the agent's own words of this turn, without sub-agents. */
+  text: string
+  sdkSessionId?: string
+  model?: string
+  /** Billed in this turn, each message once, sub-agents included. */
+  usage: Usage
+  costUsd: number
+  /** Occupancy of the context after the last call of the turn, if known. */
+  contextTokens?: number
+  contextWindow?: number
+  compactions: number
+  durationMs: number
+}

@@ -1,0 +1,2 @@
+// The library: `import … from 'rockpool'`.
+export { RockpoolError } from './domain/errors.ts'

@@ -1,0 +1,23 @@
+// Everything that operations work with, put together by src/app.ts. Heavy parts are functions: they are made when
+// they are first asked for, so that a small command starts fast.
+import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import type { Environment } from '../store/config-file.ts'
+import type { StatePaths } from '../store/paths.ts'
+import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
+
+export interface App {
+  environment: Environment
+  config: Config
+  paths: StatePaths
+  clock: Clock
+  log: Log
+  events: Events
+  /** Configured agents and those that have a directory. */
+  agentIds(): string[]
+  sessions(agentId: string): SessionStore
+  transcripts(agentId: string): TranscriptStore
+  close(): Promise<void>
+}

@@ -1,0 +1,54 @@
+// One operation, one definition. The RPC method, the command, the MCP tool, the help, the completion and the
+// reference page are all made from it.
+import type { z } from 'zod'
+import type { Address } from '../domain/address.ts'
+import type { App } from './app.ts'
+
+/** What a caller may do. Each includes the ones before it, except that `approve` does not include `write`. */
+export type Scope = 'read' | 'write' | 'approve' | 'admin'
+
+export interface Caller {
+  via: 'rpc' | 'cli' | 'mcp' | 'chat' | 'hook'
+  scopes: readonly Scope[]
+  /** Set for an agent that calls: it sees its own world only. Operators have none and see all. */
+  agentId?: string
+  /** The session that an agent calls from. */
+  sessionKey?: string
+  /** The chat that a command came from. */
+  address?: Address
+}
+
+/** How an operation looks as a command. Everything else follows from its schema. */
+export interface CommandShape {
+  /** Input fields given by position, in order. */
+  positional?: readonly string[]
+  /** One-letter names: `{ message: 'm' }`. */
+  short?: Readonly<Record<string, string>>
+  /** Whole command lines, shown in the help. */
+  examples?: readonly string[]
+  /** Not offered as a command of its own name. */
+  hidden?: boolean
+}
+
+export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> {
+  /** Noun and verb: `sessions.list`. */
+  name: string
+  /** One sentence, for the help and the reference page. */
+  says: string
+  input: Input
+  output: Output
+  scope: Scope
+  /** It changes something: the door then accepts an `idempotencyKey` and answers a repeat with the first answer. */
+  acts?: boolean
+  /** Offered to agents as an MCP tool. */
+  forAgents?: boolean
+  command?: CommandShape
+  run(app: App, input: z.output<Input>, caller: Caller): Promise<z.input<Output>>
+}
+
+/** Keeps the types of one definition together. */
+export function operation<Input extends z.ZodObject, Output extends z.ZodType>(
+  definition: Operation<Input, Output>,
+): Operation<Input, Output> {
+  return definition
+}

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { Database } from './database.ts'
+
+const folders: string[] = []
+const schema = ['CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT UNIQUE) STRICT']
+
+function newPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-db-'))
+  folders.push(folder)
+  return join(folder, 'x.sqlite')
+}
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+})
+
+test('writes that meet share a transaction, and one that throws undoes only itself', async () => {
+  const db = Database.open(newPath(), schema)
+  const insert = (name: string) => db.write((q) => q.run('INSERT INTO thing (name) VALUES (?)', name))
+  const outcomes = await Promise.allSettled([insert('a'), insert('b'), insert('a'), insert('c')])
+  expect(outcomes.map((o) => o.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+  expect(
+    db.read((q) => q.all<{ name: string }>('SELECT name FROM thing ORDER BY name').map((r) => r.name)),
+  ).toEqual(['a', 'b', 'c'])
+  await db.close()
+})
+
+test('a database of a newer Rockpool is refused and left alone', async () => {
+  const path = newPath()
+  await Database.open(path, [...schema, 'CREATE TABLE more (id INTEGER)']).close()
+  expect(() => Database.open(path, schema)).toThrow(/newer Rockpool/)
+})
+
+test('a migration keeps the rows and leaves a copy of the older file', async () => {
+  const path = newPath()
+  const old = Database.open(path, schema)
+  await old.write((q) => q.run("INSERT INTO thing (name) VALUES ('kept')"))
+  await old.close()
+  const migrated = Database.open(path, [...schema, 'ALTER TABLE thing ADD COLUMN size INTEGER'])
+  expect(migrated.read((q) => q.get('SELECT name, size FROM thing'))).toEqual({ name: 'kept', size: null })
+  await migrated.close()
+  const backup = Database.open(`${path}.before-migration-1`, schema, { readOnly: true })
+  expect(backup.read((q) => q.get('SELECT count(*) AS n FROM thing'))).toEqual({ n: 1 })
+  await backup.close()
+})
+
+test('a file that is no database is reported as damaged', async () => {
+  const path = newPath()
+  const { writeFileSync } = await import('node:fs')
+  writeFileSync(
+    path,
+    'this is not a database, it is a text of more than a hundred bytes, so that SQLite looks at it properly',
+  )
+  expect(() => Database.open(path, schema)).toThrow(/cannot be read/)
+})

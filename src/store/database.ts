@@ -1,0 +1,231 @@
+// One SQLite database: opened, migrated, read, and written in groups.
+// Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
+// answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
+import { copyFileSync, existsSync, mkdirSync, chmodSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { RockpoolError } from '../domain/errors.ts'
+
+export type Row = Record<string, unknown>
+
+/** Statements inside a read or a write. Statements are prepared once and kept. */
+export interface Queries {
+  get<T = Row>(sql: string, ...values: SQLInputValue[]): T | undefined
+  all<T = Row>(sql: string, ...values: SQLInputValue[]): T[]
+  each<T = Row>(sql: string, ...values: SQLInputValue[]): IterableIterator<T>
+  run(sql: string, ...values: SQLInputValue[]): { changes: number; lastInsertRowid: number }
+  exec(sql: string): void
+}
+
+/** Number n brings a database of version n - 1 to version n. Never edited after a release, only added to. */
+export type Migration = string
+
+export interface DatabaseOptions {
+  /** `full` survives a power cut; `relaxed` may lose the last moment, never consistency. For indexes that can be rebuilt. */
+  durability?: 'full' | 'relaxed'
+  readOnly?: boolean
+  /** How long a write waits for other processes. */
+  busyMs?: number
+}
+
+interface PendingWrite {
+  fn: (queries: Queries) => unknown
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+export class Database {
+  readonly path: string
+  readonly queries: Queries
+  #db: DatabaseSync
+  #pending: PendingWrite[] = []
+  #flushing: Promise<void> | undefined
+  #busyMs: number
+
+  private constructor(path: string, db: DatabaseSync, busyMs: number) {
+    this.path = path
+    this.#db = db
+    this.#busyMs = busyMs
+    this.queries = makeQueries(db)
+  }
+
+  static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
+    const { durability = 'full', readOnly = false, busyMs = 10_000 } = options
+    if (!readOnly && path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    let db: DatabaseSync
+    try {
+      db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
+      db.exec('PRAGMA foreign_keys = ON')
+      if (!readOnly) {
+        if (path !== ':memory:') chmodSync(path, 0o600)
+        db.exec(
+          `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`,
+        )
+        migrate(db, path, migrations)
+      }
+      // From here on waiting is done without blocking the event loop, in #begin.
+      db.exec('PRAGMA busy_timeout = 20')
+    } catch (error) {
+      throw asDatabaseError(error, path)
+    }
+    return new Database(path, db, busyMs)
+  }
+
+  read<T>(fn: (queries: Queries) => T): T {
+    return fn(this.queries)
+  }
+
+  /** Runs `fn` in a transaction and resolves after it is on disk. If `fn` throws, its changes alone are undone. */
+  write<T>(fn: (queries: Queries) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#pending.push({ fn, resolve: resolve as (value: unknown) => void, reject })
+      this.#flushing ??= this.#flush()
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#flushing
+    this.#db.close()
+  }
+
+  async #flush(): Promise<void> {
+    // One turn of the event loop: whatever else wants to write now joins the group.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#pending.length > 0) {
+      const group = this.#pending.splice(0, 500)
+      try {
+        await this.#begin()
+      } catch (error) {
+        for (const write of group) write.reject(asDatabaseError(error, this.path))
+        continue
+      }
+      this.#runGroup(group)
+    }
+    this.#flushing = undefined
+  }
+
+  async #begin(): Promise<void> {
+    const deadline = performance.now() + this.#busyMs
+    for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
+      try {
+        this.#db.exec('BEGIN IMMEDIATE')
+        return
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw error
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
+    }
+  }
+
+  #runGroup(group: PendingWrite[]): void {
+    const answers: Array<() => void> = []
+    try {
+      for (const write of group) answers.push(this.#runOne(write))
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      for (const write of group) write.reject(asDatabaseError(error, this.path))
+      return
+    }
+    for (const answer of answers) answer()
+  }
+
+  #runOne(write: PendingWrite): () => void {
+    this.#db.exec('SAVEPOINT one')
+    try {
+      const value = write.fn(this.queries)
+      this.#db.exec('RELEASE one')
+      return () => write.resolve(value)
+    } catch (error) {
+      // A full or failing disk may have ended the whole transaction; then the group fails together.
+      if (!this.#db.isTransaction) throw error
+      this.#db.exec('ROLLBACK TO one; RELEASE one')
+      return () => write.reject(error)
+    }
+  }
+}
+
+function makeQueries(db: DatabaseSync): Queries {
+  const prepared = new Map<string, StatementSync>()
+  const statement = (sql: string): StatementSync => {
+    let found = prepared.get(sql)
+    if (!found) prepared.set(sql, (found = db.prepare(sql)))
+    return found
+  }
+  return {
+    get: <T>(sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as T | undefined,
+    all: <T>(sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as T[],
+    // An iterator holds its statement, so it gets one of its own.
+    each: <T>(sql: string, ...values: SQLInputValue[]) =>
+      db.prepare(sql).iterate(...values) as IterableIterator<T>,
+    run: (sql, ...values) => {
+      const { changes, lastInsertRowid } = statement(sql).run(...values)
+      return { changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) }
+    },
+    exec: (sql) => db.exec(sql),
+  }
+}
+
+function migrate(db: DatabaseSync, path: string, migrations: Migration[]): void {
+  const version = versionOf(db)
+  if (version === migrations.length) return
+  if (version > migrations.length) throw newerSchema(path, version, migrations.length)
+  if (version > 0) backUp(db, path, version)
+  db.exec('BEGIN IMMEDIATE')
+  // Another process may have migrated while we waited for the lock.
+  for (let next = versionOf(db); next < migrations.length; next++) db.exec(migrations[next]!)
+  db.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
+}
+
+function versionOf(db: DatabaseSync): number {
+  return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
+}
+
+function backUp(db: DatabaseSync, path: string, version: number): void {
+  const copy = `${path}.before-migration-${version}`
+  if (path === ':memory:' || existsSync(copy)) return
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  copyFileSync(path, copy)
+  chmodSync(copy, 0o600)
+}
+
+function newerSchema(path: string, found: number, known: number): RockpoolError {
+  return new RockpoolError(
+    'schema-newer',
+    `${path} was written by a newer Rockpool (schema ${found}; this one knows ${known}).`,
+    { hint: 'Update Rockpool, or point ROCKPOOL_STATE_DIR at another directory.' },
+  )
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && /SQLITE_BUSY|database is locked/.test(`${codeOf(error)} ${error.message}`)
+}
+
+function codeOf(error: Error): string {
+  return 'errstr' in error ? String(error.errstr) : ''
+}
+
+/** SQLite's errors in our words; the file is left as it is. */
+function asDatabaseError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || error instanceof RockpoolError) return error
+  if (isBusy(error)) {
+    return new RockpoolError('locked', `${path} is in use by another process.`, {
+      hint: 'Try again in a moment.',
+      cause: error,
+    })
+  }
+  if (/malformed|not a database/.test(error.message)) {
+    return new RockpoolError('damaged', `${path} cannot be read: ${error.message}.`, {
+      hint: 'Run `rockpool doctor`. Nothing was changed.',
+      cause: error,
+    })
+  }
+  if (/disk is full|disk I\/O|readonly|unable to open/.test(error.message)) {
+    return new RockpoolError('disk-failed', `${path}: ${error.message}.`, {
+      hint: 'Check free space and permissions.',
+      cause: error,
+    })
+  }
+  return error
+}

@@ -1,0 +1,59 @@
+// Where things are in the state directory. Every path that contains a name from outside is made here and checked.
+import { join } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
+
+const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
+const sessionIdRule = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+const reserved = new Set(['__proto__', 'constructor', 'prototype', 'node_modules'])
+
+export interface StatePaths {
+  root: string
+  config: string
+  /** Inbox, outbox, queued turns, coding sessions, approvals: what must happen. */
+  database: string
+  /** Tables that can be thrown away and rebuilt. */
+  discoveryIndex: string
+  searchIndex: string
+  credentials: string
+  logs: string
+  media: string
+  agent(agentId: string): string
+  sessions(agentId: string): string
+  sessionDatabase(agentId: string): string
+  sessionsJson(agentId: string): string
+  workspace(agentId: string): string
+}
+
+export function statePaths(root: string): StatePaths {
+  const agent = (agentId: string): string => join(root, 'agents', checkAgentId(agentId))
+  return {
+    root,
+    config: join(root, 'rockpool.json'),
+    database: join(root, 'rockpool.sqlite'),
+    discoveryIndex: join(root, 'index', 'discovery.sqlite'),
+    searchIndex: join(root, 'index', 'search.sqlite'),
+    credentials: join(root, 'credentials'),
+    logs: join(root, 'logs'),
+    media: join(root, 'media'),
+    agent,
+    sessions: (agentId) => join(agent(agentId), 'sessions'),
+    sessionDatabase: (agentId) => join(agent(agentId), 'sessions', 'sessions.sqlite'),
+    sessionsJson: (agentId) => join(agent(agentId), 'sessions', 'sessions.json'),
+    workspace: (agentId) => join(agent(agentId), 'workspace'),
+  }
+}
+
+export function checkAgentId(agentId: string): string {
+  if (agentIdRule.test(agentId) && !reserved.has(agentId)) return agentId
+  throw new RockpoolError('input-invalid', `${JSON.stringify(agentId)} is not an agent id.`, {
+    hint: 'Use a-z, 0-9, - and _, at most 64 characters, beginning with a letter or digit.',
+  })
+}
+
+export function checkSessionId(sessionId: string): string {
+  const looksLikeAFile = /\.jsonl$/i.test(sessionId) || sessionId.includes('..')
+  if (sessionIdRule.test(sessionId) && !looksLikeAFile) return sessionId
+  throw new RockpoolError('input-invalid', `${JSON.stringify(sessionId.slice(0, 80))} is not a session id.`, {
+    hint: 'A session id has letters, digits, `.`, `-` and `_`, at most 128, and is not a file name.',
+  })
+}

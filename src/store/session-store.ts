@@ -1,0 +1,83 @@
+// The contract for session rows and transcripts. SQLite, files and PostgreSQL keep it, and one contract test holds
+// them to it (test/session-store-contract.ts). A store belongs to one agent: nothing in it reaches another's.
+import type { Session, SessionEntry } from '../domain/session.ts'
+import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
+
+export interface ListFilter {
+  limit?: number
+  offset?: number
+  /** Only sessions active since this time (ms). */
+  activeSince?: number
+  /** Substring of key, label, display name, subject or session id; upper and lower case alike. */
+  search?: string
+  label?: string
+  spawnedBy?: string
+  /** Archived ones instead of the others. */
+  archived?: boolean
+}
+
+export interface SessionPage {
+  /** How many match, whatever the limit. */
+  total: number
+  /** Newest first, without the bulky fields. */
+  sessions: Session[]
+}
+
+/** Gets a copy of the entry (none if new); returns the entry to store, or undefined to leave things as they are. */
+export type Change = (entry: SessionEntry | undefined) => SessionEntry | undefined
+
+export interface SessionStore {
+  readonly agentId: string
+  /** The whole entry, bulky fields included. */
+  get(key: string): Promise<SessionEntry | undefined>
+  list(filter?: ListFilter): Promise<SessionPage>
+  /** Sessions whose id, id prefix, label or key is `ref`. More than one means that it is ambiguous. */
+  find(ref: string): Promise<Session[]>
+  /** Reads, changes and writes one entry as one step; resolves when it is on disk. Resolves to what is stored now. */
+  update(key: string, change: Change): Promise<SessionEntry | undefined>
+  /** Removes the row; resolves to what it was. */
+  delete(key: string): Promise<SessionEntry | undefined>
+  /** Every entry in full, for export and import; in any order. */
+  entries(): AsyncIterable<Session>
+  close(): Promise<void>
+}
+
+/** Which transcript: a session id, and the topic when a thread has a file of its own. */
+export interface TranscriptRef {
+  sessionId: string
+  topicId?: string
+  /** Where the session's row says that it is; wins over the name made from the id. */
+  file?: string
+}
+
+export interface TranscriptPage {
+  header: TranscriptHeader | undefined
+  /** In file order. */
+  entries: TranscriptEntry[]
+  /** Is there more before the first of these? Pass this as `before`. */
+  before?: number
+  /** What could not be read, in words: `line 4 is not JSON`. Reading never changes the file. */
+  damage: string[]
+}
+
+export interface TranscriptStore {
+  readonly agentId: string
+  /** Adds entries below the current leaf as one durable write; makes the file with its header when there is none. */
+  append(
+    ref: TranscriptRef,
+    bodies: EntryBody[],
+    options: { cwd: string; parentSession?: string },
+  ): Promise<TranscriptEntry[]>
+  /** The last `limit` entries, or those before a mark of an earlier page. Reads only as much of the file as needed. */
+  tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage>
+  /** The whole transcript, a piece at a time, with its damage. */
+  read(ref: TranscriptRef): AsyncIterable<TranscriptEntry>
+  header(ref: TranscriptRef): Promise<TranscriptHeader | undefined>
+  exists(ref: TranscriptRef): Promise<boolean>
+  /** A new transcript that holds the path from the root to `leafId` (default: the leaf). */
+  fork(ref: TranscriptRef, to: { sessionId: string; leafId?: string }): Promise<TranscriptRef>
+  /** Sets the transcript aside under a name that says why and when; resolves to the archive's name. */
+  archive(ref: TranscriptRef, reason: 'reset' | 'deleted' | 'bak'): Promise<string | undefined>
+  archives(): Promise<Array<{ name: string; sessionId: string; reason: string; at: number; bytes: number }>>
+  unarchive(name: string): Promise<TranscriptRef>
+}

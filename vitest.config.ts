@@ -1,0 +1,18 @@
+// Two sets of tests: the default run (every behaviour, small sizes) and the full one (real sizes, minutes).
+import { defineConfig } from 'vitest/config'
+
+const full = process.env['ROCKPOOL_TEST'] === 'full'
+
+export default defineConfig({
+  test: {
+    include: full
+      ? ['test/full/**/*.test.ts']
+      : ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
+    exclude: full ? ['node_modules/**'] : ['node_modules/**', 'test/full/**'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: full ? 600_000 : 60_000,
+    hookTimeout: 60_000,
+    reporters: ['./test/closing-lines.ts'],
+  },
+})

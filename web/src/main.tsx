@@ -1,0 +1,4 @@
+// The dashboard's entry.
+import { render } from 'preact'
+
+render(<p>Rockpool</p>, document.body)

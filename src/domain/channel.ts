@@ -1,6 +1,8 @@
 // The adapter for a platform. One file each in channels/; all of them pass test/channel-contract.ts.
 import type { Address } from './address.ts'
-import type { Message } from './message.ts'
+import type { Clock } from './clock.ts'
+import type { Log } from './log.ts'
+import type { Media, Message } from './message.ts'
 import type { Reply } from './reply.ts'
 
 export type ChannelState = 'starting' | 'connected' | 'reconnecting' | 'stopped' | 'failed'
@@ -40,23 +42,72 @@ export type SendOutcome =
   /** Nobody knows whether it arrived. */
   | { kind: 'unknown'; reason: string }
 
+export interface SendOptions {
+  /** The same for every try of the same reply, also after a restart. */
+  idempotencyKey: string
+  /** An earlier try may have arrived. A channel without `idempotentSend` marks the text, so that people can tell. */
+  resent: boolean
+}
+
 export interface Channel {
   readonly name: string
   readonly accountId: string
   readonly abilities: ChannelAbilities
-  /** Begins to receive. `accept` resolves when the message is durable; only then may the platform be told so. */
+  /**
+   * Begins to receive. `accept` resolves when the message is durable; only then is the platform told so. When it
+   * rejects, the message is offered again. Resolves when the channel is on its way: a platform that cannot be reached
+   * is a status, not an error. Rejects only for what no waiting will mend (a blank webhook secret, a second poller).
+   */
   start(accept: (message: Message) => Promise<void>): Promise<void>
+  /** Receives nothing more, waits for what is being accepted, and closes its connections. */
   stop(): Promise<void>
   status(): ChannelStatus
   onStatus(listener: (status: ChannelStatus) => void): () => void
-  send(
-    address: Address,
-    reply: Reply,
-    options: { idempotencyKey: string; resent: boolean },
-  ): Promise<SendOutcome>
+  /** Works from `start` on. Markdown in, the platform's formatting out; text over the limit becomes several messages. */
+  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome>
   /** Replaces the text of a message that we sent; for streaming. */
   edit?(address: Address, messageId: string, reply: Reply): Promise<SendOutcome>
   typing?(address: Address): Promise<void>
   /** Answers a button press, so that the platform stops waiting. */
   acknowledgeButton?(message: Message, text?: string): Promise<void>
+}
+
+/** What a channel is given by the rest of the program. */
+export interface ChannelHost {
+  clock: Clock
+  log: Log
+  media: MediaFiles
+  secrets(name: string): SecretStore
+  /** May files that came with this message be fetched and kept? Strangers fill no disks. */
+  takesMedia(message: Message): boolean
+  /**
+   * Takes a name for this process on this machine; the returned function gives it back.
+   * Rejects with `locked` while another live process has it.
+   */
+  hold(name: string): Promise<() => Promise<void>>
+}
+
+/** A file that is allowed to leave. */
+export interface OutgoingFile {
+  path: string
+  name: string
+  mimeType: string
+  kind: Media['kind']
+  bytes: number
+}
+
+export interface MediaFiles {
+  /** Keeps a file that arrived, under a name of our own. Rejects with `refused` when it is over the limit. */
+  keep(bytes: AsyncIterable<Uint8Array>, about: { name?: string; mimeType?: string }): Promise<Media>
+  /** Checks a file that is to be sent: it must really be inside the media folder. Rejects with `refused`. */
+  outgoing(path: string): Promise<OutgoingFile>
+}
+
+/** Small secrets that a platform's library needs back after a restart. Durable, readable by us alone. */
+export interface SecretStore {
+  get(key: string): string | undefined
+  /** All or nothing; `undefined` removes. */
+  set(changes: Record<string, string | undefined>): Promise<void>
+  clear(): Promise<void>
+  close(): Promise<void>
 }

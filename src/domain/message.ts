@@ -26,7 +26,10 @@ export interface Media {
 export type MessageEvent = 'message' | 'edit' | 'button' | 'reaction' | 'command'
 
 export interface Message {
-  /** The platform's id of this message; with channel, account and chat it identifies the message for ever. */
+  /**
+   * The platform's id of this message; with channel, account and chat it identifies it for ever, so an edit or a
+   * button press has an id of its own. Channels understand all of them as `Reply.replyToId`.
+   */
   id: string
   event: MessageEvent
   /** Where it came from and where the reply goes. */
@@ -40,7 +43,9 @@ export interface Message {
   mentioned: boolean
   replyTo?: { id: string; text?: string; senderName?: string }
   media: Media[]
-  /** For `button`: the data that the button carried. */
+  /** For `edit` and `reaction`: the id of the message that it is about. */
+  about?: string
+  /** For `button`: the data that the button carried, and the message that it was on. */
   button?: { data: string; messageId: string }
   group?: { title?: string; channelName?: string; space?: string }
   /** The text was forwarded from somebody else: it is content, never a command. */

@@ -1,6 +1,113 @@
 // `channels` in the configuration. Secrets are better in credentials/ or the environment than here.
+// What is set for a platform holds for all its accounts; an account may say otherwise.
 import { z } from 'zod'
 
-export const channelsConfig = z.strictObject({}).prefault({})
+/** People are named by what the platform can never give to somebody else. */
+const personRules = {
+  telegram: { rule: /^[1-9]\d{0,19}$/, hint: 'a numeric user id such as 123456789' },
+  discord: { rule: /^\d{1,22}$/, hint: 'a numeric user id such as 80351110224678912' },
+  whatsapp: { rule: /^(\+[1-9]\d{5,14}|\d{5,20}@lid)$/, hint: 'a phone number such as +491701234567' },
+  web: { rule: /^[\w.-]{1,64}$/, hint: 'a name of letters, digits, `.`, `_` and `-`' },
+} as const
+
+export type PlatformName = keyof typeof personRules
+
+function personId(platform: PlatformName) {
+  const { rule, hint } = personRules[platform]
+  return z
+    .union([z.string(), z.number()])
+    .transform((id) => String(id).replace(new RegExp(`^${platform}:`), ''))
+    .refine((id) => id === '*' || rule.test(id), {
+      error: (issue) =>
+        `${JSON.stringify(issue.input)} is not a person's id on ${platform}; use ${hint}. Names can be changed by ` +
+        'anybody, so they are not accepted',
+    })
+}
+
+const owner = z.string().refine((id) => ownerRule(id), {
+  error: (issue) => `${JSON.stringify(issue.input)} is not an owner; use channel:id, such as telegram:123456789`,
+})
+
+function ownerRule(id: string): boolean {
+  const [platform, ...rest] = id.split(':')
+  const found = personRules[platform as PlatformName]
+  return found !== undefined && found.rule.test(rest.join(':'))
+}
+
+function accountSettings<P extends PlatformName>(platform: P) {
+  const people = z.array(personId(platform))
+  return z.strictObject({
+    enabled: z.boolean().optional(),
+    /** Who may write in private: after pairing, only `allowFrom`, everybody (`allowFrom: ["*"]` needed), nobody. */
+    dmPolicy: z.enum(['pairing', 'allowlist', 'open', 'disabled']).optional(),
+    allowFrom: people.optional(),
+    /** Which groups: those in `groups`, all, none. */
+    groupPolicy: z.enum(['allowlist', 'open', 'disabled']).optional(),
+    /** Who may write in groups; everybody in the group when absent. */
+    groupAllowFrom: people.optional(),
+    groups: z
+      .record(
+        z.string(),
+        z.strictObject({
+          enabled: z.boolean().optional(),
+          requireMention: z.boolean().optional(),
+          allowFrom: people.optional(),
+        }),
+      )
+      .optional(),
+    /** Answer messages that waited longer than this while we were away; older ones are listed instead. */
+    maxAgeMinutes: z.number().min(1).optional(),
+  })
+}
+
+const webhook = z.strictObject({
+  /** The public address that Telegram calls; your proxy passes it on to host and port. */
+  url: z.url({ protocol: /^https?$/ }),
+  secret: z
+    .string()
+    .regex(/^[\w-]{16,256}$/, { error: 'needs 16 to 256 letters, digits, `_` or `-`; a blank secret lets anybody in' }),
+  host: z.string().default('127.0.0.1'),
+  port: z.number().int().min(0).max(65_535).default(8_787),
+})
+
+const telegramAccount = accountSettings('telegram').extend({
+  botToken: z.string().optional(),
+  tokenFile: z.string().optional(),
+  /** Another Bot API server. */
+  apiRoot: z.url().optional(),
+  webhook: webhook.optional(),
+  pollSeconds: z.number().min(0).max(50).optional(),
+})
+
+const discordAccount = accountSettings('discord').extend({
+  token: z.string().optional(),
+  tokenFile: z.string().optional(),
+  apiRoot: z.url().optional(),
+})
+
+const whatsappAccount = accountSettings('whatsapp').extend({
+  waWebSocketUrl: z.string().optional(),
+})
+
+const webAccount = accountSettings('web')
+
+function withAccounts<S extends z.ZodObject>(account: S) {
+  return account.extend({ accounts: z.record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), account).optional() })
+}
+
+export const channelsConfig = z
+  .strictObject({
+    /** People who own this Rockpool, `channel:id`; beside the one whose pairing was approved first. */
+    ownerAllowFrom: z.array(owner).default([]),
+    telegram: withAccounts(telegramAccount).optional(),
+    discord: withAccounts(discordAccount).optional(),
+    whatsapp: withAccounts(whatsappAccount).optional(),
+    web: withAccounts(webAccount).optional(),
+  })
+  .prefault({})
 
 export type ChannelsConfig = z.infer<typeof channelsConfig>
+export type TelegramAccount = z.infer<typeof telegramAccount>
+export type DiscordAccount = z.infer<typeof discordAccount>
+export type WhatsappAccount = z.infer<typeof whatsappAccount>
+export type AccountSettings = z.infer<typeof webAccount>

@@ -25,7 +25,8 @@ function personId(platform: PlatformName) {
 }
 
 const owner = z.string().refine((id) => ownerRule(id), {
-  error: (issue) => `${JSON.stringify(issue.input)} is not an owner; use channel:id, such as telegram:123456789`,
+  error: (issue) =>
+    `${JSON.stringify(issue.input)} is not an owner; use channel:id, such as telegram:123456789`,
 })
 
 function ownerRule(id: string): boolean {
@@ -63,9 +64,9 @@ function accountSettings<P extends PlatformName>(platform: P) {
 const webhook = z.strictObject({
   /** The public address that Telegram calls; your proxy passes it on to host and port. */
   url: z.url({ protocol: /^https?$/ }),
-  secret: z
-    .string()
-    .regex(/^[\w-]{16,256}$/, { error: 'needs 16 to 256 letters, digits, `_` or `-`; a blank secret lets anybody in' }),
+  secret: z.string().regex(/^[\w-]{16,256}$/, {
+    error: 'needs 16 to 256 letters, digits, `_` or `-`; a blank secret lets anybody in',
+  }),
   host: z.string().default('127.0.0.1'),
   port: z.number().int().min(0).max(65_535).default(8_787),
 })
@@ -92,7 +93,9 @@ const whatsappAccount = accountSettings('whatsapp').extend({
 const webAccount = accountSettings('web')
 
 function withAccounts<S extends z.ZodObject>(account: S) {
-  return account.extend({ accounts: z.record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), account).optional() })
+  return account.extend({
+    accounts: z.record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), account).optional(),
+  })
 }
 
 export const channelsConfig = z

@@ -6,10 +6,11 @@
 const caselessPlatforms = new Set(['slack', 'irc', 'imessage'])
 
 /** Words with a place of their own in a key. Somebody with such a name is escaped, never confused with them. */
-const structuralWords = new Set([
-  ...['direct', 'dm', 'group', 'channel', 'thread', 'topic', 'heartbeat', 'run'],
-  ...['subagent', 'cron', 'hook', 'node', 'acp', 'dashboard', 'explicit'],
-])
+const structuralWords = new Set(
+  'direct dm group channel thread topic heartbeat run subagent cron hook node acp dashboard explicit'.split(
+    ' ',
+  ),
+)
 
 /** The id as a key segment; two ids give one segment only if the platform says that they are one id. */
 export function encodeId(id: string, platform?: string): string {

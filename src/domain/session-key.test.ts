@@ -218,9 +218,7 @@ describe('hostile ids', () => {
 
   const keyOf = (who: Identity, dmScope: DmScope): string => {
     const { threadId, heartbeat, ...peer } = who
-    const base = buildAgentPeerSessionKey({ ...peer, dmScope } as Parameters<
-      typeof buildAgentPeerSessionKey
-    >[0])
+    const base = buildAgentPeerSessionKey({ ...peer, dmScope })
     const key = threadId === undefined ? base : buildThreadSessionKey(base, threadId)
     return heartbeat ? `${key}:heartbeat` : key
   }

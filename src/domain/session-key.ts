@@ -36,9 +36,12 @@ export function sessionKeyOf(
   const { channel, accountId, to, threadId } = message.address
   const direct = message.chatType === 'direct'
   const base = buildAgentPeerSessionKey({
-    ...{ agentId, mainKey: session.mainKey, channel, accountId, peerKind: message.chatType },
+    ...session,
+    agentId,
+    channel,
+    accountId,
+    peerKind: message.chatType,
     peerId: direct ? message.sender.id : to,
-    ...{ dmScope: session.dmScope, identityLinks: session.identityLinks },
   })
   if (threadId === undefined || threadId === '') return base
   return buildThreadSessionKey(base, threadId, channel === 'telegram' && !direct ? 'topic' : 'thread')
@@ -115,10 +118,12 @@ export interface GroupKeyResolution {
   chatType: 'group' | 'channel'
 }
 
-const knownPlatforms = new Set([
-  ...['telegram', 'discord', 'whatsapp', 'web', 'webchat', 'console', 'slack', 'signal', 'imessage'],
-  ...['matrix', 'irc', 'msteams', 'googlechat', 'mattermost', 'line', 'zalo', 'nostr', 'feishu'],
-])
+const knownPlatforms = new Set(
+  (
+    'telegram discord whatsapp web webchat console slack signal imessage matrix irc msteams googlechat ' +
+    'mattermost line zalo nostr feishu'
+  ).split(' '),
+)
 
 /** The group that a message came from, in OpenClaw's message fields; null for a direct chat. */
 export function resolveGroupSessionKey(context: GroupContext): GroupKeyResolution | null {

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const stamp = 'dist/.built-from'
@@ -11,6 +12,7 @@ if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) process.ex
 
 rmSync('dist', { recursive: true, force: true })
 await bundleProgram()
+await writeCatalog()
 emitTypes()
 if (existsSync('web/index.html')) await buildDashboard()
 writeFileSync(stamp, fingerprint)
@@ -42,6 +44,12 @@ async function bundleProgram(): Promise<void> {
     chunkFileNames: 'parts/[name]-[hash].js',
     sourcemap: false,
   })
+}
+
+/** What `rockpool --help` and the completion show, made once from the operations themselves. */
+async function writeCatalog(): Promise<void> {
+  const program = (await import(resolve('dist/main.js'))) as { buildCatalog(): Promise<unknown> }
+  writeFileSync('dist/catalog.json', JSON.stringify(await program.buildCatalog()))
 }
 
 /** Small libraries are bundled, because one file loads faster; large and optional ones are loaded when used. */

@@ -1,5 +1,42 @@
-// The command line's entry, called by bin/rockpool.js.
+// The command line's entry, called by bin/rockpool.js. Puts the doors and what lies above them together.
+import { existsSync, readFileSync } from 'node:fs'
+import { allLocalCommands } from './cli/commands.ts'
+import type { Host } from './cli/local-command.ts'
+import { run } from './cli/run.ts'
+import { processTerminal } from './cli/terminal.ts'
+import type { CatalogEntry } from './operations/catalog.ts'
+import { readEnvironment } from './store/config-file.ts'
 
 export async function main(args: string[]): Promise<void> {
-  process.stdout.write(`rockpool ${args.join(' ')}\n`)
+  process.umask(0o077)
+  const environment = readEnvironment()
+  const version = readVersion()
+  const host: Host = {
+    environment,
+    terminal: processTerminal(environment.variables),
+    version,
+    now: () => Date.now(),
+    openApp: async () => (await import('./app.ts')).openApp(environment, { version }),
+    catalog: readCatalog,
+    up: async (input, ready) =>
+      (await import('./daemon.ts')).runDaemon({ environment, version, input, ready }),
+  }
+  process.exitCode = await run(args, host)
+}
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+/** The build leaves the catalog beside us; from source it is made anew. */
+async function readCatalog(): Promise<CatalogEntry[]> {
+  const built = new URL('catalog.json', import.meta.url)
+  if (existsSync(built)) return JSON.parse(readFileSync(built, 'utf8')) as CatalogEntry[]
+  return buildCatalog()
+}
+
+export async function buildCatalog(): Promise<CatalogEntry[]> {
+  const { makeCatalog } = await import('./operations/catalog.ts')
+  return makeCatalog(await allLocalCommands())
 }

@@ -5,6 +5,7 @@ import type { Config } from '../domain/config.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Environment } from '../store/config-file.ts'
+import type { Database } from '../store/database.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 
@@ -15,9 +16,14 @@ export interface App {
   clock: Clock
   log: Log
   events: Events
+  version: string
+  /** When this process began, wall time. */
+  startedAt: number
   /** Configured agents and those that have a directory. */
   agentIds(): string[]
   sessions(agentId: string): SessionStore
   transcripts(agentId: string): TranscriptStore
+  /** What must happen: inbox, outbox, queued work, approvals, answers to repeated requests. */
+  database(): Database
   close(): Promise<void>
 }

@@ -7,6 +7,8 @@ import type { App } from './app.ts'
 /** What a caller may do. Each includes the ones before it, except that `approve` does not include `write`. */
 export type Scope = 'read' | 'write' | 'approve' | 'admin'
 
+export const scopes: readonly Scope[] = ['read', 'write', 'approve', 'admin']
+
 export interface Caller {
   via: 'rpc' | 'cli' | 'mcp' | 'chat' | 'hook'
   scopes: readonly Scope[]
@@ -16,11 +18,13 @@ export interface Caller {
   sessionKey?: string
   /** The chat that a command came from. */
   address?: Address
+  /** Who it is, for the idempotency store and the log: a token's name, never the token. */
+  name?: string
 }
 
 /** How an operation looks as a command. Everything else follows from its schema. */
 export interface CommandShape {
-  /** Input fields given by position, in order. */
+  /** Input fields given by position, in order. An array field takes all that remain. */
   positional?: readonly string[]
   /** One-letter names: `{ message: 'm' }`. */
   short?: Readonly<Record<string, string>>
@@ -28,6 +32,8 @@ export interface CommandShape {
   examples?: readonly string[]
   /** Not offered as a command of its own name. */
   hidden?: boolean
+  /** Offers `--follow`: what to ask next, given the last question and its answer. Asked twice a second. */
+  follow?(input: Record<string, unknown>, output: Record<string, unknown>): Record<string, unknown>
 }
 
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> {
@@ -35,13 +41,18 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   name: string
   /** One sentence, for the help and the reference page. */
   says: string
+  /** A strict object: unknown fields are refused at the door. */
   input: Input
   output: Output
   scope: Scope
   /** It changes something: the door then accepts an `idempotencyKey` and answers a repeat with the first answer. */
   acts?: boolean
+  /** It takes something away: MCP clients are told, and a person at a terminal is asked first. */
+  destructive?: boolean
   /** Offered to agents as an MCP tool. */
   forAgents?: boolean
+  /** It works with live sessions, so only the running gateway can do it. */
+  needsGateway?: boolean
   command?: CommandShape
   run(app: App, input: z.output<Input>, caller: Caller): Promise<z.input<Output>>
 }
@@ -49,6 +60,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
 /** Keeps the types of one definition together. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodType>(
   definition: Operation<Input, Output>,
-): Operation<Input, Output> {
+): Operation {
+  // The registry holds operations of every type; each one's `run` only ever sees what its own schema let through.
   return definition
 }

@@ -1,0 +1,14 @@
+// The registry of commands that are no operations. Looked up by their first word, and loaded when asked for.
+import type { LocalCommand } from './local-command.ts'
+
+type Group = () => Promise<{ commands: LocalCommand[] }>
+
+export const localGroups: Readonly<Record<string, Group>> = {
+  completion: () => import('./completion.ts'),
+  up: () => import('./up.ts'),
+}
+
+export async function allLocalCommands(): Promise<LocalCommand[]> {
+  const loaded = await Promise.all(Object.values(localGroups).map((load) => load()))
+  return loaded.flatMap((group) => group.commands)
+}

@@ -1,0 +1,37 @@
+// A command of the command line alone: it starts, installs or explains something, so it is no operation.
+import type { App } from '../operations/app.ts'
+import type { CatalogEntry } from '../operations/catalog.ts'
+import type { Environment } from '../store/config-file.ts'
+import type { Terminal } from './terminal.ts'
+import type { Typeable } from './typed.ts'
+
+/** What main.ts gives the command line: the parts that lie above it. */
+export interface Host {
+  environment: Environment
+  terminal: Terminal
+  version: string
+  now(): number
+  openApp(): Promise<App>
+  catalog(): Promise<CatalogEntry[]>
+  /** Runs the gateway until it is told to stop. */
+  up(input: UpInput, ready: (gateway: ReadyLine) => void): Promise<void>
+}
+
+export interface UpInput {
+  port?: number
+  bind?: string
+  allowPlaintextLan?: boolean
+}
+
+/** What `rockpool up --json` prints when it is ready. */
+export interface ReadyLine {
+  url: string
+  wsUrl: string
+  tokenFile: string
+  pid: number
+}
+
+export interface LocalCommand extends Typeable {
+  /** Resolves to what is printed; undefined when the command printed itself. */
+  run(host: Host, input: Record<string, unknown>, json: boolean): Promise<unknown>
+}

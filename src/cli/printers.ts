@@ -1,0 +1,15 @@
+// Which operation has a printer of its own. Each is loaded when its answer is shown; the others are printed by
+// `printAnything`.
+import type { Page } from './print.ts'
+
+/** The answer as text for a terminal, without the last line break. */
+export type Printer = (output: never, page: Page) => string
+
+export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {}
+
+export async function findPrinter(operationName: string): Promise<Printer> {
+  const load = Object.hasOwn(printers, operationName) ? printers[operationName] : undefined
+  if (load) return (await load()).print
+  const { printAnything } = await import('./print.ts')
+  return (output: unknown, page: Page) => printAnything(output, page)
+}

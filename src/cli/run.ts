@@ -1,0 +1,168 @@
+// The command line, from the words to the exit code: find the command, read its options, ask, print.
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { findAlias } from '../operations/aliases.ts'
+import { groups, operationsOfGroup } from '../operations/all.ts'
+import type { Operation } from '../operations/operation.ts'
+import type { Asker } from './ask.ts'
+import { localGroups } from './commands.ts'
+import type { Host, LocalCommand } from './local-command.ts'
+import { HelpWanted, parseTyped } from './typed.ts'
+import type { Typed } from './typed.ts'
+
+type Found =
+  | { kind: 'operation'; operation: Operation; words: string; rest: string[]; given: Record<string, unknown> }
+  | { kind: 'local'; command: LocalCommand; words: string; rest: string[] }
+
+/** Runs one command line; resolves to the exit code. Errors are printed here, as text or as JSON. */
+export async function run(args: readonly string[], host: Host): Promise<number> {
+  const json = wantsJson(args)
+  try {
+    return await runCommand(globalsLast(args), host, json)
+  } catch (error) {
+    if (error instanceof HelpWanted) {
+      host.terminal.out(error.text)
+      return 0
+    }
+    return await reportError(asRockpoolError(error), host, json)
+  }
+}
+
+async function runCommand(args: string[], host: Host, json: boolean): Promise<number> {
+  if (args[0] === '--version' || args[0] === '-V' || args[0] === 'version') {
+    host.terminal.out(`${host.version}\n`)
+    return 0
+  }
+  const found = await findCommand(args)
+  if (!found) return (await import('./help.ts')).helpOrUnknown(args, host)
+  const { terminal } = host
+  if (found.kind === 'local') {
+    const typed = parseTyped(found.command, found.words, found.rest, terminal.width)
+    const { checkInput } = await import('../operations/perform.ts')
+    const output = await found.command.run(host, checkInput(found.command, typed.input), json)
+    if (output !== undefined) await print(found.command.name, output, host, json)
+    return 0
+  }
+  const typed = parseTyped(found.operation, found.words, found.rest, terminal.width)
+  typed.input = { ...found.given, ...typed.input }
+  return performCommand(found.operation, typed, host, json)
+}
+
+/** `--json` may stand anywhere before `--`. */
+function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  return (end < 0 ? args : args.slice(0, end)).includes('--json')
+}
+
+/** `rockpool --json sessions` is `rockpool sessions --json`. */
+function globalsLast(args: readonly string[]): string[] {
+  const first = args.findIndex((arg) => arg !== '--json')
+  return first <= 0 ? [...args] : [...args.slice(first), ...args.slice(0, first)]
+}
+
+/** The longest run of words that names a command. */
+async function findCommand(args: string[]): Promise<Found | undefined> {
+  const plain = args.findIndex((arg) => arg.startsWith('-'))
+  const words = plain < 0 ? args : args.slice(0, plain)
+  for (let count = Math.min(words.length, 3); count > 0; count--) {
+    const name = words.slice(0, count).join(' ')
+    const rest = args.slice(count)
+    const alias = findAlias('command', name)
+    const operation = await commandOperation(alias?.of ?? name.replaceAll(' ', '.'), alias !== undefined)
+    if (operation) return { kind: 'operation', operation, words: name, rest, given: { ...alias?.given } }
+    const command = await localCommand(name.replaceAll(' ', '.'))
+    if (command) return { kind: 'local', command, words: name, rest }
+  }
+  return undefined
+}
+
+async function commandOperation(name: string, byAlias: boolean): Promise<Operation | undefined> {
+  const group = name.split('.', 1)[0]!
+  if (!Object.hasOwn(groups, group)) return undefined
+  const operations = await operationsOfGroup(group)
+  return operations.find((operation) => operation.name === name && (byAlias || !operation.command?.hidden))
+}
+
+async function localCommand(name: string): Promise<LocalCommand | undefined> {
+  const group = name.split('.', 1)[0]!
+  if (!Object.hasOwn(localGroups, group)) return undefined
+  return (await localGroups[group]!()).commands.find((command) => command.name === name)
+}
+
+async function performCommand(
+  operation: Operation,
+  typed: Typed,
+  host: Host,
+  json: boolean,
+): Promise<number> {
+  if (operation.destructive && !typed.yes && host.terminal.canAsk) await confirm(operation, typed.input)
+  const { openAsker } = await import('./ask.ts')
+  const asker = await openAsker(host)
+  try {
+    const output = await asker.ask(operation, typed.input)
+    await print(operation.name, output, host, json, typed.follow)
+    if (typed.follow) await follow(operation, typed.input, output, asker, host, json)
+    return 0
+  } finally {
+    await asker.close()
+  }
+}
+
+async function confirm(operation: Operation, input: Record<string, unknown>): Promise<void> {
+  const prompts = await import('@clack/prompts')
+  const what = Object.values(input)
+    .filter((value) => typeof value === 'string')
+    .join(' ')
+  const yes = await prompts.confirm({ message: `${operation.says} ${what}`, initialValue: false })
+  if (yes !== true)
+    throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
+}
+
+/** Asks again and again for what came since, until the command is interrupted. */
+async function follow(
+  operation: Operation,
+  input: Record<string, unknown>,
+  output: unknown,
+  asker: Asker,
+  host: Host,
+  json: boolean,
+): Promise<void> {
+  for (let last = output; ;) {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    input = operation.command!.follow!(input, last as Record<string, unknown>)
+    last = await asker.ask(operation, input)
+    await print(operation.name, last, host, json, true)
+  }
+}
+
+async function print(
+  name: string,
+  output: unknown,
+  host: Host,
+  json: boolean,
+  following = false,
+): Promise<void> {
+  const { terminal } = host
+  if (json) {
+    const { jsonText } = await import('./print.ts')
+    terminal.out(`${jsonText(output, terminal.isInteractive && !following ? 2 : undefined)}\n`)
+    return
+  }
+  const { findPrinter } = await import('./printers.ts')
+  const print = await findPrinter(name)
+  // Each printer knows its own operation's answer; the registry cannot.
+  const text = print(output as never, { width: terminal.width, color: terminal.color, now: host.now() })
+  if (text !== '') terminal.out(`${text}\n`)
+}
+
+async function reportError(error: RockpoolError, host: Host, json: boolean): Promise<number> {
+  const { jsonText, visible, styled } = await import('./print.ts')
+  const { terminal } = host
+  if (json) terminal.out(`${jsonText({ error: error.report() })}\n`)
+  else {
+    const page = { width: terminal.width, color: terminal.color, now: 0 }
+    terminal.err(`${styled(page, 'red', 'Error:')} ${visible(error.message)}\n`)
+    if (error.hint) terminal.err(`${visible(error.hint)}\n`)
+    if (error.code === 'internal' && error.cause instanceof Error) terminal.err(`${error.cause.stack}\n`)
+  }
+  return error.exitCode
+}

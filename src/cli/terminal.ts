@@ -1,0 +1,35 @@
+// The terminal as the command line sees it, so that tests can stand in for it.
+
+export interface Terminal {
+  out(text: string): void
+  err(text: string): void
+  /** Is a person reading stdout? */
+  isInteractive: boolean
+  /** Can a person answer a question? */
+  canAsk: boolean
+  width: number
+  color: boolean
+}
+
+export function processTerminal(variables: Readonly<Record<string, string | undefined>>): Terminal {
+  const { stdout, stderr, stdin } = process
+  // A reader that went away (`| head`) is no error.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  return {
+    out: (text) => void stdout.write(text),
+    err: (text) => void stderr.write(text),
+    isInteractive: stdout.isTTY,
+    canAsk: stdin.isTTY && stdout.isTTY,
+    width: stdout.columns ?? 100,
+    color: wantsColor(variables, stdout.isTTY),
+  }
+}
+
+export function wantsColor(variables: Readonly<Record<string, string | undefined>>, isTty: boolean): boolean {
+  if (variables['NO_COLOR']) return false
+  if (variables['FORCE_COLOR']) return variables['FORCE_COLOR'] !== '0'
+  return isTty && variables['TERM'] !== 'dumb'
+}

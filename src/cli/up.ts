@@ -1,0 +1,24 @@
+// `rockpool up`: the gateway in the foreground.
+import { z } from 'zod'
+import type { LocalCommand } from './local-command.ts'
+import { jsonText } from './print.ts'
+
+export const commands: LocalCommand[] = [
+  {
+    name: 'up',
+    says: 'Start the gateway: live sessions, channels, coding sessions, and one door for programs.',
+    input: z.strictObject({
+      port: z.int().min(0).max(65_535).optional().describe('The port; 0 takes any free one.'),
+      bind: z.string().optional().describe('The address to listen on; this machine only unless given.'),
+      allowPlaintextLan: z.boolean().optional().describe('Listen on a network without TLS.'),
+    }),
+    command: { examples: ['rockpool up', 'rockpool up --port 0 --json'] },
+    async run(host, input, json) {
+      await host.up(input, (ready) => {
+        const human = `Rockpool listens at ${ready.url}\nThe token is in ${ready.tokenFile}\n`
+        host.terminal.out(json ? `${jsonText(ready)}\n` : human)
+      })
+      return undefined
+    },
+  },
+]

@@ -1,0 +1,44 @@
+// The registry: which file holds the operations of a group. A group is the first word of a name (`sessions.list`),
+// and only the group that is asked for is loaded.
+import type { Operation } from './operation.ts'
+
+type Group = () => Promise<{ operations: Operation[] }>
+
+const system: Group = () => import('./system.ts')
+
+export const groups: Readonly<Record<string, Group>> = {
+  sessions: () => import('./sessions.ts'),
+  agents: () => import('./agents.ts'),
+  config: system,
+  health: system,
+  logs: system,
+  status: system,
+  system,
+}
+
+/** The operation with exactly this name; aliases are resolved before. */
+export async function findOperation(name: string): Promise<Operation | undefined> {
+  const load = groupOf(name)
+  return load && (await load()).operations.find((operation) => operation.name === name)
+}
+
+export async function operationsOfGroup(group: string): Promise<Operation[]> {
+  const load = groupOf(group)
+  const all = load ? (await load()).operations : []
+  return all.filter((operation) => firstWord(operation.name) === group)
+}
+
+/** Every operation, by name. Slow: for the reference page, the catalog and the MCP server. */
+export async function allOperations(): Promise<Operation[]> {
+  const loaded = await Promise.all([...new Set(Object.values(groups))].map((load) => load()))
+  return loaded.flatMap((group) => group.operations).sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function groupOf(name: string): Group | undefined {
+  const group = firstWord(name)
+  return Object.hasOwn(groups, group) ? groups[group] : undefined
+}
+
+function firstWord(name: string): string {
+  return name.split('.', 1)[0]!
+}

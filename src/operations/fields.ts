@@ -1,0 +1,76 @@
+// What an operation's schema says about its fields, in the words that a command line, a help text, a completion
+// and a reference page need.
+import type { z } from 'zod'
+import type { Operation } from './operation.ts'
+
+export interface Field {
+  name: string
+  /** As an option: `--max-lines`. */
+  flag: string
+  kind: 'text' | 'number' | 'yes-no' | 'choice' | 'list' | 'json'
+  required: boolean
+  /** `null` is a value: it clears what is stored. */
+  nullable: boolean
+  choices: string[]
+  says: string
+  default?: unknown
+  schema: z.core.$ZodType
+}
+
+export function fieldsOf(operation: Pick<Operation, 'input'>): Field[] {
+  return Object.entries(operation.input.shape).map(([name, schema]) => describeField(name, schema))
+}
+
+interface Unwrapped {
+  inner: z.core.$ZodType
+  required: boolean
+  nullable: boolean
+  says: string
+  default?: unknown
+}
+
+function describeField(name: string, schema: z.core.$ZodType): Field {
+  const { inner, ...rest } = unwrap(schema)
+  const choices = choicesOf(inner)
+  return { name, flag: flagOf(name), kind: kindOf(inner, choices), choices, schema, ...rest }
+}
+
+/** Takes off what only says whether a value must be there, and remembers it. */
+function unwrap(schema: z.core.$ZodType): Unwrapped {
+  const found: Unwrapped = { inner: schema, required: true, nullable: false, says: '' }
+  for (;;) {
+    const description = (found.inner as z.ZodType).description
+    if (description && found.says === '') found.says = description
+    const { def } = (found.inner as z.core.$ZodTypes)._zod
+    if (def.type === 'optional') found.required = false
+    else if (def.type === 'nullable') found.nullable = true
+    else if (def.type === 'default' || def.type === 'prefault') {
+      found.required = false
+      found.default = def.defaultValue
+    } else if (def.type === 'pipe') {
+      found.inner = def.in
+      continue
+    } else return found
+    found.inner = def.innerType
+  }
+}
+
+function kindOf(schema: z.core.$ZodType, choices: string[]): Field['kind'] {
+  const { type } = (schema as z.core.$ZodTypes)._zod.def
+  if (choices.length > 0) return 'choice'
+  if (type === 'boolean') return 'yes-no'
+  if (type === 'number') return 'number'
+  if (type === 'array') return 'list'
+  return type === 'object' || type === 'record' ? 'json' : 'text'
+}
+
+function choicesOf(schema: z.core.$ZodType): string[] {
+  const { def } = (schema as z.core.$ZodTypes)._zod
+  if (def.type === 'enum') return Object.values(def.entries).map(String)
+  return def.type === 'literal' ? def.values.map(String) : []
+}
+
+/** `maxLines` and `max_lines` are both `--max-lines`. */
+export function flagOf(name: string): string {
+  return `--${name.replace(/_/g, '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}

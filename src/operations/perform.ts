@@ -1,0 +1,99 @@
+// The one way in. Every door (RPC, command, MCP tool, hook, chat) performs an operation here: the caller is
+// authorized, the input is checked once, a repeated request gets its first answer, and only then the work is done.
+import type { z } from 'zod'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { repeatable } from '../store/answers.ts'
+import { findOperation } from './all.ts'
+import type { App } from './app.ts'
+import type { Caller, Operation, Scope } from './operation.ts'
+
+export async function perform(
+  app: App,
+  name: string,
+  input: Record<string, unknown>,
+  caller: Caller,
+): Promise<unknown> {
+  const operation = await findOperation(name)
+  if (!operation) throw unknownOperation(name)
+  authorize(caller, operation.scope, operation.name)
+  const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
+  const checked = checkInput(operation, fields)
+  const work = (): Promise<unknown> => operation.run(app, checked, caller)
+  if (idempotencyKey === undefined) return work()
+  const who = caller.agentId ?? caller.name ?? caller.via
+  return repeatable(
+    app.database(),
+    { who, operation: name, key: idempotencyKey, input: fields },
+    app.clock,
+    work,
+  )
+}
+
+/** The one authorization function. Routes and subscriptions that are no operations ask it too. */
+export function authorize(caller: Caller, needed: Scope, what: string): void {
+  if (includes(caller.scopes, needed)) return
+  throw new RockpoolError('forbidden', `${what} needs the scope ${needed}.`, {
+    hint: 'Use a token with that scope; `rockpool tokens list` shows what each token may do.',
+  })
+}
+
+const includedIn: Record<Scope, readonly Scope[]> = {
+  read: ['read', 'write', 'approve', 'admin'],
+  write: ['write', 'admin'],
+  approve: ['approve', 'admin'],
+  admin: ['admin'],
+}
+
+export function includes(granted: readonly Scope[], needed: Scope): boolean {
+  return granted.some((scope) => includedIn[needed].includes(scope))
+}
+
+export function unknownOperation(name: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no operation ${JSON.stringify(name.slice(0, 80))}.`, {
+    hint: 'docs/operations.md lists them all.',
+  })
+}
+
+function takeIdempotencyKey(
+  operation: Operation,
+  input: Record<string, unknown>,
+): { idempotencyKey: string | undefined; fields: Record<string, unknown> } {
+  if (!operation.acts || !Object.hasOwn(input, 'idempotencyKey'))
+    return { idempotencyKey: undefined, fields: input }
+  const { idempotencyKey, ...fields } = input
+  if (typeof idempotencyKey === 'string' && idempotencyKey !== '' && idempotencyKey.length <= 200) {
+    return { idempotencyKey, fields }
+  }
+  throw new RockpoolError('input-invalid', 'idempotencyKey must be a text of 1 to 200 characters.')
+}
+
+export function checkInput(
+  operation: Pick<Operation, 'name' | 'input'>,
+  input: Record<string, unknown>,
+): Record<string, unknown> {
+  const checked = operation.input.safeParse(input)
+  if (checked.success) return checked.data
+  const problems = checked.error.issues.slice(0, 5).map(describeIssue)
+  throw new RockpoolError('input-invalid', `${operation.name}: ${problems.join('; ')}.`, {
+    hint: `It takes ${Object.keys(operation.input.shape).join(', ') || 'nothing'}.`,
+  })
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const path = issue.path.map(String).join('.')
+  if (issue.code === 'unrecognized_keys') {
+    return `unknown field ${issue.keys.map((key) => JSON.stringify(path ? `${path}.${key}` : key)).join(', ')}`
+  }
+  return path ? `${path}: ${issue.message}` : issue.message
+}
+
+/** Performs, and says what happened instead of throwing: for doors that answer many at once. */
+export async function attempt(
+  work: () => Promise<unknown>,
+): Promise<{ ok: true; value: unknown } | { ok: false; error: RockpoolError }> {
+  try {
+    return { ok: true, value: await work() }
+  } catch (error) {
+    return { ok: false, error: asRockpoolError(error) }
+  }
+}

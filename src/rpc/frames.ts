@@ -1,0 +1,113 @@
+// JSON-RPC 2.0: what travels over the WebSocket and over POST /rpc, and how our errors look in it. Plain data and
+// pure functions: this file also runs in the browser.
+import { RockpoolError, errorKinds } from '../domain/errors.ts'
+import type { ErrorCode, ErrorReport } from '../domain/errors.ts'
+import type { RockpoolEvent } from '../domain/events.ts'
+
+export type RequestId = string | number | null
+
+export interface RpcRequest {
+  jsonrpc: '2.0'
+  /** Without an id it is a notification: done, never answered. */
+  id?: RequestId
+  method: string
+  params?: Record<string, unknown>
+}
+
+export interface RpcError {
+  code: number
+  message: string
+  /** Our own error, with a code that programs can rely on. */
+  data?: ErrorReport
+}
+
+export type RpcResponse =
+  | { jsonrpc: '2.0'; id: RequestId; result: unknown }
+  | { jsonrpc: '2.0'; id: RequestId; error: RpcError }
+
+/** Pushed to a subscriber. `seq` counts up by one in an epoch; a new epoch begins when the gateway starts. */
+export interface EventFrame {
+  jsonrpc: '2.0'
+  method: 'event'
+  params: { subscriptionId: string; epoch: string; seq: number; event: RockpoolEvent }
+}
+
+export type Frame = RpcRequest | RpcResponse | EventFrame
+
+/** JSON-RPC's own numbers where there is one; the rest of ours begin at -32000. */
+const numbers: Partial<Record<ErrorCode, number>> = {
+  usage: -32602,
+  'input-invalid': -32602,
+  internal: -32603,
+  unauthorized: -32001,
+  forbidden: -32003,
+  'not-found': -32004,
+  'rate-limited': -32029,
+}
+
+export function rpcError(error: RockpoolError): RpcError {
+  const unknownMethod = error.code === 'not-found' && error.message.startsWith('There is no operation ')
+  const code = unknownMethod ? -32601 : (numbers[error.code] ?? -32000)
+  return { code, message: error.message, data: error.report() }
+}
+
+/** The error as it was thrown on the other side. */
+export function fromRpcError(error: RpcError): RockpoolError {
+  const { data } = error
+  const code = data && Object.hasOwn(errorKinds, data.code) ? data.code : 'internal'
+  return new RockpoolError(code, data?.message ?? error.message, data?.hint ? { hint: data.hint } : {})
+}
+
+export function answer(id: RequestId, result: unknown): RpcResponse {
+  return { jsonrpc: '2.0', id, result: result ?? null }
+}
+
+export function failure(id: RequestId, error: RpcError): RpcResponse {
+  return { jsonrpc: '2.0', id, error }
+}
+
+export const maxDepth = 64
+const maxKeys = 10_000
+
+/** Parses a text from outside. Too deep or too many keys is refused: such a value parses, but could never be saved. */
+export function parseJson(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new RockpoolError('input-invalid', 'That is not JSON.')
+  }
+  checkShape(value)
+  return value
+}
+
+function checkShape(root: unknown): void {
+  let keys = 0
+  let level: unknown[] = [root]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxDepth)
+      throw new RockpoolError('input-invalid', `The JSON is nested deeper than ${maxDepth}.`)
+    const next: unknown[] = []
+    for (const value of level) {
+      if (typeof value !== 'object' || value === null) continue
+      const entries = Object.entries(value)
+      keys += entries.length
+      if (keys > maxKeys) throw new RockpoolError('input-invalid', `The JSON has more than ${maxKeys} keys.`)
+      for (const [key, inner] of entries) {
+        if (key === '__proto__')
+          throw new RockpoolError('input-invalid', 'A field may not be called __proto__.')
+        if (typeof inner === 'object' && inner !== null) next.push(inner)
+      }
+    }
+    level = next
+  }
+}
+
+export function isRequest(value: unknown): value is RpcRequest {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const { jsonrpc, id, method, params } = value as Record<string, unknown>
+  const idFits = id === undefined || id === null || typeof id === 'string' || typeof id === 'number'
+  const paramsFit =
+    params === undefined || (typeof params === 'object' && params !== null && !Array.isArray(params))
+  return jsonrpc === '2.0' && typeof method === 'string' && method.length <= 200 && idFits && paramsFit
+}

@@ -1,0 +1,18 @@
+// The database of what must happen: <state>/rockpool.sqlite. Every part that needs a durable table adds one
+// migration at the end of this list; the order is the schema's version and never changes.
+import { Database } from './database.ts'
+import type { DatabaseOptions, Migration } from './database.ts'
+
+const migrations: Migration[] = [
+  // 1: answers to requests that carry an idempotency key (answers.ts).
+  `CREATE TABLE answer (
+     who TEXT NOT NULL, operation TEXT NOT NULL, key TEXT NOT NULL,
+     input_hash TEXT NOT NULL, at INTEGER NOT NULL, output TEXT,
+     PRIMARY KEY (who, operation, key)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX answer_at ON answer (at);`,
+]
+
+export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {
+  return Database.open(path, migrations, options)
+}

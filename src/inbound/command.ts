@@ -1,0 +1,92 @@
+// Commands that a person types into a chat. A text is a command only if it begins with one that we know, has no
+// invisible character in it, was not forwarded, and came from somebody who may give it.
+import type { FinalizedContext } from './context.ts'
+import { hasInvisible } from './normalize.ts'
+
+/** What the command needs: `now` runs at once, beside a running turn; `turn` waits for its place in the conversation. */
+type CommandTime = 'now' | 'turn'
+
+interface CommandShape {
+  says: string
+  when: CommandTime
+  usage?: string
+  aliases?: readonly string[]
+}
+
+const shapes = {
+  help: { says: 'Show what can be typed here.', when: 'now', aliases: ['commands', 'start'] },
+  status: { says: 'Show this session: model, context, queue.', when: 'now' },
+  new: { says: 'Begin a new session.', when: 'turn', usage: '[model] [message]' },
+  reset: { says: 'Begin a new session.', when: 'turn', usage: '[model] [message]' },
+  stop: { says: 'Stop the running turn and forget what waits.', when: 'now', aliases: ['abort', 'cancel'] },
+  compact: { says: 'Summarise the conversation to free context.', when: 'turn', usage: '[instructions]' },
+  model: { says: 'Show or choose the model.', when: 'now', usage: '[name | default]' },
+  think: {
+    says: 'How much to think.',
+    when: 'now',
+    usage: '[off | minimal | low | medium | high | max]',
+    aliases: ['thinking', 't'],
+  },
+  verbose: { says: 'Show the tools that are used.', when: 'now', usage: '[on | off]', aliases: ['v'] },
+  reasoning: {
+    says: 'Show the reasoning before a reply.',
+    when: 'now',
+    usage: '[on | off]',
+    aliases: ['reason'],
+  },
+  usage: { says: 'Show tokens after each reply.', when: 'now', usage: '[off | tokens | full]' },
+  queue: {
+    says: 'What happens to messages while a turn runs.',
+    when: 'now',
+    usage:
+      '[steer | followup | collect | interrupt] [debounce:1s] [cap:20] [drop:old | new | summarize] | reset',
+  },
+  send: { says: 'May replies be sent from this session?', when: 'now', usage: '[on | off | inherit]' },
+  activation: {
+    says: 'In a group: answer always, or when mentioned.',
+    when: 'now',
+    usage: '[mention | always]',
+  },
+  name: { says: 'Give this session a name.', when: 'now', usage: '<label>' },
+  whoami: { says: 'Show your id on this channel.', when: 'now', aliases: ['id'] },
+} as const satisfies Record<string, CommandShape>
+
+export type CommandName = keyof typeof shapes
+
+export const commandShapes: Readonly<Record<CommandName, CommandShape>> = shapes
+
+export interface Command {
+  name: CommandName
+  /** What follows the command, trimmed. */
+  rest: string
+}
+
+/** The command that a text is, if it is one. `/new@my_bot haiku` and `/THINK: high` are understood. */
+export function parseCommand(text: string): Command | undefined {
+  const match = /^\/([A-Za-z]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s*:\s*|\s+|$)([\s\S]*)$/.exec(text.trim())
+  if (!match || hasInvisible(match[0].slice(0, match[0].length - match[3]!.length))) return undefined
+  const name = commandNamed(match[1]!.toLowerCase())
+  return name === undefined ? undefined : { name, rest: match[3]!.trim() }
+}
+
+/** The command in a message, if its sender may give it. */
+export function commandOf(ctx: FinalizedContext): Command | undefined {
+  if (!ctx.CommandAuthorized || ctx.Forwarded) return undefined
+  return parseCommand(ctx.BodyForCommands)
+}
+
+function commandNamed(word: string): CommandName | undefined {
+  for (const [name, shape] of Object.entries(commandShapes)) {
+    if (word === name || shape.aliases?.includes(word)) return name as CommandName
+  }
+  return undefined
+}
+
+/** The help text, made from the table. */
+export function helpText(more: readonly string[] = []): string {
+  const lines = Object.entries(commandShapes).map(([name, shape]) => {
+    const usage = shape.usage === undefined ? '' : ` ${shape.usage}`
+    return `/${name}${usage} - ${shape.says}`
+  })
+  return ['You can type:', ...lines, ...more].join('\n')
+}

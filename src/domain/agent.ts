@@ -69,6 +69,12 @@ export interface ConversationOptions {
   tools: ToolServer[]
   askPermission: AskPermission
   title?: string
+  /** Called before every tool call, sub-agents' included, and awaited: no further call to the model happens while it
+   *  holds. A string refuses the tool and tells the model why. The budget waits here. */
+  beforeTool?: (
+    tool: { name: string; subagentId?: string },
+    signal: AbortSignal,
+  ) => Promise<string | undefined>
   /** Runs before Claude compacts its context; the memory flush. */
   beforeCompaction?: () => Promise<void>
 }

@@ -29,8 +29,8 @@ export type TurnEvent =
       tokensBefore?: number
       tokensAfter?: number
     }
-  /** One call to the model ended: its own usage, counted once per message id. */
-  | { type: 'usage'; messageId: string; model: string; usage: Usage }
+  /** One call to the model ended, a sub-agent's too: its usage, counted once per message id, and what it cost. */
+  | { type: 'usage'; messageId: string; model: string; usage: Usage; subagent: boolean }
   | { type: 'notice'; text: string }
 
 export type TurnFailure =

@@ -1,0 +1,97 @@
+// Open pull requests and failing checks, if `gh` is installed and answers. Works with every gh since 2.0: `pr checks`
+// is read as the tab-separated lines that it has always printed, because old ones know no `--json` there.
+import { z } from 'zod'
+import { plainLine } from '../domain/plain-text.ts'
+import type { GithubStatus } from '../domain/project-status.ts'
+import type { Variables } from './git.ts'
+import { gitEnvironment, gitTimeoutMs } from './git.ts'
+import type { Ran } from './run-bounded.ts'
+import { runBounded } from './run-bounded.ts'
+
+const ofGithub = ['GH_TOKEN', 'GITHUB_TOKEN', 'GH_HOST', 'GH_ENTERPRISE_TOKEN', 'GH_CONFIG_DIR', 'GH_REPO']
+const ofNetwork = [
+  'HTTPS_PROXY',
+  'HTTP_PROXY',
+  'NO_PROXY',
+  'https_proxy',
+  'http_proxy',
+  'no_proxy',
+  'SSL_CERT_FILE',
+]
+
+const prList = z.array(
+  z.object({ number: z.number(), title: z.string(), headRefName: z.string(), state: z.string() }),
+)
+
+export async function readGithubStatus(
+  cwd: string,
+  variables: Variables,
+  problems: string[],
+  timeoutMs = gitTimeoutMs,
+): Promise<GithubStatus | undefined> {
+  const limits = { cwd, env: githubEnvironment(cwd, variables), timeoutMs, maxBytes: 1024 * 1024 }
+  const [list, checks] = await Promise.all([
+    runBounded('gh', ['pr', 'list', '--limit', '20', '--json', 'number,title,headRefName,state'], limits),
+    runBounded('gh', ['pr', 'checks'], limits),
+  ])
+  const openPrs = parsePrs(list, problems)
+  if (openPrs === undefined) return undefined
+  return { openPrs, failingChecks: parseFailingChecks(checks) }
+}
+
+function githubEnvironment(cwd: string, variables: Variables): Record<string, string> {
+  const env: Record<string, string> = {
+    ...gitEnvironment(cwd, variables),
+    GH_PROMPT_DISABLED: '1',
+    GH_NO_UPDATE_NOTIFIER: '1',
+    GH_PAGER: 'cat',
+    NO_COLOR: '1',
+  }
+  for (const name of [...ofGithub, ...ofNetwork]) {
+    if (variables[name] !== undefined) env[name] = variables[name]
+  }
+  return env
+}
+
+function parsePrs(ran: Ran, problems: string[]): GithubStatus['openPrs'] | undefined {
+  if (ran.kind === 'absent') return undefined
+  if (ran.kind !== 'done' || ran.code !== 0) {
+    problems.push(`gh: ${whyNot(ran)}`)
+    return undefined
+  }
+  const parsed = prList.safeParse(asJson(ran.stdout))
+  if (!parsed.success) {
+    problems.push('gh: pull requests came in a form that is not known')
+    return undefined
+  }
+  return parsed.data.map(({ number, title, headRefName, state }) => ({
+    number,
+    title: plainLine(title),
+    branch: plainLine(headRefName),
+    state: plainLine(state.toLowerCase()),
+  }))
+}
+
+/** `name <tab> fail <tab> 1m2s <tab> link`. The exit code says whether any fails, so it is no error. */
+function parseFailingChecks(ran: Ran): GithubStatus['failingChecks'] {
+  if (ran.kind !== 'done') return []
+  return ran.stdout
+    .split('\n')
+    .map((line) => line.split('\t'))
+    .filter((columns) => columns.length >= 2 && /^(fail|cancel|error)/.test(columns[1]!))
+    .map(([name, status]) => ({ name: plainLine(name!), status: plainLine(status!) }))
+}
+
+function whyNot(ran: Ran): string {
+  if (ran.kind === 'timed-out') return `no answer within ${ran.afterMs / 1000} s`
+  if (ran.kind === 'failed') return ran.reason
+  return ran.kind === 'done' ? plainLine(ran.stderr, 200) || `exit code ${ran.code}` : 'not installed'
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // The schema refuses it and the problem is noted there.
+  }
+}

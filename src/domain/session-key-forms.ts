@@ -1,0 +1,226 @@
+// Reading session keys: every form that we or any OpenClaw write, what it says, and the form that we write for it.
+import type { ChatType } from './message.ts'
+import { decodeId, encodeId, rewriteId } from './key-segment.ts'
+import { agentIdRule, normalizeMainKey } from './session-key.ts'
+
+export interface ParsedAgentSessionKey {
+  agentId: string
+  rest: string
+}
+
+export type SessionKeyKind =
+  | 'main'
+  | 'direct'
+  | 'group'
+  | 'channel'
+  | 'subagent'
+  | 'cron'
+  | 'hook'
+  | 'node'
+  | 'acp'
+  | 'dashboard'
+  | 'explicit'
+  | 'global'
+  | 'unknown'
+
+/** What a key says. Ids are as the platform writes them, unescaped. */
+export interface SessionKeyForm {
+  kind: SessionKeyKind
+  agentId?: string
+  channel?: string
+  accountId?: string
+  /** The person, the group, the job, the sub-agent. */
+  id?: string
+  threadId?: string
+  threadKind?: 'thread' | 'topic'
+  /** How many sub-agents deep; 0 for a session that a person began. */
+  depth: number
+  /** A cron job's run: an internal row, left out of lists. */
+  runId?: string
+  heartbeat: boolean
+}
+
+/** `agent:<agentId>:<rest>`, or null. Empty segments are dropped and letters made small, as OpenClaw does. */
+export function parseAgentSessionKey(sessionKey: string | null | undefined): ParsedAgentSessionKey | null {
+  const parts = (sessionKey ?? '').trim().toLowerCase().split(':').filter(Boolean)
+  if (parts.length < 3 || parts[0] !== 'agent') return null
+  return { agentId: parts[1]!, rest: parts.slice(2).join(':') }
+}
+
+export function classifySessionKey(key: string, options: { mainKey?: string } = {}): SessionKeyForm {
+  const { agentId, rest } = splitAgent(key)
+  const form = splitRest(rest, normalizeMainKey(options.mainKey))
+  const { kind, channel, account, ids, thread, run, heartbeat } = form
+  return {
+    kind,
+    ...(agentId === undefined ? {} : { agentId }),
+    ...(channel === undefined ? {} : { channel: decodeId(channel.toLowerCase()) }),
+    ...(account === undefined ? {} : { accountId: decodeId(account) }),
+    ...(ids.length === 0 ? {} : { id: decodeId(ids.at(-1)!) }),
+    ...(thread === undefined ? {} : { threadId: decodeId(thread.id), threadKind: thread.kind }),
+    depth: kind === 'subagent' ? ids.length : 0,
+    ...(run === undefined ? {} : { runId: decodeId(run) }),
+    heartbeat,
+  }
+}
+
+/** The key as we write it. Older forms (`:dm:`, bare `main`, `group:<id>`, capital letters) become today's. */
+export function canonicalSessionKey(key: string, options: { agentId: string; mainKey?: string }): string {
+  const trimmed = key.trim()
+  if (/^(global|unknown)$/i.test(trimmed)) return trimmed.toLowerCase()
+  const { agentId = options.agentId, rest } = splitAgent(trimmed)
+  if (!agentIdRule.test(agentId)) return trimmed
+  const mainKey = normalizeMainKey(options.mainKey)
+  const form = splitRest(rest, mainKey)
+  const thread = form.thread === undefined ? '' : `:${form.thread.kind}:${rewriteId(form.thread.id)}`
+  return `agent:${agentId}:${writeBase(form, mainKey)}${thread}${form.heartbeat ? ':heartbeat' : ''}`
+}
+
+/** The key of the chat that a thread hangs in: all before the last `:thread:` or `:topic:`. */
+export function parentOfThreadKey(key: string): string | undefined {
+  const at = Math.max(key.lastIndexOf(':thread:'), key.lastIndexOf(':topic:'))
+  return at > 0 ? key.slice(0, at) : undefined
+}
+
+export function isThreadSessionKey(key: string): boolean {
+  return parentOfThreadKey(key) !== undefined
+}
+
+/** Depth 0 is a session that a person began. */
+export function subagentDepth(key: string): number {
+  return key.split(':').filter((part) => part === 'subagent').length
+}
+
+export function isSubagentSessionKey(key: string): boolean {
+  return classifySessionKey(key).kind === 'subagent'
+}
+
+export function isCronRunSessionKey(key: string): boolean {
+  return classifySessionKey(key).runId !== undefined
+}
+
+/** Direct, group or channel, as the key tells it; undefined when it does not. */
+export function chatTypeOfKey(key: string): ChatType | undefined {
+  const { kind } = classifySessionKey(key)
+  return kind === 'direct' || kind === 'group' || kind === 'channel' ? kind : undefined
+}
+
+/** A key cut into its parts; ids still as they stand in the key. */
+interface KeyParts {
+  kind: SessionKeyKind
+  channel?: string
+  account?: string
+  /** One for most forms, one a level for sub-agents, none for `main`. */
+  ids: string[]
+  run?: string
+}
+type RestParts = KeyParts & { thread?: { kind: 'thread' | 'topic'; id: string }; heartbeat: boolean }
+
+function splitAgent(key: string): { agentId?: string; rest: string[] } {
+  const parts = key.trim().split(':').filter(Boolean)
+  if (parts.length < 3 || parts[0]!.toLowerCase() !== 'agent') return { rest: parts }
+  return { agentId: parts[1]!.toLowerCase(), rest: parts.slice(2) }
+}
+
+function splitRest(all: string[], mainKey: string): RestParts {
+  const last = all.at(-1)?.toLowerCase()
+  const heartbeat = last === 'heartbeat' && all.length > 1
+  const parts = heartbeat ? all.slice(0, -1) : all
+  for (let at = parts.length - 2; at > 0; at--) {
+    const kind = parts[at]!.toLowerCase()
+    if (kind !== 'thread' && kind !== 'topic') continue
+    const thread = { kind, id: parts.slice(at + 1).join(':') } as const
+    return { ...splitBase(parts.slice(0, at), mainKey), thread, heartbeat }
+  }
+  return { ...splitBase(parts, mainKey), heartbeat }
+}
+
+function splitBase(parts: string[], mainKey: string): KeyParts {
+  const first = parts[0]?.toLowerCase() ?? ''
+  if (parts.length < 2) return splitSingle(parts[0] ?? 'unknown', mainKey)
+  if (first === 'subagent') return { kind: 'subagent', ids: splitSubagents(parts) }
+  if (first === 'cron') return splitCron(parts)
+  if (
+    first === 'hook' ||
+    first === 'node' ||
+    first === 'acp' ||
+    first === 'dashboard' ||
+    first === 'explicit'
+  ) {
+    return { kind: first, ids: [parts.slice(1).join(':')] }
+  }
+  const at = parts.findIndex((part, index) => index < Math.min(3, parts.length - 1) && isPeerKind(part))
+  if (at >= 0) return splitPeer(parts, at)
+  // Before groups had a form of their own: `discord:<account>:guild-<g>:channel-<c>`.
+  const oldChannel = first === 'discord' ? parts.find((part) => /^channel-/i.test(part)) : undefined
+  if (oldChannel) return { kind: 'channel', channel: 'discord', ids: [oldChannel.slice('channel-'.length)] }
+  return { kind: 'unknown', ids: [parts.join(':')] }
+}
+
+function splitSingle(part: string, mainKey: string): KeyParts {
+  const word = part.toLowerCase()
+  if (word === 'global' || word === 'unknown') return { kind: word, ids: [] }
+  if (word === 'main' || word === mainKey) return { kind: 'main', ids: [] }
+  if (word.startsWith('node-')) return { kind: 'node', ids: [part.slice('node-'.length)] }
+  // An older form had the bare peer after the agent: `agent:<id>:<peer>`.
+  return { kind: 'direct', ids: [part] }
+}
+
+function splitSubagents(parts: string[]): string[] {
+  const ids: string[] = []
+  for (const part of parts) {
+    if (part.toLowerCase() === 'subagent') ids.push('')
+    else ids.push([ids.pop(), part].filter(Boolean).join(':'))
+  }
+  return ids.filter(Boolean)
+}
+
+function splitCron(parts: string[]): KeyParts {
+  const at = parts.findIndex((part, index) => index > 1 && part.toLowerCase() === 'run')
+  if (at < 0) return { kind: 'cron', ids: [parts.slice(1).join(':')] }
+  return { kind: 'cron', ids: [parts.slice(1, at).join(':')], run: parts.slice(at + 1).join(':') }
+}
+
+function splitPeer(parts: string[], at: number): KeyParts {
+  const word = parts[at]!.toLowerCase()
+  const kind = word === 'dm' ? 'direct' : (word as 'direct' | 'group' | 'channel')
+  const id = parts.slice(at + 1).join(':')
+  if (at === 2) return { kind, channel: parts[0], account: parts[1], ids: [id] }
+  if (at === 1) return { kind, channel: parts[0], ids: [id] }
+  const channel = /@g\.us$/i.test(id) ? 'whatsapp' : kind === 'direct' ? undefined : 'unknown'
+  return { kind, channel, ids: [id] }
+}
+
+function isPeerKind(part: string): boolean {
+  return /^(direct|dm|group|channel)$/i.test(part)
+}
+
+function writeBase(form: KeyParts, mainKey: string): string {
+  const { kind, channel, account, ids } = form
+  const platform = channel === undefined ? undefined : decodeId(channel.toLowerCase())
+  const id = ids.length === 0 ? '' : rewriteId(ids.at(-1)!, platform)
+  const name = (segment: string | undefined): string => (segment ? `${encodeId(segment)}:` : '')
+  switch (kind) {
+    case 'main':
+      return mainKey
+    case 'global':
+      return 'global'
+    case 'subagent':
+      return ids.map((one) => `subagent:${rewriteId(one)}`).join(':')
+    case 'cron':
+      return `cron:${id}${form.run === undefined ? '' : `:run:${rewriteId(form.run)}`}`
+    case 'unknown':
+      return (
+        ids
+          .flatMap((one) => one.split(':'))
+          .map((one) => rewriteId(one))
+          .join(':') || 'unknown'
+      )
+    case 'direct':
+    case 'group':
+    case 'channel':
+      return `${name(platform)}${name(account && decodeId(account))}${kind}:${id}`
+    default:
+      return `${kind}:${id}`
+  }
+}

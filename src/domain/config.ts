@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { agentsConfig, claudeConfig } from './config/agents.ts'
 import { channelsConfig } from './config/channels.ts'
 import { codingConfig } from './config/coding.ts'
-import { discoveryConfig, sessionSelectionConfig } from './config/discovery.ts'
+import { discoveryConfig, mcpBridgeConfig, sessionSelectionConfig } from './config/discovery.ts'
 import { gatewayConfig, hooksConfig } from './config/gateway.ts'
 import { memoryConfig } from './config/memory.ts'
 import { messagesConfig } from './config/messages.ts'
@@ -30,6 +30,7 @@ export const configSchema = z.strictObject({
   coding: codingConfig.prefault({}),
   discovery: discoveryConfig.prefault({}),
   sessionSelection: sessionSelectionConfig.prefault({}),
+  mcpBridge: mcpBridgeConfig.prefault({}),
   memory: memoryConfig.prefault({}),
 })
 

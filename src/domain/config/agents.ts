@@ -1,5 +1,6 @@
 // `agents` and `claude` in the configuration: who answers, with which model and tools, and how Claude is run.
 import { z } from 'zod'
+import { sessionSelectionOverrides } from './discovery.ts'
 
 const heartbeat = z.strictObject({
   /** For example `30m`; off when absent. */
@@ -26,6 +27,8 @@ const agentSettings = z.strictObject({
   skills: z.array(z.string()).optional(),
   heartbeat: heartbeat.optional(),
   memoryFlush: memoryFlush.optional(),
+  /** What this agent wants otherwise than `sessionSelection` says. */
+  sessionSelection: sessionSelectionOverrides.optional(),
 })
 
 export const agentsConfig = z.strictObject({

@@ -1,0 +1,47 @@
+// What a session may ask of the world around it, through the bridge: its conversation, its agent's memory, its chat, its
+// own cost, its project and the sessions there. Made for one session; it never reaches beyond that session's agent.
+import type { DiscoveredSession } from './discovered-session.ts'
+import type { ProjectStatus } from './project-status.ts'
+
+/** The tools under the names of the seeds; `mcpBridge.tools` in the configuration switches each. */
+export const bridgeToolNames = [
+  'openclaw_conversation_context',
+  'openclaw_memory_search',
+  'openclaw_announce',
+  'openclaw_session_info',
+  'openclaw_project_status',
+  'openclaw_session_list',
+] as const
+
+export type BridgeToolName = (typeof bridgeToolNames)[number]
+
+export interface ConversationLine {
+  role: 'user' | 'assistant'
+  text: string
+  /** ISO 8601. */
+  at?: string
+}
+
+export interface MemoryHit {
+  /** Where it was found: a file of the agent's memory. */
+  source: string
+  text: string
+}
+
+export interface BridgeWorld {
+  agentId: string
+  /** The directory that the session works in. */
+  repoPath: string
+  /** What the session was asked to do, when it is known. */
+  task(): Promise<string | undefined>
+  /** The conversation that it belongs to, oldest first. */
+  conversation(limit: number): Promise<ConversationLine[]>
+  searchMemory(query: string): Promise<MemoryHit[]>
+  /** Resolves when the message will certainly be sent; undefined if the session has no chat. */
+  announce(message: string): Promise<{ deliveryId: string } | undefined>
+  /** What it cost up to now, and what it may cost. */
+  spending(): Promise<{ costUsd: number; budgetUsd?: number }>
+  projectStatus(): Promise<ProjectStatus>
+  /** All sessions of the project that this agent may see, those without an owner included. */
+  sessions(): Promise<DiscoveredSession[]>
+}

@@ -2,6 +2,7 @@
 // migration at the end of this list; the order is the schema's version and never changes.
 import { Database } from './database.ts'
 import type { DatabaseOptions, Migration } from './database.ts'
+import { codingTables } from './coding-tables.ts'
 
 const migrations: Migration[] = [
   // 1: answers to requests that carry an idempotency key (answers.ts).
@@ -11,6 +12,8 @@ const migrations: Migration[] = [
      PRIMARY KEY (who, operation, key)
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX answer_at ON answer (at);`,
+  // 2: coding sessions, their output, approvals and spend.
+  codingTables,
 ]
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

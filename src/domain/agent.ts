@@ -22,10 +22,17 @@ export interface PermissionRequest {
   input: Record<string, unknown>
   title?: string
   description?: string
+  /** Why Claude asks, in its own words. */
+  reason?: string
+  /** The tool call that waits for the answer. */
+  toolUseId?: string
   /** The sub-agent that asks, if it is one. */
   subagentId?: string
+  /** What `always` would allow from then on, as Claude writes rules: `Bash(git status:*)`. Empty: `always` has no effect. */
+  rules?: string[]
 }
 
+/** `always` holds for this conversation only; nothing is written into anybody's settings. */
 export type PermissionAnswer =
   | { behavior: 'allow'; updatedInput?: Record<string, unknown>; always?: boolean }
   | { behavior: 'deny'; message: string; interrupt?: boolean }
@@ -64,7 +71,12 @@ export interface ConversationOptions {
   systemPromptAppend?: string
   permissionMode: PermissionMode
   allowedTools: string[]
+  disallowedTools?: string[]
+  /** Directories beside `cwd` that Claude may work in. */
+  additionalDirectories?: string[]
   maxBudgetUsd?: number
+  /** Calls to the model within one turn. */
+  maxTurns?: number
   thinkingLevel?: string
   tools: ToolServer[]
   askPermission: AskPermission
@@ -84,34 +96,64 @@ export interface Prompt {
   images?: Array<{ data: string; mimeType: string }>
   /** Goes with the message into Claude's stream, so that results can be matched. */
   uuid: string
+  /** A command to Claude Code itself (`/compact`). Without it, text that looks like a command is only text. */
+  command?: boolean
 }
+
+export type ConversationEnd =
+  | { why: 'closed' | 'killed' | 'evicted' }
+  /** The process ended by itself; `message` says how. */
+  | { why: 'process-died'; message: string }
 
 /** One live conversation with a process behind it. Turns are taken one at a time. */
 export interface Conversation {
   readonly key: string
   readonly sdkSessionId: string | undefined
   readonly pid: number | undefined
+  /** A turn runs, or Claude works by itself. */
+  readonly busy: boolean
   /** Takes a turn. `onEvent` is called in order; the promise resolves when the turn is really over. It never rejects
    *  for a failed turn: that is a TurnEnd. */
   turn(prompt: Prompt, onEvent: (event: TurnEvent) => void): Promise<TurnResult>
-  /** Adds a message to the running turn. False if none runs. */
+  /** Adds a message to the running turn, which is then over only when this message was dealt with too. False if none runs. */
   steer(prompt: Prompt): boolean
+  /** Stops what runs; the turn ends as `interrupted` and the conversation goes on. Does nothing when idle. */
   interrupt(): Promise<void>
   setModel(model: string | undefined): Promise<void>
   setPermissionMode(mode: PermissionMode): Promise<void>
   contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined>
-  /** Ends the process and all its children. */
+  /** Ends the process and all its children, leaving Claude a moment to write down where it stands. */
   close(): Promise<void>
+  /** Ends the process and all its children at once. Nothing is reported after this call. */
+  kill(): Promise<void>
   readonly closed: boolean
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<ConversationEnd>
 }
+
+export type Resumable =
+  | { ok: true }
+  | {
+      ok: false
+      /** `gone`: there is no such transcript. `damaged`: it has no way from its end to its beginning. `in-use`: another
+       *  process has it open. `empty`: the session was started and never said anything. */
+      why: 'gone' | 'empty' | 'damaged' | 'in-use'
+      reason: string
+    }
+
+/** How Claude is paid for: costs under a subscription are what the API would have charged. */
+export type Billing = 'api' | 'subscription' | 'none'
 
 export interface AgentRuntime {
   readonly kind: 'claude' | 'offline'
+  readonly billing: Billing
   /** Opens a conversation, or gives the live one with this key. */
   open(options: ConversationOptions): Promise<Conversation>
   /** The live one, if there is one: a live process wins over any file. */
   live(key: string): Conversation | undefined
   /** Can Claude's transcript be resumed: is it there, and can it be walked to its leaf? */
-  resumable(sdkSessionId: string): Promise<{ ok: true } | { ok: false; reason: string }>
+  resumable(sdkSessionId: string): Promise<Resumable>
+  /** Starts a process ahead of time for conversations like this one; its first turn is then nearly as fast as a second. */
+  prewarm?(options: ConversationOptions): Promise<void>
   close(): Promise<void>
 }

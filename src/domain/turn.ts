@@ -39,6 +39,9 @@ export type TurnFailure =
   | 'overloaded'
   | 'context-full'
   | 'login-refused'
+  | 'no-credit'
+  | 'model-unknown'
+  | 'unreachable'
   | 'budget-reached'
   | 'max-turns'
   | 'session-missing'
@@ -54,8 +57,12 @@ export type TurnEnd =
 
 export interface TurnResult {
   end: TurnEnd
-  /** The reply text: the agent's own words of this turn, without sub-agents. */
+  /** The reply: the agent's last words of this turn, without sub-agents. What it had said so far if it was stopped. */
   text: string
+  /** Everything the agent said in this turn, block by block. */
+  said: string[]
+  /** The prompts that this turn dealt with, by uuid: its own, and those that steered it. */
+  prompts: string[]
   sdkSessionId?: string
   model?: string
   /** Billed in this turn, each message once, sub-agents included. */

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // The entry. Kept in plain, old JavaScript, so that an old Node can read it and say what is wrong.
-import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -8,7 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 22 || (major === 22 && minor >= 13)) await start()
-else restartWithPinnedNode()
+else await restartWithPinnedNode()
 
 async function start() {
   const only = process.argv.length === 3 ? process.argv[2] : ''
@@ -27,9 +26,10 @@ async function start() {
 }
 
 /** A checkout brings its own Node; use it when we were started by an older one. */
-function restartWithPinnedNode() {
+async function restartWithPinnedNode() {
   const pinned = `${root}node_modules/node/bin/node`
   if (!existsSync(pinned)) fail(`Rockpool needs Node 22.13 or newer; this is ${process.versions.node}.`)
+  const { spawn } = await import('node:child_process')
   const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {

@@ -55,23 +55,18 @@ async function writeCatalog(): Promise<void> {
 /** Small libraries are bundled, because one file loads faster; large and optional ones are loaded when used. */
 function isExternal(id: string): boolean {
   const bundled = [
-    'commander',
     'zod',
     'hono',
     '@hono/node-server',
     'ws',
     'json5',
-    'string-width',
+    'get-east-asian-width',
     'tinyexec',
     'croner',
   ]
   if (id.startsWith('.') || id.startsWith('/')) return false
   if (id.startsWith('node:')) return true
-  return !bundled.some((name) => id === name || id.startsWith(`${name}/`)) && !isDependencyOfBundled(id)
-}
-
-function isDependencyOfBundled(id: string): boolean {
-  return ['get-east-asian-width', 'strip-ansi', 'ansi-regex'].includes(id)
+  return !bundled.some((name) => id === name || id.startsWith(`${name}/`))
 }
 
 function emitTypes(): void {

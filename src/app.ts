@@ -23,9 +23,9 @@ export interface AppOptions {
   log?: Log
 }
 
-export function openApp(environment: Environment, options: AppOptions): App {
+export async function openApp(environment: Environment, options: AppOptions): Promise<App> {
   const { clock = systemClock, log = silentLog, version } = options
-  const { config } = loadConfig(environment)
+  const { config } = await loadConfig(environment)
   const paths = statePaths(environment.stateDir)
   mkdirSync(paths.root, { recursive: true, mode: 0o700 })
   const closing: Array<() => Promise<void>> = []

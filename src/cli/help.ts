@@ -2,6 +2,7 @@
 import { RockpoolError } from '../domain/errors.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
 import type { Host } from './local-command.ts'
+import { nearest } from './nearest.ts'
 import { fit, pad, styled } from './print.ts'
 import type { Page } from './print.ts'
 
@@ -55,27 +56,4 @@ function unknownCommand(words: string[], catalog: CatalogEntry[]): RockpoolError
   return new RockpoolError('usage', `There is no command \`rockpool ${typed}\`.`, {
     hint: near ? `Did you mean \`rockpool ${near}\`?` : '`rockpool --help` lists them all.',
   })
-}
-
-/** The name with the fewest changed letters, if that is few enough to be a slip. */
-export function nearest(typed: string, names: readonly string[]): string | undefined {
-  let best: { name: string; distance: number } | undefined
-  for (const name of names) {
-    const distance = editDistance(typed, name)
-    if (!best || distance < best.distance) best = { name, distance }
-  }
-  return best && best.distance <= Math.max(1, Math.floor(typed.length / 3)) ? best.name : undefined
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

@@ -1,7 +1,7 @@
 // How things look in a terminal: tables that fit, ages that people read, and stored text that cannot drive the
 // terminal. Everything that comes from outside passes `visible` before it is printed.
 import { styleText } from 'node:util'
-import stringWidth from 'string-width'
+import { cellWidth } from './cell-width.ts'
 
 /** What a printer needs to know of the terminal. */
 export interface Page {
@@ -45,14 +45,6 @@ function showCode(character: string): string {
   return code <= 0xffff ? `\\u${code.toString(16).padStart(4, '0')}` : `\\u{${code.toString(16)}}`
 }
 
-/** JSON for a pipe or a terminal: what JSON itself leaves raw is escaped too. */
-export function jsonText(value: unknown, indent?: number): string {
-  return (JSON.stringify(value, null, indent) ?? 'null').replace(
-    /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
 /** `3 min ago` for a moment in the past, `in 2 h` for one to come. */
 export function ago(at: number | undefined, now: number): string {
   if (at === undefined || !Number.isFinite(at)) return '-'
@@ -94,11 +86,11 @@ export function bytes(count: number): string {
 
 /** Cuts to a width in terminal cells, never inside a character, and says so with an ellipsis. */
 export function fit(text: string, width: number): string {
-  if (stringWidth(text) <= width) return text
+  if (cellWidth(text) <= width) return text
   let used = 0
   let kept = ''
   for (const { segment } of new Intl.Segmenter().segment(text)) {
-    const next = used + stringWidth(segment)
+    const next = used + cellWidth(segment)
     if (next > width - 1) break
     kept += segment
     used = next
@@ -107,7 +99,7 @@ export function fit(text: string, width: number): string {
 }
 
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
-  const space = ' '.repeat(Math.max(0, width - stringWidth(text)))
+  const space = ' '.repeat(Math.max(0, width - cellWidth(text)))
   return align === 'left' ? text + space : space + text
 }
 
@@ -136,7 +128,7 @@ export function table<Row>(rows: readonly Row[], columns: ReadonlyArray<Column<R
 
 function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], pageWidth: number): number[] {
   const widths = columns.map((column, i) =>
-    cells.reduce((widest, row) => Math.max(widest, stringWidth(row[i]!)), stringWidth(column.title)),
+    cells.reduce((widest, row) => Math.max(widest, cellWidth(row[i]!)), cellWidth(column.title)),
   )
   const least = (i: number): number => Math.min(widths[i]!, columns[i]!.min ?? 4)
   let over = widths.reduce((sum, width) => sum + width + 2, -2) - pageWidth
@@ -153,7 +145,7 @@ function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], 
 /** Names and values below each other; what is undefined is left out. */
 export function pairs(values: Array<[string, string | undefined]>, page: Page): string {
   const shown = values.filter((pair): pair is [string, string] => pair[1] !== undefined)
-  const width = Math.max(0, ...shown.map(([name]) => stringWidth(name)))
+  const width = Math.max(0, ...shown.map(([name]) => cellWidth(name)))
   return shown
     .map(
       ([name, value]) =>

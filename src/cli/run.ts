@@ -6,8 +6,8 @@ import type { Operation } from '../operations/operation.ts'
 import type { Asker } from './ask.ts'
 import { localGroups } from './commands.ts'
 import type { Host, LocalCommand } from './local-command.ts'
-import { HelpWanted, parseTyped } from './typed.ts'
-import type { Typed } from './typed.ts'
+import { parseTyped } from './typed.ts'
+import type { Typeable, Typed } from './typed.ts'
 
 type Found =
   | { kind: 'operation'; operation: Operation; words: string; rest: string[]; given: Record<string, unknown> }
@@ -19,10 +19,6 @@ export async function run(args: readonly string[], host: Host): Promise<number> 
   try {
     return await runCommand(globalsLast(args), host, json)
   } catch (error) {
-    if (error instanceof HelpWanted) {
-      host.terminal.out(error.text)
-      return 0
-    }
     return await reportError(asRockpoolError(error), host, json)
   }
 }
@@ -34,15 +30,15 @@ async function runCommand(args: string[], host: Host, json: boolean): Promise<nu
   }
   const found = await findCommand(args)
   if (!found) return (await import('./help.ts')).helpOrUnknown(args, host)
-  const { terminal } = host
+  const typeable: Typeable = found.kind === 'local' ? found.command : found.operation
+  const typed = parseTyped(typeable, found.words, found.rest)
+  if (typed.help) return (await import('./command-help.ts')).printCommandHelp(typeable, found.words, host)
   if (found.kind === 'local') {
-    const typed = parseTyped(found.command, found.words, found.rest, terminal.width)
     const { checkInput } = await import('../operations/perform.ts')
     const output = await found.command.run(host, checkInput(found.command, typed.input), json)
     if (output !== undefined) await print(found.command.name, output, host, json)
     return 0
   }
-  const typed = parseTyped(found.operation, found.words, found.rest, terminal.width)
   typed.input = { ...found.given, ...typed.input }
   return performCommand(found.operation, typed, host, json)
 }
@@ -143,7 +139,7 @@ async function print(
 ): Promise<void> {
   const { terminal } = host
   if (json) {
-    const { jsonText } = await import('./print.ts')
+    const { jsonText } = await import('./json-text.ts')
     terminal.out(`${jsonText(output, terminal.isInteractive && !following ? 2 : undefined)}\n`)
     return
   }
@@ -155,10 +151,12 @@ async function print(
 }
 
 async function reportError(error: RockpoolError, host: Host, json: boolean): Promise<number> {
-  const { jsonText, visible, styled } = await import('./print.ts')
   const { terminal } = host
-  if (json) terminal.out(`${jsonText({ error: error.report() })}\n`)
-  else {
+  if (json) {
+    const { jsonText } = await import('./json-text.ts')
+    terminal.out(`${jsonText({ error: error.report() })}\n`)
+  } else {
+    const { visible, styled } = await import('./print.ts')
     const page = { width: terminal.width, color: terminal.color, now: 0 }
     terminal.err(`${styled(page, 'red', 'Error:')} ${visible(error.message)}\n`)
     if (error.hint) terminal.err(`${visible(error.hint)}\n`)

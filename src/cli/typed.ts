@@ -1,10 +1,12 @@
 // From what was typed to an operation's input: options and arguments follow from the schema.
-import { Command, CommanderError } from 'commander'
+import { parseArgs } from 'node:util'
+import type { ParseArgsConfig } from 'node:util'
 import type { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { fieldsOf } from '../operations/fields.ts'
 import type { Field } from '../operations/fields.ts'
 import type { CommandShape } from '../operations/operation.ts'
+import { nearest } from './nearest.ts'
 
 /** What can be typed: an operation, or a command of the command line alone. */
 export interface Typeable {
@@ -17,103 +19,87 @@ export interface Typeable {
 
 export interface Typed {
   input: Record<string, unknown>
+  help: boolean
   follow: boolean
   yes: boolean
 }
 
-export class HelpWanted extends Error {
-  readonly text: string
-  constructor(text: string) {
-    super('help')
-    this.text = text
-  }
-}
+type Options = NonNullable<ParseArgsConfig['options']>
 
-/** `words` is the command as it was typed: `sessions list`. Throws HelpWanted for `--help`. */
-export function parseTyped(typeable: Typeable, words: string, args: readonly string[], width: number): Typed {
+/** `words` is the command as it was typed: `sessions list`. */
+export function parseTyped(typeable: Typeable, words: string, args: readonly string[]): Typed {
   const fields = fieldsOf(typeable)
-  const positional = (typeable.command?.positional ?? []).map((name) => fields.find((f) => f.name === name)!)
-  const shown: string[] = []
-  const command = describe(typeable, words, fields, positional, width)
-  command.configureOutput({ writeErr: () => {}, writeOut: (text) => shown.push(text) })
-  try {
-    command.parse(args, { from: 'user' })
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    throw error.code === 'commander.helpDisplayed' ? new HelpWanted(shown.join('')) : asUsage(error, words)
-  }
-  const options = command.opts<Record<string, unknown>>()
-  const input: Record<string, unknown> = {}
+  const positional = positionalFields(typeable, fields)
+  const options = optionsOf(typeable, fields, positional)
+  const { values, positionals } = readArguments([...args], options, words)
+  const help = values['help'] === true
+  const input: Record<string, unknown> = help ? {} : readPositionals(positional, positionals, words)
   for (const field of fields) {
-    const index = positional.indexOf(field)
-    const given = index >= 0 ? command.processedArgs[index] : options[optionKey(field)]
-    if (given !== undefined) input[field.name] = valueOf(field, given)
+    const given = values[field.flag.slice(2)]
+    if (given !== undefined && !positional.includes(field)) input[field.name] = valueOf(field, given)
   }
-  return { input, follow: options['follow'] === true, yes: options['yes'] === true }
+  if (!help) checkRequired(fields, input, words)
+  return { input, help, follow: values['follow'] === true, yes: values['yes'] === true }
 }
 
-function describe(
-  typeable: Typeable,
+export function positionalFields(typeable: Typeable, fields: Field[]): Field[] {
+  return (typeable.command?.positional ?? []).map((name) => fields.find((field) => field.name === name)!)
+}
+
+function optionsOf(typeable: Typeable, fields: Field[], positional: Field[]): Options {
+  const options: Options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } }
+  if (typeable.command?.follow) options['follow'] = { type: 'boolean', short: 'f' }
+  if (typeable.destructive) options['yes'] = { type: 'boolean', short: 'y' }
+  for (const field of fields) {
+    if (positional.includes(field)) continue
+    const short = typeable.command?.short?.[field.name]
+    options[field.flag.slice(2)] = {
+      type: field.kind === 'yes-no' ? 'boolean' : 'string',
+      multiple: field.kind === 'list',
+      ...(short === undefined ? {} : { short }),
+    }
+  }
+  return options
+}
+
+type Values = Record<string, string | boolean | Array<string | boolean> | undefined>
+
+function readArguments(
+  args: string[],
+  options: Options,
   words: string,
-  fields: Field[],
-  positional: Field[],
-  width: number,
-): Command {
-  const command = new Command(`rockpool ${words}`)
-    .description(typeable.says)
-    .exitOverride()
-    .configureOutput({ getOutHelpWidth: () => width })
-    .configureHelp({ sortOptions: false })
-  for (const field of positional) {
-    const dots = field.kind === 'list' ? '...' : ''
-    command.argument(field.required ? `<${field.name}${dots}>` : `[${field.name}${dots}]`, field.says)
+): { values: Values; positionals: string[] } {
+  try {
+    return parseArgs({ args, options, allowPositionals: true, allowNegative: true, strict: true })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) throw asUsage(error, options, words)
+    throw error
   }
-  for (const field of fields)
-    if (!positional.includes(field)) addOption(command, field, typeable.command?.short)
-  if (typeable.command?.follow) command.option('--follow', 'Go on as more comes.')
-  if (typeable.destructive) command.option('--yes', 'Do not ask first.')
-  command.option('--json', 'Print one JSON document.').helpOption('-h, --help', 'Show this.')
-  const examples = typeable.command?.examples ?? []
-  if (examples.length === 0) return command
-  const text = `\nExamples:\n${examples.map((example) => `  $ ${example}`).join('\n')}\n`
-  return command.addHelpText('after', text)
 }
 
-function addOption(command: Command, field: Field, short: CommandShape['short'] = {}): void {
-  const letter = short[field.name] ? `-${short[field.name]}, ` : ''
-  const choices = field.choices.length > 0 ? ` (${field.choices.join(', ')})` : ''
-  const fallback =
-    field.default === undefined || field.default === false ? '' : ` [${JSON.stringify(field.default)}]`
-  const says = `${field.says}${choices}${fallback}`
-  if (field.kind === 'yes-no') {
-    command.option(
-      field.default === true ? field.flag.replace('--', '--no-') : `${letter}${field.flag}`,
-      says,
-    )
-    return
+function readPositionals(fields: Field[], given: string[], words: string): Record<string, unknown> {
+  const input: Record<string, unknown> = {}
+  const rest = [...given]
+  for (const field of fields) {
+    if (field.kind === 'list') {
+      if (rest.length > 0) input[field.name] = rest.splice(0)
+    } else if (rest.length > 0) input[field.name] = valueOf(field, rest.shift()!)
   }
-  const value =
-    field.kind === 'number' ? 'n' : field.kind === 'json' ? 'json' : field.kind === 'list' ? 'value' : 'text'
-  const flags = `${letter}${field.flag} <${value}>`
-  if (field.kind !== 'list') command.option(flags, says)
-  else
-    command.option(flags, `${says} Can be given again.`, (next: string, all?: string[]) => [
-      ...(all ?? []),
-      next,
-    ])
+  if (rest.length === 0) return input
+  throw new RockpoolError('usage', `${JSON.stringify(rest[0])} is one argument too many.`, {
+    hint: seeHelp(words),
+  })
 }
 
-/** Commander's name for the option's value. */
-function optionKey(field: Field): string {
-  return field.flag.slice(2).replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+function checkRequired(fields: Field[], input: Record<string, unknown>, words: string): void {
+  const missing = fields.find((field) => field.required && input[field.name] === undefined)
+  if (missing) throw new RockpoolError('usage', `${missing.name} is missing.`, { hint: seeHelp(words) })
 }
 
-function valueOf(field: Field, given: unknown): unknown {
-  if (typeof given === 'boolean') return given
-  if (Array.isArray(given)) return given.map((text) => (typeof text === 'string' ? text : String(text)))
-  const text = String(given)
-  if (field.nullable && text === '') return null
-  return readings(text).find((value) => accepts(field, value)) ?? text
+function valueOf(field: Field, given: string | boolean | Array<string | boolean>): unknown {
+  if (typeof given === 'boolean' || Array.isArray(given)) return given
+  if (field.nullable && given === '') return null
+  return readings(given).find((value) => accepts(field, value)) ?? given
 }
 
 /** What a typed text may mean, the plainest first. */
@@ -135,11 +121,19 @@ function accepts(field: Field, value: unknown): boolean {
   return (field.schema as z.ZodType).safeParse(value).success
 }
 
-function asUsage(error: CommanderError, words: string): RockpoolError {
-  const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
-  const suggestion = rest.join(' ').match(/\(Did you mean (.*)\?\)/)?.[1]
-  return new RockpoolError('usage', `${message}.`.replace(/\.\.$/, '.'), {
-    hint: suggestion ? `Did you mean ${suggestion}?` : `\`rockpool ${words} --help\` shows what it takes.`,
-    cause: error,
-  })
+function asUsage(error: Error, options: Options, words: string): RockpoolError {
+  const message = error.message.split('. ', 1)[0]!.replace(/\.$/, '')
+  const unknown = message.match(/^Unknown option '(--[^']*)'/)?.[1]
+  const near =
+    unknown &&
+    nearest(
+      unknown,
+      Object.keys(options).map((name) => `--${name}`),
+    )
+  const hint = near ? `Did you mean ${near}?` : seeHelp(words)
+  return new RockpoolError('usage', `${message}.`, { hint, cause: error })
+}
+
+function seeHelp(words: string): string {
+  return `\`rockpool ${words} --help\` shows what it takes.`
 }

@@ -1,7 +1,7 @@
 // `rockpool up`: the gateway in the foreground.
 import { z } from 'zod'
 import type { LocalCommand } from './local-command.ts'
-import { jsonText } from './print.ts'
+import { jsonText } from './json-text.ts'
 
 export const commands: LocalCommand[] = [
   {

@@ -2,7 +2,6 @@
 // authorized, the input is checked once, a repeated request gets its first answer, and only then the work is done.
 import type { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import { repeatable } from '../store/answers.ts'
 import { findOperation } from './all.ts'
 import type { App } from './app.ts'
 import type { Caller, Operation, Scope } from './operation.ts'
@@ -20,6 +19,7 @@ export async function perform(
   const checked = checkInput(operation, fields)
   const work = (): Promise<unknown> => operation.run(app, checked, caller)
   if (idempotencyKey === undefined) return work()
+  const { repeatable } = await import('../store/answers.ts')
   const who = caller.agentId ?? caller.name ?? caller.via
   return repeatable(
     app.database(),

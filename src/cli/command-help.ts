@@ -1,0 +1,93 @@
+// `rockpool <command> --help`: what it does, takes and looks like in use.
+import { fieldsOf } from '../operations/fields.ts'
+import type { Field } from '../operations/fields.ts'
+import type { Host } from './local-command.ts'
+import { pad } from './print.ts'
+import { positionalFields } from './typed.ts'
+import type { Typeable } from './typed.ts'
+
+export function printCommandHelp(typeable: Typeable, words: string, host: Host): number {
+  const fields = fieldsOf(typeable)
+  const positional = positionalFields(typeable, fields)
+  const options = fields.filter((field) => !positional.includes(field))
+  const usage = ['Usage: rockpool', words, ...positional.map(argumentUsage), '[options]'].join(' ')
+  const parts = [usage, typeable.says]
+  const { width } = host.terminal
+  if (positional.length > 0)
+    parts.push(
+      section(
+        'Arguments',
+        positional.map((f) => [f.name, explain(f)]),
+        width,
+      ),
+    )
+  parts.push(
+    section('Options', [...options.map((field) => optionLine(field, typeable)), ...common(typeable)], width),
+  )
+  const examples = typeable.command?.examples ?? []
+  if (examples.length > 0) parts.push(`Examples:\n${examples.map((example) => `  $ ${example}`).join('\n')}`)
+  host.terminal.out(`${parts.join('\n\n')}\n`)
+  return 0
+}
+
+function argumentUsage(field: Field): string {
+  const name = field.kind === 'list' ? `${field.name}...` : field.name
+  return field.required ? `<${name}>` : `[${name}]`
+}
+
+function optionLine(field: Field, typeable: Typeable): [string, string] {
+  const short = typeable.command?.short?.[field.name]
+  const flag =
+    field.kind === 'yes-no' && field.default === true ? field.flag.replace('--', '--no-') : field.flag
+  const value = {
+    'yes-no': '',
+    number: ' <n>',
+    json: ' <json>',
+    list: ' <value>',
+    text: ' <text>',
+    choice: ' <choice>',
+  }
+  return [`${short ? `-${short}, ` : ''}${flag}${value[field.kind]}`, explain(field)]
+}
+
+function explain(field: Field): string {
+  const notes = [
+    field.choices.length > 0 ? `One of ${field.choices.join(', ')}.` : '',
+    field.kind === 'list' ? 'Can be given again.' : '',
+    field.nullable ? 'An empty text clears it.' : '',
+    field.default === undefined || field.default === false || field.default === true
+      ? ''
+      : `Default: ${JSON.stringify(field.default)}.`,
+  ]
+  return [field.says, ...notes].filter((note) => note !== '').join(' ')
+}
+
+function common(typeable: Typeable): Array<[string, string]> {
+  return [
+    ...(typeable.command?.follow ? [['-f, --follow', 'Go on as more comes.'] as [string, string]] : []),
+    ...(typeable.destructive ? [['-y, --yes', 'Do not ask first.'] as [string, string]] : []),
+    ['--json', 'Print one JSON document.'],
+    ['-h, --help', 'Show this.'],
+  ]
+}
+
+function section(title: string, lines: Array<[string, string]>, width: number): string {
+  const column = Math.min(32, Math.max(...lines.map(([name]) => name.length)))
+  const text = lines.map(([name, says]) => {
+    const wrapped = wrap(says, Math.max(30, width - column - 4)).join(`\n${' '.repeat(column + 4)}`)
+    return name.length > column
+      ? `  ${name}\n${' '.repeat(column + 4)}${wrapped}`
+      : `  ${pad(name, column)}  ${wrapped}`
+  })
+  return `${title}:\n${text.map((line) => line.trimEnd()).join('\n')}`
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!
+    if (line !== '' && line.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines
+}

@@ -1,0 +1,46 @@
+// The checked configuration, kept beside the state: building the schema and checking a file against it takes
+// longer than everything else that a small command does. Thrown away whenever the text or the program changes.
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../domain/config.ts'
+
+interface CachedConfig {
+  text: string
+  program: string
+  config: Config
+}
+
+/** The configuration that this very text was checked to mean by this very program. */
+export function readCachedConfig(stateDir: string, text: string): Config | undefined {
+  try {
+    const cached = JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig
+    return cached.text === text && cached.program === programStamp() ? cached.config : undefined
+  } catch {
+    // No cache, or not ours: the file is checked again.
+    return undefined
+  }
+}
+
+export function writeCachedConfig(stateDir: string, text: string, config: Config): void {
+  const path = pathIn(stateDir)
+  const cached: CachedConfig = { text, program: programStamp(), config }
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(temporary, JSON.stringify(cached), { mode: 0o600 })
+    renameSync(temporary, path)
+  } catch {
+    // A state directory that cannot be written to is reported by whoever needs to write; here only speed is lost.
+  }
+}
+
+/** Names this build: a newer one may know other keys. */
+function programStamp(): string {
+  const file = fileURLToPath(import.meta.url)
+  return `${file} ${statSync(file).mtimeMs}`
+}
+
+function pathIn(stateDir: string): string {
+  return join(stateDir, 'index', 'config.json')
+}

@@ -9,7 +9,7 @@ export interface Usage {
 
 /** What happens during a turn, in the order it happens. agent/claude-events.ts makes these from SDK messages. */
 export type TurnEvent =
-  | { type: 'turn-start'; sdkSessionId: string; model: string }
+  | { type: 'turn-start'; sdkSessionId?: string; model: string }
   /** Claude's id of the conversation changed (a fork, /clear): the mapping must follow. */
   | { type: 'session-id'; sdkSessionId: string }
   /** A piece of text as it is written; `text` events follow with the whole block. */

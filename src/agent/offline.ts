@@ -1,0 +1,233 @@
+// Who answers when there is no credential for Claude: it says plainly that it is not Claude and how to connect it, and
+// otherwise repeats what it was told, so that everything around an agent can be tried and tested without one.
+import type {
+  AgentRuntime,
+  Conversation,
+  ConversationEnd,
+  ConversationOptions,
+  PermissionMode,
+  Prompt,
+} from '../domain/agent.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
+import type { Direction } from './offline-directions.ts'
+import { readDirections } from './offline-directions.ts'
+
+export interface OfflineOptions {
+  clock: Clock
+  /** How long a turn takes; for benches. */
+  delayMs?: number
+  /** Obey `[[offline: …]]` in prompts. For tests: whoever writes the prompt then decides what the agent does. */
+  directions?: boolean
+  /** Why Claude does not answer, and what to do about it. */
+  reason?: string
+}
+
+export const offlineModel = 'offline'
+
+export const howToConnect =
+  'To connect Claude, log in with `claude` on this machine, or set ANTHROPIC_API_KEY, and restart Rockpool.'
+
+export function makeOfflineAgent(options: OfflineOptions): AgentRuntime {
+  const live = new Map<string, OfflineConversation>()
+  return {
+    kind: 'offline',
+    billing: 'none',
+    async open(wanted) {
+      let conversation = live.get(wanted.key)
+      if (!conversation || conversation.closed) {
+        conversation = new OfflineConversation(wanted, options, () => live.delete(wanted.key))
+        live.set(wanted.key, conversation)
+      }
+      conversation.rebind(wanted)
+      return conversation
+    },
+    live: (key) => live.get(key),
+    // It keeps nothing, so there is nothing that could be missing; Claude's own id is left alone for later.
+    resumable: async () => ({ ok: true }),
+    async close() {
+      for (const conversation of live.values()) await conversation.close()
+    },
+  }
+}
+
+class OfflineConversation implements Conversation {
+  readonly key: string
+  readonly pid = undefined
+  readonly ended: Promise<ConversationEnd>
+  closed = false
+  #end: (end: ConversationEnd) => void
+  #options: ConversationOptions
+  #offline: OfflineOptions
+  #turns = 0
+  #contextTokens = 0
+  #running: { steered: Prompt[]; stop: () => void; stopped: Promise<'stopped'> } | undefined
+  #forget: () => void
+
+  constructor(options: ConversationOptions, offline: OfflineOptions, forget: () => void) {
+    this.key = options.key
+    this.#options = options
+    this.#offline = offline
+    this.#forget = forget
+    const { promise, resolve } = Promise.withResolvers<ConversationEnd>()
+    this.ended = promise
+    this.#end = resolve
+  }
+
+  get sdkSessionId(): string | undefined {
+    return this.#options.resume?.sdkSessionId
+  }
+
+  get busy(): boolean {
+    return this.#running !== undefined
+  }
+
+  rebind(options: ConversationOptions): void {
+    this.#options = options
+  }
+
+  async turn(prompt: Prompt, onEvent: (event: TurnEvent) => void): Promise<TurnResult> {
+    const started = this.#offline.clock.monotonic()
+    const { promise, resolve } = Promise.withResolvers<'stopped'>()
+    this.#running = { steered: [], stop: () => resolve('stopped'), stopped: promise }
+    onEvent({ type: 'turn-start', sdkSessionId: this.sdkSessionId, model: offlineModel })
+    const said: string[] = []
+    const say = (text: string): void => {
+      said.push(text)
+      onEvent({ type: 'text', text })
+    }
+    const end = await this.#answer(prompt, say, onEvent)
+    const prompts = [prompt, ...this.#running.steered]
+    this.#running = undefined
+    this.#turns++
+    return this.#result(end, prompts, said, started)
+  }
+
+  async #answer(
+    prompt: Prompt,
+    say: (text: string) => void,
+    onEvent: (event: TurnEvent) => void,
+  ): Promise<TurnEnd> {
+    const directions = this.#offline.directions ? readDirections(prompt.text) : []
+    const wait: Direction[] = this.#offline.delayMs ? [{ do: 'wait', ms: this.#offline.delayMs }] : []
+    for (const direction of [...wait, ...directions]) {
+      const end = await Promise.race([this.#obey(direction, say, onEvent), this.#running!.stopped])
+      if (end === 'stopped') return { kind: 'interrupted' }
+      if (end) return end
+    }
+    if (directions.length === 0) say(this.#echo([prompt, ...this.#running!.steered]))
+    return { kind: 'completed' }
+  }
+
+  #echo(prompts: Prompt[]): string {
+    const words = prompts.map((prompt) => prompt.text.trim()).join('\n')
+    if (this.#turns > 0) return `(offline) ${words}`
+    const reason = this.#offline.reason ? ` ${this.#offline.reason}` : ''
+    return `I am Rockpool's offline agent, not Claude.${reason} ${howToConnect}\n\n(offline) ${words}`
+  }
+
+  async #obey(
+    direction: Direction,
+    say: (text: string) => void,
+    onEvent: (event: TurnEvent) => void,
+  ): Promise<TurnEnd | undefined> {
+    if (direction.do === 'wait') await this.#pause(direction.ms)
+    else if (direction.do === 'say') say(direction.text)
+    else if (direction.do === 'emit') onEvent(direction.event)
+    else if (direction.do === 'fail') {
+      return {
+        kind: 'failed',
+        why: direction.why,
+        message: `The offline agent was told to fail: ${direction.why}.`,
+      }
+    } else if (direction.do === 'ask') say(await this.#ask(direction.tool, direction.input, onEvent))
+    else say(await this.#call(direction.tool, direction.input, onEvent))
+    return undefined
+  }
+
+  async #ask(
+    toolName: string,
+    input: Record<string, unknown>,
+    onEvent: (event: TurnEvent) => void,
+  ): Promise<string> {
+    onEvent({ type: 'waiting', for: 'permission' })
+    const request = { requestId: `offline-${this.#turns}`, kind: 'tool' as const, toolName, input }
+    const answer = await this.#options.askPermission(request, new AbortController().signal)
+    return answer.behavior === 'allow' ? `allowed ${toolName}` : `denied ${toolName}: ${answer.message}`
+  }
+
+  async #call(
+    name: string,
+    input: Record<string, unknown>,
+    onEvent: (event: TurnEvent) => void,
+  ): Promise<string> {
+    const tool = this.#options.tools.flatMap((server) => server.tools).find((tool) => tool.name === name)
+    if (!tool) return `There is no tool ${name}.`
+    const toolUseId = `offline-${name}-${this.#turns}`
+    onEvent({ type: 'tool-start', toolUseId, name, input })
+    const { text, isError = false } = await tool.call(input)
+    onEvent({ type: 'tool-end', toolUseId, isError, output: text })
+    return text
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#offline.clock.after(ms, resolve))
+  }
+
+  #result(end: TurnEnd, prompts: Prompt[], said: string[], started: number): TurnResult {
+    const tokens = (texts: string[]): number => Math.ceil(texts.join('').length / 4)
+    const usage = {
+      input: tokens(prompts.map((prompt) => prompt.text)),
+      output: tokens(said),
+      cacheRead: this.#contextTokens,
+      cacheWrite: 0,
+    }
+    this.#contextTokens += usage.input + usage.output
+    return {
+      end,
+      text: said.at(-1) ?? '',
+      said,
+      prompts: prompts.map((prompt) => prompt.uuid),
+      sdkSessionId: this.sdkSessionId,
+      model: offlineModel,
+      usage,
+      costUsd: 0,
+      contextTokens: this.#contextTokens,
+      contextWindow: 200_000,
+      compactions: 0,
+      durationMs: this.#offline.clock.monotonic() - started,
+    }
+  }
+
+  steer(prompt: Prompt): boolean {
+    if (!this.#running) return false
+    this.#running.steered.push(prompt)
+    return true
+  }
+
+  async interrupt(): Promise<void> {
+    this.#running?.stop()
+  }
+
+  async setModel(_model: string | undefined): Promise<void> {}
+  async setPermissionMode(_mode: PermissionMode): Promise<void> {}
+
+  async contextUsage(): Promise<{ totalTokens: number; maxTokens: number }> {
+    return { totalTokens: this.#contextTokens, maxTokens: 200_000 }
+  }
+
+  async close(): Promise<void> {
+    this.#finish({ why: 'closed' })
+  }
+
+  async kill(): Promise<void> {
+    this.#finish({ why: 'killed' })
+  }
+
+  #finish(end: ConversationEnd): void {
+    this.closed = true
+    this.#running?.stop()
+    this.#forget()
+    this.#end(end)
+  }
+}

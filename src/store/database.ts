@@ -1,7 +1,7 @@
 // One SQLite database: opened, migrated, read, and written in groups.
 // Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
 // answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
-import { copyFileSync, existsSync, mkdirSync, chmodSync } from 'node:fs'
+import { closeSync, constants, existsSync, fchmodSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
@@ -29,6 +29,8 @@ export interface DatabaseOptions {
   busyMs?: number
 }
 
+const readerWaitMs = 2_000
+
 interface PendingWrite {
   fn: (queries: Queries) => unknown
   resolve: (value: unknown) => void
@@ -52,20 +54,19 @@ export class Database {
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
     const { durability = 'full', readOnly = false, busyMs = 10_000 } = options
-    if (!readOnly && path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     let db: DatabaseSync
     try {
+      if (!readOnly && path !== ':memory:') makePrivateFile(path)
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
       db.exec('PRAGMA foreign_keys = ON')
       if (!readOnly) {
-        if (path !== ':memory:') chmodSync(path, 0o600)
         db.exec(
           `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`,
         )
         migrate(db, path, migrations)
       }
-      // From here on waiting is done without blocking the event loop, in #begin.
-      db.exec('PRAGMA busy_timeout = 20')
+      // A reader waits only in rare moments (a recovery, a last connection that closes), and then shortly.
+      db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
     } catch (error) {
       throw asDatabaseError(error, path)
     }
@@ -109,10 +110,13 @@ export class Database {
     const deadline = performance.now() + this.#busyMs
     for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
       try {
-        this.#db.exec('BEGIN IMMEDIATE')
+        // Waiting for other writers is done below, without blocking the event loop.
+        this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
         return
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
+      } finally {
+        this.#db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
       }
       await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
     }
@@ -185,9 +189,25 @@ function versionOf(db: DatabaseSync): number {
 function backUp(db: DatabaseSync, path: string, version: number): void {
   const copy = `${path}.before-migration-${version}`
   if (path === ':memory:' || existsSync(copy)) return
-  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-  copyFileSync(path, copy)
-  chmodSync(copy, 0o600)
+  // Into an empty file that is already ours alone; SQLite copies one moment of the database, whoever else writes.
+  makePrivateFile(copy)
+  db.prepare('VACUUM INTO ?').run(copy)
+}
+
+/** Makes the file if it is missing, readable by us alone whatever the umask. A symbolic link is not followed. */
+function makePrivateFile(path: string): void {
+  const isNew = !existsSync(path)
+  if (isNew) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+  fchmodSync(fd, 0o600)
+  closeSync(fd)
+  if (isNew) syncDirectory(dirname(path))
+}
+
+function syncDirectory(path: string): void {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  fsyncSync(fd)
+  closeSync(fd)
 }
 
 function newerSchema(path: string, found: number, known: number): RockpoolError {
@@ -221,7 +241,7 @@ function asDatabaseError(error: unknown, path: string): unknown {
       cause: error,
     })
   }
-  if (/disk is full|disk I\/O|readonly|unable to open/.test(error.message)) {
+  if (/disk is full|disk I\/O|readonly|unable to open|^E[A-Z]+:/.test(error.message)) {
     return new RockpoolError('disk-failed', `${path}: ${error.message}.`, {
       hint: 'Check free space and permissions.',
       cause: error,

@@ -39,6 +39,8 @@ export interface SessionStore {
   delete(key: string): Promise<SessionEntry | undefined>
   /** Every entry in full, for export and import; in any order. */
   entries(): AsyncIterable<Session>
+  /** What could not be read or was set aside, in words; empty when all is well. */
+  damage(): Promise<string[]>
   close(): Promise<void>
 }
 

@@ -1,0 +1,72 @@
+// What a lock file says about its holder: ours in full, OpenClaw's in the three forms that its versions wrote.
+import { randomUUID } from 'node:crypto'
+import { isProcessThere, livenessOf, startTimeOf, thisProcess } from './process-liveness.ts'
+import type { ProcessIdentity } from './process-liveness.ts'
+
+export interface LockPayload extends ProcessIdentity {
+  v: 2
+  nonce: string
+  startedAt: number
+  op: string
+}
+
+/** OpenClaw: `{pid, startedAt}` in January, `{pid, createdAt}` in February, with `starttime` from March on. */
+interface LegacyPayload {
+  pid?: unknown
+  startedAt?: unknown
+  createdAt?: unknown
+  starttime?: unknown
+}
+
+/** A lock of another machine or container: its holder touches it every 5 s as long as it runs. */
+const foreignStaleMs = 120_000
+
+export function newPayload(op: string, now: number): LockPayload {
+  return { v: 2, ...thisProcess(), startedAt: now, nonce: randomUUID(), op }
+}
+
+/** The holder, if the lock says who it is. */
+export function holderIn(content: Buffer | undefined): LockPayload | undefined {
+  const payload = parse(content) as Partial<LockPayload> | undefined
+  return payload?.v === 2 && typeof payload.nonce === 'string' && typeof payload.pid === 'number'
+    ? (payload as LockPayload)
+    : undefined
+}
+
+export function isDead(content: Buffer, ageMs: number, staleMs: number): boolean {
+  const holder = holderIn(content)
+  if (holder) {
+    const liveness = livenessOf(holder, thisProcess())
+    return liveness === 'dead' || (liveness === 'unknown' && ageMs > foreignStaleMs)
+  }
+  return ageMs > staleMs || isLegacyHolderGone(parse(content))
+}
+
+export function describeHolder(content: Buffer, ageMs: number, now: number): string {
+  const holder = holderIn(content)
+  const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
+  if (holder) {
+    const where = holder.host === thisProcess().host ? '' : ` on ${holder.host}`
+    return `process ${holder.pid}${where} has had it for ${seconds(Math.max(0, now - holder.startedAt))} (${holder.op})`
+  }
+  const pid = parse(content)?.pid
+  const who = typeof pid === 'number' ? `process ${pid}` : 'a process that does not say its name'
+  return `${who} has had it, last touched ${seconds(ageMs)} ago`
+}
+
+/** A fresh lock whose process is provably gone need not be waited for; anything uncertain is left to its age. */
+function isLegacyHolderGone(payload: LegacyPayload | undefined): boolean {
+  if (typeof payload?.pid !== 'number') return false
+  if (!isProcessThere(payload.pid)) return true
+  return typeof payload.starttime === 'number' && String(payload.starttime) !== startTimeOf(payload.pid)
+}
+
+function parse(content: Buffer | undefined): LegacyPayload | undefined {
+  try {
+    const value: unknown = JSON.parse(content?.toString('utf8') ?? '')
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    // Empty, half written or something else: it does not say who holds it.
+    return undefined
+  }
+}

@@ -1,0 +1,92 @@
+// What every session store holds to, whatever it keeps its rows in.
+import { RockpoolError } from '../domain/errors.ts'
+import { checkJsonDepth, hasProtoKey, isTooDeep } from '../domain/json-limits.ts'
+import type { Session, SessionEntry } from '../domain/session.ts'
+import type { ListFilter } from './session-store.ts'
+
+const maxKeyLength = 1024
+
+/** A store belongs to one agent; a key that names another agent is not for it. */
+function ownsKey(agentId: string, key: string): boolean {
+  const [prefix, owner] = key.split(':', 2)
+  return prefix !== 'agent' || owner === agentId
+}
+
+/** Says why a key cannot be in this agent's store, or nothing when it can. */
+export function keyFault(agentId: string, key: string): string | undefined {
+  if (key === '' || key.length > maxKeyLength) return `has a key that is empty or longer than ${maxKeyLength}`
+  if (!key.isWellFormed() || /\p{Cc}/u.test(key)) return 'has a key with control characters'
+  return ownsKey(agentId, key) ? undefined : `belongs to another agent than ${agentId}`
+}
+
+export function checkKey(agentId: string, key: string): void {
+  const fault = keyFault(agentId, key)
+  if (!fault) return
+  const code = ownsKey(agentId, key) ? 'input-invalid' : 'forbidden'
+  throw new RockpoolError(code, `The session ${JSON.stringify(key.slice(0, 80))} ${fault}.`, {
+    hint: 'Nothing was changed. Check the key, or ask the store of the agent that it names.',
+  })
+}
+
+/** Says why a value cannot be a session's entry, or nothing when it can. */
+export function faultOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not an object'
+  const { sessionId, updatedAt } = value as Partial<SessionEntry>
+  if (typeof sessionId !== 'string' || sessionId === '') return 'has no sessionId'
+  if (updatedAt !== undefined && !Number.isFinite(updatedAt)) return 'has an updatedAt that is not a time'
+  return isTooDeep(value) ? 'is nested too deep' : undefined
+}
+
+/** Refuses an entry that could not be read back as it is. */
+export function checkEntry(key: string, entry: SessionEntry): void {
+  checkJsonDepth(entry, `The entry of ${key}`)
+  const fault = hasProtoKey(entry) ? 'has a field named __proto__' : faultOf(entry)
+  if (!fault) return
+  throw new RockpoolError('input-invalid', `The entry of ${key} ${fault}. Nothing was changed.`)
+}
+
+/** Only a change of the label is checked: two that were alike before we came stay as they are. */
+export function checkLabelIsFree(
+  before: SessionEntry | undefined,
+  after: SessionEntry,
+  ownerOf: (label: string) => string | undefined,
+): void {
+  if (!after.label || after.label === before?.label) return
+  const owner = ownerOf(after.label)
+  if (owner === undefined) return
+  throw new RockpoolError(
+    'conflict',
+    `The label ${JSON.stringify(after.label)} is already in use by ${owner}.`,
+    {
+      hint: 'Choose another label, or clear that one first.',
+    },
+  )
+}
+
+/** What a search looks at, in the case that it compares in. */
+export function searchTextOf(key: string, entry: SessionEntry): string {
+  const { label, displayName, subject, sessionId } = entry
+  return [key, label, displayName, subject, sessionId]
+    .filter((part) => typeof part === 'string')
+    .join('\n')
+    .toLowerCase()
+}
+
+export function matches({ key, entry }: Session, filter: ListFilter): boolean {
+  return (
+    (typeof entry.archivedAt === 'number') === (filter.archived ?? false) &&
+    entry.updatedAt >= (filter.activeSince ?? -Infinity) &&
+    (filter.label === undefined || entry.label === filter.label) &&
+    (filter.spawnedBy === undefined || entry.spawnedBy === filter.spawnedBy) &&
+    (filter.search === undefined || searchTextOf(key, entry).includes(filter.search.toLowerCase()))
+  )
+}
+
+/** The best way in which `ref` names sessions: as a key or a whole id or label before the beginning of an id. */
+export function found(ref: string, candidates: Session[]): Session[] {
+  const exact = candidates.filter(({ key }) => key === ref)
+  if (exact.length > 0) return exact
+  const named = candidates.filter(({ entry }) => entry.sessionId === ref || entry.label === ref)
+  if (named.length > 0) return named
+  return ref === '' ? [] : candidates.filter(({ entry }) => entry.sessionId.startsWith(ref))
+}

@@ -1,0 +1,185 @@
+// Keeps sessions.json beside the database, in the format that OpenClaw and its tools read.
+// The database is the truth. The file is written soon after a change, many changes at once; what somebody else
+// wrote into it is brought into the database first, so nobody's edit is overwritten unseen.
+import { rename } from 'node:fs/promises'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Clock } from '../domain/clock.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { Log } from '../domain/log.ts'
+import { fileIdentity, readFileSafely, writeFileAtomically } from './atomic-file.ts'
+import type { FileIdentity } from './atomic-file.ts'
+import type { Database } from './database.ts'
+import { FileLock } from './file-lock.ts'
+import type { HeldLock } from './file-lock.ts'
+import { importSessions } from './import-sessions.ts'
+import { wholeEntry, wholeRow } from './session-table.ts'
+import type { SessionRow } from './session-table.ts'
+import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
+import type { Member } from './sessions-text.ts'
+
+export interface MirrorOptions {
+  agentId: string
+  db: Database
+  path: string
+  clock: Clock
+  log: Log
+}
+
+interface MirrorState {
+  revision: number
+  mirror_revision: number
+  mirror_identity: FileIdentity | null
+}
+
+const soonMs = 200
+/** Writing takes longer the more sessions there are; it may use a tenth of the time, not more. */
+const restFactor = 10
+const longestRestMs = 30_000
+
+export class SessionsJsonMirror {
+  readonly #options: MirrorOptions
+  readonly #lock: FileLock
+  /** The version of the file that is in the database, or that we gave up on. */
+  #known: FileIdentity | undefined
+  #restMs = soonMs
+  #cancelTimer: (() => void) | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(options: MirrorOptions) {
+    this.#options = options
+    this.#lock = new FileLock(options.path, { clock: options.clock })
+  }
+
+  async open(): Promise<void> {
+    await this.catchUp()
+    if (this.#isStale()) this.schedule()
+  }
+
+  /** Brings in what somebody else wrote to the file. Costs one stat when nobody did. */
+  async catchUp(): Promise<void> {
+    const identity = fileIdentity(this.#options.path)
+    if (identity === undefined || identity === this.#known) return
+    if (identity === this.#state().mirror_identity) {
+      this.#known = identity
+      return
+    }
+    try {
+      await this.#lock.hold('import sessions.json', () => this.#import())
+    } catch (error) {
+      // Another program is busy with the file. Its edit is still there the next time we look.
+      if (asRockpoolError(error).code !== 'locked') throw error
+      this.#options.log.warn({ path: this.#options.path }, asRockpoolError(error).message)
+    }
+  }
+
+  /** Something changed: the file will follow. */
+  schedule(): void {
+    if (this.#closed) return
+    this.#cancelTimer ??= this.#options.clock.after(this.#restMs, () => {
+      this.#cancelTimer = undefined
+      this.#writing = this.#writing.then(() => this.#write())
+    })
+  }
+
+  async close(): Promise<void> {
+    const wasWaiting = this.#cancelTimer !== undefined
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    await this.#writing
+    this.#closed = true
+    if (wasWaiting) await this.#write()
+  }
+
+  /** A failure here loses nothing: the rows are in the database, and the file is tried again. */
+  async #write(): Promise<void> {
+    const { clock, log, path } = this.#options
+    const started = clock.monotonic()
+    try {
+      await this.#lock.hold('write sessions.json', (held) => this.#writeHeld(held))
+    } catch (error) {
+      log.warn(
+        { path, error: asRockpoolError(error).message },
+        'sessions.json could not be written; will try again',
+      )
+      this.schedule()
+    }
+    const took = clock.monotonic() - started
+    this.#restMs = Math.min(longestRestMs, Math.max(soonMs, took * restFactor))
+  }
+
+  async #writeHeld(held: HeldLock): Promise<void> {
+    const { db, path } = this.#options
+    await this.#import()
+    const before = fileIdentity(path)
+    const { revision } = this.#state()
+    if (!this.#isStale() && before !== undefined) return
+    const identity = await writeFileAtomically(path, formatSessions(membersOf(db)), {
+      beforeCommit: () => {
+        held.confirm()
+        if (fileIdentity(path) !== before) throw new Error('somebody else is writing it at the same time')
+      },
+    })
+    await db.write((q) => {
+      q.run('UPDATE store_state SET mirror_revision = ?, mirror_identity = ?', revision, identity)
+      q.run('DELETE FROM deleted_session WHERE revision <= ?', revision)
+    })
+    this.#known = identity
+  }
+
+  /** Called with the lock held. */
+  async #import(): Promise<void> {
+    const { agentId, db, path, clock, log } = this.#options
+    const file = readFileSafely(path)
+    if (!file || file.identity === this.#known || file.identity === this.#state().mirror_identity) return
+    try {
+      const content = parseSessions(file.text, path)
+      const report = await db.write((q) => {
+        const report = importSessions(q, agentId, content, clock.now())
+        q.run('UPDATE store_state SET mirror_identity = ?', file.identity)
+        return report
+      })
+      log.info({ path, ...report }, 'took over changes that somebody made in sessions.json')
+      this.#known = file.identity
+    } catch (error) {
+      if (asRockpoolError(error).code !== 'damaged') throw error
+      await this.#setAside(error)
+    }
+    if (this.#isStale()) this.schedule()
+  }
+
+  async #setAside(error: unknown): Promise<void> {
+    const { path, clock, log } = this.#options
+    const aside = `${path}.corrupt-${new Date(clock.now()).toISOString().replaceAll(':', '-')}`
+    await rename(path, aside)
+    log.error(
+      { path, aside, error: asRockpoolError(error).message },
+      'an unreadable sessions.json was set aside',
+    )
+    this.schedule()
+  }
+
+  #isStale(): boolean {
+    const { revision, mirror_revision: written } = this.#state()
+    return revision !== written
+  }
+
+  #state(): MirrorState {
+    return this.#options.db.read((q) => q.get<MirrorState>('SELECT * FROM store_state')!)
+  }
+}
+
+/** Some rows at a time, so that a large store does not hold up everything else. */
+async function* membersOf(db: Database): AsyncGenerator<Member[]> {
+  for (let last = 0; ;) {
+    const rows = db.read((q) =>
+      q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 50`, last),
+    )
+    if (rows.length === 0) break
+    yield rows.map((row) => [row.key, formatEntry(wholeEntry(row))])
+    last = rows.at(-1)!.id
+    await turn()
+  }
+  const unusable = db.read((q) => q.all<{ key: string; raw: string }>('SELECT key, raw FROM unusable'))
+  yield unusable.map(({ key, raw }) => [key, raw])
+}

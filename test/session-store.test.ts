@@ -1,0 +1,38 @@
+// The stores that keep their rows on this machine's disk, held to the contract.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { configSchema } from '../src/domain/config.ts'
+import { statePaths } from '../src/store/paths.ts'
+import type { SessionStore } from '../src/store/session-store.ts'
+import { openSessionStore } from '../src/store/stores.ts'
+import { sessionStoreContract } from './session-store-contract.ts'
+
+const opened: SessionStore[] = []
+const folders: string[] = []
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close()
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+sessionStoreContract('sqlite', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'rockpool-'))
+  folders.push(root)
+  const parts = {
+    config: configSchema.parse({ store: 'sqlite' }),
+    paths: statePaths(root),
+    clock: systemClock,
+    log: silentLog,
+  }
+  return {
+    open(agentId) {
+      const store = openSessionStore(agentId, parts)
+      opened.push(store)
+      return store
+    },
+  }
+})

@@ -3,6 +3,7 @@
 import { Database } from './database.ts'
 import type { DatabaseOptions, Migration } from './database.ts'
 import { codingTables } from './coding-tables.ts'
+import { workTables } from './work-tables.ts'
 
 const migrations: Migration[] = [
   // 1: answers to requests that carry an idempotency key (answers.ts).
@@ -14,6 +15,8 @@ const migrations: Migration[] = [
    CREATE INDEX answer_at ON answer (at);`,
   // 2: coding sessions, their output, approvals and spend.
   codingTables,
+  // 3: inbox, turns, outbox (work-tables.ts).
+  workTables,
 ]
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -1,0 +1,199 @@
+// What must happen, written down before anything is done: messages that were accepted, turns that run, replies that
+// are to be sent. These are the contracts; inbox.ts, turn-lanes.ts and outbox.ts keep them with SQLite.
+// Every promise here resolves when its change is on disk.
+import type { Message } from '../domain/message.ts'
+import type { Delivery } from '../domain/reply.ts'
+import type { TurnEnd, Usage } from '../domain/turn.ts'
+
+export interface WorkStore {
+  readonly inbox: Inbox
+  readonly lanes: TurnLanes
+  readonly outbox: Outbox
+  readonly overheard: Overheard
+  readonly systemEvents: SystemEvents
+}
+
+/** Something that wants a turn: a message with what was decided about it at the door. */
+export interface Input {
+  /** What identifies it for ever; a second one with the same key is the same message. */
+  key: string
+  /** The session key: inputs of one lane are taken in order, one turn at a time. */
+  lane: string
+  agentId: string
+  message: Message
+  /** May its sender give commands, and those of the owner? */
+  mayCommand: boolean
+  owner: boolean
+  wish?: TurnWish
+}
+
+/** What the one who asks wants of this turn only. */
+export interface TurnWish {
+  model?: string
+  thinking?: string
+  /** Send the reply to the message's address; otherwise it is only recorded and given to whoever waits. */
+  deliver: boolean
+  /** A turn of the agent's own: keeps nothing fresh, and most of its words are kept back. */
+  heartbeat?: boolean
+  /** The text is the program's: taken as it stands. */
+  internal?: boolean
+}
+
+export interface WaitingInput extends Input {
+  id: number
+  acceptedAt: number
+  /** How many turns were begun with it and lost. */
+  lostTurns: number
+}
+
+export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'given-up'
+
+export interface Inbox {
+  /** Undefined: it was accepted before. */
+  accept(input: Input): Promise<WaitingInput | undefined>
+  /** Was a message with this key accepted before? */
+  knows(key: string): Promise<boolean>
+  /** A message was edited before its turn began: its text is replaced. False when it is too late. */
+  replace(key: string, message: Message): Promise<boolean>
+  /** Inputs that wait for a turn, oldest first. */
+  waiting(lane?: string): Promise<WaitingInput[]>
+  /** Ends inputs without a turn, with what is to be said about it. */
+  end(ids: number[], how: InputEnd, deliveries?: Delivery[]): Promise<void>
+  /** Forgets the keys of inputs that ended before this time. */
+  forget(before: number): Promise<number>
+}
+
+/** A process that may be asked whether it still lives; see process-liveness.ts. */
+export type Owner = string
+
+export interface RunningTurn {
+  id: string
+  lane: string
+  agentId: string
+  kind: 'message' | 'heartbeat' | 'flush' | 'command'
+  owner: Owner
+  startedAt: number
+  inputs: WaitingInput[]
+}
+
+/** A turn that is over, as it is kept for charts. */
+export interface TurnRow {
+  id: string
+  lane: string
+  agentId: string
+  kind: RunningTurn['kind']
+  sessionId?: string
+  model?: string
+  startedAt: number
+  endedAt: number
+  end: string
+  usage: Usage
+  costUsd: number
+  contextTokens?: number
+  compactions: number
+}
+
+export interface TurnOutcome {
+  end: TurnEnd
+  sessionId?: string
+  model?: string
+  usage?: Usage
+  costUsd?: number
+  contextTokens?: number
+  compactions?: number
+  deliveries: Delivery[]
+  /** What the turn was told and must not be told again. */
+  heard?: { systemEvents?: number[]; overheard?: { group: string; upTo: number } }
+}
+
+export interface TurnLanes {
+  /** Claims the lane and its inputs. False: a turn of this lane runs already, or an input is taken. */
+  begin(turn: {
+    id: string
+    lane: string
+    agentId: string
+    kind: RunningTurn['kind']
+    owner: Owner
+    inputs: number[]
+  }): Promise<boolean>
+  /** Inputs that were added to a running turn; they end with it. False: the turn is over, or an input is taken. */
+  join(turnId: string, inputs: number[]): Promise<boolean>
+  /** The turn is over: its inputs are answered, its replies are in the outbox, as one step. */
+  finish(turnId: string, outcome: TurnOutcome): Promise<void>
+  /** Gives up a turn that was lost; its inputs wait again, with one lost turn more. */
+  release(turnId: string): Promise<void>
+  running(): Promise<RunningTurn[]>
+  /** Turns that are over, newest first. */
+  history(filter?: { lane?: string; agentId?: string; since?: number; limit?: number }): Promise<TurnRow[]>
+}
+
+export type DeliveryState = 'queued' | 'attempting' | 'retry' | 'unknown' | 'sent' | 'dead'
+
+export interface OutboxRow {
+  /** The order within the lane. */
+  seq: number
+  delivery: Delivery
+  state: DeliveryState
+  attempts: number
+  /** It was sent a second time, marked, because nobody knows about the first. */
+  resent: boolean
+  /** Not before this time. */
+  notBefore: number
+  reason?: string
+  messageIds: string[]
+  updatedAt: number
+}
+
+export type DeliveryChange =
+  /** On disk before the platform is called. */
+  | { state: 'attempting'; resent: boolean }
+  | { state: 'retry'; notBefore: number; reason: string }
+  | { state: 'unknown'; reason: string }
+  | { state: 'sent'; messageIds: string[] }
+  | { state: 'dead'; reason: string }
+
+export interface Outbox {
+  /** One that says the same thing (idempotencyKey) as an earlier one is left out. Resolves to the rows that are new. */
+  add(deliveries: Delivery[]): Promise<OutboxRow[]>
+  change(id: string, change: DeliveryChange): Promise<void>
+  /** Rows that are neither sent nor dead, in order; those after `afterSeq`. */
+  open(afterSeq?: number): Promise<OutboxRow[]>
+  list(filter?: { states?: DeliveryState[]; lane?: string; limit?: number }): Promise<OutboxRow[]>
+  get(id: string): Promise<OutboxRow | undefined>
+  /** Forgets rows that were sent or dead before this time. */
+  forget(before: number): Promise<number>
+}
+
+export interface OverheardEntry {
+  id: number
+  sender: string
+  body: string
+  timestamp?: number
+  messageId?: string
+}
+
+/** What was said in groups, not to us, since the last reply. */
+export interface Overheard {
+  /** False: it was heard before. */
+  add(
+    group: string,
+    key: string,
+    entry: Omit<OverheardEntry, 'id'>,
+    limits: { entries: number; groups: number },
+  ): Promise<boolean>
+  list(group: string): Promise<OverheardEntry[]>
+}
+
+export interface SystemEventRow {
+  id: number
+  text: string
+  at: number
+}
+
+export interface SystemEvents {
+  /** The same text twice in a row is said once; beyond `limit` the oldest go. */
+  add(sessionKey: string, text: string, limit: number): Promise<void>
+  waiting(sessionKey: string): Promise<SystemEventRow[]>
+  /** A session that begins anew is not told what happened in the old one. */
+  clear(sessionKey: string): Promise<void>
+}

@@ -1,8 +1,38 @@
-// Whose session is it? The operator owns the machine, so every session of a repository is theirs. An agent owns what a
-// registry row or a trusted tag says is its own; what a message says about itself proves nothing.
+// Whose session is it, and who runs it? The operator owns the machine, so every session of a repository is theirs. An
+// agent owns what a registry row or a trusted tag says is its own; what a message says about itself proves nothing.
+import { relative } from 'node:path'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { ProjectStatus } from '../domain/project-status.ts'
 
 /** `agentId` is absent for the operator. */
 export function isOwn(session: DiscoveredSession, agentId: string | undefined): boolean {
   return agentId === undefined || session.agentId === agentId
+}
+
+/** Sessions that may go on with a task here: own ones of the same working tree that are not put away. */
+export function candidatesOf(
+  sessions: DiscoveredSession[],
+  status: ProjectStatus,
+  agentId: string | undefined,
+): DiscoveredSession[] {
+  const here = treeFinder(status)
+  const tree = here(status.repo.path)
+  return sessions.filter(
+    (session) => isOwn(session, agentId) && !session.archived && here(session.repoPath) === tree,
+  )
+}
+
+/** Only these make a launch wait: what runs natively goes on without us. */
+export function runByRockpool(sessions: DiscoveredSession[], status: ProjectStatus): DiscoveredSession[] {
+  const here = treeFinder(status)
+  const tree = here(status.repo.path)
+  return sessions.filter(
+    (session) => session.isRunning && session.source === 'rockpool' && here(session.repoPath) === tree,
+  )
+}
+
+/** Which worktree a directory is in. What was said in one tree names files that another tree does not have. */
+function treeFinder(status: ProjectStatus): (path: string) => string | undefined {
+  const trees = status.git.worktrees.map(({ path }) => path).sort((a, b) => b.length - a.length)
+  return (path) => trees.find((tree) => !relative(tree, path).startsWith('..'))
 }

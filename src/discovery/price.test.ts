@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { discoveredSession } from '../../test/discovered-session.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { priceSession } from './price.ts'
+
+const now = Date.UTC(2026, 10, 15)
+const prices = () => ({
+  price: { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 },
+  guessed: false,
+})
+const priced = (about: Partial<DiscoveredSession>) =>
+  priceSession(discoveredSession({ contextTokens: 100_000, model: 'm', ...about }), prices, now)
+
+test('a warm session is resumed for a tenth of the input price', () => {
+  const warm = priced({ lastUsageAt: new Date(now - 4 * 60_000), cacheTtlMinutes: 5 })
+  expect(warm).toMatchObject({ cache: 'warm', warmForMs: 60_000, tokens: 100_000 })
+  expect(warm.resumeUsd).toBeCloseTo(0.03, 10)
+  expect(warm.forkUsd).toBe(warm.resumeUsd)
+})
+
+test('a cold one pays for the whole context again, by the kind of cache that it uses', () => {
+  const cold = priced({ lastUsageAt: new Date(now - 5 * 60_000), cacheTtlMinutes: 5 })
+  expect(cold.cache).toBe('cold')
+  expect(cold.warmForMs).toBeUndefined()
+  expect(cold.resumeUsd).toBeCloseTo(0.375, 10)
+  const hourly = priced({ lastUsageAt: new Date(now - 61 * 60_000), cacheTtlMinutes: 60 })
+  expect(hourly.resumeUsd).toBeCloseTo(0.6, 10)
+  expect(priced({ lastUsageAt: new Date(now - 59 * 60_000), cacheTtlMinutes: 60 }).cache).toBe('warm')
+})
+
+test('a session that never asked a model is cold', () => {
+  expect(priced({ cacheTtlMinutes: 0 }).cache).toBe('cold')
+})
+
+test('compacting first costs more now and less with every further call', () => {
+  const cold = priced({})
+  expect(cold.compactThenResumeUsd).toBeCloseTo(0.375 + 0.045 + (19_000 * 3.75) / 1e6, 10)
+  expect(cold.freshUsd).toBeCloseTo((17_500 * 3.75) / 1e6, 10)
+  expect(cold.furtherCallUsd).toBeCloseTo(0.03, 10)
+})

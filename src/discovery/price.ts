@@ -1,0 +1,51 @@
+// What it costs to go on with a session: the tokens that its next call sends, at the price of a warm or a cold cache.
+// Estimates of the first step, not of the task: what the model then writes costs the same everywhere.
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { SessionPrice } from '../domain/selection.ts'
+
+/** Dollars for a million tokens. */
+export interface ModelPrice {
+  input: number
+  output: number
+  cacheRead: number
+  /** Writing to a cache that lives five minutes, and one that lives an hour. */
+  cacheWrite5m: number
+  cacheWrite1h: number
+}
+
+export type PriceTable = (model: string | undefined) => { price: ModelPrice; guessed: boolean }
+
+/** Claude Code's own prompt and tools, before anything is said. */
+const baseTokens = 16_000
+/** A brief of an earlier session, and the summary that a compaction writes. */
+const briefTokens = 1_500
+const summaryTokens = 3_000
+
+export function priceSession(session: DiscoveredSession, prices: PriceTable, now: number): SessionPrice {
+  const { price, guessed } = prices(session.model)
+  const tokens = session.contextTokens
+  const warmForMs = warmFor(session, now)
+  const usd = (count: number, perMillion: number): number => (count * perMillion) / 1_000_000
+  // Claude Code writes what it sends into the cache again, for as long as it did before.
+  const write = session.cacheTtlMinutes === 60 ? price.cacheWrite1h : price.cacheWrite5m
+  const resumeUsd = usd(tokens, warmForMs > 0 ? price.cacheRead : write)
+  return {
+    ...(session.model === undefined ? {} : { model: session.model }),
+    guessed,
+    tokens,
+    cache: warmForMs > 0 ? 'warm' : 'cold',
+    ...(warmForMs > 0 ? { warmForMs } : {}),
+    resumeUsd,
+    // A fork begins with the same words, so it finds the same cache.
+    forkUsd: resumeUsd,
+    compactThenResumeUsd:
+      resumeUsd + usd(summaryTokens, price.output) + usd(baseTokens + summaryTokens, write),
+    freshUsd: usd(baseTokens + briefTokens, write),
+    furtherCallUsd: usd(tokens, price.cacheRead),
+  }
+}
+
+function warmFor(session: DiscoveredSession, now: number): number {
+  if (session.lastUsageAt === undefined) return 0
+  return Math.max(0, session.lastUsageAt.getTime() + session.cacheTtlMinutes * 60_000 - now)
+}

@@ -1,0 +1,208 @@
+// Which session takes the next task? The decision tree of the seed: a label decides by itself; a session that we run
+// here is waited for; otherwise all own sessions are scored, and the best one above the threshold goes on.
+import type { Clock } from '../domain/clock.ts'
+import type { SessionSelectionConfig } from '../domain/config/discovery.ts'
+import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
+import type { Log } from '../domain/log.ts'
+import type { ProjectStatus } from '../domain/project-status.ts'
+import type {
+  AskStructured,
+  SessionPrice,
+  SessionScore,
+  SessionSelection,
+  TaskRelevance,
+} from '../domain/selection.ts'
+import { candidatesOf, isOwn, runByRockpool } from './own.ts'
+import { assessTaskRelevance } from './relevance.ts'
+import { scoreSession } from './score.ts'
+
+export interface SelectionSources {
+  discovery: Pick<Discovery, 'list'>
+  clock: Clock
+  log: Log
+  priceOf(session: DiscoveredSession): SessionPrice
+  /** A small model; words are compared without it. */
+  ask?: AskStructured
+}
+
+export interface SelectionRequest {
+  task: string
+  /** Absent for the operator, to whom every session belongs. */
+  agentId?: string
+  projectStatus: ProjectStatus
+  label?: string
+  maxBudgetUsd?: number
+  config: SessionSelectionConfig
+}
+
+/** A model is asked about so many at most: its answer must fit into `relevanceMaxTokens`. */
+const maxAsked = 12
+/** Totals this close (in hundredths) are as good as equal; the cheaper one wins. */
+const nearTie = 2
+
+export async function selectSession(
+  sources: SelectionSources,
+  request: SelectionRequest,
+): Promise<SessionSelection> {
+  const { sessions } = await sources.discovery.list({
+    repoPath: request.projectStatus.repo.path,
+    archived: false,
+  })
+  const selection = await decide(sources, request, sessions)
+  const { action, sessionId, relevanceBy, fallback, scores } = selection
+  sources.log.info(
+    { action, sessionId, relevanceBy, fallback, candidates: scores.length },
+    `select: ${selection.reason}`,
+  )
+  return selection
+}
+
+async function decide(
+  sources: SelectionSources,
+  request: SelectionRequest,
+  sessions: DiscoveredSession[],
+): Promise<SessionSelection> {
+  if (request.label !== undefined) return decideByLabel(request, sessions)
+  const busy = runByRockpool(sessions, request.projectStatus)[0]
+  if (busy)
+    return waitFor(busy, `Rockpool runs a session in ${request.projectStatus.repo.name}`, request.agentId)
+  const candidates = candidatesOf(sessions, request.projectStatus, request.agentId).filter(
+    (session) => session.label === undefined,
+  )
+  if (candidates.length === 0) {
+    return {
+      action: 'fresh',
+      reason: 'fresh: there is no session here to go on with',
+      scores: [],
+      relevanceBy: 'nobody',
+    }
+  }
+  const { scores, by, fallback } = await scoreAll(sources, request, candidates)
+  return {
+    ...chooseBest(scores, request.config.resumeThreshold),
+    scores,
+    relevanceBy: by,
+    ...(fallback === undefined ? {} : { fallback }),
+  }
+}
+
+/** A label is somebody's explicit wish: no score and no ceiling stands against it. */
+function decideByLabel(request: SelectionRequest, sessions: DiscoveredSession[]): SessionSelection {
+  const label = JSON.stringify(request.label)
+  const found = candidatesOf(sessions, request.projectStatus, request.agentId)
+    .filter((session) => session.label === request.label)
+    .sort(newestFirst)[0]
+  const rest = { scores: [], relevanceBy: 'nobody' as const }
+  if (!found) return { action: 'fresh', reason: `fresh: no session is labelled ${label} yet`, ...rest }
+  if (runByRockpool([found], request.projectStatus).length > 0)
+    return waitFor(found, `the session labelled ${label} is at work`, request.agentId)
+  const action = found.isRunning ? 'fork' : 'resume'
+  const why = found.isRunning ? `labelled ${label}, and running elsewhere` : `labelled ${label}`
+  return {
+    action,
+    sessionId: found.sessionId,
+    reason: `${action} ${short(found.sessionId)}: ${why}`,
+    ...rest,
+  }
+}
+
+function waitFor(session: DiscoveredSession, why: string, agentId: string | undefined): SessionSelection {
+  return {
+    action: 'queue',
+    // Another agent's session is nobody's business, not even by its id.
+    ...(isOwn(session, agentId) ? { sessionId: session.sessionId } : {}),
+    reason: `queue: ${why}`,
+    scores: [],
+    relevanceBy: 'nobody',
+  }
+}
+
+async function scoreAll(
+  sources: SelectionSources,
+  request: SelectionRequest,
+  candidates: DiscoveredSession[],
+): Promise<{ scores: SessionScore[]; by: 'model' | 'keywords'; fallback?: string }> {
+  const { task, config } = request
+  const context = {
+    currentBranch: request.projectStatus.git.currentBranch,
+    now: sources.clock.now(),
+    ...(request.maxBudgetUsd === undefined ? {} : { maxBudgetUsd: request.maxBudgetUsd }),
+  }
+  const byWords = await assessTaskRelevance(task, candidates, config, undefined, sources.clock)
+  const relevanceOf = new Map(byWords.relevance.map((one) => [one.sessionId, one]))
+  const score = (session: DiscoveredSession): SessionScore =>
+    scoreSession(session, { ...context, relevance: relevanceOf.get(session.sessionId)! })
+  const bestCase = (session: DiscoveredSession): number =>
+    scoreSession(session, { ...context, relevance: sameWork(session) }).total
+  const ranked = candidates.map((session) => ({ session, score: score(session) })).sort(bestFirst)
+  // Only those that could still win are worth a question.
+  const worthAsking = ranked
+    .filter(({ session }) => hundredths(bestCase(session)) > hundredths(config.resumeThreshold))
+    .slice(0, maxAsked)
+    .map(({ session }) => session)
+  const judged = await assessTaskRelevance(task, worthAsking, config, sources.ask, sources.clock)
+  for (const one of judged.relevance) relevanceOf.set(one.sessionId, one)
+  const scores = candidates
+    .map((session) => ({ session, score: { ...score(session), price: sources.priceOf(session) } }))
+    .sort(bestFirst)
+    .map(({ score }) => score)
+  return { scores, by: judged.by, ...(judged.fallback === undefined ? {} : { fallback: judged.fallback }) }
+}
+
+function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {
+  return { sessionId, relevance: 1, reasoning: '' }
+}
+
+function chooseBest(
+  scores: SessionScore[],
+  threshold: number,
+): Pick<SessionSelection, 'action' | 'sessionId' | 'reason'> {
+  const good = scores.filter(({ total, ceiling }) => !ceiling && hundredths(total) > hundredths(threshold))
+  const best = good[0]
+  if (!best) return { action: 'fresh', reason: whyFresh(scores, threshold) }
+  const asGood = good.filter(({ total }) => hundredths(best.total) - hundredths(total) <= nearTie)
+  const chosen = asGood.reduce((a, b) => (costOf(b) < costOf(a) ? b : a))
+  const action = chosen.isRunning ? 'fork' : 'resume'
+  const cheaper =
+    chosen === best
+      ? ''
+      : `; as good as ${short(best.sessionId)} (${best.total.toFixed(2)}) and cheaper: ${dollars(costOf(chosen))} instead of ${dollars(costOf(best))}`
+  const running = chosen.isRunning ? ', running elsewhere' : ''
+  const words = `${action} ${short(chosen.sessionId)} (${chosen.total.toFixed(2)}, ${dollars(costOf(chosen))}): ${chosen.reason}${running}${cheaper}`
+  return { action, sessionId: chosen.sessionId, reason: words }
+}
+
+function whyFresh(scores: SessionScore[], threshold: number): string {
+  const best = scores[0]!
+  const many = scores.length === 1 ? 'the only session' : `the best of ${scores.length} sessions`
+  if (best.ceiling) return `fresh: ${many}, ${short(best.sessionId)}, is ruled out: ${best.ceiling}`
+  return `fresh: ${many}, ${short(best.sessionId)}, scores ${best.total.toFixed(2)}, not above ${threshold.toFixed(2)}: ${best.reason}`
+}
+
+type Ranked = { session: DiscoveredSession; score: SessionScore }
+
+function bestFirst(a: Ranked, b: Ranked): number {
+  const ceilings = Number(a.score.ceiling !== undefined) - Number(b.score.ceiling !== undefined)
+  return b.score.total - a.score.total || ceilings || newestFirst(a.session, b.session)
+}
+
+function newestFirst(a: DiscoveredSession, b: DiscoveredSession): number {
+  return b.lastModified.getTime() - a.lastModified.getTime()
+}
+
+function costOf({ price, isRunning }: SessionScore): number {
+  if (!price) return Number.POSITIVE_INFINITY
+  return isRunning ? price.forkUsd : price.resumeUsd
+}
+
+function hundredths(total: number): number {
+  return Math.round(total * 100)
+}
+
+function dollars(usd: number): string {
+  return usd >= 1 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`
+}
+
+function short(sessionId: string): string {
+  return sessionId.slice(0, 8)
+}

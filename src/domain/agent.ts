@@ -57,7 +57,9 @@ export interface AgentTool {
   ): Promise<{ text: string; isError?: boolean; structured?: Record<string, unknown> }>
 }
 
-/** How a conversation with Claude is opened. Only what differs between conversations; the rest is configuration. */
+/** How a conversation with Claude is opened. Only what differs between conversations; the rest is configuration.
+ *  Functions, the model, the permission mode and the thinking level may change while it lives: the last `open` counts.
+ *  A change of anything else ends the process and goes on in a new one. */
 export interface ConversationOptions {
   /** Our own name for it: the session key, or the coding session's id. One live process for each. */
   key: string
@@ -87,8 +89,15 @@ export interface ConversationOptions {
     tool: { name: string; subagentId?: string },
     signal: AbortSignal,
   ) => Promise<string | undefined>
-  /** Runs before Claude compacts its context; the memory flush. */
-  beforeCompaction?: () => Promise<void>
+  /** Leaves nothing on disk; cannot be resumed. */
+  ephemeral?: boolean
+  /** Never ended to make room or for idleness: who opened it closes it. For coding sessions. */
+  pinned?: boolean
+  /** Runs before Claude compacts its context; the memory flush. Compaction waits for it, at most two minutes. */
+  beforeCompaction?: (compaction: { trigger: 'auto' | 'manual'; sdkSessionId: string }) => Promise<void>
+  /** Claude takes a turn by itself when something in the background ends. Without this, `turn` waits for background
+   *  sub-agents and their words join the reply; with it they come here, after `turn` has resolved. */
+  onUnprompted?: { event(event: TurnEvent): void; ended(result: TurnResult): void }
 }
 
 export interface Prompt {

@@ -1,0 +1,311 @@
+// Takes one line after another into the facts of a transcript. What a line means is decided here; where it begins and
+// ends is scan.ts's business, what bytes it has record-walker.ts's.
+import type { Span } from './json-bytes.ts'
+import { hashOf } from './json-bytes.ts'
+import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, secondsOf } from './decode.ts'
+import { Kind } from './record-walker.ts'
+import type { RecordWalker } from './record-walker.ts'
+import type { TranscriptFacts } from './transcript-facts.ts'
+import type { UsageRecord, UsageTable } from './usage-table.ts'
+
+const compactBoundary = hashOf('compact_boundary')
+const apiError = hashOf('api_error')
+const synthetic = hashOf('<synthetic>')
+const budgetStart = Buffer.from('{"type":"budget_usd"')
+
+/** User records that no person wrote as a prompt. */
+const notPrompts =
+  /^(?:<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)|\[Request interrupted)/
+
+type Bookkeeping = (facts: TranscriptFacts, record: Record<string, unknown>) => void
+
+const bookkeeping = new Map<number, Bookkeeping>(
+  Object.entries({
+    'custom-title': (facts, record) => (facts.customTitle = text(record['customTitle'])),
+    'ai-title': (facts, record) => (facts.aiTitle = text(record['aiTitle'] ?? record['title'])),
+    summary: (facts, record) => (facts.summary = text(record['summary'])),
+    tag: (facts, record) => (facts.tag = text(record['tag'])),
+    'last-prompt': (facts, record) => (facts.lastPrompt = text(record['lastPrompt']) ?? facts.lastPrompt),
+    'permission-mode': (facts, record) => (facts.permissionMode = text(record['permissionMode'])),
+    'cost-state': (facts, record) => {
+      if (typeof record['totalCostUSD'] === 'number') facts.costStateUsd = record['totalCostUSD']
+    },
+  } satisfies Record<string, Bookkeeping>).map(([type, note]) => [hashOf(type), note]),
+)
+const progress = hashOf('progress')
+
+/** The bytes of a value as they were last seen, so that the same value again costs no string. */
+class Remembered {
+  #bytes: Buffer = Buffer.alloc(0)
+
+  differs(buffer: Buffer, span: Span): boolean {
+    const known = this.#bytes
+    const length = span.end - span.start
+    if (known.length === length) {
+      let i = 0
+      while (i < length && known[i] === buffer[span.start + i]) i++
+      if (i === length) return false
+    }
+    this.#bytes = Buffer.from(buffer.subarray(span.start, span.end))
+    return true
+  }
+}
+
+const places = ['cwd', 'gitBranch', 'version', 'slug', 'entrypoint', 'permissionMode'] as const
+
+/** Reads the lines of one file into its facts; one for each file. */
+export class Absorber {
+  readonly facts: TranscriptFacts
+  readonly #usage: UsageTable
+  readonly #walker: RecordWalker
+  readonly #fileHash: number
+  readonly #seen = new Map<string, Remembered>(
+    [...places, 'model', 'timestamp'].map((name) => [name, new Remembered()]),
+  )
+  #model = 0
+  /** A line whose end, with time and place, was not looked at: only the last such line of a chunk matters. */
+  #unread: Span = { start: -1, end: -1 }
+
+  constructor(facts: TranscriptFacts, usage: UsageTable, walker: RecordWalker, path: string) {
+    this.facts = facts
+    this.#usage = usage
+    this.#walker = walker
+    this.#fileHash = hashOf(path)
+  }
+
+  line(buffer: Buffer, start: number, end: number): void {
+    const { facts } = this
+    const walker = this.#walker
+    facts.lineCount++
+    const wholly = facts.firstTimestamp === undefined && end - start < largestParsed
+    walker.walk(buffer, start, end, wholly)
+    if (!walker.sound) {
+      if (isBlank(buffer, start, end)) facts.lineCount--
+      else facts.damagedLines++
+      return
+    }
+    if (wholly && walker.timestamp.start >= 0) facts.firstTimestamp = walker.textOf(walker.timestamp)
+    switch (walker.kind) {
+      case Kind.assistant:
+        this.#assistant(buffer, start)
+        break
+      case Kind.user:
+        this.#user(buffer, start, end)
+        break
+      case Kind.system:
+        this.#system(buffer, start, end)
+        break
+      case Kind.attachment:
+        this.#attachment(buffer, start, end)
+        break
+      case Kind.other:
+        this.#bookkeeping(buffer, start, end)
+        break
+      default:
+        // JSON without a type that we know how to find: somebody else's record.
+        facts.damagedLines++
+    }
+  }
+
+  /** A line too long to hold: only its beginning is there. */
+  overlong(buffer: Buffer, start: number, end: number): void {
+    this.facts.lineCount++
+    this.facts.overlongLines++
+    this.#walker.walk(buffer, start, end, false)
+    if (this.#walker.kind === Kind.user || this.#walker.kind === Kind.assistant) this.facts.messageCount++
+  }
+
+  /** The buffer is about to be used again: look at the last line that was left early. */
+  settle(buffer: Buffer): void {
+    const { start, end } = this.#unread
+    if (start < 0) return
+    this.#unread.start = -1
+    this.#walker.walk(buffer, start, end, true)
+    if (this.#walker.sound) this.#whereabouts(buffer)
+  }
+
+  #assistant(buffer: Buffer, start: number): void {
+    const { facts } = this
+    const walker = this.#walker
+    facts.messageCount++
+    if (walker.isApiErrorMessage) facts.apiErrorCount++
+    this.#unread.start = -1
+    this.#whereabouts(buffer)
+    if (!walker.hasUsage || this.#isSynthetic()) return
+    const record = this.#usageRecord(buffer, start)
+    const { added, replaced } = this.#usage.put(record)
+    if (added) facts.replyCount++
+    if (added || replaced) this.#count(record, replaced)
+    if (!walker.isSidechain || facts.isSidechain) this.#noteContext(record)
+  }
+
+  #isSynthetic(): boolean {
+    return this.#walker.model.start >= 0 && this.#walker.hashOfSpan(this.#walker.model) === synthetic
+  }
+
+  #usageRecord(buffer: Buffer, start: number): UsageRecord {
+    const walker = this.#walker
+    const { low, high } = this.#identity(buffer, start)
+    return {
+      hashLow: low,
+      hashHigh: high,
+      input: walker.inputTokens,
+      output: walker.outputTokens,
+      cacheRead: walker.cacheReadTokens,
+      cacheCreation: walker.cacheCreationTokens,
+      cache5m: walker.cache5mTokens,
+      cache1h: walker.cache1hTokens,
+      seconds: secondsOf(buffer, walker.timestamp),
+      model: this.#modelNumber(buffer),
+      fast: walker.isFast,
+      itemised: walker.hasCacheBreakdown,
+    }
+  }
+
+  /** A message is known by its id and its request. One without an id is like no other. */
+  #identity(buffer: Buffer, start: number): { low: number; high: number } {
+    const { messageId, requestId } = this.#walker
+    let low = 0x811c9dc5
+    let high = 0x1b873593
+    const mix = (byte: number): void => {
+      low = Math.imul(low ^ byte, 0x01000193)
+      high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13)
+    }
+    if (messageId.start < 0) {
+      const place = this.facts.offset + start
+      for (const part of [this.#fileHash, place, place / 2 ** 32])
+        for (let shift = 0; shift < 32; shift += 8) mix((part >>> shift) & 255)
+      return { low: low >>> 0, high: high >>> 0 }
+    }
+    for (let i = messageId.start; i < messageId.end; i++) mix(buffer[i]!)
+    mix(0)
+    for (let i = requestId.start; i >= 0 && i < requestId.end; i++) mix(buffer[i]!)
+    return { low: low >>> 0, high: high >>> 0 }
+  }
+
+  #modelNumber(buffer: Buffer): number {
+    const { facts } = this
+    const { model } = this.#walker
+    if (model.start < 0) return this.#numberOf('unknown')
+    if (facts.models.length === 0 || this.#seen.get('model')!.differs(buffer, model)) {
+      this.#model = this.#numberOf(this.#walker.textOf(model))
+    }
+    facts.lastModel = facts.models[this.#model]
+    return this.#model
+  }
+
+  #numberOf(model: string): number {
+    const found = this.facts.models.indexOf(model)
+    return found >= 0 ? found : this.facts.models.push(model) - 1
+  }
+
+  #count(record: UsageRecord, replaced: UsageRecord | undefined): void {
+    const { facts } = this
+    facts.inputTokens += record.input - (replaced?.input ?? 0)
+    facts.outputTokens += record.output - (replaced?.output ?? 0)
+    facts.cacheReadTokens += record.cacheRead - (replaced?.cacheRead ?? 0)
+    facts.cacheCreationTokens += record.cacheCreation - (replaced?.cacheCreation ?? 0)
+    facts.cache5mTokens += record.cache5m - (replaced?.cache5m ?? 0)
+    facts.cache1hTokens += record.cache1h - (replaced?.cache1h ?? 0)
+  }
+
+  #noteContext(record: UsageRecord): void {
+    const { facts } = this
+    facts.contextTokens = record.input + record.cacheRead + record.cacheCreation
+    if (record.seconds > 0) facts.lastUsageSeconds = record.seconds
+    if (record.cache1h > 0 || this.#walker.textOf(this.#walker.promptCacheRequested) === '1h')
+      facts.cacheTtlMinutes = 60
+    else if (record.cacheCreation > 0 || this.#walker.promptCacheRequested.start >= 0)
+      facts.cacheTtlMinutes = 5
+    else if (record.cacheRead > 0 && facts.cacheTtlMinutes === 0) facts.cacheTtlMinutes = 5
+  }
+
+  #user(buffer: Buffer, start: number, end: number): void {
+    const { facts } = this
+    const walker = this.#walker
+    facts.messageCount++
+    if (walker.isToolResult) return this.#leave(start, end)
+    this.#unread.start = -1
+    this.#whereabouts(buffer)
+    if (walker.forkedFrom.start >= 0) this.#noteFork()
+    if (walker.isSidechain && facts.messageCount === 1) facts.isSidechain = true
+    if (walker.isMeta || walker.isCompactSummary || walker.isSidechain || walker.text.start < 0) return
+    const head = decodeText(buffer, walker.text)
+    if (facts.firstUserLine === 0) {
+      facts.firstUserLine = facts.lineCount
+      facts.firstUserMessage = head
+    }
+    if (notPrompts.test(head)) return
+    facts.promptCount++
+    facts.firstPrompt ??= head
+    facts.lastPrompt = head
+  }
+
+  #system(buffer: Buffer, start: number, end: number): void {
+    const { facts } = this
+    const walker = this.#walker
+    const subtype = walker.subtype.start < 0 ? 0 : walker.hashOfSpan(walker.subtype)
+    this.#leave(start, end)
+    if (subtype === apiError) facts.apiErrorCount++
+    if (subtype !== compactBoundary || walker.isSidechain) return
+    facts.compactionCount++
+    const after = asRecord(parsed(buffer, start, end)?.['compactMetadata'])?.['postTokens']
+    if (typeof after === 'number') facts.contextTokens = after
+  }
+
+  #attachment(buffer: Buffer, start: number, end: number): void {
+    const at = this.#walker.attachment.start
+    this.#leave(start, end)
+    if (at < 0 || buffer.compare(budgetStart, 0, budgetStart.length, at, at + budgetStart.length) !== 0)
+      return
+    const budget = asRecord(parsed(buffer, start, end)?.['attachment'])
+    if (typeof budget?.['used'] === 'number') this.facts.budgetUsedUsd = budget['used']
+    if (typeof budget?.['total'] === 'number') this.facts.budgetUsd = budget['total']
+  }
+
+  #bookkeeping(buffer: Buffer, start: number, end: number): void {
+    const type = this.#walker.hashOfSpan(this.#walker.type)
+    if (type === progress) return this.#leave(start, end)
+    const note = bookkeeping.get(type)
+    if (!note) return
+    const record = parsed(buffer, start, end)
+    if (record) note(this.facts, record)
+    else this.facts.damagedLines++
+  }
+
+  #leave(start: number, end: number): void {
+    this.#unread.start = start
+    this.#unread.end = end
+  }
+
+  #noteFork(): void {
+    if (this.facts.forkedFrom !== undefined) return
+    const fork = asRecord(JSON.parse(this.#walker.textOf(this.#walker.forkedFrom)))
+    this.facts.forkedFrom = text(fork?.['sessionId'])
+  }
+
+  /** When and where the record was written. */
+  #whereabouts(buffer: Buffer): void {
+    const { facts } = this
+    const walker = this.#walker
+    for (const name of places) {
+      const span = walker[name]
+      if (span.start < 0 || !this.#seen.get(name)!.differs(buffer, span)) continue
+      facts[name] = decodeText(buffer, span)
+    }
+    if (facts.gitBranch !== undefined && !facts.branches.includes(facts.gitBranch)) {
+      if (facts.branches.length < 100) facts.branches.push(facts.gitBranch)
+    }
+    facts.firstCwd ??= facts.cwd
+    if (facts.sessionId === undefined && walker.sessionId.start >= 0)
+      facts.sessionId = walker.textOf(walker.sessionId)
+    const { timestamp } = walker
+    if (timestamp.start < 0 || !this.#seen.get('timestamp')!.differs(buffer, timestamp)) return
+    const time = walker.textOf(timestamp)
+    if (facts.lastTimestamp === undefined || time > facts.lastTimestamp) facts.lastTimestamp = time
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, keptText) : undefined
+}

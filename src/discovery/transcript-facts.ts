@@ -1,0 +1,85 @@
+// What is known of one transcript file after reading it up to some place. Plain data: it is stored in the index, and a
+// later look goes on from there.
+
+export interface TranscriptFacts {
+  /** Bytes that were read: always whole lines. */
+  offset: number
+  lineCount: number
+  /** Records of type user and assistant. */
+  messageCount: number
+  promptCount: number
+  replyCount: number
+  /** The first user record that is no note of the program's: its line and its text (at most 2,000 characters). */
+  firstUserLine: number
+  firstUserMessage?: string
+  /** The first real prompt: no command, no tool result. */
+  firstPrompt?: string
+  lastPrompt?: string
+  firstTimestamp?: string
+  lastTimestamp?: string
+  sessionId?: string
+  /** Is the whole file a sub-agent's? */
+  isSidechain: boolean
+  cwd?: string
+  firstCwd?: string
+  /** All branches in order of their first appearance. */
+  branches: string[]
+  gitBranch?: string
+  slug?: string
+  version?: string
+  entrypoint?: string
+  permissionMode?: string
+  customTitle?: string
+  aiTitle?: string
+  summary?: string
+  tag?: string
+  forkedFrom?: string
+  compactionCount: number
+  apiErrorCount: number
+  costStateUsd?: number
+  budgetUsedUsd?: number
+  budgetUsd?: number
+  inputTokens: number
+  outputTokens: number
+  cacheReadTokens: number
+  cacheCreationTokens: number
+  cache5mTokens: number
+  cache1hTokens: number
+  /** Names of the models in the usage table, by number. */
+  models: string[]
+  lastModel?: string
+  contextTokens: number
+  /** Of the last call that was billed, in seconds since 1970. */
+  lastUsageSeconds: number
+  /** How long the cache written or read by the last call lives. */
+  cacheTtlMinutes: 0 | 5 | 60
+  damagedLines: number
+  overlongLines: number
+}
+
+export function newFacts(): TranscriptFacts {
+  return {
+    offset: 0,
+    lineCount: 0,
+    messageCount: 0,
+    promptCount: 0,
+    replyCount: 0,
+    firstUserLine: 0,
+    isSidechain: false,
+    branches: [],
+    compactionCount: 0,
+    apiErrorCount: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheCreationTokens: 0,
+    cache5mTokens: 0,
+    cache1hTokens: 0,
+    models: [],
+    contextTokens: 0,
+    lastUsageSeconds: 0,
+    cacheTtlMinutes: 0,
+    damagedLines: 0,
+    overlongLines: 0,
+  }
+}

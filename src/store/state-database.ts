@@ -3,6 +3,7 @@
 import { Database } from './database.ts'
 import type { DatabaseOptions, Migration } from './database.ts'
 import { codingTables } from './coding-tables.ts'
+import { decisionTables } from './decisions.ts'
 import { workTables } from './work-tables.ts'
 
 const migrations: Migration[] = [
@@ -17,6 +18,8 @@ const migrations: Migration[] = [
   codingTables,
   // 3: inbox, turns, outbox (work-tables.ts).
   workTables,
+  // 4: why sessions were chosen (decisions.ts).
+  decisionTables,
 ]
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -1,0 +1,88 @@
+// Takes secrets out of text that leaves the program: logs, exports, error replies, the dashboard.
+// Everything here runs in linear time, because the text comes from outside: bounded repetitions, no two of them that
+// can share characters, and private keys by a scanner instead of a pattern.
+
+export interface Redactor {
+  /** From now on this value is taken out of every text, under this name. */
+  know(name: string, value: string): void
+  /** Without the values that we know to be secret. For what is kept and shown to the model again: a pattern that
+   *  strikes a harmless word there does harm. */
+  knownValues(text: string): string
+  /** Without known values and without everything that looks like a secret. */
+  everything(text: string): string
+}
+
+/** Shorter values would strike ordinary words. */
+const shortestSecret = 8
+
+export function makeRedactor(): Redactor {
+  const names = new Map<string, string>()
+  const knownValues = (text: string): string => {
+    let clean = text
+    for (const [value, name] of names) {
+      if (clean.includes(value)) clean = clean.replaceAll(value, `[redacted:${name}]`)
+    }
+    return clean
+  }
+  return {
+    know(name, value) {
+      if (value.length < shortestSecret) return
+      names.set(value, name)
+      // Inside JSON a quote or a backslash looks different.
+      names.set(JSON.stringify(value).slice(1, -1), name)
+    },
+    knownValues,
+    everything: (text) => redactPatterns(knownValues(text)),
+  }
+}
+
+type Pattern = [kind: string, pattern: RegExp]
+
+// A lookbehind keeps a pattern with an end condition from being tried at every character of one long word.
+const patterns: Pattern[] = [
+  ['anthropic-key', /sk-ant-[\w-]{20,200}/g],
+  ['openai-key', /sk-(?:proj-)?[\w-]{20,200}/g],
+  ['github-token', /gh[pousr]_\w{30,255}/g],
+  ['github-token', /github_pat_\w{22,255}/g],
+  ['gitlab-token', /glpat-[\w-]{20,64}/g],
+  ['slack-token', /xox[abprs]-[\w-]{10,250}/g],
+  ['slack-token', /xapp-[\w-]{10,250}/g],
+  ['google-key', /AIza[\w-]{35}/g],
+  ['aws-key', /(?:AKIA|ASIA)[A-Z0-9]{16}/g],
+  ['npm-token', /npm_\w{36}/g],
+  ['webhook-secret', /whsec_[\w+/=]{20,100}/g],
+  ['jwt', /(?<![\w-])eyJ[\w-]{10,2000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000}/g],
+  ['telegram-token', /(?<!\d)\d{8,12}:[\w-]{35}(?![\w-])/g],
+  ['discord-token', /(?<![\w-])[\w-]{24,28}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])/g],
+  ['bearer', /(?<=bearer\s{1,4})[\w.~+/=-]{16,500}/gi],
+  ['password', /(?<=:\/\/[^/\s:@]{1,64}:)[^/\s@]{1,128}(?=@)/g],
+]
+
+function redactPatterns(text: string): string {
+  let clean = redactPrivateKeys(text)
+  for (const [kind, pattern] of patterns) {
+    clean = clean.replace(pattern, (secret) => `[redacted:${kind}:${secret.slice(-4)}]`)
+  }
+  return clean
+}
+
+const keyBegin = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----/y
+
+/** From a BEGIN line to the next END line; to the end of the text when there is none. */
+function redactPrivateKeys(text: string): string {
+  let clean = ''
+  let done = 0
+  for (let at = text.indexOf('-----BEGIN '); at >= 0; at = text.indexOf('-----BEGIN ', at)) {
+    keyBegin.lastIndex = at
+    if (!keyBegin.test(text)) {
+      at += 1
+      continue
+    }
+    clean += `${text.slice(done, at)}[redacted:private-key]`
+    const end = text.indexOf('-----END ', at)
+    const close = end < 0 ? -1 : text.indexOf('-----', end + 9)
+    done = close < 0 ? text.length : close + 5
+    at = done
+  }
+  return clean + text.slice(done)
+}

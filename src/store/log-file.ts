@@ -1,0 +1,116 @@
+// The log: JSON lines on stderr or in a file of our own, without secrets. pino writes them; it is loaded with the
+// first line, because most commands write none.
+import { createRequire } from 'node:module'
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import type { Logger, pino as Pino } from 'pino'
+import type { Log } from '../domain/log.ts'
+import type { Redactor } from '../domain/redact.ts'
+
+export interface LogOptions {
+  level: 'debug' | 'info' | 'warn' | 'error'
+  /** Where the lines go; stderr when absent. */
+  file?: string
+  redactor: Redactor
+  /** A file of this size is put aside and a new one begun; the last five are kept. */
+  rotateAtBytes?: number
+}
+
+const severity = { debug: 20, info: 30, warn: 40, error: 50 }
+const keptFiles = 5
+
+export function openLog(options: LogOptions): Log {
+  let root: Logger | undefined
+  return makeLog(options, () => (root ??= startPino(options)))
+}
+
+/** `logger` is called only for a line that will be written. */
+function makeLog(options: LogOptions, logger: () => Logger): Log {
+  const clean = (value: unknown): unknown => redactDeep(value, options.redactor, 8)
+  const write = (level: keyof typeof severity) => (fields: Record<string, unknown>, message: string) => {
+    if (severity[level] < severity[options.level]) return
+    logger()[level](clean(fields), options.redactor.everything(message))
+  }
+  return {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child(fields) {
+      let own: Logger | undefined
+      return makeLog(options, () => (own ??= logger().child(clean(fields) as Record<string, unknown>)))
+    },
+  }
+}
+
+function startPino({ level, file, rotateAtBytes = 10 * 1024 * 1024 }: LogOptions): Logger {
+  const { pino } = createRequire(import.meta.url)('pino') as { pino: typeof Pino }
+  const settings = { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }
+  return pino(settings, file ? rotatingFile(file, rotateAtBytes) : stderrLines)
+}
+
+const stderrLines = { write: (line: string) => void process.stderr.write(line) }
+
+function rotatingFile(path: string, rotateAtBytes: number): { write(line: string): void } {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  let { fd, bytes } = openForAppend(path)
+  return {
+    write(line) {
+      if (bytes > rotateAtBytes) {
+        closeSync(fd)
+        rotate(path)
+        ;({ fd, bytes } = openForAppend(path))
+      }
+      bytes += writeSync(fd, line)
+    },
+  }
+}
+
+function openForAppend(path: string): { fd: number; bytes: number } {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+  fchmodSync(fd, 0o600)
+  return { fd, bytes: fstatSync(fd).size }
+}
+
+function rotate(path: string): void {
+  const name = (number: number): string => (number === 0 ? path : `${path}.${number}`)
+  rmSync(name(keptFiles), { force: true })
+  for (let number = keptFiles - 1; number >= 0; number--) {
+    try {
+      renameSync(name(number), name(number + 1))
+    } catch {
+      // There are not that many yet, or another process has just rotated them.
+    }
+  }
+}
+
+function redactDeep(value: unknown, redactor: Redactor, depth: number): unknown {
+  if (typeof value === 'string') return redactor.everything(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 0) return '…'
+  if (value instanceof Error) return redactError(value, redactor, depth)
+  if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, redactor, depth - 1))
+  const members = Object.entries(value).map(([key, inner]) => [key, redactDeep(inner, redactor, depth - 1)])
+  return Object.fromEntries(members)
+}
+
+function redactError(error: Error, redactor: Redactor, depth: number): unknown {
+  const { name, message, stack, cause } = error
+  const code = 'code' in error ? error.code : undefined
+  return redactDeep(
+    { name, code, message, stack, ...(cause === undefined ? {} : { cause }) },
+    redactor,
+    depth - 1,
+  )
+}

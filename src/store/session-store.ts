@@ -62,24 +62,50 @@ export interface TranscriptPage {
   damage: string[]
 }
 
+/** What is left out of a reading, in words. */
+export type OnDamage = (what: string) => void
+
 export interface TranscriptStore {
   readonly agentId: string
-  /** Adds entries below the current leaf as one durable write; makes the file with its header when there is none. */
+  /** Adds entries below the current leaf as one durable write; makes the transcript with its header when there is none. */
   append(
     ref: TranscriptRef,
     bodies: EntryBody[],
-    options: { cwd: string; parentSession?: string },
+    options: { cwd: string; parentSession?: string; key?: string },
   ): Promise<TranscriptEntry[]>
   /** The last `limit` entries, or those before a mark of an earlier page. Reads only as much of the file as needed. */
   tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage>
-  /** The whole transcript, a piece at a time, with its damage. */
-  read(ref: TranscriptRef): AsyncIterable<TranscriptEntry>
+  /** Every entry in the order of writing, branches and all, a piece at a time. */
+  read(ref: TranscriptRef, onDamage?: OnDamage): AsyncIterable<TranscriptEntry>
+  /** The entries from the root to `leafId` (default: the leaf): the conversation as it stands. */
+  path(ref: TranscriptRef, leafId?: string, onDamage?: OnDamage): AsyncIterable<TranscriptEntry>
   header(ref: TranscriptRef): Promise<TranscriptHeader | undefined>
   exists(ref: TranscriptRef): Promise<boolean>
+  /** A whole new transcript, for imports. Refused if there is one. */
+  create(
+    ref: TranscriptRef,
+    header: { cwd: string; timestamp?: string; parentSession?: string },
+    entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
+  ): Promise<void>
   /** A new transcript that holds the path from the root to `leafId` (default: the leaf). */
   fork(ref: TranscriptRef, to: { sessionId: string; leafId?: string }): Promise<TranscriptRef>
+  /** Keeps the last entries of the current path below a valid header; the whole transcript becomes an archive. */
+  truncate(ref: TranscriptRef, keep: number): Promise<{ kept: number; dropped: number; archived?: string }>
   /** Sets the transcript aside under a name that says why and when; resolves to the archive's name. */
   archive(ref: TranscriptRef, reason: 'reset' | 'deleted' | 'bak'): Promise<string | undefined>
-  archives(): Promise<Array<{ name: string; sessionId: string; reason: string; at: number; bytes: number }>>
+  archives(): Promise<TranscriptArchive[]>
   unarchive(name: string): Promise<TranscriptRef>
+  /** Removes an archive for good. */
+  discard(name: string): Promise<void>
+  /** Every transcript there is, whether a session has it or not. */
+  list(): Promise<Array<TranscriptRef & { bytes: number; changedAt: number }>>
+}
+
+export interface TranscriptArchive {
+  name: string
+  sessionId: string
+  topicId?: string
+  reason: 'reset' | 'deleted' | 'bak'
+  at: number
+  bytes: number
 }

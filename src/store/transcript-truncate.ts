@@ -1,0 +1,49 @@
+// What stays of a transcript that is shortened: its last entries, as a conversation that is whole in itself.
+import type { FileHandle } from 'node:fs/promises'
+import type { TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
+import { entriesAt, pathTo, readTree } from './transcript-tree.ts'
+import type { TranscriptNode } from './transcript-tree.ts'
+
+export interface Shortened {
+  header: TranscriptHeader | undefined
+  /** Linked anew, with the settings before them that were in force. */
+  entries: TranscriptEntry[]
+  /** How many entries of the path, and of other branches, are left out. */
+  dropped: number
+}
+
+export async function lastEntries(handle: FileHandle, keep: number): Promise<Shortened> {
+  const tree = await readTree(handle)
+  const { path } = pathTo(tree, tree.leafId)
+  const cut = Math.max(0, path.length - keep)
+  const settings = settingsBefore(path, cut)
+  const entries: TranscriptEntry[] = []
+  for await (const entry of entriesAt(handle, [...settings, ...path.slice(cut)])) {
+    // The result of a tool means nothing without the call.
+    const isOrphan = isToolResult(entry) && cut > 0 && entries.length === settings.length
+    if (!isOrphan) entries.push({ ...entry, parentId: entries.at(-1)?.id ?? null })
+  }
+  repairCompactions(entries, settings.length)
+  return { header: tree.header, entries, dropped: tree.nodes.size - entries.length }
+}
+
+/** A compaction that names an entry which is gone would make readers drop all that it kept. */
+function repairCompactions(entries: TranscriptEntry[], first: number): void {
+  const ids = new Set(entries.map((entry) => entry.id))
+  for (const entry of entries) {
+    if (entry.type === 'compaction' && !ids.has(entry.firstKeptEntryId))
+      entry.firstKeptEntryId = entries[first]!.id
+  }
+}
+
+function settingsBefore(path: TranscriptNode[], cut: number): TranscriptNode[] {
+  return ['model_change', 'thinking_level_change', 'session_info']
+    .map((type) => path.findLastIndex((node, index) => index < cut && node.type === type))
+    .filter((at) => at >= 0)
+    .sort((a, b) => a - b)
+    .map((at) => path[at]!)
+}
+
+function isToolResult(entry: TranscriptEntry): boolean {
+  return entry.type === 'message' && entry.message.role === 'toolResult'
+}

@@ -3,13 +3,15 @@
 // looked at: a missing newline is added, and a torn line moves to `<file>.torn` beside it.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { appendFile, mkdir, open } from 'node:fs/promises'
+import { appendFile, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { checkJsonDepth } from '../domain/json-limits.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
-import { isDeeperThan, maxDepth, readLine } from './transcript-entry.ts'
+import { asFileError, syncDirectory } from './atomic-file.ts'
+import { readLine } from './transcript-entry.ts'
 import { linesBackward, linesForward, maxLineBytes } from './transcript-lines.ts'
 import type { Line } from './transcript-lines.ts'
 import { readTree } from './transcript-tree.ts'
@@ -46,7 +48,6 @@ export async function appendEntries(
   groups: NewEntries[],
   options: { known: FileEnd | undefined; clock: Clock; sync: boolean; confirm: () => void },
 ): Promise<Appended> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const handle = await openToAppend(file)
   try {
     const end = await endOf(handle, file, groups[0]!.header.id, options.known)
@@ -54,37 +55,14 @@ export async function appendEntries(
     const { text, entries } = compose(groups, end, options.clock)
     options.confirm()
     await writeWhole(handle, text, Number(end.size), options.sync)
-    if (isNew && options.sync) await syncFolder(dirname(file))
+    if (isNew && options.sync) await syncDirectory(dirname(file))
     const { ino, size } = await handle.stat({ bigint: true })
     return {
       entries,
       end: { ...end, inode: ino, size, leafId: entries.at(-1)!.at(-1)!.id, needsHeader: false },
     }
   } catch (error) {
-    throw asDiskError(error, file)
-  } finally {
-    await handle.close()
-  }
-}
-
-export function asDiskError(error: unknown, file: string): unknown {
-  if (!(error instanceof Error) || error instanceof RockpoolError || !('code' in error)) return error
-  if (error.code === 'ELOOP') {
-    return new RockpoolError('refused', `${file} is a symbolic link.`, {
-      hint: 'A transcript is a plain file. Put the file itself there, or remove the link.',
-      cause: error,
-    })
-  }
-  return new RockpoolError('disk-failed', `${file} could not be written: ${error.message}.`, {
-    hint: 'Check free space and permissions. What was there before is unchanged.',
-    cause: error,
-  })
-}
-
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY)
-  try {
-    await handle.sync()
+    throw asFileError(error, file)
   } finally {
     await handle.close()
   }
@@ -99,15 +77,19 @@ export function headerLine(header: Omit<TranscriptHeader, 'type' | 'version'>): 
 /** The line of an entry, with the fields in pi's order. */
 export function entryLine(entry: TranscriptEntry): string {
   const { id, parentId, timestamp, ...body } = entry
-  if (isDeeperThan(entry, maxDepth)) throw tooMuch(`is nested more than ${maxDepth} deep`)
+  checkJsonDepth(entry, 'An entry for a transcript')
   const isCustom = entry.type === 'custom' || entry.type === 'custom_message'
   const { type, ...rest } = body
   const fields = isCustom
     ? { type, ...rest, id, parentId, timestamp }
     : { type, id, parentId, timestamp, ...rest }
   const line = `${JSON.stringify(fields)}\n`
-  if (Buffer.byteLength(line) > maxLineBytes) throw tooMuch(`has more than ${maxLineBytes >> 20} MiB`)
-  return line
+  if (Buffer.byteLength(line) <= maxLineBytes) return line
+  throw new RockpoolError(
+    'input-invalid',
+    `An entry for a transcript has more than ${maxLineBytes >> 20} MiB.`,
+    { hint: 'Keep large content in a file and write its name.' },
+  )
 }
 
 /** Throws if these could not be written: then nobody who writes at the same moment fails with them. */
@@ -122,7 +104,7 @@ async function openToAppend(file: string): Promise<FileHandle> {
   try {
     handle = await open(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   } catch (error) {
-    throw asDiskError(error, file)
+    throw asFileError(error, file)
   }
   const stat = await handle.stat()
   if (stat.isFile()) {
@@ -249,10 +231,4 @@ async function writeWhole(handle: FileHandle, text: string, size: number, sync: 
     })
     throw error
   }
-}
-
-function tooMuch(why: string): RockpoolError {
-  return new RockpoolError('input-invalid', `An entry for a transcript ${why}.`, {
-    hint: 'Keep large content in a file and write its name.',
-  })
 }

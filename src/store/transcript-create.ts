@@ -1,11 +1,11 @@
 // A transcript written as a whole: a fork, an import, a shortened one. It appears under its name complete or not at
 // all, and never in place of another.
-import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { link, open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
-import { asDiskError, entryLine, headerLine, syncFolder } from './transcript-append.ts'
+import { asFileError, ensureDirectory, errorCode, syncDirectory, temporaryName } from './atomic-file.ts'
+import { entryLine, headerLine } from './transcript-append.ts'
 
 const pieceBytes = 1 << 20
 
@@ -15,15 +15,14 @@ export async function writeNewTranscript(
   entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
 ): Promise<void> {
   const folder = dirname(file)
-  const draft = join(folder, `.${basename(file).slice(0, 150)}.${randomUUID()}.tmp`)
+  const draft = temporaryName(file)
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await ensureDirectory(folder)
     await writeDraft(draft, header, entries)
     await link(draft, file)
-    await syncFolder(folder)
+    await syncDirectory(folder)
   } catch (error) {
-    const isTaken = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-    if (!isTaken) throw asDiskError(error, file)
+    if (errorCode(error) !== 'EEXIST') throw asFileError(error, file)
     throw new RockpoolError('conflict', `${file} exists already.`, { cause: error })
   } finally {
     await rm(draft, { force: true })

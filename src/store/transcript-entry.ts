@@ -1,12 +1,10 @@
 // One line of a transcript: what it says, or why it cannot be read. Reads pi's versions 1 to 3, and the shapes that
 // older programs and documents gave to lines; what we do not know is kept as it is.
+import { isTooDeep } from '../domain/json-limits.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
 import type { Line } from './transcript-lines.ts'
 
 type Fields = Record<string, unknown>
-
-/** Deeper than this no message is; and what is much deeper can be parsed but never written again. */
-export const maxDepth = 64
 
 export type ReadLine =
   | { kind: 'header'; header: TranscriptHeader }
@@ -30,7 +28,7 @@ export function readLine(line: Line): ReadLine {
 }
 
 function readFields(fields: Fields, line: Line, place: string): ReadLine {
-  if (isDeeperThan(fields, maxDepth)) return damage(`${place} is nested too deeply`)
+  if (isTooDeep(fields)) return damage(`${place} is nested too deeply`)
   if (fields['type'] === 'session') return readHeader(fields, place)
   const entry = readEntry(fields, line)
   return entry ?? damage(`${place} is neither a header nor an entry`)
@@ -150,10 +148,4 @@ function damage(what: string): ReadLine {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function isDeeperThan(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (depth === 0) return true
-  return Object.values(value).some((inner) => isDeeperThan(inner, depth - 1))
 }

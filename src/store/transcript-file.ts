@@ -16,7 +16,10 @@ import type {
   TranscriptRef,
   TranscriptStore,
 } from './session-store.ts'
-import { asDiskError, readHeader, syncFolder } from './transcript-append.ts'
+import { asFileError, errorCode, syncDirectory, temporaryName, unlessMissing } from './atomic-file.ts'
+import { FileLock } from './file-lock.ts'
+import type { Lock } from './file-lock.ts'
+import { readHeader } from './transcript-append.ts'
 import { writeNewTranscript } from './transcript-create.ts'
 import { readPage } from './transcript-page.ts'
 import {
@@ -29,7 +32,6 @@ import {
 } from './transcript-paths.ts'
 import type { ArchiveReason } from './transcript-paths.ts'
 import { TranscriptQueue } from './transcript-queue.ts'
-import type { TranscriptLock } from './transcript-queue.ts'
 import { entriesAt, entriesOf, pathTo, readTree } from './transcript-tree.ts'
 import { lastEntries } from './transcript-truncate.ts'
 
@@ -40,11 +42,12 @@ export interface TranscriptOptions {
   clock?: Clock
   events?: Pick<Events, 'emit'>
   durability?: 'full' | 'relaxed'
-  lockOf?: (file: string) => TranscriptLock
+  lockOf?: (file: string) => Lock
 }
 
 const mostQueues = 1_000
-const noLock: TranscriptLock = { hold: (_op, fn) => fn({ confirm: () => {} }) }
+/** OpenClaw holds the lock of a transcript as long as a turn lasts; one that does not say who holds it may be that. */
+const staleLockMs = 30 * 60_000
 
 export class FileTranscripts implements TranscriptStore {
   readonly agentId: string
@@ -52,7 +55,7 @@ export class FileTranscripts implements TranscriptStore {
   readonly #clock: Clock
   readonly #events: Pick<Events, 'emit'> | undefined
   readonly #durability: 'full' | 'relaxed'
-  readonly #lockOf: (file: string) => TranscriptLock
+  readonly #lockOf: (file: string) => Lock
   readonly #queues = new Map<string, TranscriptQueue>()
 
   constructor(options: TranscriptOptions) {
@@ -61,7 +64,7 @@ export class FileTranscripts implements TranscriptStore {
     this.#clock = options.clock ?? systemClock
     this.#events = options.events
     this.#durability = options.durability ?? 'full'
-    this.#lockOf = options.lockOf ?? (() => noLock)
+    this.#lockOf = options.lockOf ?? ((file) => new FileLock(file, { staleMs: staleLockMs }))
   }
 
   async append(
@@ -103,7 +106,7 @@ export class FileTranscripts implements TranscriptStore {
   }
 
   async exists(ref: TranscriptRef): Promise<boolean> {
-    return (await lstat(this.#fileOf(ref)).catch(absent))?.isFile() ?? false
+    return (await lstat(this.#fileOf(ref)).catch(unlessMissing))?.isFile() ?? false
   }
 
   async create(
@@ -135,20 +138,19 @@ export class FileTranscripts implements TranscriptStore {
     return this.#queueOf(file).exclusive('truncate', async (confirm) => {
       const { header, entries, dropped } = await this.#reading(ref, (handle) => lastEntries(handle, keep))
       if (dropped === 0) return { kept: entries.length, dropped }
-      const shorter = `${file}.${process.pid}.tmp`
+      const shorter = temporaryName(file)
       const {
         id = ref.sessionId,
         timestamp = entries[0]?.timestamp ?? '',
         cwd = '',
         parentSession,
       } = header ?? {}
-      await rm(shorter, { force: true })
       await writeNewTranscript(shorter, { id, timestamp, cwd, parentSession }, entries)
       confirm()
       // The whole transcript keeps its bytes under the archive's name; only then the shorter one takes its place.
       const archived = await this.#setAside(file, 'bak', link)
       await rename(shorter, file)
-      await syncFolder(this.#dir)
+      await syncDirectory(this.#dir)
       return { kept: entries.length, dropped, archived }
     })
   }
@@ -159,7 +161,7 @@ export class FileTranscripts implements TranscriptStore {
     return this.#queueOf(file).exclusive('archive', async (confirm) => {
       confirm()
       const name = await this.#setAside(file, reason, rename)
-      await syncFolder(this.#dir)
+      await syncDirectory(this.#dir)
       return name
     })
   }
@@ -171,7 +173,7 @@ export class FileTranscripts implements TranscriptStore {
     })
     const archives = await Promise.all(
       found.map(async ({ name, parts: { original: _original, ...parts } }) => {
-        const size = (await stat(join(this.#dir, name)).catch(absent))?.size
+        const size = (await stat(join(this.#dir, name)).catch(unlessMissing))?.size
         return size === undefined ? [] : [{ name, ...parts, bytes: size }]
       }),
     )
@@ -184,11 +186,11 @@ export class FileTranscripts implements TranscriptStore {
     return this.#queueOf(file).exclusive('unarchive', async (confirm) => {
       confirm()
       // A link fails where a transcript is already; a rename would replace it.
-      await link(join(this.#dir, name), file).catch((error) => {
-        throw asDiskError(error, file)
+      await link(join(this.#dir, name), file).catch((error: unknown) => {
+        throw errorCode(error) === 'EEXIST' ? isThere(file) : asFileError(error, file)
       })
       await rm(join(this.#dir, name))
-      await syncFolder(this.#dir)
+      await syncDirectory(this.#dir)
       return { sessionId, ...(topicId === undefined ? {} : { topicId }), file }
     })
   }
@@ -196,14 +198,14 @@ export class FileTranscripts implements TranscriptStore {
   async discard(name: string): Promise<void> {
     this.#archiveParts(name)
     await rm(join(this.#dir, name), { force: true })
-    await syncFolder(this.#dir)
+    await syncDirectory(this.#dir)
   }
 
   async list(): Promise<Array<TranscriptRef & { bytes: number; changedAt: number }>> {
     const found = listNames(this.#dir).map(async (name) => {
       const parts = parseTranscriptName(name)
       const file = join(this.#dir, name)
-      const stats = parts && (await lstat(file).catch(absent))
+      const stats = parts && (await lstat(file).catch(unlessMissing))
       return parts && stats?.isFile() ? [{ ...parts, file, bytes: stats.size, changedAt: stats.mtimeMs }] : []
     })
     return (await Promise.all(found)).flat()
@@ -235,8 +237,7 @@ export class FileTranscripts implements TranscriptStore {
     try {
       return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
     } catch (error) {
-      const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-      if (!isMissing) throw asDiskError(error, file)
+      if (errorCode(error) !== 'ENOENT') throw asFileError(error, file)
       throw new RockpoolError('not-found', `The session ${ref.sessionId} has no transcript (${file}).`, {
         cause: error,
       })
@@ -276,14 +277,19 @@ export class FileTranscripts implements TranscriptStore {
   }
 }
 
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT') return undefined
-  throw error
-}
-
 function noEntry(id: string, ref: TranscriptRef): RockpoolError {
   return new RockpoolError(
     'not-found',
     `The transcript of ${ref.sessionId} has no entry ${JSON.stringify(id)}.`,
+  )
+}
+
+function isThere(file: string): RockpoolError {
+  return new RockpoolError(
+    'conflict',
+    `${file} exists: there is a transcript in the place of the archived one.`,
+    {
+      hint: 'Archive that one first.',
+    },
   )
 }

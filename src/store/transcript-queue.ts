@@ -1,19 +1,18 @@
 // Everything that changes a transcript file goes through here: one at a time in this process, and under the file's
 // lock among processes. Appends that wait for their turn become one write.
 import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import type { TranscriptEntry } from '../domain/transcript.ts'
+import { ensureDirectory } from './atomic-file.ts'
+import type { HeldLock, Lock } from './file-lock.ts'
 import { appendEntries, checkBodies } from './transcript-append.ts'
 import type { FileEnd, NewEntries } from './transcript-append.ts'
-
-export interface TranscriptLock {
-  hold<T>(op: string, fn: (held: { confirm(): void }) => Promise<T>): Promise<T>
-}
 
 export interface QueueOptions {
   clock: Clock
   durability: 'full' | 'relaxed'
-  lockOf: (file: string) => TranscriptLock
+  lockOf: (file: string) => Lock
 }
 
 interface WaitingAppend {
@@ -28,6 +27,7 @@ const relaxedSyncMs = 1_000
 export class TranscriptQueue {
   readonly #file: string
   readonly #options: QueueOptions
+  readonly #lock: Lock
   #appends: WaitingAppend[] = []
   #last: Promise<unknown> = Promise.resolve()
   #end: FileEnd | undefined
@@ -37,6 +37,7 @@ export class TranscriptQueue {
   constructor(file: string, options: QueueOptions) {
     this.#file = file
     this.#options = options
+    this.#lock = options.lockOf(file)
   }
 
   get idle(): boolean {
@@ -55,8 +56,13 @@ export class TranscriptQueue {
   exclusive<T>(op: string, fn: (confirm: () => void) => Promise<T>): Promise<T> {
     return this.#inTurn(() => {
       this.#end = undefined
-      return this.#options.lockOf(this.#file).hold(op, (held) => fn(() => held.confirm()))
+      return this.#hold(op, (held) => fn(() => held.confirm()))
     })
+  }
+
+  async #hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
+    await ensureDirectory(dirname(this.#file))
+    return this.#lock.hold(op, fn)
   }
 
   #inTurn<T>(fn: () => Promise<T>): Promise<T> {
@@ -70,7 +76,7 @@ export class TranscriptQueue {
   async #writeWaiting(): Promise<void> {
     let group: WaitingAppend[] = []
     try {
-      const written = await this.#options.lockOf(this.#file).hold('append', (held) => {
+      const written = await this.#hold('append', (held) => {
         group = this.#appends.splice(0)
         return appendEntries(
           this.#file,

@@ -8,7 +8,7 @@ export interface Shortened {
   header: TranscriptHeader | undefined
   /** Linked anew, with the settings before them that were in force. */
   entries: TranscriptEntry[]
-  /** How many entries of the path, and of other branches, are left out. */
+  /** How many entries are left out, those of other branches too; 0 when the path is short enough as it is. */
   dropped: number
 }
 
@@ -24,7 +24,7 @@ export async function lastEntries(handle: FileHandle, keep: number): Promise<Sho
     if (!isOrphan) entries.push({ ...entry, parentId: entries.at(-1)?.id ?? null })
   }
   repairCompactions(entries, settings.length)
-  return { header: tree.header, entries, dropped: tree.nodes.size - entries.length }
+  return { header: tree.header, entries, dropped: cut === 0 ? 0 : tree.nodes.size - entries.length }
 }
 
 /** A compaction that names an entry which is gone would make readers drop all that it kept. */

@@ -5,7 +5,6 @@ import { dirname } from 'node:path'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import { makeEvents } from './domain/events.ts'
-import { RockpoolError } from './domain/errors.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
 import type { App } from './operations/app.ts'
@@ -14,8 +13,8 @@ import { loadConfig } from './store/config-file.ts'
 import type { Database } from './store/database.ts'
 import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
-import type { SessionStore, TranscriptStore } from './store/session-store.ts'
 import { openStateDatabase } from './store/state-database.ts'
+import { openSessionStore, openTranscriptStore } from './store/stores.ts'
 
 export interface AppOptions {
   version: string
@@ -47,14 +46,13 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     const made = new Map<string, () => T>()
     return (agentId) => {
       const id = checkAgentId(agentId)
-      if (!made.has(id))
-        made.set(
-          id,
-          once(() => make(id), close),
-        )
-      return made.get(id)!()
+      const part = made.get(id) ?? once(() => make(id), close)
+      made.set(id, part)
+      return part()
     }
   }
+  const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
+  const storeParts = { config, paths, clock, log, events }
   return {
     environment,
     config,
@@ -63,10 +61,16 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     log,
     version,
     startedAt: clock.now(),
-    events: makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.')),
+    events,
     agentIds: () => agentIds(config.agents.list, paths),
-    sessions: perAgent(openSessions, (store) => store.close()),
-    transcripts: perAgent(openTranscripts, async () => {}),
+    sessions: perAgent(
+      (agentId) => openSessionStore(agentId, storeParts),
+      (store) => store.close(),
+    ),
+    transcripts: perAgent(
+      (agentId) => openTranscriptStore(agentId, storeParts),
+      async () => {},
+    ),
     database: once<Database>(
       () => openStateDatabase(paths.database),
       (database) => database.close(),
@@ -75,14 +79,6 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
       for (const close of closing.splice(0).reverse()) await close()
     },
   }
-}
-
-function openSessions(agentId: string): SessionStore {
-  throw new RockpoolError('unavailable', `The sessions of ${agentId} cannot be opened by this build.`)
-}
-
-function openTranscripts(agentId: string): TranscriptStore {
-  throw new RockpoolError('unavailable', `The transcripts of ${agentId} cannot be opened by this build.`)
 }
 
 function agentIds(configured: ReadonlyArray<{ id: string }>, paths: StatePaths): string[] {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeEvents } from '../domain/events.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
+import type { TranscriptMessage } from '../domain/transcript.ts'
 import {
   all,
   answered,
@@ -292,14 +293,14 @@ describe('forks, archives, shortening', () => {
 
   test('a shortened transcript is a whole one: header, chain, settings, no result without its call', async () => {
     const { transcripts } = transcriptFolder()
-    const result = {
+    const result: TranscriptMessage = {
       role: 'toolResult',
       toolCallId: 't',
       toolName: 'x',
       content: [],
       isError: false,
       timestamp: 1,
-    } as const
+    }
     await transcripts.append(
       one,
       [{ type: 'model_change', provider: 'anthropic', modelId: 'm' }, ...talk(10)],

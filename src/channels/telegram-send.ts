@@ -1,0 +1,209 @@
+// Sends replies to Telegram: formatting, limits, files, buttons; and says what became of each try.
+import { GrammyError, HttpError, InputFile } from 'grammy'
+import type { Api } from 'grammy'
+import type { InlineKeyboardMarkup, ReplyParameters } from 'grammy/types'
+import type { Address } from '../domain/address.ts'
+import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Button, Reply } from '../domain/reply.ts'
+import { splitText } from '../domain/split-text.ts'
+import { toTelegramHtml, visibleText } from './formatting.ts'
+import type { PartOutcome } from './parts.ts'
+import { PartSender, resentMark } from './parts.ts'
+import { messageIdOf } from './telegram-updates.ts'
+
+type Part = { text: string } | { file: OutgoingFile; asVoice: boolean }
+
+interface Extras {
+  message_thread_id?: number
+  reply_parameters?: ReplyParameters
+  reply_markup?: InlineKeyboardMarkup
+}
+
+export class TelegramSender {
+  #api: Api
+  #host: ChannelHost
+  #limit: number
+  #parts = new PartSender()
+  /** Until when (monotonic) Telegram wants no more in a chat. */
+  #quietUntil = new Map<string, number>()
+
+  constructor(api: Api, host: ChannelHost, limit: number) {
+    this.#api = api
+    this.#host = host
+    this.#limit = limit
+  }
+
+  async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
+    let parts: Part[]
+    try {
+      parts = await this.#partsOf(reply)
+    } catch (error) {
+      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
+      throw error
+    }
+    if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
+    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, index, first) => {
+      const extras = extrasOf(address, reply, index === 0, index === parts.length - 1)
+      return this.#sendPart(address.to, part, extras, options.resent && first)
+    })
+  }
+
+  async edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
+    const id = messageIdOf(messageId)
+    const text = reply.text ?? ''
+    if (id === undefined) return { kind: 'refused', reason: `${messageId} is not a message on Telegram` }
+    if (visibleText(toTelegramHtml(text)).length > this.#limit) {
+      return { kind: 'refused', reason: `the text is over Telegram's limit of ${this.#limit} characters` }
+    }
+    const markup = keyboardOf(reply.buttons)
+    const outcome = await this.#try(address.to, async () => {
+      await withPlainFallback(text, (body, mode) =>
+        this.#api.editMessageText(address.to, id, body, {
+          ...mode,
+          ...(markup ? { reply_markup: markup } : {}),
+        }),
+      )
+      return id
+    })
+    return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
+  }
+
+  async #partsOf(reply: Reply): Promise<Part[]> {
+    const parts: Part[] = []
+    if (reply.text?.trim()) parts.push(...this.#textParts(reply.text))
+    for (const path of reply.media ?? []) {
+      const file = await this.#host.media.outgoing(path)
+      parts.push({ file, asVoice: reply.audioAsVoice === true && file.kind === 'audio' })
+    }
+    return parts
+  }
+
+  /** Tables grow when they are drawn, so what counts is the length that a reader sees. */
+  #textParts(text: string): Part[] {
+    for (let limit = this.#limit; ; limit = Math.floor(limit / 2)) {
+      const pieces = splitText(text, limit - resentMark.length - 1)
+      const fits = pieces.every((piece) => visibleText(toTelegramHtml(piece)).length <= this.#limit)
+      if (fits || limit < 256) return pieces.map((piece) => ({ text: piece }))
+    }
+  }
+
+  #sendPart(chat: string, part: Part, extras: Extras, resent: boolean): Promise<PartOutcome> {
+    return this.#try(chat, async () => {
+      if ('file' in part)
+        return this.#sendFile(chat, part.file, part.asVoice, {
+          ...extras,
+          caption: resent ? resentMark : undefined,
+        })
+      const text = resent ? `${resentMark}\n${part.text}` : part.text
+      return withPlainFallback(text, async (body, mode) => {
+        const sent = await this.#api.sendMessage(chat, body, { ...mode, ...extras })
+        return sent.message_id
+      })
+    })
+  }
+
+  async #sendFile(
+    chat: string,
+    file: OutgoingFile,
+    asVoice: boolean,
+    extras: Extras & { caption?: string },
+  ): Promise<number> {
+    const input = new InputFile(file.path, file.name)
+    // Telegram shows pictures up to 10 MB; larger ones go as files.
+    if (file.kind === 'image' && file.bytes <= 10_000_000) {
+      return (await this.#api.sendPhoto(chat, input, extras)).message_id
+    }
+    if (asVoice) return (await this.#api.sendVoice(chat, input, extras)).message_id
+    if (file.kind === 'audio') return (await this.#api.sendAudio(chat, input, extras)).message_id
+    if (file.kind === 'video') return (await this.#api.sendVideo(chat, input, extras)).message_id
+    return (await this.#api.sendDocument(chat, input, extras)).message_id
+  }
+
+  async #try(chat: string, call: () => Promise<number>): Promise<PartOutcome> {
+    const quietMs = (this.#quietUntil.get(chat) ?? 0) - this.#host.clock.monotonic()
+    if (quietMs > 0) return { kind: 'retry', reason: 'Telegram asked us to wait', retryAfterMs: quietMs }
+    this.#quietUntil.delete(chat)
+    try {
+      return { kind: 'sent', messageId: String(await call()) }
+    } catch (error) {
+      const waitMs = retryAfterMs(error)
+      if (waitMs !== undefined) this.#quietUntil.set(chat, this.#host.clock.monotonic() + waitMs)
+      return outcomeOf(error)
+    }
+  }
+}
+
+function extrasOf(address: Address, reply: Reply, first: boolean, last: boolean): Extras {
+  const answered = reply.replyToId === undefined ? undefined : messageIdOf(reply.replyToId)
+  const markup = last ? keyboardOf(reply.buttons) : undefined
+  return {
+    ...(address.threadId ? { message_thread_id: Number(address.threadId) } : {}),
+    // The message may have been deleted meanwhile; the answer still goes out.
+    ...(first && answered !== undefined
+      ? { reply_parameters: { message_id: answered, allow_sending_without_reply: true } }
+      : {}),
+    ...(markup ? { reply_markup: markup } : {}),
+  }
+}
+
+function keyboardOf(buttons: Button[][] | undefined): InlineKeyboardMarkup | undefined {
+  if (!buttons || buttons.length === 0) return undefined
+  const inline_keyboard = buttons.map((row) =>
+    row.map((button) => ({ text: button.label, callback_data: button.data })),
+  )
+  return { inline_keyboard }
+}
+
+/** If Telegram cannot read our formatting, the words still arrive. */
+async function withPlainFallback<T>(
+  text: string,
+  call: (body: string, mode: { parse_mode?: 'HTML' }) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(toTelegramHtml(text), { parse_mode: 'HTML' })
+  } catch (error) {
+    if (error instanceof GrammyError && /can't parse entities/i.test(error.description)) return call(text, {})
+    throw error
+  }
+}
+
+function outcomeOf(error: unknown): PartOutcome {
+  const reason = describeFailure(error)
+  if (error instanceof GrammyError) {
+    if (/message is not modified/i.test(error.description)) return { kind: 'sent', messageId: '' }
+    if (error.error_code === 429) return { kind: 'retry', reason, retryAfterMs: retryAfterMs(error) }
+    // Telegram's own trouble after it has read the message: it may have been sent.
+    return error.error_code >= 500 ? { kind: 'unknown', reason } : { kind: 'refused', reason }
+  }
+  if (error instanceof HttpError)
+    return neverLeft(error.error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
+  return { kind: 'refused', reason }
+}
+
+/** The connection never came about, so the message certainly did not arrive. */
+function neverLeft(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH'].includes(code)
+}
+
+export function retryAfterMs(error: unknown): number | undefined {
+  const seconds = error instanceof GrammyError ? error.parameters.retry_after : undefined
+  return seconds === undefined ? undefined : seconds * 1_000
+}
+
+/** What went wrong, in words that never hold the token: not the address that was called. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof GrammyError) return `Telegram said ${error.error_code}: ${error.description}`
+  if (error instanceof HttpError) {
+    const cause = error.error
+    const code =
+      typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : ''
+    return `Telegram could not be reached${code}`
+  }
+  return error instanceof RockpoolError
+    ? error.message
+    : error instanceof Error
+      ? error.name
+      : 'unknown failure'
+}

@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { splitText } from './split-text.ts'
+
+test('short text stays one piece', () => {
+  expect(splitText('hello', 100)).toEqual(['hello'])
+  expect(splitText('', 100)).toEqual([''])
+})
+
+test('a long text is cut between paragraphs', () => {
+  const text = `${'a'.repeat(60)}\n\n${'b'.repeat(60)}`
+  expect(splitText(text, 100)).toEqual(['a'.repeat(60), 'b'.repeat(60)])
+})
+
+test('a code block that is cut is closed and opened again', () => {
+  const code = Array.from({ length: 30 }, (_, line) => `const x${line} = ${line}`).join('\n')
+  const pieces = splitText(`See:\n\n\`\`\`ts\n${code}\n\`\`\`\n\nDone.`, 200)
+  expect(pieces.length).toBeGreaterThan(2)
+  for (const piece of pieces) expect(piece.match(/```/g)?.length ?? 0).toBe(piece.includes('```') ? 2 : 0)
+  expect(pieces[1]).toMatch(/^```ts\n/)
+})
+
+test('every piece fits, no character is torn, and no word is lost', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme', maxLength: 400 }),
+      fc.integer({ min: 10, max: 90 }),
+      (text, limit) => {
+        const plain = text.replaceAll('`', "'")
+        const pieces = splitText(plain, limit)
+        for (const piece of pieces) {
+          expect(piece.length).toBeLessThanOrEqual(limit)
+          expect(piece.isWellFormed()).toBe(true)
+        }
+        expect(pieces.join('').replace(/\s/g, '')).toBe(plain.replace(/\s/g, ''))
+      },
+    ),
+  )
+})

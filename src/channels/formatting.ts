@@ -98,7 +98,7 @@ function block(token: Token, style: Style): string {
 }
 
 function list(token: Tokens.List, style: Style): string {
-  const first = Number(token.start || 1)
+  const first = token.start || 1
   return token.items
     .map((item, index) => {
       const mark = token.ordered ? `${first + index}.` : '•'

@@ -26,12 +26,10 @@ export async function listenForUpdates(
   refuseBlankSecret(webhook)
   const path = new URL(webhook.url).pathname
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
-    answer(request, path, webhook.secret, take)
+    void answer(request, path, webhook.secret, take)
       .catch((error: unknown) => {
-        log.error(
-          { error: error instanceof Error ? error.message : String(error) },
-          'a webhook update was not taken',
-        )
+        const reason = error instanceof Error ? error.message : String(error)
+        log.error({ error: reason }, 'a webhook update was not taken')
         return 500
       })
       .then((status) => reply(response, status))

@@ -139,12 +139,13 @@ export class TelegramChannel implements Channel {
         const updates = await this.#api.getUpdates(
           {
             ...(offset === undefined ? {} : { offset }),
-            timeout: failures > 0 ? 0 : (this.#options.pollSeconds ?? 25),
+            // The first poll answers at once, so that we know soon whether it works.
+            timeout: this.#status.current.state === 'connected' ? (this.#options.pollSeconds ?? 25) : 0,
             allowed_updates: wantedUpdates,
           },
           grammySignal(signal),
         )
-        if (failures > 0 || this.#status.current.state !== 'connected') this.#status.set('connected')
+        if (this.#status.current.state !== 'connected') this.#status.set('connected')
         const next = await this.#takeAll(updates, accept)
         if (next.offset !== undefined) offset = next.offset
         if (next.failed) throw next.failed

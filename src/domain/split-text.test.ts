@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { assert, integer, property, string } from 'fast-check'
 import { expect, test } from 'vitest'
 import { splitText } from './split-text.ts'
 
@@ -21,19 +21,15 @@ test('a code block that is cut is closed and opened again', () => {
 })
 
 test('every piece fits, no character is torn, and no word is lost', () => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: 'grapheme', maxLength: 400 }),
-      fc.integer({ min: 10, max: 90 }),
-      (text, limit) => {
-        const plain = text.replaceAll('`', "'")
-        const pieces = splitText(plain, limit)
-        for (const piece of pieces) {
-          expect(piece.length).toBeLessThanOrEqual(limit)
-          expect(piece.isWellFormed()).toBe(true)
-        }
-        expect(pieces.join('').replace(/\s/g, '')).toBe(plain.replace(/\s/g, ''))
-      },
-    ),
+  assert(
+    property(string({ unit: 'grapheme', maxLength: 400 }), integer({ min: 10, max: 90 }), (text, limit) => {
+      const plain = text.replaceAll('`', "'")
+      const pieces = splitText(plain, limit)
+      for (const piece of pieces) {
+        expect(piece.length).toBeLessThanOrEqual(limit)
+        expect(piece.isWellFormed()).toBe(true)
+      }
+      expect(pieces.join('').replace(/\s/g, '')).toBe(plain.replace(/\s/g, ''))
+    }),
   )
 })

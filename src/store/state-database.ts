@@ -4,6 +4,8 @@ import { Database } from './database.ts'
 import type { DatabaseOptions, Migration } from './database.ts'
 import { codingTables } from './coding-tables.ts'
 import { decisionTables } from './decisions.ts'
+import { peopleTables } from './pairing.ts'
+import { sentMessageTables } from './reply-map.ts'
 import { workTables } from './work-tables.ts'
 
 const migrations: Migration[] = [
@@ -20,6 +22,8 @@ const migrations: Migration[] = [
   workTables,
   // 4: why sessions were chosen (decisions.ts).
   decisionTables,
+  // 5: who may talk (pairing.ts), and which session a sent message belongs to (reply-map.ts).
+  peopleTables + sentMessageTables,
 ]
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

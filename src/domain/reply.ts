@@ -27,7 +27,13 @@ export interface Delivery {
   reply: Reply
   /** What this delivery says, so that the same thing is said once: `reply:<turnId>:0`, `coding:<id>:completed`. */
   idempotencyKey: string
-  /** The session whose transcript mirrors it, and which a reply to it reaches. */
+  /** The session that it belongs to, and which a reply to it reaches. */
   sessionKey?: string
+  /** Write it into that session's transcript when it was sent: it is no reply of the agent's, so it is not there yet. */
+  mirror?: boolean
+  /** The text replaces this message, a preview of it. */
+  replacesMessageId?: string
   createdAt: number
+  /** After this time it is no longer worth sending; a day when absent. */
+  expiresAt?: number
 }

@@ -21,7 +21,7 @@ export function sqliteInbox(db: Database, clock: Clock): Inbox {
     end: (ids, how, deliveries = []) =>
       db.write((q) => {
         endInputs(q, ids, how)
-        insertDeliveries(q, deliveries, clock.now())
+        return insertDeliveries(q, deliveries, clock.now())
       }),
     forget: (before) =>
       db.write(

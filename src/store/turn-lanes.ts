@@ -4,7 +4,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Database, Queries, Row } from './database.ts'
 import { asInput, endInputs } from './inbox.ts'
 import { insertDeliveries } from './outbox.ts'
-import type { RunningTurn, TurnLanes, TurnOutcome, TurnRow } from './work.ts'
+import type { OutboxRow, RunningTurn, TurnLanes, TurnOutcome, TurnRow } from './work.ts'
 
 export function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
   return {
@@ -51,7 +51,7 @@ function claimInputs(q: Queries, turnId: string, inputs: number[]): boolean {
   return false
 }
 
-function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: number): void {
+function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: number): OutboxRow[] {
   const { end, usage, heard } = outcome
   q.run(
     `UPDATE turn SET state = 'done', ended_at = ?, end_kind = ?, session_id = ?, model = ?, input = ?, output = ?,
@@ -70,12 +70,12 @@ function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: numbe
     turnId,
   )
   endInputs(q, inputsOf(q, turnId), 'answered')
-  insertDeliveries(q, outcome.deliveries, now)
   for (const id of heard?.systemEvents ?? []) q.run('DELETE FROM system_event WHERE id = ?', id)
   if (heard?.overheard) {
     const { group, upTo } = heard.overheard
     q.run('DELETE FROM overheard WHERE group_key = ? AND id <= ?', group, upTo)
   }
+  return insertDeliveries(q, outcome.deliveries, now)
 }
 
 function releaseTurn(q: Queries, turnId: string, now: number): void {

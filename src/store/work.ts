@@ -57,8 +57,8 @@ export interface Inbox {
   replace(key: string, message: Message): Promise<boolean>
   /** Inputs that wait for a turn, oldest first. */
   waiting(lane?: string): Promise<WaitingInput[]>
-  /** Ends inputs without a turn, with what is to be said about it. */
-  end(ids: number[], how: InputEnd, deliveries?: Delivery[]): Promise<void>
+  /** Ends inputs without a turn, with what is to be said about it; resolves to the outbox rows that are new. */
+  end(ids: number[], how: InputEnd, deliveries?: Delivery[]): Promise<OutboxRow[]>
   /** Forgets the keys of inputs that ended before this time. */
   forget(before: number): Promise<number>
 }
@@ -118,8 +118,8 @@ export interface TurnLanes {
   }): Promise<boolean>
   /** Inputs that were added to a running turn; they end with it. False: the turn is over, or an input is taken. */
   join(turnId: string, inputs: number[]): Promise<boolean>
-  /** The turn is over: its inputs are answered, its replies are in the outbox, as one step. */
-  finish(turnId: string, outcome: TurnOutcome): Promise<void>
+  /** The turn is over: its inputs are answered, its replies are in the outbox, as one step. Resolves to those rows. */
+  finish(turnId: string, outcome: TurnOutcome): Promise<OutboxRow[]>
   /** Gives up a turn that was lost; its inputs wait again, with one lost turn more. */
   release(turnId: string): Promise<void>
   running(): Promise<RunningTurn[]>

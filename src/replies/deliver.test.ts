@@ -1,0 +1,204 @@
+import { afterEach, expect, test } from 'vitest'
+import { MemoryChannel } from '../../test/memory-channel.ts'
+import type { MemoryChannelOptions } from '../../test/memory-channel.ts'
+import { aDelivery } from '../../test/work-store-contract.ts'
+import type { Clock } from '../domain/clock.ts'
+import { makeEvents } from '../domain/events.ts'
+import { silentLog } from '../domain/log.ts'
+import type { Database } from '../store/database.ts'
+import { openStateDatabase } from '../store/state-database.ts'
+import { sqliteWork } from '../store/work-database.ts'
+import type { WorkStore } from '../store/work.ts'
+import { Deliverer } from './deliver.ts'
+
+const opened: Database[] = []
+afterEach(async () => {
+  for (const db of opened.splice(0)) await db.close()
+})
+
+/** A clock that jumps to whatever is waited for. */
+function jumpingClock(): Clock {
+  let now = 1_000
+  return {
+    now: () => now,
+    monotonic: () => now,
+    after(ms, fn) {
+      // A timeout of a minute is not waited for: nothing in these tests takes so long.
+      if (ms >= 60_000) return () => {}
+      const at = now + ms
+      const timer = setImmediate(() => {
+        now = Math.max(now, at)
+        fn()
+      })
+      return () => clearImmediate(timer)
+    },
+  }
+}
+
+function bench(channelOptions: MemoryChannelOptions = {}, work?: WorkStore) {
+  const channel = new MemoryChannel({ name: 'telegram', ...channelOptions })
+  const clock = jumpingClock()
+  if (!work) {
+    const db = openStateDatabase(':memory:')
+    opened.push(db)
+    work = sqliteWork(db, clock)
+  }
+  const dead: string[] = []
+  const mirrored: string[] = []
+  const deliverer = new Deliverer({
+    outbox: work.outbox,
+    clock,
+    log: silentLog,
+    events: makeEvents(() => {}),
+    channelFor: () => channel,
+    mirror: async (delivery) => void mirrored.push(delivery.id),
+    onDead: async (delivery, reason) => void dead.push(`${delivery.id}: ${reason}`),
+    random: () => 1,
+  })
+  return { channel, work, deliverer, dead, mirrored, clock }
+}
+
+test('replies of a lane are sent in order, and each is marked before it is sent', async () => {
+  const states: string[] = []
+  const { channel, work, deliverer } = bench({
+    answer: async (_, __, options) => {
+      const row = await work.outbox.get(options.idempotencyKey.replace('reply:', 'd'))
+      states.push(row!.state)
+      return undefined
+    },
+  })
+  await deliverer.deliver([1, 2, 3].map((n) => aDelivery(n)))
+  await deliverer.idle()
+  expect(channel.texts).toEqual(['reply 1', 'reply 2', 'reply 3'])
+  expect(states).toEqual(['attempting', 'attempting', 'attempting'])
+  expect(await work.outbox.open()).toEqual([])
+})
+
+test('a lane that must wait does not hold up another', async () => {
+  const { channel, deliverer } = bench({
+    answer: async (address) =>
+      address.to === 'slow'
+        ? { outcome: { kind: 'retry', reason: '429', retryAfterMs: 59_000 }, taken: false }
+        : undefined,
+  })
+  const slow = { lane: 'slow', address: { channel: 'telegram', to: 'slow', accountId: 'default' } }
+  await deliverer.deliver([aDelivery(1, slow), aDelivery(2, { lane: 'other' })])
+  await channel.untilSent(1)
+  expect(channel.texts).toEqual(['reply 2'])
+  await deliverer.stop()
+})
+
+test('a platform that asks for patience gets the reply later, once, and what follows keeps its place', async () => {
+  let tries = 0
+  const { channel, deliverer } = bench({
+    answer: async () =>
+      ++tries <= 3 ? { outcome: { kind: 'retry', reason: 'connection refused' }, taken: false } : undefined,
+  })
+  await deliverer.deliver([aDelivery(1), aDelivery(2)])
+  await channel.untilSent(2)
+  expect(channel.texts).toEqual(['reply 1', 'reply 2'])
+  expect(channel.sent.map((sent) => sent.resent)).toEqual([false, false])
+})
+
+test('when nobody knows whether it arrived, it is sent once more, marked, and then given up', async () => {
+  const { channel, deliverer, dead } = bench({
+    answer: async () => ({ outcome: { kind: 'unknown', reason: 'timeout' }, taken: true }),
+  })
+  await deliverer.deliver([aDelivery(1)])
+  await deliverer.idle()
+  await expect.poll(() => dead).toHaveLength(1)
+  expect(channel.sent.map((sent) => sent.resent)).toEqual([false, true])
+  expect(dead[0]).toMatch(/d1: Nobody knows/)
+})
+
+test('a platform that knows our key is asked until it answers', async () => {
+  let tries = 0
+  const { channel, deliverer, dead } = bench({
+    abilities: { idempotentSend: true },
+    answer: async () =>
+      ++tries <= 4 ? { outcome: { kind: 'unknown', reason: 'timeout' }, taken: false } : undefined,
+  })
+  await deliverer.deliver([aDelivery(1)])
+  await channel.untilSent(1)
+  expect(tries).toBe(5)
+  expect(dead).toEqual([])
+})
+
+test('what the platform refuses for good is buried and told, and the next one passes', async () => {
+  const { channel, work, deliverer, dead } = bench({
+    answer: async (_, reply) =>
+      reply.text === 'reply 1'
+        ? { outcome: { kind: 'refused', reason: 'chat not found' }, taken: false }
+        : undefined,
+  })
+  await deliverer.deliver([aDelivery(1), aDelivery(2)])
+  await channel.untilSent(1)
+  expect(dead).toEqual(['d1: chat not found'])
+  expect(await work.outbox.get('d1')).toMatchObject({ state: 'dead', reason: 'chat not found' })
+})
+
+test('after a crash in the middle of a send the reply is sent again and marked', async () => {
+  const first = bench()
+  await first.work.outbox.add([aDelivery(1), aDelivery(2)])
+  await first.work.outbox.change('d1', { state: 'attempting', resent: false })
+  const second = bench({}, first.work)
+  await second.deliverer.start()
+  await second.channel.untilSent(2)
+  expect(second.channel.sent.map((sent) => [sent.reply.text, sent.resent])).toEqual([
+    ['reply 1', true],
+    ['reply 2', false],
+  ])
+})
+
+test('a crash in the second, marked send is not followed by a third', async () => {
+  const { work, deliverer, channel, dead } = bench()
+  await work.outbox.add([aDelivery(1)])
+  await work.outbox.change('d1', { state: 'attempting', resent: true })
+  await deliverer.start()
+  await deliverer.idle()
+  expect(channel.sent).toEqual([])
+  expect(dead).toHaveLength(1)
+})
+
+test('a preview is replaced by the reply; a preview that is gone does not lose it', async () => {
+  const { channel, deliverer } = bench({ abilities: { edits: true } })
+  await deliverer.deliver([aDelivery(1, { replacesMessageId: 'p1' })])
+  await deliverer.idle()
+  expect(channel.edits).toEqual([{ messageId: 'p1', text: 'reply 1' }])
+  channel.edit = async () => ({ kind: 'refused', reason: 'message not found' })
+  await deliverer.deliver([aDelivery(2, { replacesMessageId: 'p2' })])
+  await channel.untilSent(1)
+  expect(channel.texts).toEqual(['reply 2'])
+})
+
+test('what waited longer than its time is buried, not sent', async () => {
+  const { channel, deliverer, dead } = bench()
+  await deliverer.deliver([aDelivery(1, { expiresAt: 500 })])
+  await deliverer.idle()
+  expect(channel.sent).toEqual([])
+  expect(dead).toEqual(['d1: It waited too long.'])
+})
+
+test('a message that is no reply is written into the transcript when it was sent', async () => {
+  const { channel, deliverer, mirrored } = bench()
+  await deliverer.deliver([aDelivery(1, { mirror: true, sessionKey: 'agent:main:main' }), aDelivery(2)])
+  await channel.untilSent(2)
+  await deliverer.idle()
+  expect(mirrored).toEqual(['d1'])
+})
+
+test('stopping waits for the send on its way and leaves the rest in the outbox', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { channel, work, deliverer } = bench({
+    answer: async () => {
+      await gate.promise
+      return undefined
+    },
+  })
+  await deliverer.deliver([aDelivery(1), aDelivery(2)])
+  const stopped = deliverer.stop()
+  gate.resolve()
+  await stopped
+  expect(channel.texts).toEqual(['reply 1'])
+  expect((await work.outbox.open()).map((row) => row.delivery.id)).toEqual(['d2'])
+})

@@ -1,0 +1,225 @@
+// Sends what is in the outbox. Within a lane one after the other, in order; lanes do not wait for each other. A row is
+// marked `attempting` on disk before the platform is called, so that after a crash we know what we do not know.
+import type { Address } from '../domain/address.ts'
+import type { Channel, SendOutcome } from '../domain/channel.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import type { Delivery } from '../domain/reply.ts'
+import type { Outbox, OutboxRow } from '../store/work.ts'
+
+export interface DeliverOptions {
+  outbox: Outbox
+  clock: Clock
+  log: Log
+  events: Events
+  /** The channel that reaches this address, if it is running. */
+  channelFor: (address: Address) => Channel | undefined
+  /** The transcript's copy of what is not in it yet. */
+  mirror: (delivery: Delivery) => Promise<void>
+  /** Somebody should know: a reply will never arrive. */
+  onDead: (delivery: Delivery, reason: string) => Promise<void>
+  sendTimeoutMs?: number
+  random?: () => number
+}
+
+export const deliveryLifetimeMs = 24 * 60 * 60_000
+
+/** What comes after an attempt: the row is settled, or it is tried again at some time. */
+type Step = 'settled' | { again: number }
+
+export class Deliverer {
+  #options: DeliverOptions
+  #lanes = new Map<string, OutboxRow[]>()
+  #working = new Set<Promise<void>>()
+  #wake = new Map<string, () => void>()
+  #stopped = false
+  #lastSeq = 0
+
+  constructor(options: DeliverOptions) {
+    this.#options = options
+  }
+
+  /** Takes up what an earlier process left. */
+  async start(): Promise<void> {
+    this.add(await this.#options.outbox.open())
+  }
+
+  /** Queues durably and begins to send. */
+  async deliver(deliveries: Delivery[]): Promise<OutboxRow[]> {
+    const rows = await this.#options.outbox.add(deliveries)
+    this.add(rows)
+    return rows
+  }
+
+  /** Begins to send rows that are in the outbox. */
+  add(rows: readonly OutboxRow[]): void {
+    for (const row of rows) {
+      this.#lastSeq = Math.max(this.#lastSeq, row.seq)
+      const lane = this.#lanes.get(row.delivery.lane)
+      if (lane) {
+        if (!lane.some((other) => other.seq === row.seq)) lane.push(row)
+        continue
+      }
+      this.#lanes.set(row.delivery.lane, [row])
+      this.#begin(row.delivery.lane)
+    }
+  }
+
+  /** Rows that another process has queued since we last looked. */
+  async lookForMore(): Promise<void> {
+    this.add(await this.#options.outbox.open(this.#lastSeq))
+  }
+
+  /** Lanes that wait for their next try are woken: a channel has come back. */
+  retryNow(): void {
+    for (const wake of this.#wake.values()) wake()
+  }
+
+  /** Resolves when nothing is being sent or due. Rows that wait for a later try do not count. */
+  async idle(): Promise<void> {
+    while (this.#working.size > this.#wake.size) {
+      await Promise.race([...this.#working, new Promise((resolve) => setImmediate(resolve))])
+    }
+  }
+
+  /** Begins nothing more and waits for what is on its way. The rest stays in the outbox. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.retryNow()
+    await Promise.all(this.#working)
+  }
+
+  #begin(lane: string): void {
+    const work: Promise<void> = this.#drain(lane)
+      .catch((error: unknown) => {
+        // The store failed; the rows are still there and are taken up again at the next start or look.
+        this.#options.log.error({ lane, error: String(error) }, 'Replies could not be sent.')
+        this.#lanes.delete(lane)
+      })
+      .finally(() => this.#working.delete(work))
+    this.#working.add(work)
+  }
+
+  async #drain(lane: string): Promise<void> {
+    const rows = this.#lanes.get(lane) ?? []
+    while (rows.length > 0 && !this.#stopped) {
+      const step = await this.#attempt(rows[0]!)
+      if (step === 'settled') rows.shift()
+      else await this.#sleep(lane, step.again)
+    }
+    if (rows.length === 0) this.#lanes.delete(lane)
+  }
+
+  async #attempt(row: OutboxRow): Promise<Step> {
+    const { clock, channelFor, outbox } = this.#options
+    const { delivery } = row
+    const now = clock.now()
+    if (now > (delivery.expiresAt ?? delivery.createdAt + deliveryLifetimeMs))
+      return this.#bury(row, 'It waited too long.')
+    if (row.notBefore > now) return { again: row.notBefore }
+    const channel = channelFor(delivery.address)
+    if (!channel) return { again: now + 5_000 }
+    const isUncertain = row.state === 'attempting' || row.state === 'unknown'
+    const isRepeatable = channel.abilities.idempotentSend || delivery.replacesMessageId !== undefined
+    if (isUncertain && row.resent && !isRepeatable) {
+      return this.#bury(row, 'It was sent twice and nobody knows whether it arrived.')
+    }
+    row.resent ||= isUncertain
+    row.state = 'attempting'
+    row.attempts++
+    await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
+    return this.#settle(row, await this.#send(channel, row), isRepeatable)
+  }
+
+  async #send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
+    const { address, reply, idempotencyKey, replacesMessageId } = row.delivery
+    const timeout = Promise.withResolvers<SendOutcome>()
+    const cancel = this.#options.clock.after(this.#options.sendTimeoutMs ?? 60_000, () =>
+      timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
+    )
+    try {
+      if (replacesMessageId !== undefined && channel.edit) {
+        const edited = await Promise.race([channel.edit(address, replacesMessageId, reply), timeout.promise])
+        if (edited.kind !== 'refused')
+          return edited.kind === 'sent' ? { ...edited, messageIds: [replacesMessageId] } : edited
+        // The preview is gone; then the reply is a message of its own.
+      }
+      return await Promise.race([
+        channel.send(address, reply, { idempotencyKey, resent: row.resent }),
+        timeout.promise,
+      ])
+    } catch (error) {
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
+    } finally {
+      cancel()
+    }
+  }
+
+  async #settle(row: OutboxRow, outcome: SendOutcome, isRepeatable: boolean): Promise<Step> {
+    const { outbox, clock } = this.#options
+    const { id } = row.delivery
+    if (outcome.kind === 'sent') return this.#sent(row, outcome.messageIds)
+    if (outcome.kind === 'refused') return this.#bury(row, outcome.reason)
+    const again = clock.now() + this.#pauseMs(row, outcome)
+    row.reason = outcome.reason
+    if (outcome.kind === 'retry') {
+      row.state = 'retry'
+      row.notBefore = again
+      await outbox.change(id, { state: 'retry', notBefore: again, reason: outcome.reason })
+      return { again }
+    }
+    row.state = 'unknown'
+    await outbox.change(id, { state: 'unknown', reason: outcome.reason })
+    if (row.resent && !isRepeatable)
+      return this.#bury(row, `Nobody knows whether it arrived: ${outcome.reason}`)
+    return { again }
+  }
+
+  async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
+    const { outbox, events, mirror, log } = this.#options
+    const { delivery } = row
+    await outbox.change(delivery.id, { state: 'sent', messageIds })
+    events.emit({ type: 'reply-sent', ...keyOf(delivery), deliveryId: delivery.id, messageIds })
+    if (delivery.mirror) {
+      await mirror(delivery).catch((error: unknown) =>
+        log.error(
+          { delivery: delivery.id, error: String(error) },
+          'A message that was sent is missing in its transcript.',
+        ),
+      )
+    }
+    return 'settled'
+  }
+
+  async #bury(row: OutboxRow, reason: string): Promise<Step> {
+    const { outbox, events, log, onDead } = this.#options
+    const { delivery } = row
+    await outbox.change(delivery.id, { state: 'dead', reason })
+    events.emit({ type: 'reply-failed', ...keyOf(delivery), deliveryId: delivery.id, reason })
+    log.warn({ delivery: delivery.id, lane: delivery.lane, reason }, 'A reply was not delivered.')
+    await onDead(delivery, reason)
+    return 'settled'
+  }
+
+  /** What the platform asks for, else a pause that doubles up to five minutes, at random so that lanes do not march. */
+  #pauseMs(row: OutboxRow, outcome: SendOutcome): number {
+    if (outcome.kind === 'retry' && outcome.retryAfterMs !== undefined) return outcome.retryAfterMs
+    const longest = Math.min(1_000 * 2 ** Math.min(row.attempts - 1, 9), 300_000)
+    return longest / 2 + ((this.#options.random ?? Math.random)() * longest) / 2
+  }
+
+  async #sleep(lane: string, until: number): Promise<void> {
+    if (this.#stopped) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.#options.clock.after(Math.max(0, until - this.#options.clock.now()), resolve)
+    this.#wake.set(lane, resolve)
+    await promise
+    cancel()
+    this.#wake.delete(lane)
+  }
+}
+
+function keyOf(delivery: Delivery): { key?: string } {
+  return delivery.sessionKey === undefined ? {} : { key: delivery.sessionKey }
+}

@@ -1,0 +1,78 @@
+// Shows an answer while it is written, calmly: at most one update in a while, only when enough is new, never a torn
+// code block, and nothing before there is something worth reading. What is shown here is a preview; the whole answer
+// goes through the outbox at the end.
+import type { Clock } from '../domain/clock.ts'
+
+export interface StreamOptions {
+  clock: Clock
+  /** Shows this text in place of what was shown before. One call at a time. */
+  show: (text: string) => Promise<void>
+  /** The longest text that can be shown; a longer one stops growing. */
+  maxChars: number
+  firstChars?: number
+  everyMs?: number
+}
+
+export interface PreviewStream {
+  /** A piece as it is written. */
+  push(delta: string): void
+  /** A block of text is complete; the next one begins a new paragraph. */
+  endBlock(): void
+  /** No more updates; resolves when the last one has been shown. */
+  end(): Promise<void>
+}
+
+export function makePreviewStream(options: StreamOptions): PreviewStream {
+  const { clock, show, maxChars, firstChars = 80, everyMs = 1_500 } = options
+  let text = ''
+  let shown = ''
+  let ended = false
+  let showing: Promise<void> | undefined
+  let cancelTimer: (() => void) | undefined
+
+  const update = (): void => {
+    cancelTimer = undefined
+    const next = previewOf(text, maxChars)
+    if (ended || showing || next === shown || next.length < (shown === '' ? firstChars : 1)) return
+    shown = next
+    showing = show(next).finally(() => {
+      showing = undefined
+      schedule()
+    })
+    // A preview that cannot be shown is no loss: the answer comes whole.
+    showing.catch(() => {})
+  }
+  const schedule = (): void => {
+    if (!ended && !cancelTimer && !showing) cancelTimer = clock.after(everyMs, update)
+  }
+  return {
+    push(delta) {
+      text += delta
+      schedule()
+    },
+    endBlock() {
+      if (text !== '' && !text.endsWith('\n\n')) text += '\n\n'
+    },
+    async end() {
+      ended = true
+      cancelTimer?.()
+      // Its failure was dealt with above.
+      await showing?.catch(() => {})
+    },
+  }
+}
+
+/** What can be shown of an unfinished text: up to the last whole line or sentence, with an open code block closed. */
+export function previewOf(text: string, maxChars: number): string {
+  const window = text.length > maxChars - 8 ? text.slice(0, maxChars - 8) : text
+  const cut = text.length > window.length ? window : wholeWords(window)
+  const fences = cut.split('\n').filter((line) => /^ {0,3}```/.test(line)).length
+  const body = cut.trimEnd()
+  if (body === '') return ''
+  return fences % 2 === 1 ? `${body}\n\`\`\`` : `${body} …`
+}
+
+function wholeWords(text: string): string {
+  const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf(' '))
+  return end < 0 ? '' : text.slice(0, end)
+}

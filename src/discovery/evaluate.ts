@@ -1,0 +1,253 @@
+// Would the selection have chosen what the person really chose? Replays the machine's own history: at every moment when
+// somebody went back to a session or began a new one, all sessions are weighed as they were then, without a model.
+// Two plain rules stand beside it: the most recent session, and the most words in common.
+import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
+import { keywordRelevance } from './relevance.ts'
+import { scoreSession } from './score.ts'
+import { spokenIn } from './spoken.ts'
+
+/** Somebody who writes on within this time did not choose a session; they were in the middle of it. */
+const sameSittingMs = 30 * 60_000
+const maxDecisions = 500
+
+export type Method = 'selection' | 'most recent' | 'keywords'
+
+export interface MethodResult {
+  method: Method
+  /** Of the times a session was resumed: how often it came first. */
+  hitRate: number
+  /** Mean of 1 / rank of the session that was resumed. */
+  mrr: number
+  /** Of all decisions, fresh ones included: how often the same was done. */
+  agreement: number
+}
+
+export interface Evaluation {
+  decisions: number
+  resumed: number
+  fresh: number
+  sessions: number
+  repositories: number
+  results: MethodResult[]
+  /** Files that could not be read, and other reasons to doubt. */
+  notes: string[]
+}
+
+export interface EvaluationOptions {
+  repoPath?: string
+  threshold: number
+}
+
+export async function evaluateSelection(
+  discovery: Pick<Discovery, 'list'>,
+  options: EvaluationOptions,
+): Promise<Evaluation> {
+  const filter = options.repoPath === undefined ? {} : { repoPath: options.repoPath }
+  const { sessions } = await discovery.list(filter)
+  const notes: string[] = []
+  const histories: History[] = []
+  for (const session of sessions) {
+    const history = readHistory(session, notes)
+    if (history && history.prompts.length > 0) histories.push(history)
+    // Reading is synchronous: let others have a turn between two files.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const repositories = Map.groupBy(histories, ({ session }) => session.repoPath)
+  const all = [...repositories.values()].flatMap(decisionsIn).sort((a, b) => a.at - b.at)
+  const decisions = all.slice(-maxDecisions)
+  if (all.length > decisions.length)
+    notes.push(`only the last ${maxDecisions} of ${all.length} decisions count`)
+  const resumed = decisions.filter(({ truth }) => truth !== undefined).length
+  return {
+    decisions: decisions.length,
+    resumed,
+    fresh: decisions.length - resumed,
+    sessions: histories.length,
+    repositories: repositories.size,
+    results: await replay(decisions, options.threshold),
+    notes,
+  }
+}
+
+/** How a session stood after some prompt and what followed it. */
+interface Standing {
+  at: number
+  branch: string
+  lastPrompt: string
+  messageCount: number
+  compactionCount: number
+  bytes: number
+}
+
+interface History {
+  session: DiscoveredSession
+  prompts: Array<{ at: number; text: string; branch: string }>
+  standings: Standing[]
+}
+
+function readHistory(session: DiscoveredSession, notes: string[]): History | undefined {
+  const history: History = { session, prompts: [], standings: [] }
+  const now: Standing = { at: 0, branch: '', lastPrompt: '', messageCount: 0, compactionCount: 0, bytes: 0 }
+  const keep = (): void => {
+    if (now.at > 0) history.standings.push({ ...now })
+  }
+  try {
+    for (const { kind, at, branch, text, bytes } of spokenIn(session.filePath)) {
+      if (kind === 'prompt') {
+        keep()
+        if (at > 0) history.prompts.push({ at, text, branch })
+        now.lastPrompt = text
+      }
+      if (kind === 'compaction') now.compactionCount++
+      else now.messageCount++
+      Object.assign(now, { at: Math.max(now.at, at), branch: branch || now.branch, bytes })
+    }
+  } catch (error) {
+    notes.push(`${session.sessionId}: ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  }
+  keep()
+  return history
+}
+
+interface ReplayedDecision {
+  at: number
+  task: string
+  branch: string
+  /** What was resumed; undefined when a new session was begun. */
+  truth: string | undefined
+  candidates: History[]
+}
+
+/** A prompt is a decision when the person came from another session, or came back after a while. */
+function decisionsIn(histories: History[]): ReplayedDecision[] {
+  const prompts = withoutCopies(histories).sort((a, b) => a.at - b.at)
+  const decisions: ReplayedDecision[] = []
+  prompts.forEach((prompt, index) => {
+    const before = prompts[index - 1]
+    if (!before) return
+    const wentOn = before.history === prompt.history && prompt.at - before.at < sameSittingMs
+    const candidates = histories.filter(({ prompts }) => prompts[0]!.at < prompt.at)
+    if (wentOn || candidates.length === 0) return
+    const { at, text: task, branch, resumed } = prompt
+    decisions.push({ at, task, branch, truth: resumed?.session.sessionId, candidates })
+  })
+  return decisions
+}
+
+interface Prompt {
+  at: number
+  text: string
+  branch: string
+  history: History
+  /** The session that it goes on with; none when it begins a new one. */
+  resumed: History | undefined
+}
+
+/** A fork copies what was said before, with its times: its first own prompt goes on with the session it came from. */
+function withoutCopies(histories: History[]): Prompt[] {
+  const saidIn = new Map<string, History>()
+  const prompts: Prompt[] = []
+  const originalsFirst = histories.toSorted(
+    (a, b) =>
+      Number(a.session.forkedFrom !== undefined) - Number(b.session.forkedFrom !== undefined) ||
+      a.session.lastModified.getTime() - b.session.lastModified.getTime(),
+  )
+  for (const history of originalsFirst) {
+    let resumed: History | undefined
+    for (const prompt of history.prompts) {
+      const original = saidIn.get(`${prompt.at} ${prompt.text}`)
+      if (!original) {
+        saidIn.set(`${prompt.at} ${prompt.text}`, history)
+        prompts.push({ ...prompt, history, resumed })
+      }
+      resumed = original ?? history
+    }
+  }
+  return prompts
+}
+
+async function replay(decisions: ReplayedDecision[], threshold: number): Promise<MethodResult[]> {
+  const tallies = new Map<Method, { hits: number; reciprocal: number; agreed: number }>(
+    (['selection', 'most recent', 'keywords'] as const).map((method) => [
+      method,
+      { hits: 0, reciprocal: 0, agreed: 0 },
+    ]),
+  )
+  for (const decision of decisions) {
+    for (const { method, ranking, choice } of rankings(decision, threshold)) {
+      const tally = tallies.get(method)!
+      const rank = decision.truth === undefined ? -1 : ranking.indexOf(decision.truth)
+      if (rank === 0) tally.hits++
+      if (rank >= 0) tally.reciprocal += 1 / (rank + 1)
+      if (choice === decision.truth) tally.agreed++
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const resumed = decisions.filter(({ truth }) => truth !== undefined).length
+  return [...tallies].map(([method, { hits, reciprocal, agreed }]) => ({
+    method,
+    hitRate: share(hits, resumed),
+    mrr: share(reciprocal, resumed),
+    agreement: share(agreed, decisions.length),
+  }))
+}
+
+function rankings(decision: ReplayedDecision, threshold: number) {
+  const { at, task, branch } = decision
+  const then = decision.candidates.map((history) => asItWas(history, at))
+  const relevance = keywordRelevance(task, then)
+  const scored = then.map((session, index) => ({
+    session,
+    words: relevance[index]!.relevance,
+    total: scoreSession(session, { currentBranch: branch, relevance: relevance[index]!, now: at }).total,
+  }))
+  type Scored = (typeof scored)[number]
+  const newest = (a: Scored, b: Scored): number =>
+    b.session.lastModified.getTime() - a.session.lastModified.getTime()
+  const ids = (order: (a: Scored, b: Scored) => number): Scored[] =>
+    scored.toSorted((a, b) => order(a, b) || newest(a, b))
+  const bySelection = ids((a, b) => b.total - a.total)
+  const byWords = ids((a, b) => b.words - a.words)
+  const recent = ids(newest)
+  const first = (list: Scored[], isGood: (best: Scored) => boolean): string | undefined =>
+    isGood(list[0]!) ? list[0]!.session.sessionId : undefined
+  const names = (list: Scored[]): string[] => list.map(({ session }) => session.sessionId)
+  return [
+    {
+      method: 'selection' as const,
+      ranking: names(bySelection),
+      choice: first(bySelection, ({ total }) => Math.round(total * 100) > Math.round(threshold * 100)),
+    },
+    { method: 'most recent' as const, ranking: names(recent), choice: first(recent, () => true) },
+    {
+      method: 'keywords' as const,
+      ranking: names(byWords),
+      choice: first(byWords, ({ words }) => words > 0),
+    },
+  ]
+}
+
+/** The session as a selection at that time would have seen it. */
+function asItWas({ session, prompts, standings }: History, at: number): DiscoveredSession {
+  const standing = standings.findLast((one) => one.at < at) ?? standings[0]!
+  // Tokens are not replayed one by one; a message is taken to have had as many as the session's average.
+  const share = session.messageCount === 0 ? 0 : standing.messageCount / session.messageCount
+  return {
+    ...session,
+    isRunning: false,
+    branch: standing.branch,
+    firstMessage: prompts[0]!.text,
+    ...(session.lastTask === undefined ? {} : { lastTask: standing.lastPrompt }),
+    lastModified: new Date(standing.at),
+    messageCount: standing.messageCount,
+    compactionCount: standing.compactionCount,
+    fileSizeBytes: standing.bytes,
+    totalInputTokens: session.totalInputTokens * share,
+    totalOutputTokens: session.totalOutputTokens * share,
+  }
+}
+
+function share(part: number, whole: number): number {
+  return whole === 0 ? 0 : part / whole
+}

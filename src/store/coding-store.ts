@@ -1,0 +1,267 @@
+// Coding sessions on disk: everything about them survives the death of the process that runs them.
+import type { CodingSession, CodingStatus, OutputBlock, OutputKind } from '../domain/coding.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Database, Queries } from './database.ts'
+
+export interface CodingFilter {
+  status?: CodingStatus
+  agentId?: string
+  repo?: string
+  /** Only those that are not over: running, waiting, queued or suspended. */
+  open?: boolean
+  since?: number
+  limit?: number
+}
+
+export type NewOutput = { at: number; kind: OutputKind; text: string }
+
+/** What a chat has seen of a session that it watches. */
+export interface Watch {
+  codingId: string
+  channel: string
+  seenSeq: number
+  foreground: boolean
+}
+
+export class CodingStore {
+  #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  insert(session: CodingSession): Promise<void> {
+    return this.#db.write((q) => put(q, session))
+  }
+
+  get(id: string): CodingSession | undefined {
+    return read(this.#db.queries.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
+  }
+
+  /** Reads, changes and writes one session as one step. The session must be there. */
+  update(id: string, change: (session: CodingSession) => void): Promise<CodingSession> {
+    return this.#db.write((q) => {
+      const session = read(q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
+      if (!session) throw new RockpoolError('not-found', `There is no coding session ${id}.`)
+      change(session)
+      put(q, session)
+      return session
+    })
+  }
+
+  list(filter: CodingFilter = {}): CodingSession[] {
+    const parts: Array<[string, string | number | undefined]> = [
+      ['status = ?', filter.status],
+      ['agent_id = ?', filter.agentId],
+      ['repo = ?', filter.repo],
+      ['created_at >= ?', filter.since],
+    ]
+    const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
+    const where = [...used.map(([sql]) => sql), ...(filter.open ? ["lifecycle <> 'ended'"] : [])]
+    const rows = this.#db.queries.all<RecordRow>(
+      `SELECT record FROM coding_session ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}
+        ORDER BY created_at DESC, id LIMIT ?`,
+      ...used.map(([, value]) => value),
+      filter.limit ?? -1,
+    )
+    return rows.map((row) => read(row)!)
+  }
+
+  /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id. */
+  resolve(ref: string): CodingSession[] {
+    const tiers: Array<[string, string]> = [
+      ['id = ?', ref],
+      ['name = ? ORDER BY created_at DESC LIMIT 1', ref],
+      ['sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', ref],
+      ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
+      ["(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
+    ]
+    for (const [where, value] of ref === '' ? [] : tiers) {
+      const rows = this.#db.queries.all<RecordRow>(`SELECT record FROM coding_session WHERE ${where}`, value)
+      if (rows.length > 0) return rows.map((row) => read(row)!)
+    }
+    return []
+  }
+
+  /** The name, or the name with the first free number behind it. */
+  uniqueName(base: string): string {
+    for (let n = 1; ; n++) {
+      const name = n === 1 ? base : `${base}-${n}`
+      if (!this.#db.queries.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
+    }
+  }
+
+  /** Adds output under the next sequence numbers; resolves to the last one. */
+  addOutput(id: string, blocks: NewOutput[]): Promise<number> {
+    return this.#db.write((q) => {
+      const last = q.get<{ seq: number }>(
+        'SELECT coalesce(max(seq), 0) AS seq FROM coding_output WHERE session_id = ?',
+        id,
+      )!
+      blocks.forEach((block, i) => {
+        q.run(
+          'INSERT INTO coding_output (session_id, seq, at, kind, text) VALUES (?, ?, ?, ?, ?)',
+          id,
+          last.seq + i + 1,
+          block.at,
+          block.kind,
+          block.text,
+        )
+      })
+      return last.seq + blocks.length
+    })
+  }
+
+  outputAfter(id: string, seq: number, limit = 1_000): OutputBlock[] {
+    return this.#db.queries.all<OutputBlock>(
+      'SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+      id,
+      seq,
+      limit,
+    )
+  }
+
+  lastOutput(id: string, limit: number): OutputBlock[] {
+    return this.#db.queries
+      .all<OutputBlock>(
+        'SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? ORDER BY seq DESC LIMIT ?',
+        id,
+        limit,
+      )
+      .reverse()
+  }
+
+  watches(codingId: string): Watch[] {
+    return this.#db.queries
+      .all<{ channel: string; seen_seq: number; foreground: number }>(
+        'SELECT channel, seen_seq, foreground FROM coding_watch WHERE session_id = ?',
+        codingId,
+      )
+      .map((row) => ({
+        codingId,
+        channel: row.channel,
+        seenSeq: row.seen_seq,
+        foreground: row.foreground === 1,
+      }))
+  }
+
+  setWatch(watch: Watch): Promise<void> {
+    return this.#db.write((q) => {
+      q.run(
+        `INSERT INTO coding_watch (session_id, channel, seen_seq, foreground) VALUES (?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET seen_seq = max(seen_seq, excluded.seen_seq), foreground = excluded.foreground`,
+        watch.codingId,
+        watch.channel,
+        watch.seenSeq,
+        watch.foreground ? 1 : 0,
+      )
+    })
+  }
+
+  watchedBy(channel: string): string[] {
+    return this.#db.queries
+      .all<{ id: string }>(
+        'SELECT session_id AS id FROM coding_watch WHERE channel = ? AND foreground = 1',
+        channel,
+      )
+      .map((row) => row.id)
+  }
+
+  /** Leaves a request for the process that owns the session. */
+  ask(request: OwnerRequest): Promise<void> {
+    return this.#db.write((q) => {
+      q.run(
+        'INSERT INTO coding_request (id, session_id, action, input, asked_at) VALUES (?, ?, ?, ?, ?)',
+        request.id,
+        request.codingId,
+        request.action,
+        JSON.stringify(request.input),
+        request.askedAt,
+      )
+    })
+  }
+
+  asked(codingIds: string[]): OwnerRequest[] {
+    const rows = this.#db.queries.all<{
+      id: string
+      session_id: string
+      action: string
+      input: string
+      asked_at: number
+    }>(
+      `SELECT id, session_id, action, input, asked_at FROM coding_request
+        WHERE answer IS NULL AND session_id IN (SELECT value FROM json_each(?)) ORDER BY asked_at, id`,
+      JSON.stringify(codingIds),
+    )
+    return rows.map((row) => ({
+      id: row.id,
+      codingId: row.session_id,
+      action: row.action,
+      input: JSON.parse(row.input) as Record<string, unknown>,
+      askedAt: row.asked_at,
+    }))
+  }
+
+  answer(id: string, answer: unknown): Promise<void> {
+    return this.#db.write((q) => {
+      q.run('UPDATE coding_request SET answer = ? WHERE id = ?', JSON.stringify(answer), id)
+    })
+  }
+
+  answerTo(id: string): unknown {
+    const row = this.#db.queries.get<{ answer: string | null }>(
+      'SELECT answer FROM coding_request WHERE id = ?',
+      id,
+    )
+    return row?.answer ? JSON.parse(row.answer) : undefined
+  }
+
+  /** Output and answered requests of sessions that ended long ago; the sessions themselves stay. */
+  forgetOutputBefore(endedBefore: number): Promise<number> {
+    return this.#db.write((q) => {
+      q.run('DELETE FROM coding_request WHERE asked_at < ?', endedBefore)
+      return q.run(
+        "DELETE FROM coding_output WHERE session_id IN (SELECT id FROM coding_session WHERE lifecycle = 'ended' AND ended_at < ?)",
+        endedBefore,
+      ).changes
+    })
+  }
+}
+
+export interface OwnerRequest {
+  id: string
+  codingId: string
+  action: string
+  input: Record<string, unknown>
+  askedAt: number
+}
+
+type RecordRow = { record: string }
+
+function read(row: RecordRow | undefined): CodingSession | undefined {
+  return row && (JSON.parse(row.record) as CodingSession)
+}
+
+function put(q: Queries, session: CodingSession): void {
+  q.run(
+    `INSERT OR REPLACE INTO coding_session
+       (id, name, repo, agent_id, label, sdk_session_id, status, lifecycle, created_at, ended_at, cost_usd, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    session.id,
+    session.name,
+    session.request.workdir,
+    session.request.agentId,
+    session.request.label ?? null,
+    session.sdkSessionId ?? null,
+    session.status,
+    session.lifecycle,
+    session.createdAt,
+    session.end?.at ?? null,
+    session.costUsd,
+    JSON.stringify(session),
+  )
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
+}

@@ -81,6 +81,8 @@ export interface CodingSession {
   lastActivityAt: number
   /** The budget now: it may have been raised. */
   budgetUsd: number
+  /** What a person allowed it to spend beyond the limits that it shares with others. */
+  sharedAllowanceUsd: number
   costUsd: number
   turns: number
   contextTokens?: number

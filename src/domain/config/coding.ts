@@ -18,6 +18,18 @@ export const codingConfig = z.strictObject({
   perRepo: z
     .strictObject({ running: z.number().min(1).default(1), queued: z.number().min(0).default(1) })
     .prefault({}),
+  /** Limits over several sessions; none when absent. */
+  budgets: z
+    .strictObject({
+      usdPerDay: z.number().positive().optional(),
+      repoUsdPerDay: z.number().positive().optional(),
+      agentUsdPerDay: z.number().positive().optional(),
+    })
+    .prefault({}),
+  /** How long a question waits for a person before the answer is no. */
+  approvalTimeoutMinutes: z.number().positive().default(5),
+  /** Directories in which sessions may be started; anywhere when empty. */
+  workspaceRoots: z.array(z.string()).default([]),
 })
 
 export type CodingConfig = z.infer<typeof codingConfig>

@@ -1,0 +1,44 @@
+// Budgets that work: every call to a model is metered when it is reported, sub-agents' calls too. At a limit the next
+// tool call is held, so that no further call to the model happens until the limit is raised.
+import type { CodingConfig } from '../domain/config/coding.ts'
+import type { CodingSession } from '../domain/coding.ts'
+import type { SpendStore } from '../store/spend-store.ts'
+
+export interface BudgetReached {
+  of: 'session' | 'repository' | 'agent' | 'day'
+  limitUsd: number
+  spentUsd: number
+}
+
+/** The first limit that is reached, or undefined. `today` is the day in the configured time zone. */
+export function budgetReached(
+  session: CodingSession,
+  spend: SpendStore,
+  limits: CodingConfig['budgets'],
+  today: string,
+): BudgetReached | undefined {
+  const { workdir, agentId } = session.request
+  const checks: Array<[BudgetReached['of'], number | undefined, () => number]> = [
+    ['session', session.budgetUsd, () => session.costUsd],
+    ['repository', limits.repoUsdPerDay, () => spend.total({ repo: workdir }, today)],
+    ['agent', limits.agentUsdPerDay, () => spend.total({ agentId }, today)],
+    ['day', limits.usdPerDay, () => spend.total({}, today)],
+  ]
+  for (const [of, limitUsd, spent] of checks) {
+    if (limitUsd === undefined) continue
+    const spentUsd = spent()
+    const allowed = of === 'session' ? limitUsd : limitUsd + session.sharedAllowanceUsd
+    if (spentUsd >= allowed) return { of, limitUsd, spentUsd }
+  }
+  return undefined
+}
+
+export function describeBudget(reached: BudgetReached): string {
+  const whose = {
+    session: 'its budget',
+    repository: "today's budget of the repository",
+    agent: "today's budget of the agent",
+    day: "today's budget",
+  }
+  return `${whose[reached.of]} is used up: $${reached.spentUsd.toFixed(2)} of $${reached.limitUsd.toFixed(2)}`
+}

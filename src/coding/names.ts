@@ -1,0 +1,49 @@
+// Names for coding sessions, made from what they are asked to do, and small texts about them.
+import { randomInt } from 'node:crypto'
+
+const stopWords = new Set(
+  (
+    'a an and are as at be by can could do does for from had has have how i if in into is it its me my of on or our please ' +
+    'should so some that the their them then there these this those to us want was we were what when which will with would you your'
+  ).split(' '),
+)
+
+/** The first three words that say something, joined by `-`; `session` when there are none. */
+export function generateSessionName(prompt: string): string {
+  const words = prompt
+    .toLowerCase()
+    .replace(/[^a-z0-9\s-]/g, ' ')
+    .split(/\s+/)
+    .map((word) => word.replace(/^-+|-+$/g, ''))
+    .filter((word) => word.length > 1 && !stopWords.has(word))
+  return words.slice(0, 3).join('-').slice(0, 60) || 'session'
+}
+
+const idLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** Eight letters and digits. Never begins with a digit or `-`, so it is never taken for an option or a number. */
+export function newCodingId(): string {
+  const letter = (from: number): string => idLetters[randomInt(from)]!
+  return letter(52) + Array.from({ length: 7 }, () => letter(idLetters.length)).join('')
+}
+
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60]
+  if (hours > 0) return `${hours}h${minutes}m`
+  return minutes > 0 ? `${minutes}m${rest}s` : `${rest}s`
+}
+
+/** One line of a text, cut at a number of characters without tearing one. */
+export function oneLine(text: string, max: number): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length <= max ? line : `${line.slice(0, max - 1).toWellFormed()}…`
+}
+
+/** What a tool does, as one line: `Bash: npm test`. */
+export function describeTool(name: string, input: Record<string, unknown>): string {
+  const about = ['command', 'file_path', 'path', 'pattern', 'url', 'description', 'prompt', 'query']
+    .map((field) => input[field])
+    .find((value) => typeof value === 'string' && value !== '')
+  return typeof about === 'string' ? `${name}: ${oneLine(about, 120)}` : name
+}

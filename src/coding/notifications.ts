@@ -1,0 +1,202 @@
+// Tells people and agents what their coding sessions do. Everything goes through the outbox under a key that says what
+// is said, so that each thing is said once, also after a crash.
+import type { Address } from '../domain/address.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Approval, CodingSession, OutputBlock } from '../domain/coding.ts'
+import type { Reply } from '../domain/reply.ts'
+import type { CodingStore } from '../store/coding-store.ts'
+import { formatDuration, oneLine } from './names.ts'
+import { addressOfOrigin } from './origin.ts'
+import { questionsOf } from './approvals.ts'
+
+export interface NotificationParts {
+  store: CodingStore
+  clock: Clock
+  /** Puts a reply into the outbox; the same key is put in once. `codingId` lets a reply to it find the session. */
+  deliver: (address: Address, reply: Reply, key: string, codingId: string) => Promise<void>
+  /** A system event for the agent: it takes a turn at once. The same key wakes once. */
+  wake: (event: { text: string; agentId: string; sessionKey?: string; key: string }) => Promise<void>
+}
+
+const streamDebounceMs = 500
+const waitingDebounceMs = 5_000
+const previewLines = 5
+const previewChars = 500
+
+export class NotificationRouter {
+  #parts: NotificationParts
+  #streams = new Map<string, { blocks: OutputBlock[]; cancel: () => void }>()
+  #lastWaiting = new Map<string, number>()
+
+  constructor(parts: NotificationParts) {
+    this.#parts = parts
+  }
+
+  async onLaunched(session: CodingSession): Promise<void> {
+    const about = oneLine(session.request.prompt, 80)
+    await this.#tellChat(session, 'launched', { text: `🚀 [${session.name}] Launched: ${about}` })
+  }
+
+  async onResponded(session: CodingSession, message: string): Promise<void> {
+    const text = `↩️ [${session.name}] Responded: ${oneLine(message, 200)}`
+    await this.#tellChat(session, `responded:${session.lastSeq}`, { text })
+  }
+
+  /** Text and tool lines, gathered for half a second, to every chat that has the session in its foreground. */
+  onOutput(session: CodingSession, block: OutputBlock): void {
+    for (const watch of this.#parts.store.watches(session.id)) {
+      if (watch.foreground && watch.seenSeq < block.seq) this.#stream(session.id, watch.channel, block)
+    }
+  }
+
+  /** Sends what is still gathered; before anything that must come after it, and at the end. */
+  async flush(codingId: string): Promise<void> {
+    for (const [key, stream] of this.#streams) {
+      const channel = key.slice(codingId.length + 1)
+      if (key !== `${codingId} ${channel}`) continue
+      this.#streams.delete(key)
+      stream.cancel()
+      await this.#sendStream(codingId, channel, stream.blocks)
+    }
+  }
+
+  async onWaitingForInput(session: CodingSession): Promise<void> {
+    const now = this.#parts.clock.now()
+    if (now - (this.#lastWaiting.get(session.id) ?? -Infinity) < waitingDebounceMs) return
+    this.#lastWaiting.set(session.id, now)
+    await this.flush(session.id)
+    const kind = session.request.multiTurn ? 'multi-turn' : 'single-turn'
+    const heading = `🔔 [${session.name}] waits for input (${kind}, ${session.id})`
+    await this.#tellChatOrAgent(session, `waiting:${session.turns}`, heading, [
+      `claude_respond(session="${session.id}", message="…") to answer, claude_output(session="${session.id}") to read more`,
+    ])
+  }
+
+  async onApproval(session: CodingSession, approval: Approval): Promise<void> {
+    await this.flush(session.id)
+    await this.#tellChat(session, `approval:${approval.id}`, approvalReply(session, approval))
+  }
+
+  async onSessionComplete(session: CodingSession): Promise<void> {
+    await this.flush(session.id)
+    const took = formatDuration((session.end?.at ?? this.#parts.clock.now()) - session.createdAt)
+    const cost = session.costUsd > 0 ? `, $${session.costUsd.toFixed(2)}` : ''
+    const why = session.end?.message ? `: ${session.end.message}` : ''
+    const key = `end:${session.turns}:${session.end?.reason ?? ''}`
+    if (session.status === 'completed') {
+      const hint = `claude_output(session="${session.id}") to read everything`
+      return this.#tellChatOrAgent(session, key, `✅ [${session.name}] finished (${took}${cost})`, [hint])
+    }
+    const icon = session.lifecycle === 'suspended' ? '💤' : session.status === 'killed' ? '⛔' : '❌'
+    const word = session.lifecycle === 'suspended' ? 'suspended' : session.status
+    const resume = session.sdkSessionId ? `\nResume: /claude_resume ${session.name}` : ''
+    await this.#tellChat(session, key, {
+      text: `${icon} [${session.name}] ${word} (${took}${cost})${why}${resume}`,
+    })
+  }
+
+  async onLongRunning(session: CodingSession): Promise<void> {
+    const took = formatDuration(this.#parts.clock.now() - session.createdAt)
+    const doing = session.doing ? `\nNow: ${session.doing}` : ''
+    await this.#tellChat(session, 'long-running', {
+      text: `⏱️ [${session.name}] running for ${took}${doing}`,
+    })
+  }
+
+  #stream(codingId: string, channel: string, block: OutputBlock): void {
+    const key = `${codingId} ${channel}`
+    const stream = this.#streams.get(key)
+    stream?.cancel()
+    const blocks = [...(stream?.blocks ?? []), block]
+    const cancel = this.#parts.clock.after(streamDebounceMs, () => {
+      this.#streams.delete(key)
+      void this.#sendStream(codingId, channel, blocks)
+    })
+    this.#streams.set(key, { blocks, cancel })
+  }
+
+  async #sendStream(codingId: string, channel: string, blocks: OutputBlock[]): Promise<void> {
+    const address = addressOfOrigin(channel)
+    const [first, last] = [blocks[0], blocks.at(-1)]
+    if (!first || !last) return
+    const text = blocks.map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text)).join('\n')
+    if (address)
+      await this.#parts.deliver(
+        address,
+        { text },
+        `coding:${codingId}:out:${first.seq}-${last.seq}`,
+        codingId,
+      )
+    await this.#parts.store.setWatch({ codingId, channel, seenSeq: last.seq, foreground: true })
+  }
+
+  /** An agent that launched it is woken and speaks for itself; otherwise the person is told. Never both. */
+  async #tellChatOrAgent(
+    session: CodingSession,
+    what: string,
+    heading: string,
+    hints: string[],
+  ): Promise<void> {
+    const preview = this.#preview(session)
+    if (session.request.originSessionKey !== undefined) {
+      const text = [heading, preview, ...hints].filter(Boolean).join('\n')
+      return this.#wake(session, text, what)
+    }
+    await this.#tellChat(session, what, { text: [heading, preview].filter(Boolean).join('\n') })
+  }
+
+  /** To the chat it came from; when there is none that can be reached, the agent is woken instead. */
+  async #tellChat(session: CodingSession, what: string, reply: Reply): Promise<void> {
+    const address = addressOfOrigin(session.request.originChannel, session.request.originThreadId)
+    if (address) return this.#parts.deliver(address, reply, `coding:${session.id}:${what}`, session.id)
+    if (session.request.originChannel === 'gateway') return
+    await this.#wake(session, reply.text ?? '', what)
+  }
+
+  #wake(session: CodingSession, text: string, what: string): Promise<void> {
+    const { agentId, originSessionKey } = session.request
+    return this.#parts.wake({
+      text,
+      agentId,
+      sessionKey: originSessionKey,
+      key: `coding:${session.id}:${what}`,
+    })
+  }
+
+  #preview(session: CodingSession): string {
+    const lines = this.#parts.store
+      .lastOutput(session.id, 20)
+      .filter((block) => block.kind === 'text')
+      .flatMap((block) => block.text.split('\n'))
+      .filter((line) => line.trim() !== '')
+      .slice(-previewLines)
+      .join('\n')
+    return lines.length <= previewChars ? lines : `…${lines.slice(-previewChars).toWellFormed()}`
+  }
+}
+
+function approvalReply(session: CodingSession, approval: Approval): Reply {
+  const heading = {
+    tool: `🔐 [${session.name}] wants to use ${approval.toolName}:`,
+    question: `❓ [${session.name}] asks:`,
+    plan: `📋 [${session.name}] has a plan:`,
+    budget: `💰 [${session.name}]`,
+  }[approval.kind]
+  const words =
+    approval.kind === 'question'
+      ? `Answer with a number or your own words, or: /claude_respond ${session.name} <answer>`
+      : `Answer yes or no, or: /approve ${approval.id}, /deny ${approval.id}`
+  return { text: `${heading}\n${approval.shown}\n\n${words}`, buttons: approvalButtons(approval) }
+}
+
+function approvalButtons(approval: Approval): Reply['buttons'] {
+  const button = (label: string, answer: string) => ({ label, data: `approve:${approval.id}:${answer}` })
+  if (approval.kind === 'question') {
+    const [first, ...more] = questionsOf(approval.input)
+    return first && more.length === 0
+      ? first.options.map((label, i) => [button(label, String(i + 1))])
+      : undefined
+  }
+  const row = [button('Allow once', 'allow'), button('Deny', 'deny')]
+  return approval.kind === 'tool' ? [row, [button('Allow always in this session', 'always')]] : [row]
+}

@@ -1,8 +1,10 @@
 // Budgets that work: every call to a model is metered when it is reported, sub-agents' calls too. At a limit the next
 // tool call is held, so that no further call to the model happens until the limit is raised.
+import { randomUUID } from 'node:crypto'
 import type { CodingConfig } from '../domain/config/coding.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { SpendStore } from '../store/spend-store.ts'
+import type { Asking } from './approvals.ts'
 
 export interface BudgetReached {
   of: 'session' | 'repository' | 'agent' | 'day'
@@ -41,4 +43,16 @@ export function describeBudget(reached: BudgetReached): string {
     day: "today's budget",
   }
   return `${whose[reached.of]} is used up: $${reached.spentUsd.toFixed(2)} of $${reached.limitUsd.toFixed(2)}`
+}
+
+/** What the person is asked when a limit is reached. */
+export function budgetQuestion(reached: BudgetReached, moreUsd: number): Asking['request'] {
+  const question = `${describeBudget(reached)}. Go on with $${moreUsd.toFixed(2)} more, or answer with another amount?`
+  return { requestId: randomUUID(), kind: 'budget', toolName: 'budget', input: { command: question } }
+}
+
+/** The amount in an answer like `$10` or `10`; undefined for a plain yes. */
+export function amountOf(answer: string | undefined): number | undefined {
+  const amount = Number.parseFloat(answer?.replace(/^[^0-9]*/, '') ?? '')
+  return amount > 0 ? amount : undefined
 }

@@ -1,5 +1,7 @@
 // Names for coding sessions, made from what they are asked to do, and small texts about them.
 import { randomInt } from 'node:crypto'
+import type { OutputKind } from '../domain/coding.ts'
+import type { TurnEvent } from '../domain/turn.ts'
 
 const stopWords = new Set(
   (
@@ -46,4 +48,22 @@ export function describeTool(name: string, input: Record<string, unknown>): stri
     .map((field) => input[field])
     .find((value) => typeof value === 'string' && value !== '')
   return typeof about === 'string' ? `${name}: ${oneLine(about, 120)}` : name
+}
+
+/** What an event adds to the output of a session, if anything. */
+export function outputOf(event: TurnEvent): { kind: OutputKind; text: string } | undefined {
+  switch (event.type) {
+    case 'text':
+      return { kind: 'text', text: event.text }
+    case 'notice':
+      return { kind: 'notice', text: event.text }
+    case 'retry':
+      return { kind: 'notice', text: `${event.reason}; trying again (${event.attempt})` }
+    case 'tool-start':
+      return { kind: 'tool', text: describeTool(event.name, event.input) }
+    case 'compaction':
+      return event.phase === 'end' ? { kind: 'notice', text: 'Context compacted.' } : undefined
+    default:
+      return undefined
+  }
 }

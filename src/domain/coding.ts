@@ -96,8 +96,8 @@ export interface CodingSession {
   doing?: string
   /** The last sequence number of its output. */
   lastSeq: number
-  /** The process that owns it: pid and start time. */
-  owner?: { pid: number; startTime: string; host: string }
+  /** The process that runs it, and the machine that this process is on. */
+  owner?: { pid: number; startTime: string; domain: string; host: string }
   /** The session it went on from, for display. */
   resumedFrom?: string
 }

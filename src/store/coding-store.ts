@@ -30,7 +30,8 @@ export class CodingStore {
     this.#db = db
   }
 
-  insert(session: CodingSession): Promise<void> {
+  /** Writes the session as it is. Only its owner does this. */
+  save(session: CodingSession): Promise<void> {
     return this.#db.write((q) => put(q, session))
   }
 

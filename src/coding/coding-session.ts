@@ -1,0 +1,333 @@
+// One coding session while it runs: its conversation with Claude, its turns, and what it waits for. Every change is on
+// disk before anybody hears of it.
+import { randomUUID } from 'node:crypto'
+import type { Conversation, PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
+import type { Approval, CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../domain/coding.ts'
+import type { OutputKind, Waiting } from '../domain/coding.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { TurnEvent, TurnResult } from '../domain/turn.ts'
+import { amountOf, budgetReached, budgetQuestion, describeBudget } from './budget.ts'
+import type { BudgetReached } from './budget.ts'
+import { Meter } from './meter.ts'
+import { oneLine, outputOf } from './names.ts'
+import { withOriginMarker } from './origin.ts'
+import type { CodingParts } from './parts.ts'
+import { Timers } from './timers.ts'
+
+const silenceMs = 15_000
+const longRunMs = 10 * 60_000
+
+const awaiting: Record<Approval['kind'], { lifecycle: CodingLifecycle; for: Waiting['for'] }> = {
+  tool: { lifecycle: 'awaiting-approval', for: 'approval' },
+  question: { lifecycle: 'awaiting-answer', for: 'answer' },
+  plan: { lifecycle: 'awaiting-plan', for: 'plan' },
+  budget: { lifecycle: 'awaiting-budget', for: 'budget' },
+}
+
+export class CodingRun {
+  /** Owned by this process alone; others ask through the store. */
+  readonly session: CodingSession
+  /** Resolves when the session has ended or was suspended. */
+  readonly over: Promise<CodingSession>
+  #parts: CodingParts
+  #conversation: Conversation | undefined
+  #inbox: string[] = []
+  #working: Promise<void> | undefined
+  #stop = new AbortController()
+  #finish!: (session: CodingSession) => void
+  #openTools = new Set<string>()
+  #meter: Meter
+  #hold: Promise<string | undefined> | undefined
+  #timers: Timers
+
+  constructor(parts: CodingParts, session: CodingSession) {
+    this.#parts = parts
+    this.session = session
+    this.#meter = new Meter(parts, session)
+    this.#timers = new Timers(parts.clock)
+    this.over = new Promise((resolve) => (this.#finish = resolve))
+  }
+
+  get isOver(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  /** Begins; the first turn runs in the background. The marker says to whoever scans Claude's files that it is ours. */
+  start(): void {
+    const { request } = this.session
+    this.send(request.resume ? request.prompt : withOriginMarker(request.agentId, request.prompt))
+  }
+
+  /** A message for Claude: joins the running turn, or begins the next one. */
+  send(text: string): void {
+    if (this.isOver) return
+    this.#timers.cancel('idle')
+    if (this.#conversation?.busy && this.#conversation.steer({ text, uuid: randomUUID() })) {
+      return this.#say('prompt', text)
+    }
+    this.#inbox.push(text)
+    this.#working ??= this.#work().finally(() => (this.#working = undefined))
+  }
+
+  async interrupt(): Promise<void> {
+    await this.#conversation?.interrupt()
+  }
+
+  /** Ends it now: the process tree goes, and whatever still arrives is ignored. */
+  async kill(reason: EndReason, message = ''): Promise<void> {
+    if (this.isOver) return
+    this.#stop.abort()
+    this.#leaveTurn()
+    await this.#conversation?.kill()
+    const resumable = reason !== 'user' && this.session.sdkSessionId !== undefined
+    await this.#end('killed', resumable ? 'suspended' : 'ended', reason, message)
+  }
+
+  /** Takes turns until no message waits. Never throws: what goes wrong ends the session and is said. */
+  async #work(): Promise<void> {
+    try {
+      for (let text = this.#inbox.shift(); text !== undefined && !this.isOver; text = this.#inbox.shift()) {
+        await this.#takeTurn(text)
+      }
+    } catch (thrown) {
+      if (this.isOver) return
+      const error = asRockpoolError(thrown)
+      this.#parts.log.error({ coding: this.session.id, error: error.message }, 'A coding session failed.')
+      await this.#conversation?.kill()
+      await this.#end(
+        'failed',
+        'ended',
+        this.session.turns === 0 ? 'start-failed' : 'turn-failed',
+        error.message,
+      )
+    }
+  }
+
+  async #takeTurn(text: string): Promise<void> {
+    if (!(await this.#parts.repos.enter(this.session.request.workdir, this.session.id, this.#stop.signal)))
+      return
+    try {
+      await this.#record('prompt', text)
+      await this.#change({
+        lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
+        startedAt: this.session.startedAt ?? this.#parts.clock.now(),
+        waiting: undefined,
+      })
+      const refusal = await this.#holdForBudget(this.#stop.signal)
+      if (this.isOver) return
+      if (refusal !== undefined) return await this.#end('failed', 'ended', 'budget', refusal)
+      this.#conversation ??= await this.#open()
+      this.#remindWhenLong()
+      this.#watchSilence()
+      const prompt = { text, uuid: randomUUID() }
+      const result = await this.#conversation.turn(prompt, (event) => this.#onEvent(event))
+      if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
+    } finally {
+      this.#leaveTurn()
+    }
+  }
+
+  async #open(): Promise<Conversation> {
+    const { request, sdkSessionId } = this.session
+    const conversation = await this.#parts.runtime.open({
+      key: `coding:${this.session.id}`,
+      agent: this.#parts.agentOf(request.agentId),
+      cwd: request.workdir,
+      model: request.model,
+      resume: sdkSessionId ? { sdkSessionId } : request.resume,
+      systemPromptAppend: request.systemPrompt,
+      permissionMode: request.permissionMode,
+      allowedTools: request.allowedTools,
+      tools: this.#parts.toolsFor(this.session),
+      title: this.session.name,
+      askPermission: (asked, signal) => this.#askPermission(asked, signal),
+      beforeTool: (_tool, signal) => this.#holdForBudget(signal),
+    })
+    this.#parts.log.info({ coding: this.session.id, name: this.session.name }, 'A coding session started.')
+    void conversation.ended.then((end) => this.#onProcessGone(end))
+    return conversation
+  }
+
+  #onEvent(event: TurnEvent): void {
+    if (this.isOver) return
+    this.#watchSilence()
+    if (event.type === 'turn-start')
+      this.#later({ status: 'running', lifecycle: 'active', model: event.model })
+    if (event.type === 'turn-start' || event.type === 'session-id') {
+      this.#later({ sdkSessionId: event.sdkSessionId })
+    }
+    if (event.type === 'tool-start') this.#openTools.add(event.toolUseId)
+    if (event.type === 'tool-end') this.#openTools.delete(event.toolUseId)
+    if (event.type === 'usage') this.#metered(event)
+    const said = outputOf(event)
+    if (said) this.#say(said.kind, said.text)
+  }
+
+  async #afterTurn(result: TurnResult, turnId: string): Promise<void> {
+    await this.#meter.settle(result, turnId)
+    const { sdkSessionId, contextTokens, contextWindow } = this.session
+    await this.#change({
+      turns: this.session.turns + 1,
+      costUsd: this.#meter.costUsd,
+      sdkSessionId: result.sdkSessionId ?? sdkSessionId,
+      contextTokens: result.contextTokens ?? contextTokens,
+      contextWindow: result.contextWindow ?? contextWindow,
+      doing: undefined,
+    })
+    if (result.end.kind === 'failed') {
+      const { why, message } = result.end
+      await this.#conversation?.close()
+      const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
+      return this.#end('failed', lifecycle, why === 'budget-reached' ? 'budget' : 'turn-failed', message)
+    }
+    if (this.#inbox.length > 0) return
+    if (!this.session.request.multiTurn && result.end.kind === 'completed') {
+      await this.#conversation?.close()
+      return this.#end('completed', 'ended', 'done', '')
+    }
+    await this.#waitForInput(oneLine(result.text, 200), result.end.kind === 'completed')
+  }
+
+  async #waitForInput(about: string, tell: boolean): Promise<void> {
+    const waiting: Waiting = { for: 'input', since: this.#parts.clock.now(), about }
+    await this.#change({ status: 'running', lifecycle: 'awaiting-input', waiting })
+    const idleMs = this.#parts.config.idleTimeoutMinutes * 60_000
+    const message = 'No message came for a while. It can be resumed.'
+    this.#timers.set('idle', idleMs, () => void this.kill('idle-timeout', message))
+    if (tell) await this.#parts.notifications.onWaitingForInput(this.session)
+  }
+
+  async #askPermission(request: PermissionRequest, signal: AbortSignal): Promise<PermissionAnswer> {
+    const asking = { codingId: this.session.id, agentId: this.session.request.agentId, request }
+    const answer = await this.#parts.approvals.ask(asking, signal, (approval) => this.#awaitPerson(approval))
+    await this.#personAnswered()
+    return answer
+  }
+
+  /** Waits while a limit is reached. Resolves to a refusal when nobody raises it, else to nothing. */
+  #holdForBudget(signal: AbortSignal): Promise<string | undefined> {
+    const today = this.#parts.dayOf(this.#parts.clock.now())
+    const reached = budgetReached(this.session, this.#parts.spend, this.#parts.config.budgets, today)
+    if (!reached) return Promise.resolve(undefined)
+    this.#hold ??= this.#askForBudget(reached, signal).finally(() => (this.#hold = undefined))
+    return this.#hold
+  }
+
+  async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
+    const asking = {
+      codingId: this.session.id,
+      agentId: this.session.request.agentId,
+      request: budgetQuestion(reached, this.session.request.budgetUsd),
+      timeoutMs: this.#parts.config.idleTimeoutMinutes * 60_000,
+    }
+    const settled = await this.#parts.approvals.settle(asking, signal, (approval) =>
+      this.#awaitPerson(approval),
+    )
+    await this.#personAnswered()
+    if (settled.state !== 'allowed') return describeBudget(reached)
+    const amount = amountOf(settled.answer) ?? this.session.request.budgetUsd
+    await this.#change(
+      reached.of === 'session'
+        ? { budgetUsd: this.session.costUsd + amount }
+        : { sharedAllowanceUsd: this.session.sharedAllowanceUsd + amount },
+    )
+    return undefined
+  }
+
+  #awaitPerson(approval: Approval): void {
+    const { lifecycle, for: what } = awaiting[approval.kind]
+    const about = oneLine(approval.shown, 200)
+    this.#later({
+      lifecycle,
+      waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id },
+    })
+    void this.#parts.notifications.onApproval(this.session, approval)
+  }
+
+  async #personAnswered(): Promise<void> {
+    if (this.isOver) return
+    const now = this.#parts.clock.now()
+    const waitedMs = this.session.waitedMs + now - (this.session.waiting?.since ?? now)
+    await this.#change({ waitedMs, lifecycle: 'active', waiting: undefined })
+    this.#watchSilence()
+  }
+
+  #metered(event: Extract<TurnEvent, { type: 'usage' }>): void {
+    const reported = this.#meter.report(event)
+    this.#later({ costUsd: this.#meter.costUsd })
+    reported.catch((error: unknown) => this.#notStored(error))
+  }
+
+  #onProcessGone(end: { why: string; message?: string }): void {
+    if (this.isOver || this.#working) return
+    const reason: EndReason = end.why === 'evicted' ? 'idle-timeout' : 'crash'
+    void this.#end('killed', 'suspended', reason, end.message ?? 'Its process ended. It can be resumed.')
+  }
+
+  async #end(
+    status: CodingStatus,
+    lifecycle: CodingLifecycle,
+    reason: EndReason,
+    message: string,
+  ): Promise<void> {
+    if (this.session.end) return
+    this.#stop.abort()
+    this.#timers.cancelAll()
+    const end = { reason, message, at: this.#parts.clock.now() }
+    await this.#change({ status, lifecycle, end, waiting: undefined, doing: undefined, owner: undefined })
+    await this.#parts.notifications.onSessionComplete(this.session)
+    this.#finish(this.session)
+  }
+
+  #leaveTurn(): void {
+    this.#timers.cancel('silence')
+    this.#timers.cancel('long-run')
+    this.#openTools.clear()
+    this.#parts.repos.leave(this.session.request.workdir, this.session.id)
+  }
+
+  /** The stream says itself when Claude waits. This is the net below it, and a running tool never falls into it. */
+  #watchSilence(): void {
+    this.#timers.set('silence', silenceMs, () => {
+      const quiet = this.#openTools.size === 0 && this.#conversation?.busy === false
+      if (quiet && this.session.lifecycle === 'active') void this.#waitForInput('', true)
+    })
+  }
+
+  #remindWhenLong(): void {
+    if (this.session.turns > 0) return
+    this.#timers.set('long-run', longRunMs, () => void this.#parts.notifications.onLongRunning(this.session))
+  }
+
+  #say(kind: OutputKind, text: string): void {
+    this.#record(kind, text).catch((error: unknown) => this.#notStored(error))
+  }
+
+  async #record(kind: OutputKind, text: string): Promise<void> {
+    const at = this.#parts.clock.now()
+    const { id } = this.session
+    const seq = await this.#parts.store.addOutput(id, [{ at, kind, text }])
+    const lastSeq = Math.max(this.session.lastSeq, seq)
+    await this.#change(kind === 'prompt' ? { lastSeq } : { lastSeq, doing: oneLine(text, 160) })
+    this.#parts.events.emit({ type: 'coding-output', id, seq, text })
+    if (kind !== 'prompt') this.#parts.notifications.onOutput(this.session, { seq, at, kind, text })
+  }
+
+  #later(change: Partial<CodingSession>): void {
+    this.#change(change).catch((error: unknown) => this.#notStored(error))
+  }
+
+  /** In memory at once, so that the next event sees it; on disk in the same order. */
+  async #change(change: Partial<CodingSession>): Promise<void> {
+    Object.assign(this.session, change, { lastActivityAt: this.#parts.clock.now() })
+    await this.#parts.store.save(structuredClone(this.session))
+    this.#parts.events.emit({ type: 'coding-changed', id: this.session.id, why: this.session.lifecycle })
+  }
+
+  #notStored(error: unknown): void {
+    this.#parts.log.error(
+      { coding: this.session.id, error: String(error) },
+      'A change of a coding session was not stored.',
+    )
+  }
+}

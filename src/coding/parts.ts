@@ -1,0 +1,35 @@
+// What coding sessions work with; put together by src/app.ts.
+import type { Agent, AgentRuntime, ToolServer } from '../domain/agent.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { CodingSession } from '../domain/coding.ts'
+import type { CodingConfig } from '../domain/config/coding.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import type { Usage } from '../domain/turn.ts'
+import type { CodingStore } from '../store/coding-store.ts'
+import type { ProcessIdentity } from '../store/process-identity.ts'
+import type { SpendStore } from '../store/spend-store.ts'
+import type { Approvals } from './approvals.ts'
+import type { NotificationRouter } from './notifications.ts'
+import type { RepoGate } from './repo-queue.ts'
+
+export interface CodingParts {
+  store: CodingStore
+  spend: SpendStore
+  runtime: AgentRuntime
+  approvals: Approvals
+  notifications: NotificationRouter
+  repos: RepoGate
+  config: CodingConfig
+  clock: Clock
+  log: Log
+  events: Events
+  /** This process: the owner of the sessions that it runs. */
+  self: ProcessIdentity
+  agentOf: (agentId: string) => Agent
+  /** The tools that every coding session gets: the bridge. */
+  toolsFor: (session: CodingSession) => ToolServer[]
+  priceOf: (model: string, usage: Usage) => number
+  /** The day in the configured time zone, YYYY-MM-DD. */
+  dayOf: (at: number) => string
+}

@@ -1,0 +1,307 @@
+// All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { CodingRequest, CodingSession, EndReason, OutputBlock } from '../domain/coding.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { CodingFilter } from '../store/coding-store.ts'
+import { isSameProcess } from '../store/process-identity.ts'
+import { CodingRun } from './coding-session.ts'
+import { generateSessionName, newCodingId } from './names.ts'
+import { askOwner, OwnerDesk } from './owner-requests.ts'
+import type { CodingParts } from './parts.ts'
+import { cannotResume, isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
+import { checkWorkdir } from './workdir.ts'
+
+export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
+
+export class CodingPool {
+  #parts: CodingParts
+  #live = new Map<string, CodingRun>()
+  #desk: OwnerDesk
+
+  constructor(parts: CodingParts) {
+    this.#parts = parts
+    this.#desk = new OwnerDesk(parts, {
+      kill: (id) => this.#runOf(id).kill('user'),
+      interrupt: (id) => this.#runOf(id).interrupt(),
+      send: async (id, input) => this.#runOf(id).send(String(input['text'])),
+    })
+  }
+
+  /** Starts a session in the background, or queues it when its repository is taken. */
+  async spawn(asked: LaunchRequest): Promise<CodingSession> {
+    const workdir = checkWorkdir(asked.workdir, this.#parts.config.workspaceRoots)
+    this.#checkRoom(workdir)
+    const session = await this.#create({ ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 })
+    this.#begin(session)
+    return session
+  }
+
+  list(filter: CodingFilter = {}): CodingSession[] {
+    return this.#parts.store.list(filter)
+  }
+
+  /** By id, name, Claude's id or a prefix. Throws when there is none, or more than one. */
+  resolve(ref: string): CodingSession {
+    const found = this.#parts.store.resolve(ref)
+    if (found.length === 1) return found[0]!
+    if (found.length === 0) {
+      throw new RockpoolError(
+        'not-found',
+        `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`,
+        {
+          hint: '`rockpool cc list` shows them all.',
+        },
+      )
+    }
+    const names = found.map((session) => `${session.id} (${session.name})`).join(', ')
+    throw new RockpoolError('ambiguous', `${ref} may be ${names}.`, { hint: 'Give more of the id.' })
+  }
+
+  /** Claude's id for a reference: a live or stored session, or the id itself when it is one. */
+  resolveClaudeSessionId(ref: string): string | undefined {
+    const found = this.#parts.store.resolve(ref)
+    if (found.length === 1 && found[0]!.sdkSessionId) return found[0]!.sdkSessionId
+    return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(ref) ? ref : undefined
+  }
+
+  /** A message for a session. Agents may send only so many in a row without a person. */
+  async respond(
+    ref: string,
+    text: string,
+    options: { interrupt?: boolean; userInitiated?: boolean } = {},
+  ): Promise<CodingSession> {
+    const session = this.resolve(ref)
+    if (!isRunning(session)) throw notRunning(session)
+    const autoResponds = options.userInitiated ? 0 : session.autoResponds + 1
+    const max = this.#parts.config.maxAutoResponds
+    if (autoResponds > max) {
+      throw new RockpoolError(
+        'refused',
+        `⚠️ Auto-respond limit reached (${max}/${max}) for ${session.name}.`,
+        {
+          hint: 'A person must look at it and answer.',
+        },
+      )
+    }
+    if (options.interrupt) await this.#owner(session, 'interrupt', {})
+    await this.#owner(session, 'send', { text })
+    await this.#countResponds(session.id, autoResponds)
+    await this.#parts.notifications.onResponded(session, text)
+    return this.resolve(session.id)
+  }
+
+  /** Ends a session. One that is over already is left as it is. */
+  async kill(ref: string): Promise<{ session: CodingSession; killed: boolean }> {
+    const session = this.resolve(ref)
+    if (session.lifecycle === 'ended') return { session, killed: false }
+    if (isRunning(session)) await this.#owner(session, 'kill', {})
+    else await this.#close(session, 'ended', 'user', '')
+    return { session: this.resolve(session.id), killed: true }
+  }
+
+  /** Goes on from an earlier session: a new one that resumes Claude's conversation, or forks it. */
+  async resume(
+    ref: string,
+    prompt: string,
+    options: { fork?: boolean; atMessage?: string; originChannel?: string; multiTurn?: boolean } = {},
+  ): Promise<CodingSession> {
+    const earlier = this.#parts.store.resolve(ref)[0]
+    const sdkSessionId = earlier?.sdkSessionId ?? this.resolveClaudeSessionId(ref)
+    if (!sdkSessionId) throw cannotResume(ref, earlier)
+    const fork = options.fork === true
+    if (!fork && earlier && isRunning(earlier)) throw isStillRunning(earlier)
+    if (!earlier) throw cannotResume(ref, undefined)
+    const request: LaunchRequest = {
+      ...earlier.request,
+      prompt,
+      name: earlier.request.name ?? earlier.name,
+      resume: { sdkSessionId, fork, atMessage: options.atMessage },
+      originChannel: options.originChannel ?? earlier.request.originChannel,
+      multiTurn: options.multiTurn ?? earlier.request.multiTurn,
+    }
+    const session = await this.spawn(request)
+    if (!fork && earlier.lifecycle === 'suspended')
+      await this.#close(earlier, 'ended', 'done', `Resumed as ${session.name}.`)
+    return session
+  }
+
+  output(ref: string, lines: number): { session: CodingSession; blocks: OutputBlock[] } {
+    const session = this.resolve(ref)
+    return { session, blocks: this.#parts.store.lastOutput(session.id, lines) }
+  }
+
+  /** Puts a session into a chat's foreground; gives what the chat has missed since it last looked. */
+  async foreground(
+    ref: string,
+    channel: string,
+    lines: number,
+  ): Promise<{ session: CodingSession; blocks: OutputBlock[] }> {
+    const session = this.resolve(ref)
+    const watch = this.#parts.store.watches(session.id).find((each) => each.channel === channel)
+    const blocks = watch
+      ? this.#parts.store.outputAfter(session.id, watch.seenSeq, 10_000)
+      : this.#parts.store.lastOutput(session.id, lines)
+    const seenSeq = blocks.at(-1)?.seq ?? watch?.seenSeq ?? session.lastSeq
+    await this.#parts.store.setWatch({ codingId: session.id, channel, seenSeq, foreground: true })
+    return { session, blocks }
+  }
+
+  /** Takes one session, or all of them, out of a chat's foreground. */
+  async background(channel: string, ref?: string): Promise<string[]> {
+    const ids = ref === undefined ? this.#parts.store.watchedBy(channel) : [this.resolve(ref).id]
+    for (const codingId of ids) {
+      await this.#parts.notifications.flush(codingId)
+      const seenSeq =
+        this.#parts.store.watches(codingId).find((each) => each.channel === channel)?.seenSeq ?? 0
+      await this.#parts.store.setWatch({ codingId, channel, seenSeq, foreground: false })
+    }
+    return ids
+  }
+
+  /** Resolves when the session's present turn is over: it waits, ended or was suspended. */
+  async whenQuiet(id: string): Promise<CodingSession> {
+    for (;;) {
+      const session = this.resolve(id)
+      if (!isWorking(session)) return session
+      await sleep(100)
+    }
+  }
+
+  /** At start: what ran under an owner that is gone becomes suspended, what was queued begins, open questions expire. */
+  async recover(): Promise<CodingSession[]> {
+    const orphans = this.list({ open: true }).filter((session) => session.owner && !ownerLives(session))
+    for (const session of orphans) {
+      await this.#parts.approvals.expireOpen((approval) => approval.codingId === session.id)
+      if (session.sdkSessionId) {
+        await this.#close(session, 'suspended', 'crash', 'Rockpool stopped while it ran. It can be resumed.')
+      } else await this.#requeue(session)
+    }
+    const queued = this.list({ open: true }).filter(
+      (session) => session.lifecycle === 'queued' && !session.owner,
+    )
+    for (const session of queued.reverse()) this.#begin(session)
+    return orphans
+  }
+
+  /** Before the process ends: everything that runs is suspended, so that it can go on later. */
+  async drain(): Promise<void> {
+    this.#desk.close()
+    const live = [...this.#live.values()]
+    await Promise.all(live.map((run) => run.kill('shutdown', 'Rockpool was stopped. It can be resumed.')))
+  }
+
+  async #create(request: CodingRequest): Promise<CodingSession> {
+    const now = this.#parts.clock.now()
+    const session: CodingSession = {
+      id: newCodingId(),
+      name: this.#parts.store.uniqueName(request.name ?? generateSessionName(request.prompt)),
+      request,
+      status: 'starting',
+      lifecycle: 'queued',
+      createdAt: now,
+      lastActivityAt: now,
+      budgetUsd: request.budgetUsd,
+      sharedAllowanceUsd: 0,
+      costUsd: 0,
+      turns: 0,
+      autoResponds: 0,
+      waitedMs: 0,
+      lastSeq: 0,
+      resumedFrom: request.resume?.sdkSessionId,
+    }
+    await this.#parts.store.save(session)
+    await this.#parts.notifications.onLaunched(session)
+    return session
+  }
+
+  #begin(session: CodingSession): void {
+    session.owner = { ...this.#parts.self, host: hostname() }
+    const run = new CodingRun(this.#parts, session)
+    this.#live.set(session.id, run)
+    this.#desk.watch(session.id)
+    void run.over.then(() => {
+      this.#live.delete(session.id)
+      this.#desk.forget(session.id)
+    })
+    run.start()
+  }
+
+  #checkRoom(workdir: string): void {
+    const { maxSessions, perRepo } = this.#parts.config
+    const running = this.list({ open: true }).filter((session) => isRunning(session) && ownerLives(session))
+    if (running.length >= maxSessions) throw noRoom(running, maxSessions)
+    const working = this.#parts.repos.workingIn(workdir)
+    const queued = this.#parts.repos.queuedIn(workdir)
+    const full = working.length >= perRepo.running && queued.length >= perRepo.queued
+    if (full) throw repoTaken(working[0]!, queued.length)
+  }
+
+  async #owner(
+    session: CodingSession,
+    action: 'kill' | 'interrupt' | 'send',
+    input: Record<string, unknown>,
+  ): Promise<void> {
+    if (this.#live.has(session.id)) await this.#desk.perform(session.id, action, input)
+    else await askOwner(this.#parts, session, action, input)
+  }
+
+  #runOf(id: string): CodingRun {
+    const run = this.#live.get(id)
+    if (!run) throw notRunning(this.resolve(id))
+    return run
+  }
+
+  async #countResponds(id: string, autoResponds: number): Promise<void> {
+    const run = this.#live.get(id)
+    if (run) run.session.autoResponds = autoResponds
+    await this.#parts.store.update(id, (session) => (session.autoResponds = autoResponds))
+  }
+
+  async #close(
+    session: CodingSession,
+    lifecycle: 'ended' | 'suspended',
+    reason: EndReason,
+    message: string,
+  ): Promise<void> {
+    const at = this.#parts.clock.now()
+    const closed = await this.#parts.store.update(session.id, (stored) => {
+      const status = reason === 'done' ? stored.status : 'killed'
+      Object.assign(stored, {
+        status,
+        lifecycle,
+        end: { reason, message, at },
+        waiting: undefined,
+        owner: undefined,
+      })
+    })
+    if (reason !== 'done') await this.#parts.notifications.onSessionComplete(closed)
+  }
+
+  /** It never got to Claude, so nothing is lost: it begins again. */
+  async #requeue(session: CodingSession): Promise<void> {
+    await this.#parts.store.update(session.id, (stored) => {
+      Object.assign(stored, {
+        status: 'starting',
+        lifecycle: 'queued',
+        owner: undefined,
+        startedAt: undefined,
+      })
+    })
+  }
+}
+
+export function isRunning(session: CodingSession): boolean {
+  return session.status === 'starting' || session.status === 'running'
+}
+
+function isWorking(session: CodingSession): boolean {
+  return isRunning(session) && session.lifecycle !== 'awaiting-input'
+}
+
+export function ownerLives(session: CodingSession): boolean {
+  const { owner } = session
+  // On another machine nobody here can tell; its own Rockpool will.
+  if (!owner || owner.host !== hostname()) return owner !== undefined
+  return isSameProcess(owner)
+}

@@ -1,0 +1,40 @@
+// Why a coding session cannot be launched, answered or resumed, and what to do about it.
+import type { CodingSession } from '../domain/coding.ts'
+import { RockpoolError } from '../domain/errors.ts'
+
+export function noRoom(running: CodingSession[], max: number): RockpoolError {
+  const names = running.map((session) => session.name).join(', ')
+  return new RockpoolError('busy', `${running.length} of ${max} coding sessions run already: ${names}.`, {
+    hint: 'Wait for one, kill one, or raise coding.maxSessions.',
+  })
+}
+
+export function repoTaken(working: CodingSession, queued: number): RockpoolError {
+  const { workdir } = working.request
+  return new RockpoolError('busy', `${working.name} works in ${workdir}, and ${queued} more wait for it.`, {
+    hint: 'Wait for it, kill it, use a worktree, or raise coding.perRepo.',
+  })
+}
+
+export function notRunning(session: CodingSession): RockpoolError {
+  const state = session.lifecycle === 'suspended' ? 'suspended' : session.status
+  return new RockpoolError('conflict', `${session.name} is ${state}; it takes no messages.`, {
+    hint: `Go on with \`rockpool cc resume ${session.name}\`.`,
+  })
+}
+
+export function isStillRunning(session: CodingSession): RockpoolError {
+  return new RockpoolError('conflict', `${session.name} still runs.`, {
+    hint: `Answer it with \`rockpool cc respond ${session.name}\`, or fork it.`,
+  })
+}
+
+export function cannotResume(ref: string, session: CodingSession | undefined): RockpoolError {
+  return new RockpoolError(
+    'not-found',
+    `${session?.name ?? ref} has no conversation that could be resumed.`,
+    {
+      hint: '`rockpool cc list` shows the sessions of this machine.',
+    },
+  )
+}

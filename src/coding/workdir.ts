@@ -1,0 +1,24 @@
+// The directory that a coding session works in: it must be there, and inside of the allowed ones.
+import { realpathSync, statSync } from 'node:fs'
+import { sep } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
+
+/** The real path of the directory. Claude reports a missing one as something else, so it is checked here. */
+export function checkWorkdir(workdir: string, roots: string[]): string {
+  let real: string
+  try {
+    real = realpathSync(workdir)
+    if (!statSync(real).isDirectory()) throw new Error('not a directory')
+  } catch (cause) {
+    throw new RockpoolError('not-found', `${workdir} is not a directory.`, {
+      hint: 'Give an existing repository.',
+      cause,
+    })
+  }
+  const inside = (root: string): boolean =>
+    real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
+  if (roots.length === 0 || roots.some(inside)) return real
+  throw new RockpoolError('refused', `${real} is outside of coding.workspaceRoots.`, {
+    hint: `Allowed: ${roots.join(', ')}.`,
+  })
+}

@@ -52,7 +52,8 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     }
   }
   const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
-  const storeParts = { config, paths, clock, log, events }
+  const { sessionCacheTtlMs } = environment
+  const storeParts = { config, paths, clock, log, events, sessionCacheTtlMs }
   return {
     environment,
     config,

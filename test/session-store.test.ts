@@ -10,6 +10,7 @@ import { statePaths } from '../src/store/paths.ts'
 import type { SessionStore } from '../src/store/session-store.ts'
 import { openSessionStore } from '../src/store/stores.ts'
 import { sessionStoreContract } from './session-store-contract.ts'
+import type { StoreUnderTest } from './session-store-contract.ts'
 
 const opened: SessionStore[] = []
 const folders: string[] = []
@@ -19,11 +20,13 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-sessionStoreContract('sqlite', async () => {
+for (const kind of ['sqlite', 'files'] as const) sessionStoreContract(kind, async () => openIn(kind))
+
+function openIn(kind: 'sqlite' | 'files'): StoreUnderTest {
   const root = mkdtempSync(join(tmpdir(), 'rockpool-'))
   folders.push(root)
   const parts = {
-    config: configSchema.parse({ store: 'sqlite' }),
+    config: configSchema.parse({ store: kind }),
     paths: statePaths(root),
     clock: systemClock,
     log: silentLog,
@@ -35,4 +38,4 @@ sessionStoreContract('sqlite', async () => {
       return store
     },
   }
-})
+}

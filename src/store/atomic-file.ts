@@ -7,7 +7,7 @@ import { chmod, link, lstat, mkdir, open, readdir, rename, unlink } from 'node:f
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
-import { isProcessThere } from './process-liveness.ts'
+import { identifyProcess } from './process-identity.ts'
 
 /** Differs whenever a file was replaced or written to, also within one tick of its mtime. */
 export type FileIdentity = string
@@ -102,7 +102,7 @@ export async function removeAbandonedFiles(directory: string): Promise<string[]>
   })
   const abandoned = names.filter((name) => {
     const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp$/.exec(name)?.[1]
-    return pid !== undefined && !isProcessThere(Number(pid))
+    return pid !== undefined && !identifyProcess(Number(pid))
   })
   for (const name of abandoned) await unlink(join(directory, name)).catch(unlessMissing)
   return abandoned

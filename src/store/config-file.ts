@@ -16,6 +16,8 @@ export interface Environment {
   databaseUrl?: string
   claudeConfigDir?: string
   openclawStateDir: string
+  /** How long file mode may use again what it has read; 0 turns that off. */
+  sessionCacheTtlMs?: number
   /** All variables; agent/ picks the few that Claude's process may have. */
   variables: Readonly<Record<string, string | undefined>>
 }
@@ -41,8 +43,15 @@ export function readEnvironment(variables: Record<string, string | undefined> = 
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
     claudeConfigDir: variables['CLAUDE_CONFIG_DIR'],
     openclawStateDir: resolve(variables['OPENCLAW_STATE_DIR'] || join(home, '.openclaw')),
+    sessionCacheTtlMs: milliseconds(variables['OPENCLAW_SESSION_CACHE_TTL_MS']),
     variables,
   }
+}
+
+/** A number of milliseconds, if it is one. */
+function milliseconds(text: string | undefined): number | undefined {
+  const value = Number(text?.trim() || Number.NaN)
+  return Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
 export async function loadConfig(environment: Environment): Promise<LoadedConfig> {

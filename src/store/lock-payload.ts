@@ -1,11 +1,18 @@
 // What a lock file says about its holder: ours in full, OpenClaw's in the three forms that its versions wrote.
 import { randomUUID } from 'node:crypto'
-import { isProcessThere, livenessOf, startTimeOf, thisProcess } from './process-liveness.ts'
-import type { ProcessIdentity } from './process-liveness.ts'
+import { hostname } from 'node:os'
+import { identifyProcess } from './process-identity.ts'
 
-export interface LockPayload extends ProcessIdentity {
+export interface LockPayload {
   v: 2
+  pid: number
+  /** When the process began, in the system's own count. */
+  starttime: string
+  /** The boot and the pid namespace in which these two numbers mean something. */
+  bootId: string
+  host: string
   nonce: string
+  /** When the lock was taken, and what for. */
   startedAt: number
   op: string
 }
@@ -22,7 +29,8 @@ interface LegacyPayload {
 const foreignStaleMs = 120_000
 
 export function newPayload(op: string, now: number): LockPayload {
-  return { v: 2, ...thisProcess(), startedAt: now, nonce: randomUUID(), op }
+  const { pid, starttime, bootId } = thisProcess()
+  return { v: 2, pid, startedAt: now, starttime, bootId, host: hostname(), nonce: randomUUID(), op }
 }
 
 /** The holder, if the lock says who it is. */
@@ -36,7 +44,7 @@ export function holderIn(content: Buffer | undefined): LockPayload | undefined {
 export function isDead(content: Buffer, ageMs: number, staleMs: number): boolean {
   const holder = holderIn(content)
   if (holder) {
-    const liveness = livenessOf(holder, thisProcess())
+    const liveness = livenessOf(holder)
     return liveness === 'dead' || (liveness === 'unknown' && ageMs > foreignStaleMs)
   }
   return ageMs > staleMs || isLegacyHolderGone(parse(content))
@@ -46,7 +54,7 @@ export function describeHolder(content: Buffer, ageMs: number, now: number): str
   const holder = holderIn(content)
   const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
   if (holder) {
-    const where = holder.host === thisProcess().host ? '' : ` on ${holder.host}`
+    const where = holder.host === hostname() ? '' : ` on ${holder.host}`
     return `process ${holder.pid}${where} has had it for ${seconds(Math.max(0, now - holder.startedAt))} (${holder.op})`
   }
   const pid = parse(content)?.pid
@@ -54,11 +62,30 @@ export function describeHolder(content: Buffer, ageMs: number, now: number): str
   return `${who} has had it, last touched ${seconds(ageMs)} ago`
 }
 
+/** `unknown`: it belongs to another machine or container, and we cannot look inside. */
+function livenessOf(holder: LockPayload): 'alive' | 'dead' | 'unknown' {
+  const self = thisProcess()
+  if (holder.host !== hostname()) return 'unknown'
+  if (holder.bootId !== self.bootId) return bootOf(holder.bootId) === bootOf(self.bootId) ? 'unknown' : 'dead'
+  return identifyProcess(holder.pid)?.startTime === holder.starttime ? 'alive' : 'dead'
+}
+
+function thisProcess(): Pick<LockPayload, 'pid' | 'starttime' | 'bootId'> {
+  const self = identifyProcess(process.pid)
+  return { pid: process.pid, starttime: self?.startTime ?? '', bootId: self?.domain ?? '' }
+}
+
+/** `linux:<boot>:<pid namespace>`: another namespace of this boot may be a container that runs beside us. */
+function bootOf(domain: string): string {
+  return domain.split(':').slice(0, 2).join(':')
+}
+
 /** A fresh lock whose process is provably gone need not be waited for; anything uncertain is left to its age. */
 function isLegacyHolderGone(payload: LegacyPayload | undefined): boolean {
   if (typeof payload?.pid !== 'number') return false
-  if (!isProcessThere(payload.pid)) return true
-  return typeof payload.starttime === 'number' && String(payload.starttime) !== startTimeOf(payload.pid)
+  const found = identifyProcess(payload.pid)
+  if (!found) return true
+  return typeof payload.starttime === 'number' && String(payload.starttime) !== found.startTime
 }
 
 function parse(content: Buffer | undefined): LegacyPayload | undefined {

@@ -1,9 +1,11 @@
 // Where things are in the state directory. Every path that contains a name from outside is made here and checked.
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 
 const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 const sessionIdRule = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+/** Names of devices on some systems, and not a good idea on the others. */
+const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 const reserved = new Set(['__proto__', 'constructor', 'prototype', 'node_modules'])
 
 export interface StatePaths {
@@ -43,6 +45,12 @@ export function statePaths(root: string): StatePaths {
   }
 }
 
+/** Where file mode keeps an agent's sessions: beside its transcripts, or where `session.store` says. */
+export function sessionsJsonPath(agentId: string, paths: StatePaths, template: string | undefined): string {
+  if (!template) return paths.sessionsJson(agentId)
+  return resolve(paths.root, template.replaceAll('{agentId}', checkAgentId(agentId)))
+}
+
 export function checkAgentId(agentId: string): string {
   if (agentIdRule.test(agentId) && !reserved.has(agentId)) return agentId
   throw new RockpoolError('input-invalid', `${JSON.stringify(agentId)} is not an agent id.`, {
@@ -51,7 +59,7 @@ export function checkAgentId(agentId: string): string {
 }
 
 export function checkSessionId(sessionId: string): string {
-  const looksLikeAFile = /\.jsonl$/i.test(sessionId) || sessionId.includes('..')
+  const looksLikeAFile = /\.jsonl$/i.test(sessionId) || sessionId.includes('..') || deviceName.test(sessionId)
   if (sessionIdRule.test(sessionId) && !looksLikeAFile) return sessionId
   throw new RockpoolError('input-invalid', `${JSON.stringify(sessionId.slice(0, 80))} is not a session id.`, {
     hint: 'A session id has letters, digits, `.`, `-` and `_`, at most 128, and is not a file name.',

@@ -1,10 +1,11 @@
 // Who a process is: its number and when it started. Numbers are given out again, so a number alone is never enough to
 // say that a process still lives, nor to end it.
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 export interface ProcessIdentity {
   pid: number
-  /** Clock ticks since boot, from /proc; empty where the system does not tell. */
+  /** Clock ticks since boot, from /proc; elsewhere the date that `ps` shows. Only ever compared. */
   startTime: string
   /** The boot and pid namespace in which the two numbers mean something; written as Claude Code writes `pidDomain`. */
   domain: string
@@ -12,11 +13,8 @@ export interface ProcessIdentity {
 
 /** The process with this number, or undefined if there is none. A zombie is none: it only waits to be counted. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
-  const stat = readStat(pid)
-  if (stat) return { pid, startTime: stat.startTime, domain: processDomain() }
-  return existsSync('/proc/self') || !answersSignal(pid)
-    ? undefined
-    : { pid, startTime: '', domain: processDomain() }
+  const startTime = existsSync('/proc/self') ? readStat(pid)?.startTime : startTimeFromPs(pid)
+  return startTime === undefined ? undefined : { pid, startTime, domain: processDomain() }
 }
 
 export function isSameProcess(identity: ProcessIdentity): boolean {
@@ -61,12 +59,14 @@ function allPids(): number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []))
 }
 
-function answersSignal(pid: number): boolean {
+function startTimeFromPs(pid: number): string | undefined {
   try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+    const [state, ...started] = line.split(/\s+/)
+    return !state || state.startsWith('Z') ? undefined : started.join(' ')
+  } catch {
+    // ps fails when there is no such process.
+    return undefined
   }
 }
 

@@ -14,6 +14,7 @@ import type { HeldLock } from './file-lock.ts'
 import { importSessions } from './import-sessions.ts'
 import { wholeEntry, wholeRow } from './session-table.ts'
 import type { SessionRow } from './session-table.ts'
+import { timestamp } from './sessions-file.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member } from './sessions-text.ts'
 
@@ -150,7 +151,7 @@ export class SessionsJsonMirror {
 
   async #setAside(error: unknown): Promise<void> {
     const { path, clock, log } = this.#options
-    const aside = `${path}.corrupt-${new Date(clock.now()).toISOString().replaceAll(':', '-')}`
+    const aside = `${path}.corrupt-${timestamp(clock.now())}`
     await rename(path, aside)
     log.error(
       { path, aside, error: asRockpoolError(error).message },

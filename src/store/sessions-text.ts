@@ -1,6 +1,7 @@
 // The text of sessions.json: OpenClaw's format, read generously and written exactly.
 // A value that is no entry is kept word for word and written back with the others.
-import JSON5 from 'json5'
+import { createRequire } from 'node:module'
+import type JSON5 from 'json5'
 import { RockpoolError } from '../domain/errors.ts'
 import { withoutProtoKeys } from '../domain/json-limits.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -15,20 +16,23 @@ export interface Unusable {
 export interface SessionsContent {
   entries: Map<string, SessionEntry>
   unusable: Map<string, Unusable>
+  /** False when it was JSON5: then comments and the like are lost when it is written. */
+  plain: boolean
 }
 
 /** Throws `damaged` when the text as a whole cannot be read. */
 export function parseSessions(text: string, path: string): SessionsContent {
-  const content: SessionsContent = { entries: new Map(), unusable: new Map() }
-  let members: Map<string, string> | undefined
-  for (const [key, value] of Object.entries(parseObject(text, path))) {
+  const { value: members, plain } = parseObject(text, path)
+  const content: SessionsContent = { entries: new Map(), unusable: new Map(), plain }
+  let raw: Map<string, string> | undefined
+  for (const [key, value] of Object.entries(members)) {
     const fault = faultOf(value)
     if (fault === undefined) {
       const entry = withoutProtoKeys(value) as SessionEntry
       content.entries.set(key, entry.updatedAt === undefined ? { ...entry, updatedAt: 0 } : entry)
     } else {
-      members ??= rawMembers(text)
-      content.unusable.set(key, { raw: members.get(key) ?? stringifyOrSay(value), fault })
+      raw ??= plain ? rawMembers(text) : new Map()
+      content.unusable.set(key, { raw: raw.get(key) ?? stringifyOrSay(value), fault })
     }
   }
   return content
@@ -55,25 +59,30 @@ export function formatEntry(entry: SessionEntry): string {
   return JSON.stringify(entry, null, 2).replaceAll('\n', '\n  ')
 }
 
-function parseObject(text: string, path: string): object {
-  const value = parseAny(text.replace(/^\uFEFF/, ''), path)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+function parseObject(text: string, path: string): { value: object; plain: boolean } {
+  const { value, plain } = parseAny(text.replace(/^\uFEFF/, ''), path)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value, plain }
   throw damaged(path, `it holds ${Array.isArray(value) ? 'a list' : String(value)} instead of an object`)
 }
 
 /** JSON first, because it is ten times as fast; OpenClaw's January versions also read JSON5, and people wrote it. */
-function parseAny(text: string, path: string): unknown {
+function parseAny(text: string, path: string): { value: unknown; plain: boolean } {
   try {
-    return JSON.parse(text)
+    return { value: JSON.parse(text), plain: true }
   } catch (jsonError) {
     try {
-      return JSON5.parse(text)
+      return { value: loadJson5().parse(text), plain: false }
     } catch {
       // The complaint about JSON is the one that helps.
       const reason = jsonError instanceof Error ? jsonError.message : String(jsonError)
       throw damaged(path, text.trim() === '' ? 'it is empty' : reason)
     }
   }
+}
+
+/** Loaded only when somebody really wrote JSON5. */
+function loadJson5(): typeof JSON5 {
+  return createRequire(import.meta.url)('json5') as typeof JSON5
 }
 
 function damaged(path: string, reason: string): RockpoolError {

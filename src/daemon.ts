@@ -1,16 +1,96 @@
 // `rockpool up`: the process that holds everything live. Built up in the order that things need each other, taken
 // down in the opposite one.
+import { join } from 'node:path'
+import { openApp } from './app.ts'
 import type { ReadyLine, UpInput } from './cli/local-command.ts'
-import { RockpoolError } from './domain/errors.ts'
+import type { Log } from './domain/log.ts'
+import { makeRedactor } from './domain/redact.ts'
+import { startGateway } from './gateway/server.ts'
+import type { App } from './operations/app.ts'
 import type { Environment } from './store/config-file.ts'
+import { loadConfig } from './store/config-file.ts'
+import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
+import { lockInstance } from './store/instance-lock.ts'
+import { openLog } from './store/log-file.ts'
+import { ensureGatewayToken, gatewayTokenFile } from './store/tokens.ts'
 
 export interface DaemonOptions {
   environment: Environment
   version: string
   input: UpInput
+  webRoot?: string
   ready: (gateway: ReadyLine) => void
+  /** Resolves when it is time to stop. */
+  untilStopped: Promise<string>
 }
 
-export async function runDaemon(_options: DaemonOptions): Promise<void> {
-  throw new RockpoolError('unavailable', 'This build has no gateway.')
+/** What runs is given this long to end; systemd waits 40 s. */
+const drainMs = 20_000
+
+export async function runDaemon(options: DaemonOptions): Promise<void> {
+  const { environment, version } = options
+  const lock = lockInstance(environment.stateDir)
+  try {
+    const log = await openDaemonLog(environment)
+    const app = await openApp(environment, { version, log })
+    try {
+      await serve(app, options, log)
+    } finally {
+      await app.close()
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> {
+  const { input, environment, version } = options
+  const { config } = app
+  const gateway = await startGateway(app, {
+    port: input.port ?? config.gateway.port,
+    bind: input.bind ?? config.gateway.bind,
+    allowPlaintextLan: input.allowPlaintextLan ?? false,
+    webRoot: options.webRoot,
+  })
+  app.gateway = { url: gateway.url, loginCode: () => gateway.auth.makeCode() }
+  const { url, wsUrl, movedFrom } = gateway
+  writeGatewayFile(environment.stateDir, { url, wsUrl, startedAt: app.startedAt, version })
+  log.info(
+    { url, movedFrom, version },
+    movedFrom ? `Port ${movedFrom} is taken; listening at ${url}.` : 'Ready.',
+  )
+  options.ready({
+    url,
+    wsUrl,
+    tokenFile: gatewayTokenFile(environment.stateDir),
+    pid: process.pid,
+    movedFrom,
+  })
+  const why = await options.untilStopped
+  log.info({ why }, 'Stopping.')
+  removeGatewayFile(environment.stateDir)
+  await gateway.close(drainMs)
+  log.info({}, 'Stopped.')
+}
+
+async function openDaemonLog(environment: Environment): Promise<Log> {
+  const { config } = await loadConfig(environment)
+  const redactor = makeRedactor()
+  redactor.know('gateway-token', ensureGatewayToken(environment.stateDir))
+  const file = config.log.file ?? join(environment.stateDir, 'logs', 'rockpool.log')
+  return openLog({ level: config.log.level, file, redactor })
+}
+
+/** Resolves with the first SIGTERM or SIGINT; the second ends the process at once. */
+export function untilSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let stopping = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (stopping) process.exit(1)
+        stopping = true
+        resolve(signal)
+      })
+    }
+  })
 }

@@ -1,5 +1,6 @@
 // The command line's entry, called by bin/rockpool.js. Puts the doors and what lies above them together.
 import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { allLocalCommands } from './cli/commands.ts'
 import type { Host } from './cli/local-command.ts'
 import { run } from './cli/run.ts'
@@ -18,8 +19,11 @@ export async function main(args: string[]): Promise<void> {
     now: () => Date.now(),
     openApp: async () => (await import('./app.ts')).openApp(environment, { version }),
     catalog: readCatalog,
-    up: async (input, ready) =>
-      (await import('./daemon.ts')).runDaemon({ environment, version, input, ready }),
+    async up(input, ready) {
+      const { runDaemon, untilSignal } = await import('./daemon.ts')
+      const untilStopped = untilSignal()
+      await runDaemon({ environment, version, input, ready, untilStopped, webRoot: findWebRoot() })
+    },
   }
   process.exitCode = await run(args, host)
 }
@@ -27,6 +31,12 @@ export async function main(args: string[]): Promise<void> {
 function readVersion(): string {
   const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version
+}
+
+/** The built dashboard: beside us in dist/, or in dist/ when we run from source. */
+function findWebRoot(): string | undefined {
+  const places = [new URL('web/', import.meta.url), new URL('../dist/web/', import.meta.url)]
+  return places.map((place) => fileURLToPath(place)).find((place) => existsSync(place))
 }
 
 /** The build leaves the catalog beside us; from source it is made anew. */

@@ -29,6 +29,8 @@ export interface ReadyLine {
   wsUrl: string
   tokenFile: string
   pid: number
+  /** The port that was asked for was taken. */
+  movedFrom?: number
 }
 
 export interface LocalCommand extends Typeable {

@@ -15,8 +15,11 @@ export const commands: LocalCommand[] = [
     command: { examples: ['rockpool up', 'rockpool up --port 0 --json'] },
     async run(host, input, json) {
       await host.up(input, (ready) => {
+        const { movedFrom, ...line } = ready
+        if (movedFrom !== undefined)
+          host.terminal.err(`Port ${movedFrom} is taken; using the next free one.\n`)
         const human = `Rockpool listens at ${ready.url}\nThe token is in ${ready.tokenFile}\n`
-        host.terminal.out(json ? `${jsonText(ready)}\n` : human)
+        host.terminal.out(json ? `${jsonText(line)}\n` : human)
       })
       return undefined
     },

@@ -22,6 +22,7 @@ export const errorKinds = {
   'schema-newer': kind(6),
   'timed-out': kind(7, true),
   unavailable: kind(69, true),
+  exposed: kind(78),
   'agent-failed': kind(1),
   'disk-failed': kind(1),
   internal: kind(1),

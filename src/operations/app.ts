@@ -25,5 +25,13 @@ export interface App {
   transcripts(agentId: string): TranscriptStore
   /** What must happen: inbox, outbox, queued work, approvals, answers to repeated requests. */
   database(): Database
+  /** The gateway of this process, when it is one. */
+  gateway?: GatewayPart
   close(): Promise<void>
+}
+
+export interface GatewayPart {
+  url: string
+  /** A code that opens the dashboard once. */
+  loginCode(): { code: string; expiresInMs: number }
 }

@@ -1,7 +1,7 @@
 // The one way in. Every door (RPC, command, MCP tool, hook, chat) performs an operation here: the caller is
 // authorized, the input is checked once, a repeated request gets its first answer, and only then the work is done.
 import type { z } from 'zod'
-import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import { findOperation } from './all.ts'
 import type { App } from './app.ts'
 import type { Caller, Operation, Scope } from './operation.ts'
@@ -14,19 +14,28 @@ export async function perform(
 ): Promise<unknown> {
   const operation = await findOperation(name)
   if (!operation) throw unknownOperation(name)
+  return performOperation(app, operation, input, caller)
+}
+
+export async function performOperation(
+  app: App,
+  operation: Operation,
+  input: Record<string, unknown>,
+  caller: Caller,
+): Promise<unknown> {
   authorize(caller, operation.scope, operation.name)
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
   const work = (): Promise<unknown> => operation.run(app, checked, caller)
   if (idempotencyKey === undefined) return work()
   const { repeatable } = await import('../store/answers.ts')
-  const who = caller.agentId ?? caller.name ?? caller.via
-  return repeatable(
-    app.database(),
-    { who, operation: name, key: idempotencyKey, input: fields },
-    app.clock,
-    work,
-  )
+  const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
+  return repeatable(app.database(), request, app.clock, work)
+}
+
+/** Keys of different callers never meet. */
+function callerId(caller: Caller): string {
+  return [caller.via, caller.agentId ?? '', caller.name ?? ''].join('|')
 }
 
 /** The one authorization function. Routes and subscriptions that are no operations ask it too. */
@@ -85,15 +94,4 @@ function describeIssue(issue: z.core.$ZodIssue): string {
     return `unknown field ${issue.keys.map((key) => JSON.stringify(path ? `${path}.${key}` : key)).join(', ')}`
   }
   return path ? `${path}: ${issue.message}` : issue.message
-}
-
-/** Performs, and says what happened instead of throwing: for doors that answer many at once. */
-export async function attempt(
-  work: () => Promise<unknown>,
-): Promise<{ ok: true; value: unknown } | { ok: false; error: RockpoolError }> {
-  try {
-    return { ok: true, value: await work() }
-  } catch (error) {
-    return { ok: false, error: asRockpoolError(error) }
-  }
 }

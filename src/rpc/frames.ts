@@ -52,8 +52,9 @@ export function rpcError(error: RockpoolError): RpcError {
 }
 
 /** The error as it was thrown on the other side. */
-export function fromRpcError(error: RpcError): RockpoolError {
-  const { data } = error
+export function fromRpcError(error: RpcError | ErrorReport): RockpoolError {
+  // A door that refused before it knew the request answers with the plain report.
+  const data = 'data' in error ? error.data : typeof error.code === 'string' ? error : undefined
   const code = data && Object.hasOwn(errorKinds, data.code) ? data.code : 'internal'
   return new RockpoolError(code, data?.message ?? error.message, data?.hint ? { hint: data.hint } : {})
 }

@@ -1,15 +1,45 @@
-// The gateway's secrets in credentials/, each 0600: the operator's token, made at the first start, and the hook
-// token, which a person sets. Neither is ever printed.
-import { randomBytes } from 'node:crypto'
+// The gateway's secrets in credentials/, each file 0600. The operator's token is made at the first start and may
+// do everything; further tokens may do less, and only their hashes are kept. None is ever printed but when it is made.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './private-file.ts'
+
+/** What a further token may do. */
+export interface TokenRecord {
+  name: string
+  scopes: string[]
+  /** Bound to one agent: it sees that agent's world only. */
+  agentId?: string
+  createdAt: number
+  /** SHA-256 of the token, base64url. */
+  hash: string
+}
 
 export function gatewayTokenFile(stateDir: string): string {
   return join(stateDir, 'credentials', 'gateway-token')
 }
 
+export function hookTokenFile(stateDir: string): string {
+  return join(stateDir, 'credentials', 'hook-token')
+}
+
+export function tokensFile(stateDir: string): string {
+  return join(stateDir, 'credentials', 'tokens.json')
+}
+
 export function readGatewayToken(stateDir: string): string | undefined {
   return readPrivateFile(gatewayTokenFile(stateDir))?.trim() || undefined
+}
+
+/** A person sets it; a blank one counts as none. */
+export function readHookToken(stateDir: string): string | undefined {
+  return readPrivateFile(hookTokenFile(stateDir))?.trim() || undefined
+}
+
+export function writeHookToken(stateDir: string, token: string): void {
+  writePrivateFile(hookTokenFile(stateDir), `${token}\n`)
 }
 
 /** The operator's token; made when there is none yet. */
@@ -17,11 +47,61 @@ export function ensureGatewayToken(stateDir: string): string {
   return makePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`).trim()
 }
 
-export function writeGatewayToken(stateDir: string, token: string): void {
-  writePrivateFile(gatewayTokenFile(stateDir), `${token}\n`)
+/** A new operator's token; the old one is worth nothing from now on. */
+export function rotateGatewayToken(stateDir: string): void {
+  writePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`)
+}
+
+export function readTokenRecords(stateDir: string): TokenRecord[] {
+  const text = readPrivateFile(tokensFile(stateDir))
+  if (text === undefined) return []
+  try {
+    const value: unknown = JSON.parse(text)
+    if (Array.isArray(value)) return value.filter(isTokenRecord)
+  } catch (error) {
+    throw damaged(stateDir, error)
+  }
+  throw damaged(stateDir)
+}
+
+export function writeTokenRecords(stateDir: string, records: TokenRecord[]): void {
+  writePrivateFile(tokensFile(stateDir), `${JSON.stringify(records, null, 2)}\n`)
+}
+
+function damaged(stateDir: string, cause?: unknown): RockpoolError {
+  return new RockpoolError('damaged', `${tokensFile(stateDir)} is not a list of tokens.`, {
+    hint: 'Remove it and add the tokens again with `rockpool tokens add`.',
+    cause,
+  })
+}
+
+function isTokenRecord(value: unknown): value is TokenRecord {
+  if (typeof value !== 'object' || value === null) return false
+  const { name, scopes, hash } = value as Record<string, unknown>
+  return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes)
+}
+
+/** Changes when one of the files that decide who may come in does. */
+export function credentialsMark(stateDir: string): string {
+  return [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)].map(fileMark).join(' ')
+}
+
+function fileMark(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
+  // Every write makes a new file, so the inode changes even within one tick of the clock.
+  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : '-'
 }
 
 /** 32 random bytes as base64url. */
 export function newToken(): string {
   return randomBytes(32).toString('base64url')
+}
+
+export function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** Takes the same time wherever two hashes differ. */
+export function sameHash(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b)
 }

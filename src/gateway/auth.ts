@@ -1,0 +1,183 @@
+// Who is asking. The one place where a credential becomes a caller with scopes; what the caller may then do is
+// decided by `authorize` in operations/perform.ts, for every door alike.
+import type { IncomingMessage } from 'node:http'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Caller, Scope } from '../operations/operation.ts'
+import { scopes as allScopes } from '../operations/operation.ts'
+import { includes } from '../operations/perform.ts'
+import { credentialsMark, ensureGatewayToken, hashOf, newToken, readGatewayToken } from '../store/tokens.ts'
+import { readHookToken, readTokenRecords, sameHash } from '../store/tokens.ts'
+import { Limiter } from './limiter.ts'
+import { isFromBrowser, isLoopback } from './origin.ts'
+
+/** A caller, and the credential behind it: when that is withdrawn, the caller's connections end. */
+export interface Admission {
+  caller: Caller
+  credentialId: string
+}
+
+interface Known {
+  id: string
+  hash: Buffer
+  caller: Caller
+}
+
+const codeMs = 60_000
+const pageSessionMs = 12 * 60 * 60 * 1000
+
+export class Auth {
+  #stateDir: string
+  #clock: Clock
+  #limiter: Limiter
+  #known: Known[] = []
+  #hookHash: Buffer | undefined
+  #mark = ''
+  /** One-time codes and sessions of the dashboard: hash to the moment they end. */
+  #codes = new Map<string, number>()
+  #pages = new Map<string, number>()
+  failures = 0
+
+  constructor(stateDir: string, clock: Clock) {
+    this.#stateDir = stateDir
+    this.#clock = clock
+    this.#limiter = new Limiter(clock)
+    ensureGatewayToken(stateDir)
+  }
+
+  /** Throws `rate-limited` or `unauthorized`; the credential is looked at only when the limiter lets it. */
+  admit(token: string | undefined, request: IncomingMessage): Admission {
+    return this.#guarded('gateway', request, () => {
+      this.#refresh()
+      const hash = hashOf(token ?? '')
+      let found: Known | undefined
+      // Every token is compared, so that the time says nothing about which one was near.
+      for (const known of this.#known) if (sameHash(known.hash, hash)) found = known
+      return token && found ? { caller: found.caller, credentialId: found.id } : undefined
+    })
+  }
+
+  admitHook(token: string | undefined, request: IncomingMessage): true {
+    return this.#guarded('hook', request, () => {
+      this.#refresh()
+      const right = this.#hookHash !== undefined && sameHash(this.#hookHash, hashOf(token ?? ''))
+      return right ? true : undefined
+    })
+  }
+
+  /** The dashboard's cookie: good for a WebSocket of our own page and for nothing else. */
+  admitPage(cookie: string | undefined, request: IncomingMessage): Admission {
+    return this.#guarded('gateway', request, () => {
+      const id = cookie === undefined ? '' : hashOf(cookie).toString('base64url')
+      const until = this.#pages.get(id)
+      if (until === undefined || until < this.#clock.monotonic()) return undefined
+      return { caller: { via: 'rpc', scopes: ['admin'], name: 'dashboard' }, credentialId: `page:${id}` }
+    })
+  }
+
+  /** A code that opens the dashboard once, within a minute. */
+  makeCode(): { code: string; expiresInMs: number } {
+    const code = newToken()
+    this.#codes.set(hashOf(code).toString('base64url'), this.#clock.monotonic() + codeMs)
+    return { code, expiresInMs: codeMs }
+  }
+
+  /** Exchanges a one-time code for the secret of the page's cookie. */
+  openPage(code: string, request: IncomingMessage): { cookie: string; maxAgeSeconds: number } {
+    return this.#guarded('login', request, () => {
+      const id = hashOf(code).toString('base64url')
+      const until = this.#codes.get(id)
+      this.#codes.delete(id)
+      if (until === undefined || until < this.#clock.monotonic()) return undefined
+      const cookie = newToken()
+      this.#pages.set(hashOf(cookie).toString('base64url'), this.#clock.monotonic() + pageSessionMs)
+      return { cookie, maxAgeSeconds: pageSessionMs / 1000 }
+    })
+  }
+
+  closePage(cookie: string): void {
+    this.#pages.delete(hashOf(cookie).toString('base64url'))
+  }
+
+  /** Is this credential still good? Asked again and again for connections that stay open. */
+  stillGood(credentialId: string): boolean {
+    this.#refresh()
+    if (!credentialId.startsWith('page:')) return this.#known.some((known) => known.id === credentialId)
+    return (this.#pages.get(credentialId.slice(5)) ?? 0) >= this.#clock.monotonic()
+  }
+
+  hooksOpen(): boolean {
+    this.#refresh()
+    return this.#hookHash !== undefined
+  }
+
+  #guarded<T>(door: string, request: IncomingMessage, look: () => T | undefined): T {
+    const address = request.socket.remoteAddress ?? ''
+    const browser = isFromBrowser(request)
+    const local = isLoopback(address.replace(/^::ffff:/, '')) && !browser
+    const key = `${door} ${browser ? 'page' : 'program'} ${address}`
+    const wait = this.#limiter.lockedFor(key)
+    if (wait > 0) throw new TooManyTries(wait)
+    const found = look()
+    if (found !== undefined) return found
+    this.failures++
+    this.#limiter.fail(key, { failures: local ? 100 : 10 })
+    throw new RockpoolError('unauthorized', 'A valid token is needed.', {
+      hint: 'Send it as `Authorization: Bearer …`. It is in credentials/gateway-token of the state directory.',
+    })
+  }
+
+  /** Reads the credentials again when a file has changed, so that a new token counts and an old one ends at once. */
+  #refresh(): void {
+    const mark = credentialsMark(this.#stateDir)
+    if (mark === this.#mark) return
+    const operator = readGatewayToken(this.#stateDir)
+    const hash = operator === undefined ? undefined : hashOf(operator)
+    this.#known = readTokenRecords(this.#stateDir).map((record) => ({
+      id: `token:${record.hash}`,
+      hash: Buffer.from(record.hash, 'base64url'),
+      caller: {
+        via: 'rpc',
+        name: `token:${record.name}`,
+        scopes: allScopes.filter((scope) => record.scopes.includes(scope)),
+        ...(record.agentId === undefined ? {} : { agentId: record.agentId }),
+      },
+    }))
+    if (hash) {
+      const id = `operator:${hash.toString('base64url')}`
+      this.#known.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
+      // A page opened under the old operator's token ends with it.
+      if (this.#mark !== '' && !this.#mark.startsWith(mark.split(' ', 1)[0]!)) this.#pages.clear()
+    }
+    const hook = readHookToken(this.#stateDir)
+    // One secret for two doors would make each as weak as the other.
+    this.#hookHash = hook !== undefined && hook !== operator ? hashOf(hook) : undefined
+    this.#mark = mark
+  }
+}
+
+export class TooManyTries extends RockpoolError {
+  readonly retryAfterSeconds: number
+  constructor(retryAfterSeconds: number) {
+    super('rate-limited', `Too many wrong credentials. Try again in ${retryAfterSeconds} s.`)
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** A client may ask for less than its token gives, never for more. */
+export function narrow(caller: Caller, wanted: readonly string[] | undefined): Caller {
+  const plain = (wanted ?? []).map((scope) => scope.replace(/^operator\./, ''))
+  const kept = allScopes.filter(
+    (scope): scope is Scope => plain.includes(scope) && includes(caller.scopes, scope),
+  )
+  return kept.length === 0 ? caller : { ...caller, scopes: kept }
+}
+
+export function bearerToken(request: IncomingMessage): string | undefined {
+  return request.headers.authorization?.match(/^Bearer ([\w.~+/=-]{1,500})$/i)?.[1]
+}
+
+export function cookieValue(request: IncomingMessage, name: string): string | undefined {
+  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
+  return pairs.find(([key]) => key === name)?.[1]
+}

@@ -1,0 +1,74 @@
+// The last events, numbered, so that a client that was away can catch up or be told that something is missing.
+// Each event becomes text once, however many listen.
+import type { Events, RockpoolEvent } from '../domain/events.ts'
+
+export interface LoggedEvent {
+  seq: number
+  event: RockpoolEvent
+  json: string
+}
+
+export interface EventPosition {
+  epoch: string
+  seq: number
+}
+
+const maxEvents = 5000
+const maxBytes = 4 * 1024 * 1024
+
+export class EventLog {
+  readonly epoch: string
+  #events: LoggedEvent[] = []
+  #bytes = 0
+  #seq = 0
+  #listeners = new Set<(logged: LoggedEvent) => void>()
+  #stop: () => void
+
+  /** The epoch names this run of the gateway: numbers of another run mean nothing here. */
+  constructor(events: Events, epoch: string) {
+    this.epoch = epoch
+    this.#stop = events.on((event) => this.#add(event))
+  }
+
+  get position(): EventPosition {
+    return { epoch: this.epoch, seq: this.#seq }
+  }
+
+  on(listener: (logged: LoggedEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** What came after this position, and whether something between is no longer known. */
+  since(position: EventPosition): { gap: boolean; events: LoggedEvent[] } {
+    if (position.epoch !== this.epoch || position.seq > this.#seq) return { gap: true, events: [] }
+    const oldest = this.#events[0]?.seq ?? this.#seq + 1
+    const gap = position.seq + 1 < oldest
+    return { gap, events: gap ? [] : this.#events.filter((logged) => logged.seq > position.seq) }
+  }
+
+  close(): void {
+    this.#stop()
+    this.#listeners.clear()
+  }
+
+  #add(event: RockpoolEvent): void {
+    const logged = { seq: ++this.#seq, event, json: JSON.stringify(event) }
+    this.#events.push(logged)
+    this.#bytes += logged.json.length
+    if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()
+    for (const listener of this.#listeners) listener(logged)
+  }
+
+  /** Lets go of a good part at once, so that trimming is rare. */
+  #trim(): void {
+    let drop = 0
+    while (
+      drop < this.#events.length &&
+      (this.#events.length - drop > maxEvents * 0.8 || this.#bytes > maxBytes * 0.8)
+    ) {
+      this.#bytes -= this.#events[drop++]!.json.length
+    }
+    this.#events.splice(0, drop)
+  }
+}

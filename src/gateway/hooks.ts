@@ -1,0 +1,114 @@
+// POST /hooks/wake and /hooks/agent: other programs tell the agent something, or give it work. Shut until a person
+// sets a hook token; that token opens nothing else.
+import { createHash, randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Caller } from '../operations/operation.ts'
+import { checkInput } from '../operations/perform.ts'
+import { parseJson } from '../rpc/frames.ts'
+import { bearerToken } from './auth.ts'
+import type { Auth } from './auth.ts'
+import type { Calls } from './calls.ts'
+import { HttpRefusal, readBody } from './http.ts'
+
+const maxBody = 256 * 1024
+
+/** What a hook may do, whatever its token's owner may. */
+const hookCaller: Caller = { via: 'hook', scopes: ['write'], name: 'hook' }
+
+const wakeInput = z.strictObject({
+  text: z.string().trim().min(1).max(100_000),
+  mode: z.enum(['now', 'next-heartbeat']).default('now'),
+})
+
+const agentInput = z.strictObject({
+  message: z.string().trim().min(1).max(100_000),
+  name: z.string().trim().min(1).max(200).optional(),
+  agentId: z.string().optional(),
+  sessionKey: z.string().optional(),
+  deliver: z.boolean().optional(),
+  channel: z.string().trim().min(1).max(100).optional(),
+  to: z.string().trim().min(1).max(500).optional(),
+  model: z.string().trim().min(1).max(200).optional(),
+  thinking: z.string().trim().min(1).max(40).optional(),
+  timeoutSeconds: z.int().min(1).max(3600).optional(),
+})
+
+export const hookRoutes = ['/hooks/wake', '/hooks/agent']
+
+export interface HookParts {
+  auth: Auth
+  calls: Calls
+}
+
+/** Resolves to the answer's body. The credential is checked before the body is read. */
+export async function receiveHook(
+  pathname: string,
+  request: IncomingMessage,
+  parts: HookParts,
+): Promise<unknown> {
+  if (!parts.calls.app.config.hooks.enabled || !parts.auth.hooksOpen()) {
+    throw new HttpRefusal(404, 'not-found', 'Hooks are off. Set hooks.enabled and a hook token to open them.')
+  }
+  parts.auth.admitHook(bearerToken(request), request)
+  const body = parseJson(await readBody(request, maxBody))
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new RockpoolError('input-invalid', 'The body must be one JSON object.')
+  }
+  const idempotencyKey = idempotencyKeyOf(request)
+  const fields = body as Record<string, unknown>
+  return pathname === '/hooks/wake'
+    ? wake(fields, idempotencyKey, parts)
+    : agentTurn(fields, idempotencyKey, parts)
+}
+
+type Key = { idempotencyKey?: string }
+
+function idempotencyKeyOf(request: IncomingMessage): Key {
+  const key = request.headers['idempotency-key']
+  return typeof key === 'string' ? { idempotencyKey: key } : {}
+}
+
+async function wake(body: Record<string, unknown>, key: Key, { calls }: HookParts): Promise<unknown> {
+  const { text, mode } = checkInput({ name: '/hooks/wake', input: wakeInput }, body)
+  await calls.call({ jsonrpc: '2.0', method: 'system.event', params: { text, mode, ...key } }, hookCaller)
+  return { ok: true, mode }
+}
+
+async function agentTurn(body: Record<string, unknown>, key: Key, { calls }: HookParts): Promise<unknown> {
+  const given = checkInput({ name: '/hooks/agent', input: agentInput }, body) as z.infer<typeof agentInput>
+  const { agentId, sessionKey, message, name, ...rest } = given
+  if (agentId !== undefined && !calls.app.agentIds().includes(agentId)) {
+    throw new RockpoolError('input-invalid', `There is no agent ${JSON.stringify(agentId.slice(0, 80))}.`)
+  }
+  if (sessionKey !== undefined) checkSessionKey(sessionKey, calls.app.config.hooks.allowRequestSessionKey)
+  const params = {
+    message: name === undefined ? message : `[${name.replace(/[\r\n[\]]+/g, ' ')}] ${message}`,
+    deliver: false,
+    ...rest,
+    ...(agentId === undefined ? {} : { agentId }),
+    // A stranger's words get a session of their own, never the owner's conversation.
+    sessionKey: sessionKey ?? `hook:${hookSession(key)}`,
+    ...key,
+  }
+  const result = await calls.call({ jsonrpc: '2.0', method: 'agent', params }, hookCaller)
+  return { ok: true, ...(typeof result === 'object' ? result : {}) }
+}
+
+function checkSessionKey(sessionKey: string, allowed: boolean): void {
+  if (!allowed) {
+    throw new RockpoolError('input-invalid', 'sessionKey is not accepted from hooks.', {
+      hint: 'Set hooks.allowRequestSessionKey to accept keys that begin with `hook:`.',
+    })
+  }
+  if (!/^hook:[a-z0-9][a-z0-9._:-]{0,127}$/.test(sessionKey)) {
+    throw new RockpoolError('input-invalid', 'A sessionKey from a hook must begin with `hook:`.')
+  }
+}
+
+/** A repeated request has the session of its first run. */
+function hookSession({ idempotencyKey }: Key): string {
+  if (idempotencyKey === undefined) return randomUUID()
+  return createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)
+}

@@ -1,0 +1,77 @@
+// Numbers for GET /metrics, in Prometheus' text format.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+interface Count {
+  calls: number
+  seconds: number
+}
+
+/** Values that are read when somebody asks. */
+export interface Gauges {
+  connections: number
+  unauthenticated: number
+  authFailures: number
+  events: number
+  uptimeSeconds: number
+}
+
+export class Metrics {
+  #calls = new Map<string, Count>()
+  #loop = monitorEventLoopDelay({ resolution: 20 })
+
+  constructor() {
+    this.#loop.enable()
+  }
+
+  called(operation: string, outcome: string, ms: number): void {
+    const key = `operation="${operation}",outcome="${outcome}"`
+    let count = this.#calls.get(key)
+    if (!count) this.#calls.set(key, (count = { calls: 0, seconds: 0 }))
+    count.calls++
+    count.seconds += ms / 1000
+  }
+
+  text(gauges: Gauges): string {
+    const memory = process.memoryUsage.rss()
+    const lines = [
+      ...metric(
+        'rockpool_calls_total',
+        'counter',
+        'Operations performed.',
+        this.#perCall((count) => count.calls),
+      ),
+      ...metric(
+        'rockpool_call_seconds_total',
+        'counter',
+        'Time in operations.',
+        this.#perCall((c) => c.seconds),
+      ),
+      ...metric('rockpool_connections', 'gauge', 'Open WebSockets.', [['', gauges.connections]]),
+      ...metric('rockpool_unauthenticated_sockets', 'gauge', 'Sockets nobody vouched for.', [
+        ['', gauges.unauthenticated],
+      ]),
+      ...metric('rockpool_auth_failures_total', 'counter', 'Wrong credentials.', [['', gauges.authFailures]]),
+      ...metric('rockpool_events_total', 'counter', 'Events so far.', [['', gauges.events]]),
+      ...metric('rockpool_uptime_seconds', 'gauge', 'Since the start.', [['', gauges.uptimeSeconds]]),
+      ...metric('rockpool_event_loop_delay_seconds', 'gauge', '99th percentile since the last look.', [
+        ['', this.#loop.percentile(99) / 1e9],
+      ]),
+      ...metric('process_resident_memory_bytes', 'gauge', 'Memory in use.', [['', memory]]),
+    ]
+    this.#loop.reset()
+    return `${lines.join('\n')}\n`
+  }
+
+  close(): void {
+    this.#loop.disable()
+  }
+
+  #perCall(value: (count: Count) => number): Array<[string, number]> {
+    return [...this.#calls].map(([labels, count]) => [labels, value(count)])
+  }
+}
+
+function metric(name: string, type: string, help: string, values: Array<[string, number]>): string[] {
+  const rows = values.map(([labels, value]) => `${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...rows]
+}

@@ -1,0 +1,215 @@
+// One WebSocket: who it is, what it asked, what it listens to. A peer that does not read is closed before it can
+// grow our memory, and never holds up another.
+import { randomUUID } from 'node:crypto'
+import type { WebSocket } from 'ws'
+import { z } from 'zod'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import type { Caller } from '../operations/operation.ts'
+import { authorize, checkInput } from '../operations/perform.ts'
+import { answer, failure, isRequest, parseJson, rpcError } from '../rpc/frames.ts'
+import type { RequestId, RpcRequest } from '../rpc/frames.ts'
+import type { Admission } from './auth.ts'
+import type { Calls } from './calls.ts'
+import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
+import { stringifyFairly } from './stringify.ts'
+import { concerns, topics } from './subscriptions.ts'
+import type { Topic } from './subscriptions.ts'
+
+export interface PeerParts {
+  calls: Calls
+  events: EventLog
+  /** Turns the first frame of a connection that came without a credential into an admission; throws if it is none. */
+  connect(params: { token: string; scopes?: string[] }): Admission
+}
+
+const maxBuffered = 4 * 1024 * 1024
+const maxRunning = 256
+const maxSubscriptions = 100
+const maxMalformed = 100
+
+/** Close codes: 1008 refused, 1009 too large, 1013 too slow. */
+const connectInput = z.strictObject({
+  token: z.string().max(500),
+  scopes: z.array(z.string().max(40)).max(10).optional(),
+})
+
+interface Subscription {
+  topic: Topic
+  input: Record<string, unknown>
+}
+
+export class Peer {
+  readonly socket: WebSocket
+  #parts: PeerParts
+  #admission: Admission | undefined
+  #subscriptions = new Map<string, Subscription>()
+  #running = 0
+  #malformed = 0
+  #alive = true
+  #stopListening: () => void
+
+  constructor(socket: WebSocket, parts: PeerParts, admission: Admission | undefined) {
+    this.socket = socket
+    this.#parts = parts
+    this.#admission = admission
+    this.#stopListening = parts.events.on((logged) => this.#offer(logged))
+    socket.on('message', (data: Buffer, isBinary) =>
+      this.#receive(isBinary ? undefined : data.toString('utf8')),
+    )
+    socket.on('pong', () => (this.#alive = true))
+    socket.on('close', () => this.#stopListening())
+    // A broken connection also closes; there is nobody left to tell.
+    socket.on('error', () => socket.terminate())
+  }
+
+  get credentialId(): string | undefined {
+    return this.#admission?.credentialId
+  }
+
+  /** Every half minute: a peer that did not answer the last ping is gone. */
+  ping(): void {
+    if (!this.#alive) return this.socket.terminate()
+    this.#alive = false
+    this.socket.ping()
+  }
+
+  #receive(text: string | undefined): void {
+    let value: unknown
+    try {
+      if (text === undefined) throw new RockpoolError('input-invalid', 'Frames are text, not binary.')
+      value = parseJson(text)
+    } catch (error) {
+      this.#refuseMalformed(asRockpoolError(error))
+      return
+    }
+    if (!this.#admission) this.#connect(value)
+    else void this.#answer(value, this.#admission.caller)
+  }
+
+  #refuseMalformed(error: RockpoolError): void {
+    if (!this.#admission || ++this.#malformed > maxMalformed) {
+      this.socket.close(1008, 'malformed frames')
+      return
+    }
+    this.#send(JSON.stringify(failure(null, { code: -32700, message: error.message, data: error.report() })))
+  }
+
+  #connect(value: unknown): void {
+    const id = isRequest(value) ? (value.id ?? null) : null
+    try {
+      if (!isRequest(value) || value.method !== 'connect') {
+        throw new RockpoolError('unauthorized', 'The first frame must be `connect` with a token.')
+      }
+      const params = connectInput.safeParse(value.params)
+      if (!params.success)
+        throw new RockpoolError('input-invalid', 'connect: takes token, and scopes to have fewer.')
+      this.#admission = this.#parts.connect(params.data)
+      this.#send(JSON.stringify(answer(id, this.#hello(this.#admission.caller))))
+    } catch (error) {
+      this.#send(JSON.stringify(failure(id, rpcError(asRockpoolError(error)))))
+      this.socket.close(1008, 'not admitted')
+    }
+  }
+
+  #hello(caller: Caller): unknown {
+    const { version } = this.#parts.calls.app
+    return { server: { name: 'rockpool', version }, scopes: caller.scopes, ...this.#parts.events.position }
+  }
+
+  async #answer(value: unknown, caller: Caller): Promise<void> {
+    if (Array.isArray(value)) return this.#answerBatch(value, caller)
+    if (isRequest(value) && this.#ownMethod(value, caller)) return
+    const response = await this.#respond(value, caller)
+    if (response) this.#send(await stringifyFairly(response))
+  }
+
+  async #answerBatch(batch: unknown[], caller: Caller): Promise<void> {
+    if (batch.length === 0 || batch.length > 100) {
+      this.#send(JSON.stringify(failure(null, { code: -32600, message: 'A batch holds 1 to 100 requests.' })))
+      return
+    }
+    const responses = await Promise.all(batch.map((request) => this.#respond(request, caller)))
+    const answered = responses.filter((response) => response !== undefined)
+    if (answered.length > 0) this.#send(await stringifyFairly(answered))
+  }
+
+  async #respond(request: unknown, caller: Caller): ReturnType<Calls['respond']> {
+    if (this.#running >= maxRunning) {
+      const id = isRequest(request) ? (request.id ?? null) : null
+      const busy = new RockpoolError('busy', `This connection has ${maxRunning} requests under way.`)
+      return failure(id, rpcError(busy))
+    }
+    this.#running++
+    try {
+      return await this.#parts.calls.respond(request, caller)
+    } finally {
+      this.#running--
+    }
+  }
+
+  /** Methods of the connection itself. False when it is an operation's. */
+  #ownMethod(request: RpcRequest, caller: Caller): boolean {
+    const [, name, verb] = request.method.match(/^(.*)\.(subscribe|unsubscribe)$/) ?? []
+    const topic = topics.find((candidate) => candidate.name === name)
+    const id = request.id ?? null
+    if (request.method === 'connect') {
+      this.#send(JSON.stringify(answer(id, this.#hello(caller))))
+      return true
+    }
+    if (!topic) return false
+    try {
+      authorize(caller, topic.scope, request.method)
+      if (verb === 'subscribe') this.#subscribe(topic, request.params ?? {}, id)
+      else this.#unsubscribe(topic, request.params ?? {}, id)
+    } catch (error) {
+      this.#send(JSON.stringify(failure(id, rpcError(asRockpoolError(error)))))
+    }
+    return true
+  }
+
+  #subscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
+    const input = checkInput({ name: `${topic.name}.subscribe`, input: topic.input }, params)
+    if (this.#subscriptions.size >= maxSubscriptions) {
+      throw new RockpoolError('busy', `This connection has ${maxSubscriptions} subscriptions already.`)
+    }
+    const subscriptionId = randomUUID()
+    const since = input['since'] as EventPosition | undefined
+    const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }
+    this.#send(
+      JSON.stringify(answer(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })),
+    )
+    this.#subscriptions.set(subscriptionId, { topic, input })
+    for (const logged of missed.events) this.#deliver(subscriptionId, { topic, input }, logged)
+  }
+
+  #unsubscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
+    const wanted = params['subscriptionId']
+    const gone = [...this.#subscriptions].filter(
+      ([subscriptionId, { topic: of }]) =>
+        of === topic && (wanted === undefined || wanted === subscriptionId),
+    )
+    for (const [subscriptionId] of gone) this.#subscriptions.delete(subscriptionId)
+    this.#send(JSON.stringify(answer(id, { removed: gone.length })))
+  }
+
+  #offer(logged: LoggedEvent): void {
+    for (const [id, subscription] of this.#subscriptions) this.#deliver(id, subscription, logged)
+  }
+
+  #deliver(subscriptionId: string, { topic, input }: Subscription, logged: LoggedEvent): void {
+    if (!concerns(logged.event, this.#admission?.caller.agentId) || !topic.wants(logged.event, input)) return
+    const { epoch } = this.#parts.events
+    const head = `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"${subscriptionId}"`
+    this.#send(`${head},"epoch":"${epoch}","seq":${logged.seq},"event":${logged.json}}}`)
+  }
+
+  #send(text: string): void {
+    if (this.socket.readyState !== this.socket.OPEN) return
+    if (this.socket.bufferedAmount > maxBuffered) {
+      // It does not read. A close frame would wait behind what it has not read.
+      this.socket.terminate()
+      return
+    }
+    this.socket.send(text)
+  }
+}

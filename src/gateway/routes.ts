@@ -1,0 +1,176 @@
+// What the gateway answers over HTTP. Before any route: is the request addressed to us, does it come from a program
+// or a page of ours, and does it keep its secrets out of the address?
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { authorize } from '../operations/perform.ts'
+import { failure, parseJson, rpcError } from '../rpc/frames.ts'
+import { bearerToken, cookieValue } from './auth.ts'
+import type { Admission, Auth } from './auth.ts'
+import type { Calls } from './calls.ts'
+import { hookRoutes, receiveHook } from './hooks.ts'
+import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
+import { refuseStranger } from './origin.ts'
+import type { Doorplate } from './origin.ts'
+import { sendStatic } from './static.ts'
+import type { StaticFiles } from './static.ts'
+import { stringifyFairly } from './stringify.ts'
+import type { Unvouched } from './unvouched.ts'
+
+export interface RouteParts {
+  auth: Auth
+  calls: Calls
+  door: Doorplate
+  unvouched: Unvouched
+  files: StaticFiles
+  metricsText(): string
+}
+
+/** The cookie of the dashboard. `__Host-` would need TLS, which a loopback gateway does not have. */
+export const pageCookie = 'rockpool_page'
+
+const maxRpcBody = 1024 * 1024
+
+type Route = (request: IncomingMessage, response: ServerResponse, parts: RouteParts) => Promise<void>
+
+/** Method and path to what is done. `access` is for people and tests that list the doors: who may come in. */
+export const routes: Record<
+  string,
+  { access: 'public' | 'token' | 'hook token' | 'one-time code'; run: Route }
+> = {
+  'GET /health': {
+    access: 'public',
+    run: async (_request, response) => sendJson(response, 200, { ok: true }),
+  },
+  'GET /metrics': { access: 'token', run: sendMetrics },
+  'POST /rpc': { access: 'token', run: answerRpc },
+  'POST /login': { access: 'one-time code', run: logIn },
+  'POST /logout': { access: 'public', run: logOut },
+  ...Object.fromEntries(
+    hookRoutes.map((path) => [`POST ${path}`, { access: 'hook token' as const, run: answerHook }]),
+  ),
+}
+
+export async function handleRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: RouteParts,
+): Promise<void> {
+  try {
+    const url = checkRequest(request, parts.door)
+    const route = routes[`${request.method} ${url.pathname}`]
+    if (route) await route.run(request, response, parts)
+    else sendPage(request, response, url, parts)
+  } catch (error) {
+    if (response.headersSent) response.destroy()
+    else sendError(request, response, error)
+  }
+}
+
+/** Throws what keeps a request out before anything of it is looked at. */
+export function checkRequest(request: IncomingMessage, door: Doorplate): URL {
+  const stranger = refuseStranger(request, door)
+  if (stranger) throw new HttpRefusal(stranger.status, stranger.code, stranger.message)
+  let url: URL
+  try {
+    url = new URL(request.url ?? '/', 'http://gateway')
+  } catch {
+    throw new HttpRefusal(400, 'bad-address', 'That address cannot be read.')
+  }
+  if ([...url.searchParams.keys()].some((name) => /token|password|secret/i.test(name))) {
+    throw new HttpRefusal(
+      400,
+      'token_in_query',
+      'A secret in an address ends up in histories and logs. Send it as a header.',
+    )
+  }
+  return url
+}
+
+function sendPage(request: IncomingMessage, response: ServerResponse, url: URL, parts: RouteParts): void {
+  const known = Object.keys(routes).filter((route) => route.endsWith(` ${url.pathname}`))
+  if (known.length > 0) {
+    const allow = known.map((route) => route.split(' ', 1)[0]).join(', ')
+    throw new HttpRefusal(405, 'wrong-method', `This address takes ${allow}.`, { allow })
+  }
+  if (request.method !== 'GET') throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
+  if (url.search !== '') {
+    // The page takes no parameters: whoever made that link wanted it to.
+    response.writeHead(302, { location: url.pathname, 'cache-control': 'no-store' }).end()
+    return
+  }
+  if (sendStatic(response, url.pathname, parts.files, request.headers.host!)) return
+  throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
+}
+
+function admit(request: IncomingMessage, parts: RouteParts): Admission {
+  const admission = parts.auth.admit(bearerToken(request), request)
+  parts.unvouched.vouch(request.socket)
+  return admission
+}
+
+async function sendMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: RouteParts,
+): Promise<void> {
+  authorize(admit(request, parts).caller, 'read', 'GET /metrics')
+  sendText(response, 200, parts.metricsText(), 'text/plain; version=0.0.4')
+}
+
+async function answerRpc(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: RouteParts,
+): Promise<void> {
+  try {
+    const { caller } = admit(request, parts)
+    const value = parseJson(await readBody(request, maxRpcBody))
+    const batch = Array.isArray(value) ? value : [value]
+    if (batch.length === 0 || batch.length > 100) {
+      throw new RockpoolError('input-invalid', 'A batch holds 1 to 100 requests.')
+    }
+    const answers = await Promise.all(batch.map((one) => parts.calls.respond(one, caller)))
+    const answered = answers.filter((one) => one !== undefined)
+    if (answered.length === 0) response.writeHead(204).end()
+    else
+      sendText(
+        response,
+        200,
+        await stringifyFairly(Array.isArray(value) ? answered : answered[0]),
+        'application/json',
+      )
+  } catch (thrown) {
+    const error = asRockpoolError(thrown)
+    const status = error instanceof HttpRefusal ? error.status : statusOf(error)
+    sendJson(response, status, failure(null, rpcError(error)), errorHeaders(request, error))
+  }
+}
+
+async function answerHook(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: RouteParts,
+): Promise<void> {
+  const { pathname } = new URL(request.url!, 'http://gateway')
+  const body = await receiveHook(pathname, request, parts)
+  parts.unvouched.vouch(request.socket)
+  sendJson(response, pathname === '/hooks/agent' ? 202 : 200, body)
+}
+
+async function logIn(request: IncomingMessage, response: ServerResponse, parts: RouteParts): Promise<void> {
+  if (request.headers.origin === undefined) {
+    throw new HttpRefusal(403, 'foreign-origin', 'Only the dashboard logs in here.')
+  }
+  const body = parseJson(await readBody(request, 4096)) as { code?: unknown } | null
+  const code = typeof body?.code === 'string' ? body.code : ''
+  const { cookie, maxAgeSeconds } = parts.auth.openPage(code, request)
+  const flags = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
+  sendJson(response, 200, { ok: true }, { 'set-cookie': `${pageCookie}=${cookie}; ${flags}` })
+}
+
+async function logOut(request: IncomingMessage, response: ServerResponse, parts: RouteParts): Promise<void> {
+  const cookie = cookieValue(request, pageCookie)
+  if (cookie) parts.auth.closePage(cookie)
+  const flags = 'HttpOnly; SameSite=Strict; Path=/; Max-Age=0'
+  sendJson(response, 200, { ok: true }, { 'set-cookie': `${pageCookie}=; ${flags}` })
+}

@@ -4,6 +4,8 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
+import { RockpoolError } from './domain/errors.ts'
+import type { Discovery } from './domain/discovered-session.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
@@ -11,6 +13,7 @@ import type { App } from './operations/app.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
 import type { Database } from './store/database.ts'
+import { sqliteDecisions } from './store/decisions.ts'
 import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openStateDatabase } from './store/state-database.ts'
@@ -27,33 +30,14 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const { config } = await loadConfig(environment)
   const paths = statePaths(environment.stateDir)
   mkdirSync(paths.root, { recursive: true, mode: 0o700 })
-  const closing: Array<() => Promise<void>> = []
-  const once = <T>(make: () => T, close?: (part: T) => Promise<void>): (() => T) => {
-    let made: { part: T } | undefined
-    return () => {
-      if (!made) {
-        const part = make()
-        made = { part }
-        if (close) closing.push(() => close(part))
-      }
-      return made.part
-    }
-  }
-  const perAgent = <T>(
-    make: (agentId: string) => T,
-    close: (part: T) => Promise<void>,
-  ): ((id: string) => T) => {
-    const made = new Map<string, () => T>()
-    return (agentId) => {
-      const id = checkAgentId(agentId)
-      const part = made.get(id) ?? once(() => make(id), close)
-      made.set(id, part)
-      return part()
-    }
-  }
+  const parts = new Parts()
   const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
   const { sessionCacheTtlMs } = environment
   const storeParts = { config, paths, clock, log, events, sessionCacheTtlMs }
+  const database = parts.once<Database>(
+    () => openStateDatabase(paths.database),
+    (opened) => opened.close(),
+  )
   return {
     environment,
     config,
@@ -64,22 +48,56 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     startedAt: clock.now(),
     events,
     agentIds: () => agentIds(config.agents.list, paths),
-    sessions: perAgent(
+    sessions: parts.perAgent(
       (agentId) => openSessionStore(agentId, storeParts),
       (store) => store.close(),
     ),
-    transcripts: perAgent(
+    transcripts: parts.perAgent(
       (agentId) => openTranscriptStore(agentId, storeParts),
       async () => {},
     ),
-    database: once<Database>(
-      () => openStateDatabase(paths.database),
-      (database) => database.close(),
-    ),
-    async close() {
-      for (const close of closing.splice(0).reverse()) await close()
-    },
+    database,
+    discovery: openDiscovery,
+    decisions: parts.once(() => sqliteDecisions(database())),
+    smallModel: () => undefined,
+    close: () => parts.close(),
   }
+}
+
+/** What was opened, in order; closed the other way round. */
+class Parts {
+  #closing: Array<() => Promise<void>> = []
+
+  /** Made at the first call, the same ever after. */
+  once<T>(make: () => T, close?: (part: T) => Promise<void>): () => T {
+    let made: { part: T } | undefined
+    return () => {
+      if (!made) {
+        const part = make()
+        made = { part }
+        if (close) this.#closing.push(() => close(part))
+      }
+      return made.part
+    }
+  }
+
+  perAgent<T>(make: (agentId: string) => T, close: (part: T) => Promise<void>): (agentId: string) => T {
+    const made = new Map<string, () => T>()
+    return (agentId) => {
+      const id = checkAgentId(agentId)
+      const part = made.get(id) ?? this.once(() => make(id), close)
+      made.set(id, part)
+      return part()
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing.splice(0).reverse()) await close()
+  }
+}
+
+function openDiscovery(): Discovery {
+  throw new RockpoolError('unavailable', 'Sessions cannot be discovered by this build.')
 }
 
 function agentIds(configured: ReadonlyArray<{ id: string }>, paths: StatePaths): string[] {

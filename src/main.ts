@@ -17,6 +17,7 @@ export async function main(args: string[]): Promise<void> {
     terminal: processTerminal(environment.variables),
     version,
     now: () => Date.now(),
+    cwd: process.cwd(),
     openApp: async () => (await import('./app.ts')).openApp(environment, { version }),
     catalog: readCatalog,
     async up(input, ready) {

@@ -11,6 +11,8 @@ export interface Host {
   terminal: Terminal
   version: string
   now(): number
+  /** The directory in which the command is typed. */
+  cwd: string
   openApp(): Promise<App>
   catalog(): Promise<CatalogEntry[]>
   /** Runs the gateway until it is told to stop. */

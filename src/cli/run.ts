@@ -1,8 +1,9 @@
 // The command line, from the words to the exit code: find the command, read its options, ask, print.
+import { resolve } from 'node:path'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { findAlias } from '../operations/aliases.ts'
 import { groups, operationsOfGroup } from '../operations/all.ts'
-import type { Operation } from '../operations/operation.ts'
+import type { CommandShape, Operation } from '../operations/operation.ts'
 import type { Asker } from './ask.ts'
 import { localGroups } from './commands.ts'
 import type { Host, LocalCommand } from './local-command.ts'
@@ -39,8 +40,23 @@ async function runCommand(args: string[], host: Host, json: boolean): Promise<nu
     if (output !== undefined) await print(found.command.name, output, host, json)
     return 0
   }
-  typed.input = { ...found.given, ...typed.input }
+  typed.input = withPaths(found.operation.command, { ...found.given, ...typed.input }, host.cwd)
   return performCommand(found.operation, typed, host, json)
+}
+
+/** The gateway has a current directory of its own: paths are settled here. */
+function withPaths(
+  command: CommandShape | undefined,
+  input: Record<string, unknown>,
+  cwd: string,
+): Record<string, unknown> {
+  const { paths = [], here } = command ?? {}
+  const settled = here === undefined ? { ...input } : { [here]: cwd, ...input }
+  for (const field of paths) {
+    const typed = settled[field]
+    if (typeof typed === 'string') settled[field] = resolve(cwd, typed)
+  }
+  return settled
 }
 
 /** `--json` may stand anywhere before `--`. */

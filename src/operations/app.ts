@@ -2,8 +2,10 @@
 // they are first asked for, so that a small command starts fast.
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
+import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
+import type { AskStructured, Decisions } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Database } from '../store/database.ts'
 import type { StatePaths } from '../store/paths.ts'
@@ -27,6 +29,12 @@ export interface App {
   database(): Database
   /** The gateway of this process, when it is one. */
   gateway?: GatewayPart
+  /** Every Claude Code session of this machine. */
+  discovery(): Discovery
+  /** Why sessions were chosen. */
+  decisions(): Decisions
+  /** A small model for quick judgements; undefined when there are no credentials. */
+  smallModel(): AskStructured | undefined
   close(): Promise<void>
 }
 

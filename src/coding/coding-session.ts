@@ -140,6 +140,7 @@ export class CodingRun {
       allowedTools: request.allowedTools,
       tools: this.#parts.toolsFor(this.session),
       title: this.session.name,
+      pinned: true,
       askPermission: (asked, signal) => this.#askPermission(asked, signal),
       beforeTool: (_tool, signal) => this.#holdForBudget(signal),
     })
@@ -199,7 +200,8 @@ export class CodingRun {
 
   async #askPermission(request: PermissionRequest, signal: AbortSignal): Promise<PermissionAnswer> {
     const asking = { codingId: this.session.id, agentId: this.session.request.agentId, request }
-    const answer = await this.#parts.approvals.ask(asking, signal, (approval) => this.#awaitPerson(approval))
+    const either = AbortSignal.any([signal, this.#stop.signal])
+    const answer = await this.#parts.approvals.ask(asking, either, (approval) => this.#awaitPerson(approval))
     await this.#personAnswered()
     return answer
   }
@@ -209,7 +211,8 @@ export class CodingRun {
     const today = this.#parts.dayOf(this.#parts.clock.now())
     const reached = budgetReached(this.session, this.#parts.spend, this.#parts.config.budgets, today)
     if (!reached) return Promise.resolve(undefined)
-    this.#hold ??= this.#askForBudget(reached, signal).finally(() => (this.#hold = undefined))
+    const either = AbortSignal.any([signal, this.#stop.signal])
+    this.#hold ??= this.#askForBudget(reached, either).finally(() => (this.#hold = undefined))
     return this.#hold
   }
 

@@ -180,7 +180,9 @@ export class CodingPool {
     const queued = this.list({ open: true }).filter(
       (session) => session.lifecycle === 'queued' && !session.owner,
     )
-    for (const session of queued.reverse()) this.#begin(session)
+    for (const { id } of queued.reverse()) {
+      this.#begin(await this.#parts.store.update(id, (session) => (session.owner = this.#me())))
+    }
     return orphans
   }
 
@@ -199,6 +201,7 @@ export class CodingPool {
       request,
       status: 'starting',
       lifecycle: 'queued',
+      owner: this.#me(),
       createdAt: now,
       lastActivityAt: now,
       budgetUsd: request.budgetUsd,
@@ -216,7 +219,6 @@ export class CodingPool {
   }
 
   #begin(session: CodingSession): void {
-    session.owner = { ...this.#parts.self, host: hostname() }
     const run = new CodingRun(this.#parts, session)
     this.#live.set(session.id, run)
     this.#desk.watch(session.id)
@@ -225,6 +227,10 @@ export class CodingPool {
       this.#desk.forget(session.id)
     })
     run.start()
+  }
+
+  #me(): CodingSession['owner'] {
+    return { ...this.#parts.self, host: hostname() }
   }
 
   #checkRoom(workdir: string): void {

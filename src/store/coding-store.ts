@@ -40,7 +40,7 @@ export class CodingStore {
   }
 
   /** Reads, changes and writes one session as one step. The session must be there. */
-  update(id: string, change: (session: CodingSession) => void): Promise<CodingSession> {
+  update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
     return this.#db.write((q) => {
       const session = read(q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
       if (!session) throw new RockpoolError('not-found', `There is no coding session ${id}.`)

@@ -1,0 +1,127 @@
+// Everything that coding sessions need, in a temporary folder, with the offline agent (or another) and recorded notices.
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { Approvals } from '../src/coding/approvals.ts'
+import { NotificationRouter } from '../src/coding/notifications.ts'
+import { CodingPool, ownerLives } from '../src/coding/pool.ts'
+import type { LaunchRequest } from '../src/coding/pool.ts'
+import { RepoGate } from '../src/coding/repo-queue.ts'
+import type { Address } from '../src/domain/address.ts'
+import type { AgentRuntime } from '../src/domain/agent.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import type { Clock } from '../src/domain/clock.ts'
+import { codingConfig } from '../src/domain/config/coding.ts'
+import type { CodingConfig } from '../src/domain/config/coding.ts'
+import { makeEvents } from '../src/domain/events.ts'
+import type { Events } from '../src/domain/events.ts'
+import { silentLog } from '../src/domain/log.ts'
+import type { Reply } from '../src/domain/reply.ts'
+import { ApprovalStore } from '../src/store/approval-store.ts'
+import { CodingStore } from '../src/store/coding-store.ts'
+import { identifyProcess } from '../src/store/process-identity.ts'
+import type { ProcessIdentity } from '../src/store/process-identity.ts'
+import { SpendStore } from '../src/store/spend-store.ts'
+import { openStateDatabase } from '../src/store/state-database.ts'
+
+export interface CodingHouse {
+  pool: CodingPool
+  approvals: Approvals
+  store: CodingStore
+  spend: SpendStore
+  events: Events
+  /** What went into the outbox, and which keys. */
+  delivered: Array<{ address: Address; reply: Reply; key: string }>
+  woken: Array<{ text: string; agentId: string; sessionKey?: string; key: string }>
+  repo(name: string): string
+  launch(prompt: string, more?: Partial<LaunchRequest>): ReturnType<CodingPool['spawn']>
+  close(): Promise<void>
+}
+
+export interface HouseOptions {
+  folder?: string
+  clock?: Clock
+  runtime?: AgentRuntime
+  config?: Partial<CodingConfig>
+  self?: ProcessIdentity
+  priceOf?: (model: string) => number
+}
+
+export function newFolder(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-coding-')))
+}
+
+export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
+  const folder = options.folder ?? newFolder()
+  const clock = options.clock ?? systemClock
+  const config = { ...codingConfig.parse({}), ...options.config }
+  const database = openStateDatabase(join(folder, 'rockpool.sqlite'))
+  const store = new CodingStore(database)
+  const spend = new SpendStore(database)
+  const events = makeEvents((error) => {
+    throw error
+  })
+  const delivered: CodingHouse['delivered'] = []
+  const woken: CodingHouse['woken'] = []
+  const seen = new Set<string>()
+  const once = (key: string, act: () => void): void => {
+    if (!seen.has(key)) act()
+    seen.add(key)
+  }
+  const notifications = new NotificationRouter({
+    store,
+    clock,
+    deliver: async (address, reply, key) => once(key, () => delivered.push({ address, reply, key })),
+    wake: async (event) => once(event.key, () => woken.push(event)),
+  })
+  const timeoutMs = config.approvalTimeoutMinutes * 60_000
+  const approvals = new Approvals({ store: new ApprovalStore(database), clock, events, timeoutMs })
+  const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
+  const pool = new CodingPool({
+    store,
+    spend,
+    runtime,
+    approvals,
+    notifications,
+    repos: new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives }),
+    config,
+    clock,
+    log: silentLog,
+    events,
+    self: options.self ?? identifyProcess(process.pid)!,
+    agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
+    toolsFor: () => [],
+    priceOf: options.priceOf ?? (() => 0),
+    dayOf: (at) => new Date(at).toISOString().slice(0, 10),
+  })
+  const repo = (name: string): string => mkdtempSync(join(folder, `${name}-`))
+  return {
+    pool,
+    approvals,
+    store,
+    spend,
+    events,
+    delivered,
+    woken,
+    repo,
+    launch: (prompt, more = {}) =>
+      pool.spawn({
+        prompt,
+        workdir: more.workdir ?? repo('repo'),
+        agentId: 'main',
+        budgetUsd: 5,
+        allowedTools: [],
+        permissionMode: 'default',
+        multiTurn: true,
+        originChannel: 'telegram|42',
+        ...more,
+      }),
+    async close() {
+      await pool.drain()
+      await runtime.close()
+      await database.close()
+      if (!options.folder) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

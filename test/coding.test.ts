@@ -1,0 +1,251 @@
+import { rmSync } from 'node:fs'
+import { afterEach, expect, test, vi } from 'vitest'
+import type { CodingSession } from '../src/domain/coding.ts'
+import { newFolder, openCodingHouse } from './coding-house.ts'
+import type { CodingHouse, HouseOptions } from './coding-house.ts'
+
+const houses: CodingHouse[] = []
+afterEach(async () => {
+  for (const house of houses.splice(0)) await house.close()
+})
+
+function open(options: HouseOptions = {}): CodingHouse {
+  const house = openCodingHouse(options)
+  houses.push(house)
+  return house
+}
+
+async function until(
+  house: CodingHouse,
+  id: string,
+  lifecycle: CodingSession['lifecycle'],
+): Promise<CodingSession> {
+  await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle), {
+    timeout: 5_000,
+    interval: 10,
+  })
+  return house.pool.resolve(id)
+}
+
+const texts = (house: CodingHouse): string[] => house.delivered.map((each) => each.reply.text ?? '')
+
+test('a multi-turn session stays running after its turn and waits for input; the chat is told once', async () => {
+  const house = open()
+  const { id, name } = await house.launch('Fix the login bug in the parser')
+  expect(name).toBe('fix-login-bug')
+  const session = await until(house, id, 'awaiting-input')
+  expect(session).toMatchObject({ status: 'running', turns: 1, waiting: { for: 'input' } })
+  await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
+})
+
+test('a single-turn session completes, and its end is told', async () => {
+  const house = open()
+  const { id } = await house.launch('List the files', { multiTurn: false })
+  expect(await until(house, id, 'ended')).toMatchObject({ status: 'completed', end: { reason: 'done' } })
+  await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('✅ [list-files]'))).toBe(true))
+})
+
+test('a failed turn makes the session failed with a sentence, and that is told', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: fail overloaded]]')
+  expect(await until(house, id, 'ended')).toMatchObject({ status: 'failed', end: { reason: 'turn-failed' } })
+  await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('❌'))).toBe(true))
+})
+
+test('a session that cannot start is failed and told, never silent', async () => {
+  const house = open()
+  await expect(house.launch('x', { workdir: '/does/not/exist' })).rejects.toThrow(/not a directory/)
+})
+
+test('a message to a waiting session starts its next turn; to one that is over it is refused with a remedy', async () => {
+  const house = open()
+  const { id } = await house.launch('one')
+  await until(house, id, 'awaiting-input')
+  await house.pool.respond(id, 'two', { userInitiated: true })
+  await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
+  await house.pool.kill(id)
+  await expect(house.pool.respond(id, 'three')).rejects.toThrow(/is killed; it takes no messages/)
+})
+
+test('an agent may answer only so often without a person; a person resets the count', async () => {
+  const house = open({ config: { maxAutoResponds: 2 } })
+  const { id } = await house.launch('one')
+  await until(house, id, 'awaiting-input')
+  await house.pool.respond(id, 'a')
+  await house.pool.respond(id, 'b')
+  await expect(house.pool.respond(id, 'c')).rejects.toThrow(/Auto-respond limit reached \(2\/2\)/)
+  await house.pool.respond(id, 'd', { userInitiated: true })
+  await expect(house.pool.respond(id, 'e')).resolves.toBeDefined()
+})
+
+test('kill ends a running session, and what still arrives is ignored', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: wait 300]] [[offline: say late]]')
+  await until(house, id, 'active')
+  const { killed } = await house.pool.kill(id)
+  expect(killed).toBe(true)
+  expect(house.pool.resolve(id)).toMatchObject({
+    status: 'killed',
+    lifecycle: 'ended',
+    end: { reason: 'user' },
+  })
+  await new Promise((resolve) => setTimeout(resolve, 400))
+  expect(house.store.lastOutput(id, 50).map((block) => block.text)).not.toContain('late')
+  expect(house.pool.resolve(id).status).toBe('killed')
+  expect((await house.pool.kill(id)).killed).toBe(false)
+})
+
+test('at the limit of sessions a launch is refused and says which ones run', async () => {
+  const house = open({ config: { maxSessions: 1 } })
+  const first = await house.launch('first task')
+  await expect(house.launch('second task')).rejects.toThrow(
+    `1 of 1 coding sessions run already: ${first.name}`,
+  )
+})
+
+test('one session works in a repository and one waits for it; a third is refused; the queued one is never lost', async () => {
+  const house = open()
+  const workdir = house.repo('shared')
+  const first = await house.launch('[[offline: wait 200]] alpha', { workdir, multiTurn: false })
+  await until(house, first.id, 'active')
+  const second = await house.launch('beta', { workdir, multiTurn: false })
+  expect(house.pool.resolve(second.id).lifecycle).toBe('queued')
+  await expect(house.launch('gamma', { workdir })).rejects.toThrow(/works in .* and 1 more wait for it/)
+  await until(house, second.id, 'ended')
+  expect(house.pool.resolve(first.id).end!.at).toBeLessThanOrEqual(house.pool.resolve(second.id).startedAt!)
+})
+
+test('names are unique, and a session is found by id, name, prefix; an unclear reference lists the candidates', async () => {
+  const house = open()
+  const a = await house.launch('same words here')
+  const b = await house.launch('same words here')
+  expect([a.name, b.name]).toEqual(['same-words-here', 'same-words-here-2'])
+  expect(house.pool.resolve(a.name).id).toBe(a.id)
+  expect(house.pool.resolve(b.id.slice(0, 7)).id).toBe(b.id)
+  expect(() => house.pool.resolve('nope')).toThrow(/no coding session "nope"/)
+})
+
+test('a permission request waits for a person with the whole command; yes lets it run', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: ask Bash {"command":"npm publish --access public"}]]')
+  const session = await until(house, id, 'awaiting-approval')
+  expect(session.waiting).toMatchObject({ for: 'approval', about: 'npm publish --access public' })
+  const [approval] = house.approvals.pending()
+  await house.approvals.answer(approval!.id, { behavior: 'allow', by: 'ada' })
+  await until(house, id, 'awaiting-input')
+  expect(house.store.lastOutput(id, 10).map((block) => block.text)).toContain('allowed Bash')
+  expect(house.pool.resolve(id).waitedMs).toBeGreaterThan(0)
+  await expect(house.approvals.answer(approval!.id, { behavior: 'deny', by: 'bob' })).rejects.toThrow(
+    /already allowed by ada/,
+  )
+})
+
+test('an answer for another input than the one that was shown is refused', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
+  await until(house, id, 'awaiting-approval')
+  const [approval] = house.approvals.pending()
+  await expect(
+    house.approvals.answer(approval!.id, { behavior: 'allow', by: 'ada' }, 'other-hash'),
+  ).rejects.toThrow(/something else than what was shown/)
+  expect(house.approvals.pending()).toHaveLength(1)
+})
+
+test('no answer in time means no', async () => {
+  const house = open({ config: { approvalTimeoutMinutes: 0.3 / 60 } })
+  const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
+  await until(house, id, 'awaiting-input')
+  const said = house.store.lastOutput(id, 10).map((block) => block.text)
+  expect(said.some((text) => text.includes('Nobody answered in time'))).toBe(true)
+})
+
+test('"always" covers the same command of the same session, nothing else, and can be listed', async () => {
+  const house = open()
+  const asks =
+    '[[offline: ask Bash {"command":"ls"}]][[offline: ask Bash {"command":"ls"}]][[offline: ask Bash {"command":"ls -la"}]]'
+  const { id } = await house.launch(asks)
+  await until(house, id, 'awaiting-approval')
+  await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+  await vi.waitFor(() => expect(house.approvals.pending()[0]?.shown).toBe('ls -la'))
+  expect(house.approvals.pending()).toHaveLength(1)
+})
+
+test('the same question of several sessions is answered together', async () => {
+  const house = open()
+  const ids = [
+    await house.launch('[[offline: ask Bash {"command":"make"}]]'),
+    await house.launch('[[offline: ask Bash {"command":"make"}]]'),
+  ]
+  for (const { id } of ids) await until(house, id, 'awaiting-approval')
+  const settled = await house.approvals.answerAlike(house.approvals.pending()[0]!.id, {
+    behavior: 'allow',
+    by: 'ada',
+  })
+  expect(settled).toHaveLength(2)
+  for (const { id } of ids) await until(house, id, 'awaiting-input')
+})
+
+test('a chat that comes back to the foreground gets exactly what it missed', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: say one]][[offline: say two]]')
+  await until(house, id, 'awaiting-input')
+  const first = await house.pool.foreground(id, 'telegram|7', 30)
+  expect(first.blocks.filter((block) => block.kind === 'text').map((block) => block.text)).toEqual([
+    'one',
+    'two',
+  ])
+  await house.pool.background('telegram|7', id)
+  await house.pool.respond(id, '[[offline: say three]]', { userInitiated: true })
+  await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
+  const again = await house.pool.foreground(id, 'telegram|7', 30)
+  expect(again.blocks.filter((block) => block.kind === 'text').map((block) => block.text)).toEqual(['three'])
+})
+
+test('the agent that launched a session is woken instead of its chat being told', async () => {
+  const house = open()
+  const { id } = await house.launch('x', { originSessionKey: 'agent:main:telegram:direct:42' })
+  await until(house, id, 'awaiting-input')
+  await vi.waitFor(() => expect(house.woken).toHaveLength(1))
+  expect(house.woken[0]).toMatchObject({ sessionKey: 'agent:main:telegram:direct:42', agentId: 'main' })
+  expect(texts(house).some((text) => text.startsWith('🔔'))).toBe(false)
+})
+
+test('after a crash what ran is suspended, told once, and can be resumed; what was queued begins', async () => {
+  const folder = newFolder()
+  const dead = { pid: 4_000_000, startTime: '1', domain: 'elsewhere' }
+  const before = openCodingHouse({ folder, self: dead })
+  const workdir = before.repo('shared')
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
+  const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
+  await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
+  const after = openCodingHouse({ folder })
+  const found = await after.pool.recover()
+  expect(found.map((session) => session.id)).toEqual([ran.id])
+  expect(after.pool.resolve(ran.id)).toMatchObject({
+    status: 'killed',
+    lifecycle: 'suspended',
+    end: { reason: 'crash' },
+  })
+  expect(texts(after).filter((text) => text.startsWith('💤'))).toHaveLength(1)
+  expect(await after.pool.recover()).toEqual([])
+  const resumed = await after.pool.resume(ran.id, 'go on')
+  expect(resumed.request.resume).toMatchObject(resume)
+  await after.close()
+  await before.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('at the budget the next turn is held and asks; raising it lets the session go on', async () => {
+  const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
+  const spend = `[[offline: emit ${JSON.stringify({ type: 'usage', messageId: 'm1', model: 'x', usage, subagent: false })}]]`
+  const house = open({ priceOf: () => 3 })
+  const { id } = await house.launch(spend, { budgetUsd: 2 })
+  await until(house, id, 'awaiting-input')
+  expect(house.pool.resolve(id).costUsd).toBe(3)
+  await house.pool.respond(id, 'more', { userInitiated: true })
+  const held = await until(house, id, 'awaiting-budget')
+  expect(held.waiting?.about).toContain('$3.00 of $2.00')
+  await house.approvals.answer('', { behavior: 'allow', text: '$4', by: 'ada' })
+  const session = await until(house, id, 'awaiting-input')
+  expect(session).toMatchObject({ budgetUsd: 7, turns: 2 })
+})

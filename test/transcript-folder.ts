@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { ContextMessage } from '../src/domain/transcript-context.ts'
 import { contextOf } from '../src/domain/transcript-context.ts'
-import type { EntryBody, TranscriptEntry } from '../src/domain/transcript.ts'
+import type { TranscriptEntry } from '../src/domain/transcript.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
 import type { TranscriptOptions } from '../src/store/transcript-file.ts'
 import type { TranscriptRef } from '../src/store/session-store.ts'
+
+export { answered, everyKind, said, talk } from './talk.ts'
 
 export const cwd = '/home/dev/workspace'
 
@@ -18,35 +20,6 @@ export function transcriptFolder(options: Partial<TranscriptOptions> = {}) {
   const dir = join(root, 'agents', 'main', 'sessions')
   const transcripts = new FileTranscripts({ agentId: 'main', dir, ...options })
   return { root, dir, transcripts, file: (id: string) => join(dir, `${id}.jsonl`) }
-}
-
-export function said(text: string): EntryBody {
-  return { type: 'message', message: { role: 'user', content: text, timestamp: 1 } }
-}
-
-export function answered(text: string): EntryBody {
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
-  const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2, cost }
-  return {
-    type: 'message',
-    message: {
-      role: 'assistant',
-      content: [{ type: 'text', text }],
-      api: 'anthropic-messages',
-      provider: 'anthropic',
-      model: 'claude-opus-4-5',
-      usage,
-      stopReason: 'stop',
-      timestamp: 2,
-    },
-  }
-}
-
-/** `count` entries, question and answer in turn. */
-export function talk(count: number, from = 1): EntryBody[] {
-  return Array.from({ length: count }, (_, n) =>
-    n % 2 === 0 ? said(`q${n + from}`) : answered(`a${n + from}`),
-  )
 }
 
 export async function pathOf(

@@ -64,7 +64,8 @@ export class FileTranscripts implements TranscriptStore {
     this.#clock = options.clock ?? systemClock
     this.#events = options.events
     this.#durability = options.durability ?? 'full'
-    this.#lockOf = options.lockOf ?? ((file) => new FileLock(file, { staleMs: staleLockMs }))
+    this.#lockOf =
+      options.lockOf ?? ((file) => new FileLock(file, { staleMs: staleLockMs, pollIntervalMs: 5 }))
   }
 
   async append(

@@ -16,6 +16,8 @@ export interface TranscriptNode {
   type: string
   /** The last entry before the nearest damage above this one: its parent may have been lost there. */
   beforeDamage?: string
+  /** What a compaction keeps; in version 1 its line has only a number for it. */
+  firstKeptEntryId?: string
 }
 
 export interface TranscriptTree {
@@ -82,7 +84,16 @@ export async function readTree(file: FileHandle): Promise<TranscriptTree> {
       id = `${id}-${line.offset.toString(16)}`
     }
     const { offset, bytes } = line
-    nodes.set(id, { id, parentId: entry.parentId, offset, bytes, type: entry.type, beforeDamage })
+    const node: TranscriptNode = {
+      id,
+      parentId: entry.parentId,
+      offset,
+      bytes,
+      type: entry.type,
+      beforeDamage,
+    }
+    if (entry.type === 'compaction') node.firstKeptEntryId = entry.firstKeptEntryId
+    nodes.set(id, node)
     lastId = leafId = id
   }
   return { header, nodes, leafId, damage: damage.list() }
@@ -116,7 +127,10 @@ export async function* entriesAt(file: FileHandle, path: TranscriptNode[]): Asyn
     const content = await lineAt(file, node.offset, node.bytes)
     const read = readLine({ offset: node.offset, bytes: node.bytes, content, ended: true, number: 0 })
     if (read.kind !== 'entry') continue
-    yield { ...read.entry, id: node.id, parentId: previous }
+    const { id, firstKeptEntryId } = node
+    const entry: TranscriptEntry = { ...read.entry, id, parentId: previous }
+    if (firstKeptEntryId !== undefined) keepFrom(entry, firstKeptEntryId)
+    yield entry
     previous = node.id
   }
 }
@@ -136,10 +150,14 @@ function noteDamage(read: ReadLine, onDamage: (what: string) => void): void {
 /** Version 1 named the first kept entry by its number, the header being number 0. */
 function resolveKeptIndex(entry: TranscriptEntry, header: TranscriptHeader | undefined, ids: string[]): void {
   if (entry.type !== 'compaction' || header === undefined || header.version > 1) return
-  const old: { firstKeptEntryIndex?: unknown; firstKeptEntryId: string } = entry
-  if (typeof old.firstKeptEntryIndex !== 'number') return
-  old.firstKeptEntryId = ids[old.firstKeptEntryIndex - 1] ?? ''
-  delete old.firstKeptEntryIndex
+  const index = (entry as { firstKeptEntryIndex?: unknown }).firstKeptEntryIndex
+  if (typeof index === 'number') keepFrom(entry, ids[index - 1] ?? '')
+}
+
+function keepFrom(entry: TranscriptEntry, firstKeptEntryId: string): void {
+  if (entry.type !== 'compaction') return
+  entry.firstKeptEntryId = firstKeptEntryId
+  delete (entry as { firstKeptEntryIndex?: unknown }).firstKeptEntryIndex
 }
 
 async function isSameLine(file: FileHandle, node: TranscriptNode, line: Line): Promise<boolean> {

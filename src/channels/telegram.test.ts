@@ -103,6 +103,8 @@ class TelegramPlatform implements Platform {
 }
 
 const features = new Set<Feature>([
+  'several-people',
+  'replies',
   'groups',
   'threads',
   'edited',
@@ -115,13 +117,12 @@ const features = new Set<Feature>([
   'redelivery',
 ])
 
-channelContract('Telegram', async (): Promise<Rig> => {
+channelContract('Telegram', features, async (): Promise<Rig> => {
   const api = await TelegramApi.listen()
   const host = testHost()
   return {
     host,
     platform: new TelegramPlatform(api),
-    features,
     open: () => openChannel(api, host),
     close: async () => {
       await api.close()

@@ -14,3 +14,12 @@ export function plainLine(text: string, maxCodePoints = 200): string {
   const points = Array.from(clean.toWellFormed())
   return points.length <= maxCodePoints ? points.join('') : `${points.slice(0, maxCodePoints - 1).join('')}…`
 }
+
+/** Text of several lines without escape sequences, controls and characters that turn the direction of writing. */
+export function printableText(text: string): string {
+  const lines = stripVTControlCharacters(text).replace(/\r\n?/g, '\n').split('\n')
+  return lines
+    .map((line) => line.replaceAll('\t', '  ').replace(controls, ' ').replace(directions, ''))
+    .join('\n')
+    .toWellFormed()
+}

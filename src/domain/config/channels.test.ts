@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelsConfig } from './channels.ts'
+import { accountsOf, channelsConfig } from './channels.ts'
 
 const problems = (value: unknown): string => {
   const checked = channelsConfig.safeParse(value)
@@ -7,7 +7,7 @@ const problems = (value: unknown): string => {
 }
 
 test('nothing configured is a valid configuration', () => {
-  expect(channelsConfig.parse(undefined)).toEqual({ ownerAllowFrom: [] })
+  expect(channelsConfig.parse(undefined)).toEqual({ ownerAllowFrom: [], messagesPerMinute: 20 })
 })
 
 test('people are named by id, as a text or a number, with or without the platform before it', () => {
@@ -37,4 +37,17 @@ test('a webhook needs a real secret, also on one account alone', () => {
   expect(problems({ telegram: { webhook: { url, secret: '                ' } } })).toMatch(/blank secret/)
   expect(problems({ telegram: { webhook: { url } } })).not.toBe('')
   expect(problems({ telegram: { accounts: { work: { webhook: { url, secret: ' ' } } } } })).toMatch(/blank/)
+})
+
+test('an account has what is set for its platform, and its own words count more', () => {
+  const config = channelsConfig.parse({
+    telegram: { dmPolicy: 'allowlist', allowFrom: ['1'], accounts: { work: { allowFrom: ['2'] }, home: {} } },
+    discord: {},
+  })
+  expect(accountsOf(config, 'telegram')).toEqual([
+    { accountId: 'work', settings: { dmPolicy: 'allowlist', allowFrom: ['2'] } },
+    { accountId: 'home', settings: { dmPolicy: 'allowlist', allowFrom: ['1'] } },
+  ])
+  expect(accountsOf(config, 'discord')).toEqual([{ accountId: 'default', settings: {} }])
+  expect(accountsOf(config, 'whatsapp')).toEqual([])
 })

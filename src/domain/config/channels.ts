@@ -92,22 +92,53 @@ const whatsappAccount = accountSettings('whatsapp').extend({
 
 const webAccount = accountSettings('web')
 
-function withAccounts<S extends z.ZodObject>(account: S) {
-  return account.extend({
-    accounts: z.record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), account).optional(),
-  })
-}
+const accountName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/)
 
 export const channelsConfig = z
   .strictObject({
     /** People who own this Rockpool, `channel:id`; beside the one whose pairing was approved first. */
     ownerAllowFrom: z.array(owner).default([]),
-    telegram: withAccounts(telegramAccount).optional(),
-    discord: withAccounts(discordAccount).optional(),
-    whatsapp: withAccounts(whatsappAccount).optional(),
-    web: withAccounts(webAccount).optional(),
+    /** How many messages of one person are taken in a minute. */
+    messagesPerMinute: z.number().min(1).default(20),
+    telegram: telegramAccount
+      .extend({ accounts: z.record(accountName, telegramAccount).optional() })
+      .optional(),
+    discord: discordAccount.extend({ accounts: z.record(accountName, discordAccount).optional() }).optional(),
+    whatsapp: whatsappAccount
+      .extend({ accounts: z.record(accountName, whatsappAccount).optional() })
+      .optional(),
+    web: webAccount.extend({ accounts: z.record(accountName, webAccount).optional() }).optional(),
   })
   .prefault({})
+
+/** Platforms that have accounts in the configuration. */
+const platforms = ['telegram', 'discord', 'whatsapp', 'web'] as const
+
+type AccountOf<P extends PlatformName> = Omit<NonNullable<ChannelsConfig[P]>, 'accounts'>
+
+/** The accounts of a platform, each with what is set for it over what is set for the platform. */
+export function accountsOf<P extends PlatformName>(
+  config: ChannelsConfig,
+  platform: P,
+): Array<{ accountId: string; settings: AccountOf<P> }> {
+  const section = config[platform]
+  if (!section) return []
+  const { accounts, ...shared } = section
+  const named = Object.entries(accounts ?? {})
+  const merged = named.length > 0 ? named : [['default', {}] as const]
+  return merged.map(([accountId, own]) => ({ accountId, settings: { ...shared, ...own } as AccountOf<P> }))
+}
+
+/** What is set for one account; nothing special when it is not in the configuration. */
+export function accountSettingsOf(
+  config: ChannelsConfig,
+  channel: string,
+  accountId: string,
+): AccountSettings {
+  const platform = platforms.find((name) => name === channel)
+  const account = platform && accountsOf(config, platform).find((one) => one.accountId === accountId)
+  return account?.settings ?? {}
+}
 
 export type ChannelsConfig = z.infer<typeof channelsConfig>
 export type TelegramAccount = z.infer<typeof telegramAccount>

@@ -1,0 +1,48 @@
+// Stands in for an account that cannot run yet, so that its status can say what is missing.
+import type { Channel, ChannelAbilities, ChannelHost, ChannelStatus, SendOutcome } from '../domain/channel.ts'
+import { StatusBoard } from './channel-status.ts'
+
+export class IdleChannel implements Channel {
+  readonly name: string
+  readonly accountId: string
+  readonly abilities: ChannelAbilities = {
+    maxTextLength: 2_000,
+    edits: false,
+    buttons: false,
+    threads: false,
+    typing: false,
+    media: false,
+    idempotentSend: false,
+    formatting: 'plain',
+  }
+  #needs: string
+  #status: StatusBoard
+
+  constructor(name: string, accountId: string, needs: string, host: ChannelHost) {
+    this.name = name
+    this.accountId = accountId
+    this.#needs = needs
+    this.#status = new StatusBoard(name, accountId, host.clock)
+  }
+
+  async start(): Promise<void> {
+    this.#status.set('failed', { lastError: this.#needs, needs: { kind: 'token', detail: this.#needs } })
+  }
+
+  async stop(): Promise<void> {
+    this.#status.set('stopped')
+  }
+
+  status(): ChannelStatus {
+    return this.#status.current
+  }
+
+  onStatus(listener: (status: ChannelStatus) => void): () => void {
+    return this.#status.on(listener)
+  }
+
+  /** Kept for when there is a token; the outbox says when it is too late. */
+  async send(): Promise<SendOutcome> {
+    return { kind: 'retry', reason: this.#needs, retryAfterMs: 60_000 }
+  }
+}

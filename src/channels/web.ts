@@ -1,0 +1,173 @@
+// The chat page of the gateway, as a channel: what somebody writes in a browser comes in here, and replies go out to
+// whoever looks at the page. Nothing is lost when nobody does: the page reads the transcript when it opens.
+import { createHash, randomUUID } from 'node:crypto'
+import type { Address } from '../domain/address.ts'
+import type {
+  Channel,
+  ChannelAbilities,
+  ChannelHost,
+  ChannelStatus,
+  OutgoingFile,
+  SendOptions,
+  SendOutcome,
+} from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Message, Sender } from '../domain/message.ts'
+import type { Button, Reply } from '../domain/reply.ts'
+import { StatusBoard } from './channel-status.ts'
+
+/** What somebody did on the page. The gateway has checked who they are. */
+export interface WebInput {
+  /** The chat on the page; one for each person unless they open more. */
+  chatId: string
+  sender: Sender
+  /** Made by the page, so that a repeated request is the same message. */
+  messageId?: string
+  text: string
+  replyTo?: string
+  media?: Message['media']
+  button?: { data: string; messageId: string }
+}
+
+/** What the page is told. */
+export type WebOutput =
+  | { type: 'message'; address: Address; message: WebMessage }
+  | { type: 'edit'; address: Address; message: WebMessage }
+  | { type: 'typing'; address: Address }
+
+export interface WebMessage {
+  id: string
+  text: string
+  replyTo?: string
+  buttons: Button[][]
+  files: Array<Pick<OutgoingFile, 'path' | 'name' | 'mimeType' | 'bytes'>>
+  isError: boolean
+}
+
+export class WebChannel implements Channel {
+  readonly name = 'web'
+  readonly accountId = 'default'
+  readonly abilities: ChannelAbilities = {
+    maxTextLength: 100_000,
+    edits: true,
+    buttons: true,
+    threads: false,
+    typing: true,
+    media: true,
+    idempotentSend: true,
+    formatting: 'markdown',
+  }
+
+  #host: ChannelHost
+  #status: StatusBoard
+  #accept: ((message: Message) => Promise<void>) | undefined
+  #accepting = new Set<Promise<void>>()
+  #listeners = new Set<(output: WebOutput) => void>()
+
+  constructor(host: ChannelHost) {
+    this.#host = host
+    this.#status = new StatusBoard(this.name, this.accountId, host.clock)
+  }
+
+  async start(accept: (message: Message) => Promise<void>): Promise<void> {
+    this.#accept = accept
+    this.#status.set('connected')
+  }
+
+  async stop(): Promise<void> {
+    this.#accept = undefined
+    await Promise.allSettled(this.#accepting)
+    this.#status.set('stopped')
+  }
+
+  status(): ChannelStatus {
+    return this.#status.current
+  }
+
+  onStatus(listener: (status: ChannelStatus) => void): () => void {
+    return this.#status.on(listener)
+  }
+
+  /** Resolves when the message is durable. */
+  async receive(input: WebInput): Promise<Message> {
+    if (!this.#accept) throw new RockpoolError('unavailable', 'The web chat is not running.')
+    const message = messageOf(input, this.accountId, this.#host.clock.now())
+    const accepting = this.#accept(message)
+    this.#accepting.add(accepting)
+    try {
+      await accepting
+    } finally {
+      this.#accepting.delete(accepting)
+    }
+    return message
+  }
+
+  onOutput(listener: (output: WebOutput) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
+    // The id follows from the key, so a page that hears it twice shows it once.
+    const id = createHash('sha256').update(options.idempotencyKey).digest('hex').slice(0, 24)
+    return this.#show('message', address, id, reply)
+  }
+
+  async edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
+    return this.#show('edit', address, messageId, reply)
+  }
+
+  async typing(address: Address): Promise<void> {
+    this.#tell({ type: 'typing', address })
+  }
+
+  async acknowledgeButton(): Promise<void> {
+    // The page does not wait for it.
+  }
+
+  async #show(type: 'message' | 'edit', address: Address, id: string, reply: Reply): Promise<SendOutcome> {
+    const files: WebMessage['files'] = []
+    try {
+      for (const path of reply.media ?? []) files.push(await this.#host.media.outgoing(path))
+    } catch (error) {
+      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
+      throw error
+    }
+    const message: WebMessage = {
+      id,
+      text: reply.text ?? '',
+      buttons: reply.buttons ?? [],
+      files,
+      isError: reply.isError === true,
+      ...(reply.replyToId === undefined ? {} : { replyTo: aboutOf(reply.replyToId) }),
+    }
+    this.#tell({ type, address, message })
+    return { kind: 'sent', messageIds: [id] }
+  }
+
+  #tell(output: WebOutput): void {
+    for (const listener of this.#listeners) listener(output)
+  }
+}
+
+function messageOf(input: WebInput, accountId: string, now: number): Message {
+  const { chatId, sender, text, button, replyTo } = input
+  const id = input.messageId ?? randomUUID()
+  return {
+    id: button ? `${button.messageId}#press-${id}` : id,
+    event: button ? 'button' : 'message',
+    address: { channel: 'web', accountId, to: chatId },
+    chatType: 'direct',
+    sender,
+    text,
+    sentAt: now,
+    mentioned: true,
+    media: input.media ?? [],
+    ...(button ? { button } : {}),
+    ...(replyTo === undefined ? {} : { replyTo: { id: replyTo } }),
+  }
+}
+
+function aboutOf(id: string): string {
+  return id.replace(/#press-.*$/, '')
+}

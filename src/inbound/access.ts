@@ -1,0 +1,106 @@
+// Who may talk: the one decision that every message, edit, button, reaction and command passes. It goes by ids that
+// the platform vouches for. What is paired in private gives no right in a group, and being in a group gives none in private.
+import type { Access, AccessPolicy, RefusalReason } from '../domain/access.ts'
+import type { Clock } from '../domain/clock.ts'
+import { accountSettingsOf } from '../domain/config/channels.ts'
+import type { AccountSettings, ChannelsConfig } from '../domain/config/channels.ts'
+import type { Message } from '../domain/message.ts'
+import type { Pairing, PersonRef } from '../store/pairing.ts'
+import { SenderPace } from './sender-pace.ts'
+
+export interface AccessParts {
+  config: () => ChannelsConfig
+  pairing: Pick<Pairing, 'find' | 'request'>
+  clock: Clock
+}
+
+/** Channels whose people the gateway or the machine has let in already. */
+const trustedChannels = new Set(['web', 'console'])
+
+export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
+  const pace = new SenderPace(parts.clock)
+  return {
+    async check(message) {
+      const decision = decide(message, parts)
+      if (decision.kind === 'stranger') return invite(message, parts)
+      if (decision.kind === 'refused') return decision
+      const perMinute = parts.config().messagesPerMinute
+      const counted = pace.count(senderKey(message), perMinute)
+      if (counted === 'within') return decision
+      const say = counted === 'just-over' ? tooMany(perMinute) : undefined
+      return refuse('too-many-messages', say)
+    },
+    wouldAllow: (message) => decide(message, parts).kind === 'allowed',
+  }
+}
+
+type Decision = Access | { kind: 'stranger' }
+
+function decide(message: Message, parts: AccessParts): Decision {
+  const { sender, address } = message
+  if (trustedChannels.has(address.channel)) return { kind: 'allowed', owner: true, requireMention: false }
+  if (sender.isBot) return refuse('not-a-person')
+  if (sender.id.trim() === '') return refuse('sender-unknown')
+  const config = parts.config()
+  const settings = accountSettingsOf(config, address.channel, address.accountId)
+  return message.chatType === 'direct'
+    ? decideDirect(message, settings, parts)
+    : decideGroup(message, settings)
+}
+
+function decideDirect(message: Message, settings: AccountSettings, parts: AccessParts): Decision {
+  const { channel } = message.address
+  const id = message.sender.id
+  const policy = settings.dmPolicy ?? 'pairing'
+  if (policy === 'disabled') return refuse('closed')
+  const paired = policy === 'pairing' ? parts.pairing.find(personOf(message)) : undefined
+  const owner = paired?.owner === true || parts.config().ownerAllowFrom.includes(`${channel}:${id}`)
+  const listed = settings.allowFrom?.includes(id) ?? false
+  const everybody = policy === 'open' && (settings.allowFrom?.includes('*') ?? false)
+  if (owner || listed || paired || everybody) return { kind: 'allowed', owner, requireMention: false }
+  return policy === 'pairing' ? { kind: 'stranger' } : refuse('not-allowed')
+}
+
+function decideGroup(message: Message, settings: AccountSettings): Decision {
+  const policy = settings.groupPolicy ?? 'allowlist'
+  const groups = settings.groups ?? {}
+  const own = [message.address.to, message.group?.space ?? ''].find((id) => Object.hasOwn(groups, id))
+  const group = own === undefined ? groups['*'] : groups[own]
+  const isListed = group !== undefined || policy === 'open'
+  if (policy === 'disabled' || !isListed || group?.enabled === false) return refuse('group-not-allowed')
+  const people = group?.allowFrom ?? settings.groupAllowFrom
+  if (people && !people.includes(message.sender.id) && !people.includes('*')) return refuse('not-allowed')
+  return { kind: 'allowed', owner: false, requireMention: group?.requireMention ?? true }
+}
+
+/** Only somebody who writes gets a code: a press, a reaction or an edit of a stranger is met with silence. */
+async function invite(message: Message, parts: AccessParts): Promise<Access> {
+  if (message.event !== 'message' && message.event !== 'command') return refuse('not-paired')
+  const answer = await parts.pairing.request(personOf(message), message.sender.name)
+  return refuse('not-paired', answer.kind === 'new' ? invitation(message, answer.code) : undefined)
+}
+
+function invitation(message: Message, code: string): string {
+  return [
+    'I do not know you yet, so nothing that you write reaches the agent.',
+    `Your pairing code is ${code} (for one hour). Your id here is ${message.sender.id}.`,
+    `Whoever runs this Rockpool can let you in: rockpool pairing approve ${code}`,
+  ].join('\n')
+}
+
+function tooMany(perMinute: number): string {
+  return `That is more than ${perMinute} messages in a minute. I did not take the last one; please send it again later.`
+}
+
+function refuse(reason: RefusalReason, say?: string): Access & { kind: 'refused' } {
+  return { kind: 'refused', reason, ...(say === undefined ? {} : { say }) }
+}
+
+function personOf(message: Message): PersonRef {
+  const { channel, accountId } = message.address
+  return { channel, accountId, senderId: message.sender.id }
+}
+
+function senderKey(message: Message): string {
+  return JSON.stringify([message.address.channel, message.address.accountId, message.sender.id])
+}

@@ -1,0 +1,67 @@
+// The secret that lets us into a platform: from the configuration, a file that it names, the environment, or
+// credentials/. In that order; the place is known, so that a person can be told where to change it.
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Environment } from './config-file.ts'
+import type { StatePaths } from './paths.ts'
+import { readPrivateFile, writePrivateFile } from './private-file.ts'
+
+export type TokenOrigin = 'configuration' | 'file' | 'environment' | 'credentials'
+
+export interface FoundToken {
+  token: string
+  origin: TokenOrigin
+}
+
+export interface TokenPlace {
+  channel: string
+  accountId: string
+  /** What the configuration says: the token itself, or a file with it. */
+  configured?: string
+  file?: string
+}
+
+const variables: Readonly<Record<string, string>> = {
+  telegram: 'TELEGRAM_BOT_TOKEN',
+  discord: 'DISCORD_BOT_TOKEN',
+}
+
+export function findChannelToken(
+  place: TokenPlace,
+  environment: Environment,
+  paths: StatePaths,
+): FoundToken | undefined {
+  if (place.configured?.trim()) return { token: place.configured.trim(), origin: 'configuration' }
+  if (place.file) return { token: readTokenFile(place.file), origin: 'file' }
+  // The environment has one token, so it is for the account that people have when they have one.
+  const variable =
+    place.accountId === 'default' ? environment.variables[variables[place.channel] ?? ''] : undefined
+  if (variable?.trim()) return { token: variable.trim(), origin: 'environment' }
+  const kept = readPrivateFile(tokenPath(place, paths))?.trim()
+  return kept ? { token: kept, origin: 'credentials' } : undefined
+}
+
+export function keepChannelToken(place: TokenPlace, token: string, paths: StatePaths): void {
+  writePrivateFile(tokenPath(place, paths), `${token.trim()}\n`)
+}
+
+export function forgetChannelToken(place: TokenPlace, paths: StatePaths): void {
+  rmSync(tokenPath(place, paths), { force: true })
+}
+
+function tokenPath({ channel, accountId }: TokenPlace, paths: StatePaths): string {
+  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(accountId))
+    return join(paths.credentials, `${channel}-${accountId}.token`)
+  throw new RockpoolError('input-invalid', `${JSON.stringify(accountId)} is not an account name.`, {
+    hint: 'Use a-z, 0-9, - and _, at most 64 characters.',
+  })
+}
+
+function readTokenFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new RockpoolError('config-invalid', `The token file ${file} cannot be read.`, { cause: error })
+  }
+}

@@ -5,7 +5,11 @@ import type { Page } from './print.ts'
 /** The answer as text for a terminal, without the last line break. */
 export type Printer = (output: never, page: Page) => string
 
-export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {}
+export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {
+  'cc.select': () => import('./print-select.ts'),
+  'cc.why': async () => ({ print: (await import('./print-select.ts')).printWhy }),
+  'project.status': () => import('./print-project.ts'),
+}
 
 export async function findPrinter(operationName: string): Promise<Printer> {
   const load = Object.hasOwn(printers, operationName) ? printers[operationName] : undefined

@@ -50,7 +50,8 @@ function withPaths(
   input: Record<string, unknown>,
   cwd: string,
 ): Record<string, unknown> {
-  const { paths = [], here } = command ?? {}
+  const { paths = [] } = command ?? {}
+  const here = typeof command?.here === 'function' ? command.here(input) : command?.here
   const settled = here === undefined ? { ...input } : { [here]: cwd, ...input }
   for (const field of paths) {
     const typed = settled[field]

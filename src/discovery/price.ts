@@ -13,7 +13,11 @@ export interface ModelPrice {
   cacheWrite1h: number
 }
 
-export type PriceTable = (model: string | undefined) => { price: ModelPrice; guessed: boolean }
+/** Long prompts cost more with some models. */
+export type PriceTable = (
+  model: string | undefined,
+  promptTokens: number,
+) => { price: ModelPrice; guessed: boolean }
 
 /** Claude Code's own prompt and tools, before anything is said. */
 const baseTokens = 16_000
@@ -22,13 +26,15 @@ const briefTokens = 1_500
 const summaryTokens = 3_000
 
 export function priceSession(session: DiscoveredSession, prices: PriceTable, now: number): SessionPrice {
-  const { price, guessed } = prices(session.model)
   const tokens = session.contextTokens
+  const { price, guessed } = prices(session.model, tokens)
+  const afterwards = prices(session.model, baseTokens + summaryTokens).price
   const warmForMs = warmFor(session, now)
   const usd = (count: number, perMillion: number): number => (count * perMillion) / 1_000_000
   // Claude Code writes what it sends into the cache again, for as long as it did before.
-  const write = session.cacheTtlMinutes === 60 ? price.cacheWrite1h : price.cacheWrite5m
-  const resumeUsd = usd(tokens, warmForMs > 0 ? price.cacheRead : write)
+  const writing = (of: ModelPrice): number =>
+    session.cacheTtlMinutes === 60 ? of.cacheWrite1h : of.cacheWrite5m
+  const resumeUsd = usd(tokens, warmForMs > 0 ? price.cacheRead : writing(price))
   return {
     ...(session.model === undefined ? {} : { model: session.model }),
     guessed,
@@ -39,8 +45,8 @@ export function priceSession(session: DiscoveredSession, prices: PriceTable, now
     // A fork begins with the same words, so it finds the same cache.
     forkUsd: resumeUsd,
     compactThenResumeUsd:
-      resumeUsd + usd(summaryTokens, price.output) + usd(baseTokens + summaryTokens, write),
-    freshUsd: usd(baseTokens + briefTokens, write),
+      resumeUsd + usd(summaryTokens, price.output) + usd(baseTokens + summaryTokens, writing(afterwards)),
+    freshUsd: usd(baseTokens + briefTokens, writing(afterwards)),
     furtherCallUsd: usd(tokens, price.cacheRead),
   }
 }

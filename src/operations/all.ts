@@ -9,6 +9,7 @@ const system: Group = () => import('./system.ts')
 export const groups: Readonly<Record<string, Group>> = {
   sessions: () => import('./sessions.ts'),
   agents: () => import('./agents.ts'),
+  project: () => import('./projects.ts'),
   config: system,
   health: system,
   logs: system,

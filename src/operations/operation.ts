@@ -31,7 +31,7 @@ export interface CommandShape {
   /** Fields that name a file or directory: what is typed is made absolute before it is asked. */
   paths?: readonly string[]
   /** The one of them that is the current directory when it is not typed. */
-  here?: string
+  here?: string | ((input: Record<string, unknown>) => string | undefined)
   /** Whole command lines, shown in the help. */
   examples?: readonly string[]
   /** Not offered as a command of its own name. */

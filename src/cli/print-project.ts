@@ -1,0 +1,93 @@
+// `rockpool project status`, for people: what needs attention first.
+import type { ProjectStatus } from '../domain/project-status.ts'
+import { ago, oneLine, pairs, styled, table } from './print.ts'
+import type { Page } from './print.ts'
+
+const maxShown = 8
+
+export function print(status: ProjectStatus, page: Page): string {
+  const title = styled(page, 'bold', oneLine(status.repo.name))
+  const blocks = [
+    `${title}  ${styled(page, 'dim', oneLine(status.repo.path))}`,
+    status.repo.isGitRepo ? printGit(status, page) : styled(page, 'dim', 'Not a git repository.'),
+    printChanges(status, page),
+    printGithub(status, page),
+    printSessions(status, page),
+    status.problems.map((problem) => styled(page, 'yellow', `! ${oneLine(problem)}`)).join('\n'),
+  ]
+  return blocks.filter((block) => block !== '').join('\n\n')
+}
+
+function printGit({ git, docs }: ProjectStatus, page: Page): string {
+  const { upstream } = git
+  const ahead = upstream && `${upstream.name}, ${upstream.ahead} ahead, ${upstream.behind} behind`
+  const others = git.worktrees.slice(1).map(({ path, branch }) => `${path}${branch ? ` (${branch})` : ''}`)
+  const present = [
+    docs.hasClaudeMd && 'CLAUDE.md',
+    docs.hasReadme && 'README',
+    docs.hasTodo && 'TODO',
+    docs.hasSpecs && `${docs.specFiles.length} specs`,
+  ]
+  return pairs(
+    [
+      ['branch', git.currentBranch || '-'],
+      ['upstream', ahead],
+      ['head', `${git.headCommitSha.slice(0, 8)} ${git.headCommitMessage}`.trim() || '-'],
+      ['stashes', git.stashCount > 0 ? String(git.stashCount) : undefined],
+      ['worktrees', others.length > 0 ? others.join('\n') : undefined],
+      ['documents', present.filter(Boolean).join(', ') || undefined],
+    ],
+    page,
+  )
+}
+
+function printChanges({ git }: ProjectStatus, page: Page): string {
+  const lists: Array<[string, string[], 'red' | 'green' | 'yellow']> = [
+    ['Conflicts', git.conflicts, 'red'],
+    ['Staged', git.stagedChanges, 'green'],
+    ['Not staged', git.uncommittedChanges, 'yellow'],
+  ]
+  return lists
+    .filter(([, lines]) => lines.length > 0)
+    .map(([name, lines, color]) => {
+      const shown = lines.slice(0, maxShown).map((line) => `  ${styled(page, color, oneLine(line))}`)
+      if (lines.length > maxShown) shown.push(styled(page, 'dim', `  … ${lines.length - maxShown} more`))
+      return [`${name} (${lines.length})`, ...shown].join('\n')
+    })
+    .join('\n')
+}
+
+function printGithub({ github }: ProjectStatus, page: Page): string {
+  if (!github) return ''
+  const prs = github.openPrs.map(
+    (pr) => `  #${pr.number} ${oneLine(pr.title)} ${styled(page, 'dim', oneLine(pr.branch))}`,
+  )
+  const checks = github.failingChecks.map(
+    (check) => `  ${styled(page, 'red', oneLine(`${check.name}: ${check.status}`))}`,
+  )
+  return [
+    `Pull requests (${prs.length})`,
+    ...prs,
+    ...(checks.length > 0 ? [`Failing checks (${checks.length})`, ...checks] : []),
+  ].join('\n')
+}
+
+function printSessions({ sessions }: ProjectStatus, page: Page): string {
+  const shown = [...sessions.active, ...sessions.recent.filter((one) => !one.isRunning)]
+  if (shown.length === 0) return styled(page, 'dim', 'No sessions here yet.')
+  return table(
+    shown,
+    [
+      { title: 'SESSION', value: (one) => one.sessionId.slice(0, 8), min: 8 },
+      {
+        title: 'STATE',
+        value: (one) => one.waitingFor ?? one.status,
+        style: (one) => (one.isRunning ? (one.status === 'waiting' ? 'yellow' : 'green') : 'dim'),
+      },
+      { title: 'BRANCH', value: (one) => one.branch || '-' },
+      { title: 'AGE', value: (one) => ago(new Date(one.lastModified).getTime(), page.now), min: 8 },
+      { title: 'ABOUT', value: (one) => one.title ?? one.lastTask ?? one.firstMessage },
+    ],
+    page,
+  )
+}

@@ -1,0 +1,104 @@
+// `rockpool cc select`, `cc select --eval` and `cc why`, for people: the decision, then what it was made of.
+import type { Decision, SessionScore, SessionSelection } from '../domain/selection.ts'
+import type { Evaluation } from '../discovery/evaluate.ts'
+import { ago, duration, oneLine, styled, table, tokens, usd } from './print.ts'
+import type { Page } from './print.ts'
+
+const maxShown = 10
+const colors = { resume: 'green', fork: 'cyan', fresh: 'blue', queue: 'yellow' } as const
+
+export function print(output: SessionSelection | Evaluation, page: Page): string {
+  return 'results' in output ? printEvaluation(output, page) : printSelection(output, page)
+}
+
+function printSelection(selection: SessionSelection, page: Page): string {
+  const { action, reason, scores, fallback } = selection
+  const [head, ...rest] = oneLine(reason).split(': ')
+  const blocks = [
+    `${styled(page, ['bold', colors[action]], head!)}${rest.length > 0 ? `: ${rest.join(': ')}` : ''}`,
+    fallback === undefined
+      ? ''
+      : styled(page, 'yellow', `! The model was not heard: ${oneLine(fallback)}. Words were compared.`),
+    scores.length > 0 ? printScores(scores, page) : '',
+    printPrices(scores, selection.sessionId, page),
+  ]
+  return blocks.filter((block) => block !== '').join('\n\n')
+}
+
+function printScores(scores: SessionScore[], page: Page): string {
+  const factor = (of: keyof SessionScore['factors']) => (one: SessionScore) => signed(one.factors[of])
+  const shown = table(
+    scores.slice(0, maxShown),
+    [
+      { title: 'SESSION', value: (one) => one.sessionId.slice(0, 8), min: 8 },
+      { title: 'SCORE', value: (one) => one.total.toFixed(2), align: 'right', style: 'bold', min: 5 },
+      { title: 'BRANCH', value: factor('branch'), align: 'right', min: 5 },
+      { title: 'RECENT', value: factor('recency'), align: 'right', min: 5 },
+      { title: 'TASK', value: factor('relevance'), align: 'right', min: 5 },
+      { title: 'HEALTH', value: factor('health'), align: 'right', min: 5 },
+      { title: 'ROOM', value: factor('capacity'), align: 'right', min: 5 },
+      { title: 'RESUME', value: (one) => usd(one.price?.resumeUsd), align: 'right', min: 6 },
+      { title: 'CACHE', value: (one) => one.price?.cache ?? '-' },
+      {
+        title: 'WHY',
+        value: (one) => one.ceiling ?? one.reason,
+        style: (one) => (one.ceiling ? 'red' : undefined),
+      },
+    ],
+    page,
+  )
+  const more = scores.length - maxShown
+  return more > 0 ? `${shown}\n${styled(page, 'dim', `… ${more} more (--json shows all)`)}` : shown
+}
+
+function printPrices(scores: SessionScore[], sessionId: string | undefined, page: Page): string {
+  const price = scores.find((one) => one.sessionId === sessionId)?.price
+  if (!price) return ''
+  const warm = price.warmForMs === undefined ? 'cold' : `warm for ${duration(price.warmForMs)}`
+  const prices = [
+    `resume ${usd(price.resumeUsd)}`,
+    `fork ${usd(price.forkUsd)}`,
+    `compact, then resume ${usd(price.compactThenResumeUsd)}`,
+    `fresh with a brief ${usd(price.freshUsd)}`,
+  ]
+  const guess = price.guessed ? ', prices guessed from the model family' : ''
+  return styled(page, 'dim', `${tokens(price.tokens)} tokens, cache ${warm}${guess}: ${prices.join(' · ')}`)
+}
+
+export function printWhy({ decisions }: { decisions: Decision[] }, page: Page): string {
+  return decisions
+    .map((decision) => {
+      const became = decision.becameSessionId ? ` -> ${decision.becameSessionId.slice(0, 8)}` : ''
+      const head = `${decision.id}  ${ago(decision.at, page.now)}  ${oneLine(decision.repoPath)}${became}`
+      const task = `${styled(page, 'dim', 'task')}  ${oneLine(decision.task)}`
+      return [styled(page, 'dim', head), task, printSelection(decision.selection, page)].join('\n')
+    })
+    .join('\n\n')
+}
+
+function printEvaluation(evaluation: Evaluation, page: Page): string {
+  const { decisions, resumed, fresh, sessions, repositories, results, notes } = evaluation
+  if (decisions === 0)
+    return 'There is no history to replay yet: nobody went back to a session or began a second one.'
+  const percent = (share: number): string => `${Math.round(share * 100)}%`
+  const head = `${decisions} decisions (${resumed} resumed, ${fresh} fresh) in ${sessions} sessions of ${repositories} repositories`
+  const shown = table(
+    results,
+    [
+      { title: 'METHOD', value: (one) => one.method, min: 11 },
+      { title: 'HIT RATE', value: (one) => percent(one.hitRate), align: 'right', min: 8 },
+      { title: 'MRR', value: (one) => one.mrr.toFixed(2), align: 'right', min: 4 },
+      { title: 'AGREES', value: (one) => percent(one.agreement), align: 'right', min: 6 },
+    ],
+    page,
+  )
+  const explained =
+    'Hit rate: of the times somebody went back, how often that session came first. MRR: mean of 1 / its rank. Agrees: all decisions, fresh ones included.'
+  return [head, shown, styled(page, 'dim', explained), ...notes.map((note) => `! ${oneLine(note)}`)].join(
+    '\n\n',
+  )
+}
+
+function signed(number: number): string {
+  return `${number < 0 ? '' : '+'}${number.toFixed(2)}`
+}

@@ -5,7 +5,7 @@ const levels = [
   ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'memory'],
   ['coding', 'flow'],
   ['operations'],
-  ['gateway', 'mcp', 'cli'],
+  ['gateway', 'mcp', 'cli', 'library'],
 ]
 const folder = (names) => `^src/(${names.join('|')})/`
 

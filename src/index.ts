@@ -6,3 +6,24 @@ export {
   resolveGroupSessionKey,
 } from './domain/session-key.ts'
 export { parseAgentSessionKey } from './domain/session-key-forms.ts'
+export {
+  resolveDefaultSessionStorePath,
+  resolveSessionTranscriptPath,
+  resolveSessionTranscriptsDirForAgent,
+  resolveStorePath,
+} from './library/paths.ts'
+export {
+  clearSessionStoreCacheForTest,
+  loadSessionStore,
+  saveSessionStore,
+  updateSessionStore,
+  updateSessionStoreEntry,
+  withSessionStoreLock,
+} from './library/session-store.ts'
+export {
+  incrementCompactionCount,
+  persistSessionUsageUpdate,
+  recordSessionMetaFromInbound,
+  updateLastRoute,
+} from './library/session-updates.ts'
+export type { DeliveryContext, SessionEntry, SessionOrigin } from './domain/session.ts'

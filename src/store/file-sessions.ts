@@ -5,7 +5,7 @@ import { bulkyFields } from '../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from './session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore } from './session-store.ts'
 import { SessionsFile } from './sessions-file.ts'
-import type { SessionsFileOptions } from './sessions-file.ts'
+import type { Draft, SessionsFileOptions } from './sessions-file.ts'
 
 export interface FileSessionsOptions extends SessionsFileOptions {
   agentId: string
@@ -47,7 +47,7 @@ export class FileSessions implements SessionStore {
       const after = change(draft.get(key))
       if (after === undefined) return before
       checkEntry(key, after)
-      checkLabelIsFree(before, after, (label) => draft.labelOwner(label, key))
+      checkLabelIsFree(before, after, (label) => labelOwner(draft, label, key))
       draft.set(key, after)
       return structuredClone(after)
     })
@@ -83,6 +83,11 @@ export class FileSessions implements SessionStore {
   #owns(key: string): boolean {
     return keyFault(this.agentId, key) === undefined
   }
+}
+
+function labelOwner(draft: Draft, label: string, except: string): string | undefined {
+  for (const [key, entry] of draft.all()) if (key !== except && entry.label === label) return key
+  return undefined
 }
 
 function newestFirst(a: Session, b: Session): number {

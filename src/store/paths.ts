@@ -51,6 +51,12 @@ export function sessionsJsonPath(agentId: string, paths: StatePaths, template: s
   return resolve(paths.root, template.replaceAll('{agentId}', checkAgentId(agentId)))
 }
 
+/** Whose sessions are in `<state>/agents/<agentId>/sessions`; in any other folder, those of the agent that all have. */
+export function agentOfFolder(folder: string): string {
+  const [agents, agentId, sessions] = folder.split('/').slice(-3)
+  return agents === 'agents' && sessions === 'sessions' && agentId ? agentId : 'main'
+}
+
 export function checkAgentId(agentId: string): string {
   if (agentIdRule.test(agentId) && !reserved.has(agentId)) return agentId
   throw new RockpoolError('input-invalid', `${JSON.stringify(agentId)} is not an agent id.`, {

@@ -4,6 +4,7 @@ import { closeSync, openSync, readSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { SessionEntry } from '../domain/session.ts'
 import { readFileSafely } from './atomic-file.ts'
+import { agentOfFolder } from './paths.ts'
 import { parseSessions } from './sessions-text.ts'
 import type { SessionsContent } from './sessions-text.ts'
 
@@ -45,7 +46,7 @@ function readLastCopy(path: string): SessionsContent | undefined {
 
 function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEntry }> {
   const folder = dirname(path)
-  const agentId = agentOf(folder)
+  const agentId = agentOfFolder(folder)
   const names = readdirSync(folder).filter(
     (name) => name.endsWith('.jsonl') && !name.endsWith('.set-aside.jsonl'),
   )
@@ -57,12 +58,6 @@ function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEnt
     const entry = { sessionId, updatedAt: Math.round(statSync(file).mtimeMs), sessionFile: file }
     return [{ key: `agent:${agentId}:recovered:${sessionId}${suffix}`.toLowerCase(), entry }]
   })
-}
-
-/** `<state>/agents/<agentId>/sessions`, or else the agent that everybody has. */
-function agentOf(folder: string): string {
-  const [agents, agentId, sessions] = folder.split('/').slice(-3)
-  return agents === 'agents' && sessions === 'sessions' && agentId ? agentId : 'main'
 }
 
 /** `<id>.jsonl`, `<id>-topic-<topic>.jsonl`, or `<time>_<id>.jsonl` for one that was forked. */

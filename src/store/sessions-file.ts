@@ -1,5 +1,6 @@
 // One sessions.json on disk: read through a cache, changed under its lock by one writer at a time, replaced whole.
 // Whoever asks for a change while another is being written joins the next write.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { appendFileSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +17,7 @@ import {
 } from './atomic-file.ts'
 import type { FileIdentity } from './atomic-file.ts'
 import { FileLock } from './file-lock.ts'
-import type { HeldLock, Lock } from './file-lock.ts'
+import type { HeldLock, Lock, LockOptions } from './file-lock.ts'
 import { recoverSessions } from './recover-sessions.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent, Unusable } from './sessions-text.ts'
@@ -26,7 +27,7 @@ export interface SessionsFileOptions {
   clock: Clock
   log: Log
   /** How long what was read may be used again while the file looks the same; 0 reads every time. */
-  cacheTtlMs?: number
+  cacheTtlMs?: number | (() => number)
   /** For tests, which also try ones that are broken on purpose. */
   lock?: Lock
   write?: typeof writeFileAtomically
@@ -47,9 +48,8 @@ export interface Draft {
   get(key: string): SessionEntry | undefined
   set(key: string, entry: SessionEntry): void
   delete(key: string): void
-  /** The key of another session with this label. */
-  labelOwner(label: string, except: string): string | undefined
-  keys(): string[]
+  /** All of them, shared: not to be changed. */
+  all(): ReadonlyMap<string, Readonly<SessionEntry>>
 }
 
 interface Waiting {
@@ -71,6 +71,8 @@ export class SessionsFile {
   #texts = new WeakMap<SessionEntry, string>()
   #waiting: Waiting[] = []
   #writing: Promise<void> | undefined
+  /** The lock that the code that calls us holds already. */
+  #heldHere = new AsyncLocalStorage<HeldLock>()
   #prepared = false
 
   constructor(options: SessionsFileOptions) {
@@ -82,7 +84,8 @@ export class SessionsFile {
 
   /** Throws `damaged` when the file cannot be read and nothing is left to put it together from. */
   read(options: { skipCache?: boolean } = {}): FileContent {
-    const { clock, cacheTtlMs = 45_000 } = this.#options
+    const { clock, cacheTtlMs: ttl = 45_000 } = this.#options
+    const cacheTtlMs = typeof ttl === 'function' ? ttl() : ttl
     const now = clock.monotonic()
     const fresh = this.#cache && now - this.#cache.readAt < cacheTtlMs && !options.skipCache
     if (fresh && fileIdentity(this.path) === this.#cache!.content.identity) return this.#cache!.content
@@ -98,15 +101,24 @@ export class SessionsFile {
 
   /** Resolves when the change is on disk. If it throws, its changes alone are dropped. */
   change<T>(change: (draft: Draft) => T | Promise<T>): Promise<T> {
+    const held = this.#heldHere.getStore()
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ change, resolve: resolve as (value: unknown) => void, reject })
+      const one: Waiting = { change, resolve: resolve as (value: unknown) => void, reject }
+      if (held) {
+        this.#writeBatch([one], held).catch(reject)
+        return
+      }
+      this.#waiting.push(one)
       this.#writing ??= this.#writeAll()
     })
   }
 
-  /** Runs `fn` while no other writer, here or elsewhere, can change the file. */
-  withLock<T>(fn: () => Promise<T>): Promise<T> {
-    return this.#lock.hold('hold', fn)
+  /** Runs `fn` while no other writer, here or elsewhere, can change the file; `fn` itself can. */
+  async withLock<T>(fn: () => Promise<T>, options?: LockOptions): Promise<T> {
+    if (this.#heldHere.getStore()) return fn()
+    await this.#prepareFolder()
+    const lock = options ? new FileLock(this.path, { clock: this.#options.clock, ...options }) : this.#lock
+    return lock.hold('hold', (held) => this.#heldHere.run(held, fn))
   }
 
   async close(): Promise<void> {
@@ -243,22 +255,22 @@ function readContent(path: string): FileContent {
 /** Runs one change on `entries`; the answer to whoever asked is given when they are saved. */
 async function applyChange(one: Waiting, entries: Map<string, SessionEntry>): Promise<() => void> {
   const changes = new Map<string, SessionEntry | undefined>()
-  const now = (key: string): SessionEntry | undefined =>
-    changes.has(key) ? changes.get(key) : entries.get(key)
-  const keys = (): string[] => [...new Set([...entries.keys(), ...changes.keys()])].filter(now)
+  const apply = (to: Map<string, SessionEntry>): Map<string, SessionEntry> => {
+    for (const [key, entry] of changes) {
+      if (entry) to.set(key, entry)
+      else to.delete(key)
+    }
+    return to
+  }
   const draft: Draft = {
-    get: (key) => structuredClone(now(key)),
+    get: (key) => structuredClone(changes.has(key) ? changes.get(key) : entries.get(key)),
     set: (key, entry) => void changes.set(key, structuredClone(entry)),
     delete: (key) => void changes.set(key, undefined),
-    labelOwner: (label, except) => keys().find((key) => key !== except && now(key)?.label === label),
-    keys,
+    all: () => (changes.size === 0 ? entries : apply(new Map(entries))),
   }
   try {
     const value = await one.change(draft)
-    for (const [key, entry] of changes) {
-      if (entry) entries.set(key, entry)
-      else entries.delete(key)
-    }
+    apply(entries)
     return () => one.resolve(value)
   } catch (error) {
     return () => one.reject(error)

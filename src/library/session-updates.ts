@@ -1,0 +1,157 @@
+// The seeds' updates of one session: what a message tells about it, where its replies go, what its turns used.
+import {
+  deliveryContextOf,
+  deliveryFields,
+  mergeDeliveryContexts,
+  readDeliveryContext,
+} from '../domain/delivery-context.ts'
+import type { MsgContext } from '../domain/msg-context.ts'
+import { sessionMetaOf } from '../domain/session-meta.ts'
+import type { GroupKeyResolution } from '../domain/session-key.ts'
+import type { DeliveryContext, SessionEntry } from '../domain/session.ts'
+import { mergeEntry, updateSessionStore } from './session-store.ts'
+
+export function recordSessionMetaFromInbound(params: {
+  storePath: string
+  sessionKey: string
+  ctx: MsgContext
+  groupResolution?: GroupKeyResolution | null
+  createIfMissing?: boolean
+}): Promise<SessionEntry | null> {
+  const { storePath, sessionKey, ctx, groupResolution, createIfMissing = true } = params
+  return updateSessionStore(storePath, (store) => {
+    const existing = store[sessionKey]
+    const meta = sessionMetaOf({ ctx, sessionKey, existing, groupResolution })
+    if (!meta || (!existing && !createIfMissing)) return existing ?? null
+    return (store[sessionKey] = mergeEntry(existing, meta))
+  })
+}
+
+/** Where the next reply goes. What is not said stays as it was, as long as it is about the same chat. */
+export function updateLastRoute(params: {
+  storePath: string
+  sessionKey: string
+  channel?: string
+  to?: string
+  accountId?: string
+  threadId?: string | number
+  deliveryContext?: DeliveryContext
+  ctx?: MsgContext
+  groupResolution?: GroupKeyResolution | null
+}): Promise<SessionEntry> {
+  const { storePath, sessionKey, ctx, groupResolution } = params
+  return updateSessionStore(storePath, (store) => {
+    const existing = store[sessionKey]
+    const said = mergeDeliveryContexts(
+      readDeliveryContext(params.deliveryContext),
+      readDeliveryContext(params),
+    )
+    const route = mergeDeliveryContexts(said, existing && deliveryContextOf(existing))
+    const meta = ctx && sessionMetaOf({ ctx, sessionKey, existing, groupResolution })
+    const entry = mergeEntry(existing, { ...(route && deliveryFields(route)), ...meta })
+    return (store[sessionKey] = entry)
+  })
+}
+
+/** One more compaction. Afterwards the context is `tokensAfter` large, or its size is not known. */
+export async function incrementCompactionCount(params: {
+  sessionEntry?: SessionEntry
+  sessionStore?: Record<string, SessionEntry>
+  sessionKey?: string
+  storePath?: string
+  now?: number
+  tokensAfter?: number
+}): Promise<number | undefined> {
+  const { sessionStore, sessionKey, storePath, tokensAfter, now } = params
+  const known = (sessionKey !== undefined && sessionStore?.[sessionKey]) || params.sessionEntry
+  if (!sessionKey || !known) return undefined
+  const oneMore = (entry: SessionEntry): SessionEntry =>
+    mergeEntry(entry, {
+      compactionCount: (entry.compactionCount ?? 0) + 1,
+      ...(now === undefined ? {} : { updatedAt: now }),
+      ...contextAfter(tokensAfter),
+    })
+  const entry = storePath
+    ? await updateSessionStore(
+        storePath,
+        (store) => (store[sessionKey] = oneMore(store[sessionKey] ?? known)),
+      )
+    : oneMore(known)
+  if (sessionStore) sessionStore[sessionKey] = entry
+  return entry.compactionCount
+}
+
+function contextAfter(tokensAfter: number | undefined): Partial<SessionEntry> {
+  if (tokensAfter === undefined || tokensAfter <= 0) return { totalTokensFresh: false }
+  const breakdown = {
+    inputTokens: undefined,
+    outputTokens: undefined,
+    cacheRead: undefined,
+    cacheWrite: undefined,
+  }
+  return { totalTokens: tokensAfter, totalTokensFresh: true, ...breakdown }
+}
+
+export interface NormalizedUsage {
+  input?: number
+  output?: number
+  cacheRead?: number
+  cacheWrite?: number
+  total?: number
+}
+
+/** What a turn used. `totalTokens` is what fills the context now: the prompt, not the answer. */
+export async function persistSessionUsageUpdate(params: {
+  storePath?: string
+  sessionKey?: string
+  usage?: NormalizedUsage
+  /** The last model call alone, when `usage` is the sum over several. */
+  lastCallUsage?: NormalizedUsage
+  modelUsed?: string
+  providerUsed?: string
+  contextTokensUsed?: number
+  systemPromptReport?: unknown
+  cliSessionId?: string
+}): Promise<void> {
+  const { storePath, sessionKey } = params
+  if (!storePath || !sessionKey) return
+  await updateSessionStore(storePath, (store) => {
+    const existing = store[sessionKey]
+    if (!existing) return
+    store[sessionKey] = mergeEntry(existing, {
+      ...usageFields(params, existing),
+      ...turnFields(params, existing),
+    })
+  })
+}
+
+type UsageUpdate = Parameters<typeof persistSessionUsageUpdate>[0]
+
+/** What was billed adds up over the life of the session id; the occupancy is that of the last call. */
+function usageFields({ usage, lastCallUsage }: UsageUpdate, existing: SessionEntry): Partial<SessionEntry> {
+  if (!usage) return {}
+  const last = lastCallUsage ?? usage
+  const occupied = (last.input ?? 0) + (last.cacheRead ?? 0) + (last.cacheWrite ?? 0)
+  return {
+    inputTokens: (existing.inputTokens ?? 0) + (usage.input ?? 0),
+    outputTokens: (existing.outputTokens ?? 0) + (usage.output ?? 0),
+    cacheRead: (existing.cacheRead ?? 0) + (usage.cacheRead ?? 0),
+    cacheWrite: (existing.cacheWrite ?? 0) + (usage.cacheWrite ?? 0),
+    totalTokens: occupied || (last.total ?? 0),
+    totalTokensFresh: true,
+  }
+}
+
+function turnFields(params: UsageUpdate, existing: SessionEntry): Partial<SessionEntry> {
+  const { modelUsed, providerUsed, contextTokensUsed, systemPromptReport, cliSessionId } = params
+  const provider = providerUsed ?? existing.modelProvider
+  return {
+    ...(modelUsed === undefined ? {} : { model: modelUsed }),
+    ...(providerUsed === undefined ? {} : { modelProvider: providerUsed }),
+    ...(contextTokensUsed === undefined ? {} : { contextTokens: contextTokensUsed }),
+    ...(systemPromptReport === undefined ? {} : { systemPromptReport }),
+    ...(cliSessionId && provider
+      ? { cliSessionIds: { ...existing.cliSessionIds, [provider]: cliSessionId } }
+      : {}),
+  }
+}

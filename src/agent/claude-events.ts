@@ -1,0 +1,326 @@
+// What the SDK says, in our words. Pure: messages in, items out; the only memory is what was already counted.
+// The format changes with every release of Claude Code, so fields are read leniently and unknown types are passed over.
+import type {
+  SDKAssistantMessage,
+  SDKMessage,
+  SDKPartialAssistantMessage,
+  SDKResultMessage,
+  SDKUserMessage,
+} from '@anthropic-ai/claude-agent-sdk'
+import type { TurnEvent, Usage } from '../domain/turn.ts'
+import { addUsage, noUsage } from './usage.ts'
+
+/** One thing that a message says: an event of the turn, its result, or where the process stands. */
+export type StreamItem =
+  | { is: 'event'; event: TurnEvent }
+  | { is: 'result'; result: ClaudeResult }
+  /** `idle` comes only when nothing more follows by itself. */
+  | { is: 'state'; state: 'running' | 'waiting' | 'idle' }
+  | { is: 'prompt'; uuid: string; state: 'queued' | 'started' | 'over' }
+  /** Sub-agents at work in the background. When one ends, Claude takes a turn by itself. */
+  | { is: 'background'; subagents: number }
+
+export interface ClaudeResult {
+  isError: boolean
+  /** How it ended, in the SDK's words: `completed`, `api_error`, `aborted_streaming`, … */
+  reason: string
+  text: string
+  errors: string[]
+  /** The kind of API failure, as on the assistant message that reported it: `rate_limit`, `authentication_failed`, … */
+  apiError?: string
+  apiStatus?: number
+  /** Spent since the result before, sub-agents and compactions included. */
+  usage: Usage
+  costUsd: number
+  contextWindow?: number
+  prompts: string[]
+  /** Prompts that still wait; more results follow. */
+  queued: number
+}
+
+export interface StreamReader {
+  read(message: SDKMessage): StreamItem[]
+  readonly sdkSessionId: string | undefined
+  readonly model: string | undefined
+}
+
+interface Memory {
+  sdkSessionId?: string
+  model?: string
+  /** Calls to the model that were already counted. */
+  counted: Set<string>
+  /** Calls whose final usage is not known yet. */
+  uncounted: Map<string, { model: string; usage: Usage }>
+  apiError?: string
+  /** Running totals at the result before. */
+  totalCostUsd: number
+}
+
+/** `totalCostUsd`: what the conversation had cost before this process went on with it. */
+export function makeStreamReader(totalCostUsd = 0): StreamReader {
+  const memory: Memory = { counted: new Set(), uncounted: new Map(), totalCostUsd }
+  return {
+    read: (message) => [...noteSession(memory, message), ...readMessage(memory, message)],
+    get sdkSessionId() {
+      return memory.sdkSessionId
+    },
+    get model() {
+      return memory.model
+    },
+  }
+}
+
+function noteSession(memory: Memory, message: SDKMessage): StreamItem[] {
+  // The new id that a `conversation_reset` names is another one; the messages after it carry the session's.
+  const id = 'session_id' in message ? message.session_id : undefined
+  if (!id || id === memory.sdkSessionId) return []
+  memory.sdkSessionId = id
+  return event({ type: 'session-id', sdkSessionId: id })
+}
+
+function readMessage(memory: Memory, message: SDKMessage): StreamItem[] {
+  // Not in the SDK's union, though it is sent.
+  if (isLifecycle(message)) return readLifecycle(message)
+  if (message.type === 'assistant') return readAssistant(memory, message)
+  if (message.type === 'user') return readUser(message)
+  if (message.type === 'stream_event') return readPiece(memory, message)
+  if (message.type === 'result') return readResult(memory, message)
+  if (message.type === 'rate_limit_event') return readRateLimit(message.rate_limit_info)
+  return message.type === 'system' ? readSystem(memory, message) : []
+}
+
+interface Lifecycle {
+  type: 'command_lifecycle'
+  command_uuid: string
+  state: string
+}
+
+function isLifecycle(message: object): message is Lifecycle {
+  return 'type' in message && message.type === 'command_lifecycle' && 'command_uuid' in message
+}
+
+function readLifecycle({ command_uuid: uuid, state }: Lifecycle): StreamItem[] {
+  if (state === 'queued' || state === 'started') return [{ is: 'prompt', uuid, state }]
+  return [{ is: 'prompt', uuid, state: 'over' }]
+}
+
+function readAssistant(memory: Memory, message: SDKAssistantMessage): StreamItem[] {
+  const { id, model, content } = message.message
+  if (message.error) {
+    memory.apiError = message.error
+    return []
+  }
+  const usage = readUsage(message.message.usage)
+  const subagentCall = message.parent_tool_use_id
+  if (subagentCall) {
+    const words = content.flatMap((block) => (block.type === 'text' ? block.text : []))
+    const said = words.flatMap((text) => event({ type: 'subagent', toolUseId: subagentCall, text }))
+    return [...said, ...count(memory, id, model, withEstimatedOutput(usage, content), true)]
+  }
+  // The line carries what was known when the answer began; the end of its stream says the rest.
+  const settled = settleOthers(memory, id)
+  if (!memory.counted.has(id)) memory.uncounted.set(id, { model, usage })
+  return [...settled, ...content.flatMap((block) => readBlock(block))]
+}
+
+function readBlock(block: SDKAssistantMessage['message']['content'][number]): StreamItem[] {
+  if (block.type === 'text') return event({ type: 'text', text: block.text })
+  if (block.type === 'thinking') return event({ type: 'thinking', text: block.thinking })
+  if (block.type !== 'tool_use') return []
+  const input = typeof block.input === 'object' && block.input ? { ...block.input } : {}
+  return event({ type: 'tool-start', toolUseId: block.id, name: block.name, input })
+}
+
+function readUser(message: SDKUserMessage): StreamItem[] {
+  const { content } = message.message
+  if (typeof content === 'string' || message.parent_tool_use_id) return []
+  return content.flatMap((block) => {
+    if (block.type !== 'tool_result') return []
+    const { tool_use_id: toolUseId, is_error: isError = false } = block
+    return event({ type: 'tool-end', toolUseId, isError, output: textOfToolResult(block.content) })
+  })
+}
+
+const maxToolOutput = 30_000
+
+function textOfToolResult(content: unknown): string {
+  const text = Array.isArray(content)
+    ? content
+        .map((part: { type?: string; text?: string }) => part.text ?? `[${part.type ?? 'data'}]`)
+        .join('\n')
+    : typeof content === 'string'
+      ? content
+      : ''
+  return text.length > maxToolOutput ? `${text.slice(0, maxToolOutput)}…` : text
+}
+
+function readPiece(memory: Memory, message: SDKPartialAssistantMessage): StreamItem[] {
+  if (message.parent_tool_use_id) return []
+  const piece = message.event
+  if (piece.type === 'content_block_delta' && piece.delta.type === 'text_delta') {
+    return event({ type: 'text-delta', text: piece.delta.text })
+  }
+  if (piece.type !== 'message_delta') return []
+  const id = 'api_message_id' in message ? String(message.api_message_id) : ''
+  const begun = memory.uncounted.get(id)
+  if (!begun) return []
+  return count(memory, id, begun.model, { ...begun.usage, output: piece.usage.output_tokens }, false)
+}
+
+function readResult(memory: Memory, message: SDKResultMessage): StreamItem[] {
+  const settled = settleOthers(memory, undefined)
+  const spent = spentSince(memory, message)
+  const { apiError } = memory
+  memory.apiError = undefined
+  const result: ClaudeResult = {
+    isError: message.is_error,
+    reason: message.terminal_reason ?? (message.subtype === 'success' ? 'completed' : message.subtype),
+    text: message.subtype === 'success' ? message.result : '',
+    errors: message.subtype === 'success' ? [] : message.errors,
+    ...(apiError ? { apiError } : {}),
+    ...(message.subtype === 'success' && message.api_error_status
+      ? { apiStatus: message.api_error_status }
+      : {}),
+    ...spent,
+    contextWindow: memory.model ? message.modelUsage[memory.model]?.contextWindow : undefined,
+    prompts: message.user_message_uuids ?? (message.user_message_uuid ? [message.user_message_uuid] : []),
+    queued: message.queued_turn_count ?? 0,
+  }
+  return [...settled, { is: 'result', result }]
+}
+
+/** Totals run on over turns, resumes and forks, and begin anew with /clear; only what was added counts. */
+function spentSince(memory: Memory, message: SDKResultMessage): { usage: Usage; costUsd: number } {
+  const before = message.total_cost_usd < memory.totalCostUsd ? 0 : memory.totalCostUsd
+  memory.totalCostUsd = message.total_cost_usd
+  const since = (message as { model_usage_since_last_result?: SDKResultMessage['modelUsage'] })
+    .model_usage_since_last_result
+  if (!since) {
+    // Claude Code before 2.1.3xx: the main loop's tokens, and the difference of the totals.
+    return { usage: readUsage(message.usage), costUsd: message.total_cost_usd - before }
+  }
+  const perModel = Object.values(since)
+  const usage = perModel.reduce<Usage>(
+    (sum, part) =>
+      addUsage(sum, {
+        input: part.inputTokens,
+        output: part.outputTokens,
+        cacheRead: part.cacheReadInputTokens,
+        cacheWrite: part.cacheCreationInputTokens,
+      }),
+    noUsage,
+  )
+  return { usage, costUsd: perModel.reduce((sum, part) => sum + part.costUSD, 0) }
+}
+
+function readRateLimit(info: { status: string; utilization?: number; resetsAt?: number }): StreamItem[] {
+  if (info.status !== 'allowed_warning' || info.utilization === undefined) return []
+  return event({
+    type: 'notice',
+    text: `${Math.round(info.utilization * 100)} % of Claude's usage limit is used.`,
+  })
+}
+
+function readSystem(memory: Memory, message: Extract<SDKMessage, { type: 'system' }>): StreamItem[] {
+  switch (message.subtype) {
+    case 'init':
+      memory.model = message.model
+      return event({ type: 'turn-start', sdkSessionId: message.session_id, model: message.model })
+    case 'session_state_changed':
+      return [{ is: 'state', state: message.state === 'requires_action' ? 'waiting' : message.state }]
+    case 'background_tasks_changed':
+      return [
+        {
+          is: 'background',
+          subagents: message.tasks.filter((task) => task.task_type === 'local_agent').length,
+        },
+      ]
+    case 'api_retry':
+      return event({
+        type: 'retry',
+        attempt: message.attempt,
+        delayMs: message.retry_delay_ms,
+        reason: message.error,
+      })
+    case 'compact_boundary':
+      return event({
+        type: 'compaction',
+        phase: 'end',
+        trigger: message.compact_metadata.trigger,
+        tokensBefore: message.compact_metadata.pre_tokens,
+        tokensAfter: message.compact_metadata.post_tokens,
+      })
+    case 'task_progress':
+      return message.tool_use_id
+        ? event({
+            type: 'subagent',
+            toolUseId: message.tool_use_id,
+            text: message.summary ?? message.description,
+          })
+        : []
+    default:
+      return readNotice(message)
+  }
+}
+
+function readNotice(message: Extract<SDKMessage, { type: 'system' }>): StreamItem[] {
+  const notice = (text: string): StreamItem[] => event({ type: 'notice', text })
+  switch (message.subtype) {
+    case 'status':
+      if (message.status === 'compacting')
+        return event({ type: 'compaction', phase: 'start', trigger: 'auto' })
+      return message.compact_result === 'failed'
+        ? notice(`Compacting failed: ${message.compact_error ?? 'no reason given'}.`)
+        : []
+    case 'permission_denied':
+      return notice(`${message.tool_name} was not allowed: ${message.message}`)
+    case 'local_command_output':
+      return event({ type: 'text', text: message.content })
+    case 'informational':
+      return message.level === 'info' ? [] : notice(message.content)
+    case 'model_refusal_fallback':
+    case 'model_refusal_no_fallback':
+      return notice(message.content)
+    case 'session_writes_lost':
+      return notice(`Claude could not save its transcript (${message.error_code}): free some disk space.`)
+    default:
+      return []
+  }
+}
+
+/** A call to the model is counted once, however many lines speak of it. */
+function count(memory: Memory, id: string, model: string, usage: Usage, subagent: boolean): StreamItem[] {
+  memory.uncounted.delete(id)
+  if (memory.counted.has(id)) return []
+  memory.counted.add(id)
+  return event({ type: 'usage', messageId: id, model, usage, subagent })
+}
+
+/** Calls that are over but whose end was not streamed: what their lines said must do. */
+function settleOthers(memory: Memory, current: string | undefined): StreamItem[] {
+  const over = [...memory.uncounted].filter(([id]) => id !== current)
+  return over.flatMap(([id, { model, usage }]) => count(memory, id, model, usage, false))
+}
+
+/** Sub-agents' answers are not streamed to us: the length of what they wrote stands in for the tokens. */
+function withEstimatedOutput(usage: Usage, content: unknown): Usage {
+  return { ...usage, output: Math.max(usage.output, Math.ceil(JSON.stringify(content).length / 4)) }
+}
+
+function readUsage(usage: {
+  input_tokens?: number | null
+  output_tokens?: number | null
+  cache_read_input_tokens?: number | null
+  cache_creation_input_tokens?: number | null
+}): Usage {
+  return {
+    input: usage.input_tokens ?? 0,
+    output: usage.output_tokens ?? 0,
+    cacheRead: usage.cache_read_input_tokens ?? 0,
+    cacheWrite: usage.cache_creation_input_tokens ?? 0,
+  }
+}
+
+function event(event: TurnEvent): StreamItem[] {
+  return [{ is: 'event', event }]
+}

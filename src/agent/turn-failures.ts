@@ -1,0 +1,89 @@
+// How a turn ended, from what Claude said about it, with a sentence that the person can act on.
+import type { TurnEnd, TurnFailure } from '../domain/turn.ts'
+import type { ClaudeResult } from './claude-events.ts'
+
+export interface FailureContext {
+  /** When a limit ends, as far as anybody said. */
+  retryAt?: number
+  now: number
+  timeZone?: string
+}
+
+/** `is_error` and the reason decide; the word `success` in a result does not. */
+export function endOfTurn(result: ClaudeResult, context: FailureContext): TurnEnd {
+  if (result.reason.startsWith('aborted_')) return { kind: 'interrupted' }
+  if (!result.isError) return { kind: 'completed' }
+  const why = whyFailed(result)
+  const details = result.text || result.errors.join(' ')
+  return {
+    kind: 'failed',
+    why,
+    message: explain(why, details, context),
+    ...(why === 'rate-limited' && context.retryAt !== undefined ? { retryAt: context.retryAt } : {}),
+  }
+}
+
+function whyFailed(result: ClaudeResult): TurnFailure {
+  const byReason: Record<string, TurnFailure> = {
+    budget_exhausted: 'budget-reached',
+    error_max_budget_usd: 'budget-reached',
+    max_turns: 'max-turns',
+    error_max_turns: 'max-turns',
+    prompt_too_long: 'context-full',
+    blocking_limit: 'context-full',
+    rapid_refill_breaker: 'context-full',
+  }
+  const errors = result.errors.join(' ')
+  if (/No conversation found/.test(errors)) return 'session-missing'
+  return byReason[result.reason] ?? whyApiFailed(result)
+}
+
+function whyApiFailed({ apiError, apiStatus, text }: ClaudeResult): TurnFailure {
+  if (apiError === 'rate_limit' || apiStatus === 429) return 'rate-limited'
+  if (apiError === 'overloaded' || apiStatus === 529) return 'overloaded'
+  if (apiError === 'billing_error') return 'no-credit'
+  if (apiError === 'model_not_found') return 'model-unknown'
+  const refused = [
+    'authentication_failed',
+    'oauth_org_not_allowed',
+    'account_on_hold',
+    'verification_required',
+  ]
+  if (refused.includes(apiError ?? '') || apiStatus === 401 || apiStatus === 403) return 'login-refused'
+  if (/ECONN|ENOTFOUND|Connection|Unable to connect|timed out/i.test(text)) return 'unreachable'
+  return 'api-error'
+}
+
+/** The sentence for the person: what happened, and what to do. */
+export function explain(why: TurnFailure, details: string, context: FailureContext): string {
+  const said = details.trim().replace(/\.+$/, '')
+  const quoted = said ? ` Claude says: ${said}.` : ''
+  const sentences: Record<TurnFailure, string> = {
+    'rate-limited': `Claude's rate limit is reached. ${whenItEnds(context)}`,
+    overloaded:
+      'Claude is overloaded at the moment and did not answer after several tries. Please send it again in a few minutes.',
+    'context-full':
+      'This conversation no longer fits into what Claude can read at once, even after compacting. Start a new one with /new.',
+    'login-refused': `Claude refused the login.${quoted} Whoever runs this agent must log in again with \`claude\`, or renew the API key.`,
+    'no-credit': `The account that pays for Claude has no credit left.${quoted} Whoever runs this agent must add some.`,
+    'model-unknown': `Claude does not offer this model to this account.${quoted} Choose another with /model.`,
+    unreachable: `Claude could not be reached.${quoted} Check the network connection, then send it again.`,
+    'budget-reached': `The budget of this conversation is spent.${quoted} Raise it to go on.`,
+    'max-turns': `Claude stopped after the allowed number of steps.${quoted} Say "go on" to continue.`,
+    'session-missing':
+      'Claude no longer has its record of this conversation. The next message starts a new one from what Rockpool has kept.',
+    'start-failed': `Claude could not be started.${quoted}`,
+    stalled: 'Claude gave no sign of life for too long, so the turn was ended. Please send it again.',
+    'process-died': `Claude's process ended in the middle of the turn.${quoted} Please send it again.`,
+    'api-error': `Claude could not answer.${quoted} Please send it again; if that does not help, look at \`rockpool doctor\`.`,
+  }
+  return sentences[why]
+}
+
+function whenItEnds({ retryAt, now, timeZone }: FailureContext): string {
+  if (retryAt === undefined) return 'Please try again later.'
+  const minutes = Math.max(1, Math.ceil((retryAt - now) / 60_000))
+  const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', ...(timeZone ? { timeZone } : {}) })
+  const duration = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
+  return `It ends at ${time.format(retryAt)} (in about ${duration}); send your message again then.`
+}

@@ -19,6 +19,10 @@ export interface StatePaths {
   credentials: string
   logs: string
   media: string
+  /** Which of Claude's processes are ours, and who writes to which of its sessions. */
+  claudeProcesses: string
+  /** Claude's own temporary files. */
+  claudeTemporary: string
   agent(agentId: string): string
   sessions(agentId: string): string
   sessionDatabase(agentId: string): string
@@ -37,6 +41,8 @@ export function statePaths(root: string): StatePaths {
     credentials: join(root, 'credentials'),
     logs: join(root, 'logs'),
     media: join(root, 'media'),
+    claudeProcesses: join(root, 'claude', 'processes.sqlite'),
+    claudeTemporary: join(root, 'claude', 'tmp'),
     agent,
     sessions: (agentId) => join(agent(agentId), 'sessions'),
     sessionDatabase: (agentId) => join(agent(agentId), 'sessions', 'sessions.sqlite'),

@@ -48,16 +48,28 @@ export const agentsConfig = z.strictObject({
 export const claudeConfig = z.strictObject({
   /** The user's own `claude`; the one that comes with Rockpool when absent. */
   binary: z.string().optional(),
-  /** Where a credential comes from; `auto` takes the first that is found. */
+  /** Where a credential comes from; `auto` takes the first that is found, `none` leaves the chats to the offline agent. */
   credential: z
-    .enum(['auto', 'login', 'api-key', 'auth-token', 'oauth-token', 'bedrock', 'vertex', 'none'])
+    .enum([
+      'auto',
+      'bedrock',
+      'vertex',
+      'auth-token',
+      'api-key',
+      'api-key-helper',
+      'oauth-token',
+      'login',
+      'none',
+    ])
     .default('auto'),
+  /** Further variables of Rockpool's own environment that Claude and its tools may see, by name. */
+  passEnvironment: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).default([]),
   maxLive: z.number().min(1).default(8),
   maxStarts: z.number().min(1).default(2),
   idleMinutes: z.number().min(1).default(30),
   /** No sign of life from Claude for this long, and no tool running: the turn is ended. */
-  silenceSeconds: z.number().min(5).default(300),
-  toolSilenceSeconds: z.number().min(5).default(900),
+  silenceSeconds: z.number().min(1).default(300),
+  toolSilenceSeconds: z.number().min(1).default(900),
   maxRetries: z.number().min(0).default(4),
 })
 

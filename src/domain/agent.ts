@@ -58,8 +58,8 @@ export interface AgentTool {
 }
 
 /** How a conversation with Claude is opened. Only what differs between conversations; the rest is configuration.
- *  Functions, the model, the permission mode and the thinking level may change while it lives: the last `open` counts.
- *  A change of anything else ends the process and goes on in a new one. */
+ *  Functions, the model and the permission mode may change while it lives: the last `open` counts. A change of anything
+ *  else ends the process and goes on in a new one, so nothing here should change from turn to turn. */
 export interface ConversationOptions {
   /** Our own name for it: the session key, or the coding session's id. One live process for each. */
   key: string

@@ -1,0 +1,177 @@
+// How a conversation of ours is put to the SDK. What is fixed when the process starts is its shape; the functions are
+// looked up when they are called, through the binding, because a process outlives the turn that opened it.
+import type { HookCallback, Options } from '@anthropic-ai/claude-agent-sdk'
+import type { AskPermission, ConversationOptions } from '../domain/agent.ts'
+import type { TurnEvent } from '../domain/turn.ts'
+import type { Credential } from './credentials.ts'
+import { kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
+import { makeToolServer } from './tool-server.ts'
+
+/** Who a process works for at the moment; nobody, while it is a spare. */
+export interface Binding {
+  conversation?: { readonly options: ConversationOptions; hold(event?: TurnEvent): () => void }
+}
+
+export interface Surroundings {
+  env: Record<string, string>
+  credential: Credential | undefined
+  /** The user's own `claude`. */
+  binary?: string
+  /** Paths that no agent may read or change: our own state. */
+  deniedPaths: readonly string[]
+}
+
+/** The same for two conversations that one process can serve one after the other. */
+export function shapeOf(options: ConversationOptions): string {
+  const { agent, cwd, systemPromptAppend, allowedTools, disallowedTools, additionalDirectories } = options
+  const tools = options.tools.map((server) => [
+    server.name,
+    server.tools.map((tool) => [tool.name, tool.description, tool.inputSchema]),
+  ])
+  return JSON.stringify([
+    cwd,
+    agent.settingSources,
+    agent.systemPrompt,
+    systemPromptAppend,
+    allowedTools,
+    disallowedTools,
+    additionalDirectories,
+    tools,
+    options.maxBudgetUsd,
+    options.maxTurns,
+    options.thinkingLevel,
+    options.ephemeral,
+    options.beforeTool !== undefined,
+  ])
+}
+
+export function toSdkOptions(options: ConversationOptions, around: Surroundings, binding: Binding): Options {
+  const { resume } = options
+  return {
+    cwd: options.cwd,
+    env: around.env,
+    ...(around.binary ? { pathToClaudeCodeExecutable: around.binary } : {}),
+    ...(options.model ? { model: options.model } : {}),
+    ...(resume ? { resume: resume.sdkSessionId, forkSession: resume.fork } : {}),
+    ...(resume?.atMessage ? { resumeSessionAt: resume.atMessage } : {}),
+    ...(options.newSdkSessionId && (!resume || resume.fork) ? { sessionId: options.newSdkSessionId } : {}),
+    ...(options.title ? { title: options.title } : {}),
+    ...(options.ephemeral ? { persistSession: false } : {}),
+    ...(options.maxBudgetUsd === undefined ? {} : { maxBudgetUsd: options.maxBudgetUsd }),
+    ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
+    ...thinkingOptions(options.thinkingLevel),
+    systemPrompt: {
+      type: 'preset',
+      preset: 'claude_code',
+      append: systemPromptOf(options),
+      // What we append follows the configuration and the skills, also in a conversation that is resumed.
+      snapshot: false,
+    },
+    settingSources: options.agent.settingSources,
+    settings: settingsOf(options, around),
+    permissionMode: options.permissionMode,
+    ...(options.permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
+    ...(options.disallowedTools ? { disallowedTools: options.disallowedTools } : {}),
+    ...(options.additionalDirectories ? { additionalDirectories: options.additionalDirectories } : {}),
+    canUseTool: makeCanUseTool(askThrough(binding)),
+    mcpServers: Object.fromEntries(
+      options.tools.map(({ name }) => [name, makeToolServer(name, () => toolServer(binding, name, options))]),
+    ),
+    hooks: hooksOf(options, binding),
+    includePartialMessages: true,
+    forwardSubagentText: true,
+  }
+}
+
+export function systemPromptOf({ agent, systemPromptAppend }: ConversationOptions): string {
+  return [agent.systemPrompt, systemPromptAppend].filter(Boolean).join('\n\n')
+}
+
+/** Rules go in as settings rather than as `allowedTools`: the SDK warns of every name in that list. */
+function settingsOf(options: ConversationOptions, around: Surroundings): NonNullable<Options['settings']> {
+  const ownTools = options.tools.map((server) => `mcp__${server.name}`)
+  const deny = around.deniedPaths.flatMap((path) => [`Read(/${path})`, `Edit(/${path})`])
+  return {
+    permissions: { allow: [...options.allowedTools, ...ownTools], deny },
+    ...(around.credential?.apiKeyHelper ? { apiKeyHelper: around.credential.apiKeyHelper } : {}),
+  }
+}
+
+function askThrough(binding: Binding): AskPermission {
+  return async (request, signal) => {
+    const { conversation } = binding
+    if (!conversation) return nobodyCanAnswer(request, signal)
+    const waiting = kindOf(request.toolName)
+    const release = conversation.hold({ type: 'waiting', for: waiting === 'tool' ? 'permission' : waiting })
+    try {
+      return await conversation.options.askPermission(request, signal)
+    } finally {
+      release()
+    }
+  }
+}
+
+function toolServer(
+  binding: Binding,
+  name: string,
+  options: ConversationOptions,
+): ConversationOptions['tools'][number] | undefined {
+  return (binding.conversation?.options ?? options).tools.find((server) => server.name === name)
+}
+
+function hooksOf(options: ConversationOptions, binding: Binding): NonNullable<Options['hooks']> {
+  return {
+    PreCompact: [{ timeout: 150, hooks: [beforeCompaction(binding)] }],
+    // A budget may be held for as long as its owner sleeps.
+    ...(options.beforeTool ? { PreToolUse: [{ timeout: 7 * 86_400, hooks: [beforeTool(binding)] }] } : {}),
+  }
+}
+
+function beforeCompaction(binding: Binding): HookCallback {
+  return async (input) => {
+    const { conversation } = binding
+    if (input.hook_event_name !== 'PreCompact' || !conversation?.options.beforeCompaction) return {}
+    const release = conversation.hold()
+    try {
+      const { trigger, session_id: sdkSessionId } = input
+      await conversation.options.beforeCompaction({ trigger, sdkSessionId })
+    } finally {
+      release()
+    }
+    return {}
+  }
+}
+
+function beforeTool(binding: Binding): HookCallback {
+  return async (input, _toolUseId, { signal }) => {
+    const { conversation } = binding
+    if (input.hook_event_name !== 'PreToolUse' || !conversation?.options.beforeTool) return {}
+    const release = conversation.hold()
+    try {
+      const tool = { name: input.tool_name, ...(input.agent_id ? { subagentId: input.agent_id } : {}) }
+      const refusal = await conversation.options.beforeTool(tool, signal)
+      if (refusal === undefined) return {}
+      const decision = { permissionDecision: 'deny' as const, permissionDecisionReason: refusal }
+      return { hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } }
+    } finally {
+      release()
+    }
+  }
+}
+
+type Thinking = Pick<Options, 'thinking' | 'effort'>
+
+/** OpenClaw's levels in Claude's words. */
+function thinkingOptions(level: string | undefined): Thinking {
+  const levels: Record<string, Thinking> = {
+    off: { thinking: { type: 'disabled' } },
+    minimal: { effort: 'low' },
+    low: { effort: 'low' },
+    medium: { effort: 'medium' },
+    high: { effort: 'high' },
+    xhigh: { effort: 'xhigh' },
+    max: { effort: 'max' },
+    adaptive: { thinking: { type: 'adaptive' } },
+  }
+  return levels[level ?? ''] ?? {}
+}

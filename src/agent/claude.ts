@@ -1,0 +1,273 @@
+// Claude as an agent: one process for each live conversation, kept warm, so that a second message starts nothing.
+import { mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AgentRuntime, Conversation, ConversationOptions, Resumable } from '../domain/agent.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Log } from '../domain/log.ts'
+import { ClaudeProcesses } from '../store/claude-processes.ts'
+import type { Environment } from '../store/config-file.ts'
+import type { StatePaths } from '../store/paths.ts'
+import { shapeOf } from './claude-options.ts'
+import type { Surroundings } from './claude-options.ts'
+import { makeStreamReader } from './claude-events.ts'
+import { Starter } from './claude-start.ts'
+import { ClaudeConversation } from './conversation.ts'
+import type { Credential } from './credentials.ts'
+import { claudeConfigDir } from './credentials.ts'
+import { childEnvironment } from './environment.ts'
+import { Pool } from './pool.ts'
+import type { ClaudeProcess } from './process.ts'
+import { endTree } from './process.ts'
+import type { TranscriptLook } from './resume.ts'
+import { LookCache, otherWriter } from './resume.ts'
+
+export interface ClaudeAgentOptions {
+  environment: Environment
+  config: Pick<Config, 'claude' | 'timeZone'>
+  paths: StatePaths
+  credential: Credential | undefined
+  clock: Clock
+  log: Log
+  version: string
+}
+
+/** Ends what a crashed Rockpool left behind, and is then ready to take turns. */
+export async function openClaudeAgent(options: ClaudeAgentOptions): Promise<AgentRuntime> {
+  const processes = new ClaudeProcesses(options.paths.claudeProcesses)
+  const orphans = processes.orphans()
+  if (orphans.length > 0) {
+    options.log.warn(
+      { pids: orphans.map((orphan) => orphan.pid) },
+      "Ending Claude's processes of a Rockpool that is gone.",
+    )
+  }
+  await Promise.all(orphans.map((orphan) => endTree(orphan)))
+  await processes.tidy()
+  return new ClaudeAgent(options, processes)
+}
+
+class ClaudeAgent implements AgentRuntime {
+  readonly kind = 'claude'
+  readonly billing
+  #options: ClaudeAgentOptions
+  #configDir: string
+  #processes: ClaudeProcesses
+  #pool: Pool<ClaudeConversation>
+  #starter: Starter
+  /** Opens of the same key wait for each other. */
+  #opening = new Map<string, Promise<unknown>>()
+  #looks = new LookCache()
+
+  constructor(options: ClaudeAgentOptions, processes: ClaudeProcesses) {
+    const { claude } = options.config
+    this.#options = options
+    this.billing = options.credential?.billing ?? 'api'
+    this.#configDir = claudeConfigDir(options.environment)
+    this.#processes = processes
+    this.#pool = new Pool(options.clock, {
+      maxLive: claude.maxLive,
+      maxStarts: claude.maxStarts,
+      idleMs: claude.idleMinutes * 60_000,
+    })
+    this.#starter = new Starter(
+      surroundingsOf(options),
+      (process, key) => this.#register(process, key),
+      options.log,
+    )
+  }
+
+  async open(options: ConversationOptions): Promise<Conversation> {
+    const before = this.#opening.get(options.key) ?? Promise.resolve()
+    const opened = before.then(
+      () => this.#open(options),
+      () => this.#open(options),
+    )
+    this.#opening.set(options.key, opened)
+    try {
+      return await opened
+    } finally {
+      if (this.#opening.get(options.key) === opened) this.#opening.delete(options.key)
+    }
+  }
+
+  live(key: string): Conversation | undefined {
+    const conversation = this.#pool.get(key)
+    return conversation?.closed ? undefined : conversation
+  }
+
+  async resumable(sdkSessionId: string): Promise<Resumable> {
+    if (this.#pool.all().some((conversation) => conversation.ids.has(sdkSessionId) && !conversation.closed)) {
+      return { ok: true }
+    }
+    const writer = this.#otherWriter(sdkSessionId)
+    if (writer) {
+      return {
+        ok: false,
+        why: 'in-use',
+        reason: `Another Claude (process ${writer.pid} in ${writer.cwd}) has it open.`,
+      }
+    }
+    return (await this.#look(sdkSessionId)).resumable
+  }
+
+  async prewarm(options: ConversationOptions): Promise<void> {
+    await this.#starter.prewarm(options)
+  }
+
+  async close(): Promise<void> {
+    this.#pool.close()
+    await Promise.all(this.#pool.all().map((conversation) => conversation.close()))
+    await this.#starter.close()
+    await this.#processes.close()
+  }
+
+  async #open(options: ConversationOptions): Promise<ClaudeConversation> {
+    const live = this.#pool.get(options.key)
+    const goesOn = live && !live.closed && isSameConversation(live, options)
+    // A change that needs a new process waits until the running turn is over.
+    if (goesOn && (live.busy || shapeOf(live.options) === shapeOf(options))) {
+      this.#pool.reserve(options.key)
+      await live.rebind(options)
+      return live
+    }
+    if (live) await live.close()
+    const resume = goesOn && live.sdkSessionId ? { sdkSessionId: live.sdkSessionId } : options.resume
+    return this.#pool.start(options.key, options.pinned ?? false, () => this.#start({ ...options, resume }))
+  }
+
+  async #start(options: ConversationOptions): Promise<ClaudeConversation> {
+    checkStartable(options)
+    const costBefore = options.resume ? await this.#takeOver(options.key, options.resume) : 0
+    try {
+      const started = await this.#starter.start(options)
+      const conversation = new ClaudeConversation({
+        options,
+        ...started,
+        reader: makeStreamReader(costBefore),
+        clock: this.#options.clock,
+        log: this.#options.log,
+        timeZone: this.#options.config.timeZone,
+        silence: {
+          seconds: this.#options.config.claude.silenceSeconds,
+          toolSeconds: this.#options.config.claude.toolSilenceSeconds,
+        },
+        onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),
+        onTurn: () => this.#pool.touch(options.key),
+      })
+      started.binding.conversation = conversation
+      void conversation.ended.then(() => this.#forget(conversation))
+      return conversation
+    } catch (error) {
+      if (options.resume) await this.#processes.release(options.resume.sdkSessionId, options.key)
+      throw error
+    }
+  }
+
+  /** Makes sure that it can be resumed and that nobody else writes to it. Returns what it has cost so far. */
+  async #takeOver(key: string, resume: NonNullable<ConversationOptions['resume']>): Promise<number> {
+    const { sdkSessionId, fork } = resume
+    const { resumable, costUsd } = await this.#look(sdkSessionId)
+    if (!resumable.ok) {
+      throw new RockpoolError('not-found', resumable.reason, { hint: 'Start a new conversation.' })
+    }
+    // A fork only reads.
+    if (fork) return costUsd
+    const lease = await this.#processes.lease(sdkSessionId, key)
+    if (!lease.taken)
+      throw inUse(sdkSessionId, `${lease.holder.key} of Rockpool's process ${lease.holder.pid}`)
+    const writer = this.#otherWriter(sdkSessionId)
+    if (!writer) return costUsd
+    await this.#processes.release(sdkSessionId, key)
+    throw inUse(sdkSessionId, `Claude Code's process ${writer.pid} in ${writer.cwd}`)
+  }
+
+  #otherWriter(sdkSessionId: string): { pid: number; cwd: string } | undefined {
+    const own = new Set(this.#pool.all().map((conversation) => conversation.pid))
+    return otherWriter(this.#configDir, sdkSessionId, (pid) => own.has(pid))
+  }
+
+  #look(sdkSessionId: string): Promise<TranscriptLook> {
+    return this.#looks.look(this.#configDir, sdkSessionId)
+  }
+
+  #lease(sdkSessionId: string, key: string): void {
+    void this.#processes.lease(sdkSessionId, key).then((lease) => {
+      if (!lease.taken)
+        this.#options.log.warn({ sdkSessionId, key, holder: lease.holder }, 'Two conversations write to one.')
+    })
+  }
+
+  #register(process: ClaudeProcess, key: string): void {
+    const { identity, exited } = process
+    const added = this.#processes.add(identity, key)
+    void exited.then(() => added).then(() => this.#processes.remove(identity))
+  }
+
+  async #forget(conversation: ClaudeConversation): Promise<void> {
+    this.#pool.remove(conversation)
+    for (const id of conversation.ids) await this.#processes.release(id, conversation.key)
+  }
+}
+
+/** Is what is wanted the conversation that lives? A new one is wanted when no id is given though it has one. */
+function isSameConversation(live: ClaudeConversation, wanted: ConversationOptions): boolean {
+  const { resume, newSdkSessionId } = wanted
+  if (resume) return !resume.fork && live.ids.has(resume.sdkSessionId)
+  return live.sdkSessionId === undefined || live.sdkSessionId === newSdkSessionId
+}
+
+function checkStartable({ cwd, permissionMode }: ConversationOptions): void {
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new RockpoolError('not-found', `${cwd} is not a directory.`, {
+      hint: 'Make it, or choose another working directory.',
+    })
+  }
+  if (permissionMode === 'bypassPermissions' && process.getuid?.() === 0) {
+    throw new RockpoolError('refused', 'Claude Code does not run with bypassPermissions as root.', {
+      hint: 'Use acceptEdits or default and allow the tools it needs, or run Rockpool as another user.',
+    })
+  }
+}
+
+function inUse(sdkSessionId: string, holder: string): RockpoolError {
+  return new RockpoolError('busy', `Claude's session ${sdkSessionId} is in use by ${holder}.`, {
+    hint: 'End that one first, or fork the session.',
+  })
+}
+
+function surroundingsOf({
+  environment,
+  config,
+  paths,
+  credential,
+  version,
+}: ClaudeAgentOptions): Surroundings {
+  mkdirSync(paths.claudeTemporary, { recursive: true, mode: 0o700 })
+  return {
+    env: childEnvironment(environment, {
+      credential,
+      temporaryDirectory: paths.claudeTemporary,
+      maxRetries: config.claude.maxRetries,
+      passEnvironment: config.claude.passEnvironment,
+      version,
+    }),
+    credential,
+    binary: config.claude.binary,
+    deniedPaths: deniedPathsOf(paths),
+  }
+}
+
+/** Our own state; the workspaces and received media in it are the agents' to use. */
+function deniedPathsOf(paths: StatePaths): string[] {
+  return [
+    join(paths.credentials, '**'),
+    join(paths.logs, '**'),
+    join(paths.root, '*.sqlite*'),
+    join(paths.root, '*.json'),
+    join(paths.root, 'index', '**'),
+    join(paths.root, 'claude', 'processes*'),
+    join(paths.root, 'agents', '*', 'sessions', '**'),
+  ]
+}

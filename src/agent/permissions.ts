@@ -1,0 +1,94 @@
+// Claude asks before it uses a tool that was not allowed beforehand. We turn its question into ours and our answer into
+// its own; what is allowed "always" holds for the conversation and is written nowhere.
+import type { CanUseTool, PermissionResult, PermissionUpdate } from '@anthropic-ai/claude-agent-sdk'
+import type { AskPermission, PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
+
+type Details = Parameters<CanUseTool>[2]
+
+/** What is said when there is nobody to ask. */
+export const nobodyCanAnswer: AskPermission = async (request) => ({
+  behavior: 'deny',
+  message: `Nobody can be asked about ${request.toolName} in this conversation, so it is not allowed. Go on without it, or say what you would have done.`,
+})
+
+export function makeCanUseTool(ask: AskPermission): CanUseTool {
+  return async (toolName, input, details) => {
+    const request = toRequest(toolName, input, details)
+    try {
+      const answer = await ask(request, details.signal)
+      return toResult(answer, input, details)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      return {
+        behavior: 'deny',
+        message: `The question whether ${toolName} may be used could not be asked: ${reason}. It is not allowed.`,
+      }
+    }
+  }
+}
+
+function toRequest(toolName: string, input: Record<string, unknown>, details: Details): PermissionRequest {
+  return {
+    requestId: details.requestId,
+    kind: kindOf(toolName),
+    toolName,
+    input,
+    title: details.title ?? details.displayName,
+    description: details.description,
+    reason: details.decisionReason,
+    toolUseId: details.toolUseID,
+    subagentId: details.agentID,
+    rules: alwaysRules(details).flatMap((update) => update.rules.map(writeRule)),
+  }
+}
+
+export function kindOf(toolName: string): PermissionRequest['kind'] {
+  if (toolName === 'AskUserQuestion') return 'question'
+  return toolName === 'ExitPlanMode' ? 'plan' : 'tool'
+}
+
+function toResult(
+  answer: PermissionAnswer,
+  input: Record<string, unknown>,
+  details: Details,
+): PermissionResult {
+  if (answer.behavior === 'deny') {
+    return {
+      behavior: 'deny',
+      message: answer.message,
+      interrupt: answer.interrupt,
+      decisionClassification: 'user_reject',
+    }
+  }
+  const rules = answer.always ? alwaysRules(details) : []
+  return {
+    behavior: 'allow',
+    updatedInput: answer.updatedInput ?? input,
+    ...(rules.length > 0 ? { updatedPermissions: rules } : {}),
+    decisionClassification: rules.length > 0 ? 'user_permanent' : 'user_temporary',
+  }
+}
+
+type AddRules = Extract<PermissionUpdate, { type: 'addRules' }>
+
+/** Claude suggests rules for its settings files, and a change of mode. We take the rules, for this conversation only. */
+function alwaysRules({ suggestions = [], suppressAlwaysAllowRule }: Details): AddRules[] {
+  if (suppressAlwaysAllowRule) return []
+  return suggestions.flatMap((update) =>
+    update.type === 'addRules' && update.behavior === 'allow'
+      ? [{ ...update, destination: 'session' as const }]
+      : [],
+  )
+}
+
+function writeRule(rule: { toolName: string; ruleContent?: string }): string {
+  return rule.ruleContent ? `${rule.toolName}(${rule.ruleContent})` : rule.toolName
+}
+
+/** The answer to AskUserQuestion: for each question, by its text, the label chosen or the words written. */
+export function answerQuestions(
+  request: PermissionRequest,
+  answers: Readonly<Record<string, string>>,
+): PermissionAnswer {
+  return { behavior: 'allow', updatedInput: { ...request.input, answers } }
+}

@@ -1,0 +1,140 @@
+// How many of Claude's processes live at a time, and how many start at a time. A process costs 200 MB and its start a
+// whole core, so there is a cap: who has been idle longest makes room, and who is in a turn never does.
+import type { Clock } from '../domain/clock.ts'
+
+export interface Pooled {
+  readonly key: string
+  readonly busy: boolean
+  close(why: 'evicted'): Promise<void>
+}
+
+export interface PoolLimits {
+  maxLive: number
+  maxStarts: number
+  idleMs: number
+}
+
+interface Place<T> {
+  item: T
+  pinned: boolean
+  usedAt: number
+  /** Given out for a turn that has not begun: not idle yet. */
+  reservedUntil: number
+}
+
+/** From `open` to the turn it was opened for. */
+const reservationMs = 30_000
+
+export class Pool<T extends Pooled> {
+  #clock: Clock
+  #limits: PoolLimits
+  #places = new Map<string, Place<T>>()
+  #starting = 0
+  #startsPinned = 0
+  #waiting: Array<() => void> = []
+  #cancelSweep: (() => void) | undefined
+
+  constructor(clock: Clock, limits: PoolLimits) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  get(key: string): T | undefined {
+    return this.#places.get(key)?.item
+  }
+
+  all(): T[] {
+    return [...this.#places.values()].map((place) => place.item)
+  }
+
+  /** Starts one more as soon as there is room and not too many others start. */
+  async start(key: string, pinned: boolean, make: () => Promise<T>): Promise<T> {
+    await this.#turnCame(pinned)
+    this.#starting++
+    if (pinned) this.#startsPinned++
+    try {
+      const item = await make()
+      this.#places.set(key, { item, pinned, usedAt: this.#clock.monotonic(), reservedUntil: 0 })
+      this.reserve(key)
+      return item
+    } finally {
+      this.#starting--
+      if (pinned) this.#startsPinned--
+      this.look()
+    }
+  }
+
+  /** It was given out and will be used at once. */
+  reserve(key: string): void {
+    const place = this.#places.get(key)
+    if (!place) return
+    place.usedAt = this.#clock.monotonic()
+    place.reservedUntil = place.usedAt + reservationMs
+    this.#cancelSweep ??= this.#clock.after(Math.min(this.#limits.idleMs, 60_000), () => this.#sweep())
+  }
+
+  /** A turn of it began or ended. */
+  touch(key: string): void {
+    const place = this.#places.get(key)
+    if (!place) return
+    place.usedAt = this.#clock.monotonic()
+    place.reservedUntil = 0
+    this.look()
+  }
+
+  remove(item: T): void {
+    if (this.#places.get(item.key)?.item === item) this.#places.delete(item.key)
+    this.look()
+  }
+
+  /** Something changed: whoever waits looks again. */
+  look(): void {
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  close(): void {
+    this.#cancelSweep?.()
+  }
+
+  async #turnCame(pinned: boolean): Promise<void> {
+    for (;;) {
+      const hasSlot = this.#starting < this.#limits.maxStarts
+      if (hasSlot && (pinned || this.#hasRoom())) return
+      if (hasSlot && this.#makeRoom()) continue
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+  }
+
+  #hasRoom(): boolean {
+    const live = [...this.#places.values()].filter((place) => !place.pinned).length
+    return live + this.#starting - this.#startsPinned < this.#limits.maxLive
+  }
+
+  /** Ends the one that was idle longest; false if all are in use. */
+  #makeRoom(): boolean {
+    const idle = this.#idle().sort((a, b) => a.usedAt - b.usedAt)[0]
+    if (idle) this.#evict(idle)
+    return idle !== undefined
+  }
+
+  #sweep(): void {
+    this.#cancelSweep = undefined
+    const now = this.#clock.monotonic()
+    for (const place of this.#idle()) if (now - place.usedAt >= this.#limits.idleMs) this.#evict(place)
+    if (this.#places.size > 0) {
+      this.#cancelSweep = this.#clock.after(Math.min(this.#limits.idleMs, 60_000), () => this.#sweep())
+    }
+  }
+
+  #idle(): Array<Place<T>> {
+    const now = this.#clock.monotonic()
+    return [...this.#places.values()].filter(
+      (place) => !place.pinned && !place.item.busy && place.reservedUntil <= now,
+    )
+  }
+
+  #evict(place: Place<T>): void {
+    this.#places.delete(place.item.key)
+    void place.item.close('evicted').finally(() => this.look())
+  }
+}

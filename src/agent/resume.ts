@@ -1,0 +1,172 @@
+// Can a conversation of Claude's be gone on with? Its transcript must be there and lead from its end to its beginning,
+// and nobody else may be writing to it: Claude Code itself does not look, and two writers lose each other's turns.
+import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import type { Resumable } from '../domain/agent.ts'
+import { linesOfFile } from '../store/file-lines.ts'
+import { isSameProcess } from '../store/process-identity.ts'
+
+export interface TranscriptLook {
+  resumable: Resumable
+  /** What the conversation had cost when it was last closed in order. */
+  costUsd: number
+}
+
+/** Looks at a transcript of Claude's. `configDir` is Claude's own directory. */
+export async function lookAtTranscript(configDir: string, sdkSessionId: string): Promise<TranscriptLook> {
+  const path = findTranscript(configDir, sdkSessionId)
+  if (!path) return { resumable: missing(sdkSessionId), costUsd: 0 }
+  const chain = await readChain(path)
+  return { resumable: judge(chain, path), costUsd: chain.costUsd }
+}
+
+/** The newest of this name: a project that was moved leaves a copy behind. */
+export function findTranscript(configDir: string, sdkSessionId: string): string | undefined {
+  // The id becomes part of a path; Claude's ids are UUIDs.
+  if (!/^[0-9a-f-]{36}$/i.test(sdkSessionId)) return undefined
+  const projects = join(configDir, 'projects')
+  const found = namesIn(projects).flatMap((project) => {
+    const path = join(projects, project, `${sdkSessionId}.jsonl`)
+    const stat = statSync(path, { throwIfNoEntry: false })
+    return stat?.isFile() ? [{ path, at: stat.mtimeMs }] : []
+  })
+  return found.sort((a, b) => b.at - a.at)[0]?.path
+}
+
+/** A living process that Claude's own registry names for this session, other than those of `ours`. */
+export function otherWriter(
+  configDir: string,
+  sdkSessionId: string,
+  ours: (pid: number) => boolean,
+): { pid: number; cwd: string } | undefined {
+  const folder = join(configDir, 'sessions')
+  for (const name of namesIn(folder).filter((name) => /^\d+\.json$/.test(name))) {
+    const entry = readRegistryEntry(join(folder, name))
+    if (entry?.sessionId !== sdkSessionId || ours(entry.pid)) continue
+    const { pid, procStart, pidDomain } = entry
+    if (isSameProcess({ pid, startTime: String(procStart), domain: pidDomain }))
+      return { pid, cwd: entry.cwd }
+  }
+  return undefined
+}
+
+interface RegistryEntry {
+  pid: number
+  sessionId: string
+  cwd: string
+  procStart: string | number
+  pidDomain: string
+}
+
+function readRegistryEntry(path: string): RegistryEntry | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as RegistryEntry
+  } catch {
+    // Removed while we looked, or half written: a process that just ended or just starts under another id.
+    return undefined
+  }
+}
+
+interface Chain {
+  parents: Map<string, string | null>
+  leaf: string | undefined
+  costUsd: number
+}
+
+interface TranscriptRecord {
+  type?: string
+  uuid?: string
+  parentUuid?: string | null
+  isSidechain?: boolean
+  totalCostUSD?: number
+}
+
+/** Reads the whole file, but lets others work in between. */
+async function readChain(path: string): Promise<Chain> {
+  const chain: Chain = { parents: new Map(), leaf: undefined, costUsd: 0 }
+  const fd = openSync(path, 'r')
+  try {
+    let bytesSincePause = 0
+    for (const { bytes } of linesOfFile(fd, 0)) {
+      addRecord(chain, parseRecord(bytes))
+      bytesSincePause += bytes.length
+      if (bytesSincePause < 1 << 20) continue
+      bytesSincePause = 0
+      await setImmediate()
+    }
+  } finally {
+    closeSync(fd)
+  }
+  return chain
+}
+
+function parseRecord(bytes: Buffer): TranscriptRecord {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as TranscriptRecord
+  } catch {
+    // A torn line. Claude passes over it too; whether something hangs on it shows in the chain.
+    return {}
+  }
+}
+
+function addRecord(chain: Chain, record: TranscriptRecord): void {
+  if (record.type === 'cost-state') chain.costUsd = record.totalCostUSD ?? chain.costUsd
+  if (!record.uuid) return
+  chain.parents.set(record.uuid, record.parentUuid ?? null)
+  const isTalk = record.type === 'user' || record.type === 'assistant'
+  if (isTalk && !record.isSidechain) chain.leaf = record.uuid
+}
+
+function judge(chain: Chain, path: string): Resumable {
+  if (!chain.leaf) {
+    return { ok: false, why: 'empty', reason: `${path} holds no conversation yet.` }
+  }
+  const seen = new Set<string>()
+  for (let at: string | null | undefined = chain.leaf; at; at = chain.parents.get(at)) {
+    if (seen.has(at) || !chain.parents.has(at)) {
+      return {
+        ok: false,
+        why: 'damaged',
+        reason: `${path} does not lead from its last message to its first: ${at} is ${seen.has(at) ? 'in a circle' : 'missing'}.`,
+      }
+    }
+    seen.add(at)
+  }
+  return { ok: true }
+}
+
+function missing(sdkSessionId: string): Resumable {
+  return { ok: false, why: 'gone', reason: `Claude has no transcript of session ${sdkSessionId}.` }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // Claude was never used here.
+    return []
+  }
+}
+
+/** Remembers what a transcript looked like until it changes: a long one takes a second to read. */
+export class LookCache {
+  #looks = new Map<string, { stamp: string; look: TranscriptLook }>()
+
+  async look(configDir: string, sdkSessionId: string): Promise<TranscriptLook> {
+    const stamp = stampOf(findTranscript(configDir, sdkSessionId))
+    const known = this.#looks.get(sdkSessionId)
+    if (known && known.stamp === stamp) return known.look
+    const look = await lookAtTranscript(configDir, sdkSessionId)
+    this.#looks.delete(sdkSessionId)
+    this.#looks.set(sdkSessionId, { stamp, look })
+    const [oldest] = this.#looks.keys()
+    if (this.#looks.size > 200 && oldest) this.#looks.delete(oldest)
+    return look
+  }
+}
+
+function stampOf(path: string | undefined): string {
+  const stat = path ? statSync(path, { throwIfNoEntry: false }) : undefined
+  return stat ? `${path} ${stat.ino} ${stat.size} ${stat.mtimeMs}` : ''
+}

@@ -9,6 +9,10 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'cc.select': () => import('./print-select.ts'),
   'cc.why': async () => ({ print: (await import('./print-select.ts')).printWhy }),
   'project.status': () => import('./print-project.ts'),
+  'sessions.history': async () => ({ print: (await import('./print-sessions.ts')).printHistory }),
+  'sessions.list': async () => ({ print: (await import('./print-sessions.ts')).printList }),
+  'sessions.show': async () => ({ print: (await import('./print-sessions.ts')).printView }),
+  'sessions.tail': async () => ({ print: (await import('./print-sessions.ts')).printHistory }),
 }
 
 export async function findPrinter(operationName: string): Promise<Printer> {

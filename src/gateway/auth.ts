@@ -1,11 +1,11 @@
 // Who is asking. The one place where a credential becomes a caller with scopes; what the caller may then do is
-// decided by `authorize` in operations/perform.ts, for every door alike.
+// decided by `authorize` in operations/authorize.ts, for every door alike.
 import type { IncomingMessage } from 'node:http'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Caller, Scope } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
-import { includes } from '../operations/perform.ts'
+import { includes } from '../operations/authorize.ts'
 import { credentialsMark, ensureGatewayToken, hashOf, newToken, readGatewayToken } from '../store/tokens.ts'
 import { readHookToken, readTokenRecords, sameHash } from '../store/tokens.ts'
 import { Limiter } from './limiter.ts'

@@ -2,7 +2,7 @@
 // or a page of ours, and does it keep its secrets out of the address?
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import { authorize } from '../operations/perform.ts'
+import { authorize } from '../operations/authorize.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
 import { bearerToken, cookieValue } from './auth.ts'
 import type { Admission, Auth } from './auth.ts'

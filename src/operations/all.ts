@@ -32,7 +32,8 @@ export async function operationsOfGroup(group: string): Promise<Operation[]> {
 /** Every operation, by name. Slow: for the reference page, the catalog and the MCP server. */
 export async function allOperations(): Promise<Operation[]> {
   const loaded = await Promise.all([...new Set(Object.values(groups))].map((load) => load()))
-  return loaded.flatMap((group) => group.operations).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const byName = new Map(loaded.flatMap((group) => group.operations).map((found) => [found.name, found]))
+  return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 function groupOf(name: string): Group | undefined {

@@ -17,8 +17,11 @@ export interface Field {
   schema: z.core.$ZodType
 }
 
-export function fieldsOf(operation: Pick<Operation, 'input'>): Field[] {
-  return Object.entries(operation.input.shape).map(([name, schema]) => describeField(name, schema))
+export function fieldsOf({ input, command }: Pick<Operation, 'input' | 'command'>): Field[] {
+  return Object.entries(input.shape).map(([name, schema]) => ({
+    ...describeField(name, schema),
+    flag: flagOf(command?.flags?.[name] ?? name),
+  }))
 }
 
 interface Unwrapped {
@@ -29,10 +32,10 @@ interface Unwrapped {
   default?: unknown
 }
 
-function describeField(name: string, schema: z.core.$ZodType): Field {
+function describeField(name: string, schema: z.core.$ZodType): Omit<Field, 'flag'> {
   const { inner, ...rest } = unwrap(schema)
   const choices = choicesOf(inner)
-  return { name, flag: flagOf(name), kind: kindOf(inner, choices), choices, schema, ...rest }
+  return { name, kind: kindOf(inner, choices), choices, schema, ...rest }
 }
 
 /** Takes off what only says whether a value must be there, and remembers it. */

@@ -4,7 +4,8 @@ import type { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { findOperation } from './all.ts'
 import type { App } from './app.ts'
-import type { Caller, Operation, Scope } from './operation.ts'
+import { authorize } from './authorize.ts'
+import type { Caller, Operation } from './operation.ts'
 
 export async function perform(
   app: App,
@@ -36,25 +37,6 @@ export async function performOperation(
 /** Keys of different callers never meet. */
 function callerId(caller: Caller): string {
   return [caller.via, caller.agentId ?? '', caller.name ?? ''].join('|')
-}
-
-/** The one authorization function. Routes and subscriptions that are no operations ask it too. */
-export function authorize(caller: Caller, needed: Scope, what: string): void {
-  if (includes(caller.scopes, needed)) return
-  throw new RockpoolError('forbidden', `${what} needs the scope ${needed}.`, {
-    hint: 'Use a token with that scope; `rockpool tokens list` shows what each token may do.',
-  })
-}
-
-const includedIn: Record<Scope, readonly Scope[]> = {
-  read: ['read', 'write', 'approve', 'admin'],
-  write: ['write', 'admin'],
-  approve: ['approve', 'admin'],
-  admin: ['admin'],
-}
-
-export function includes(granted: readonly Scope[], needed: Scope): boolean {
-  return granted.some((scope) => includedIn[needed].includes(scope))
 }
 
 export function unknownOperation(name: string): RockpoolError {

@@ -1,4 +1,8 @@
-// Sessions: list, show and change them.
+// Sessions: list, look at and change them.
 import type { Operation } from './operation.ts'
+import { listSessions } from './session-list.ts'
+import { patchSession } from './session-patch.ts'
+import { readOperations } from './session-read.ts'
+import { sessionUsage } from './session-usage.ts'
 
-export const operations: Operation[] = []
+export const operations: Operation[] = [listSessions, ...readOperations, patchSession, sessionUsage]

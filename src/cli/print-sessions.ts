@@ -1,0 +1,139 @@
+// How sessions look in a terminal.
+import type { SessionRowOutput } from '../operations/session-row.ts'
+import { ago, oneLine, pairs, styled, table, tokens, usd, visible } from './print.ts'
+import type { Column, Page } from './print.ts'
+
+interface SessionList {
+  total: number
+  count: number
+  sessions: SessionRowOutput[]
+}
+
+export function printList({ sessions, total, count }: SessionList, page: Page): string {
+  if (sessions.length === 0) return 'No sessions.'
+  const agents = new Set(sessions.map((row) => row.agentId))
+  const columns: Array<Column<SessionRowOutput>> = [
+    { title: 'SESSION', value: nameOf, min: 20 },
+    ...(agents.size > 1 ? [{ title: 'AGENT', value: (row: SessionRowOutput) => row.agentId }] : []),
+    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
+    { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), align: 'right', min: 8 },
+    { title: 'CONTEXT', value: contextOf, align: 'right', min: 7 },
+    { title: 'COST', value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5 },
+    { title: 'MODEL', value: (row) => (row.model ?? '-').replace(/^claude-/, ''), min: 6 },
+  ]
+  const more =
+    count < total ? `\n${styled(page, 'dim', `${count} of ${total}; --limit all shows them all.`)}` : ''
+  return `${table(sessions, columns, page)}${more}`
+}
+
+function nameOf(row: SessionRowOutput): string {
+  const name = row.label ?? row.displayName ?? row.subject
+  return name ? `${name} (${row.key})` : row.key
+}
+
+function contextOf(row: SessionRowOutput): string {
+  if (row.totalTokens === undefined) return '-'
+  const share = row.contextTokens ? ` ${Math.round((row.totalTokens / row.contextTokens) * 100)}%` : ''
+  return `${tokens(row.totalTokens)}${share}`
+}
+
+interface SessionView {
+  session: SessionRowOutput
+  transcript: { exists: boolean; damage: string[] }
+  items: Array<{ role: string; text: string }>
+}
+
+export function printView({ session, transcript, items }: SessionView, page: Page): string {
+  const facts = pairs(
+    [
+      ['Key', session.key],
+      ['Label', session.label],
+      ['Id', session.sessionId],
+      ['Agent', session.agentId],
+      ['Active', ago(session.updatedAt, page.now)],
+      ['Model', session.model],
+      ['Context', contextOf(session)],
+      ['Cost', session.estimatedCostUsd === undefined ? undefined : usd(session.estimatedCostUsd)],
+      ['Claude', session.sdkSessionId],
+      ['Archived', session.archivedAt === undefined ? undefined : ago(session.archivedAt, page.now)],
+      ['Transcript', transcript.exists ? undefined : 'none yet'],
+      ['Damage', transcript.damage.length > 0 ? transcript.damage.join('\n') : undefined],
+    ],
+    page,
+  )
+  const said = items.map(({ role, text }) => `${styled(page, 'bold', role)}  ${visible(text)}`)
+  return [facts, ...(said.length > 0 ? ['', ...said] : [])].join('\n')
+}
+
+interface Entry {
+  type: string
+  timestamp: string
+  [field: string]: unknown
+}
+
+interface History {
+  key: string
+  before?: number
+  entries: Entry[]
+  damage: string[]
+}
+
+export function printHistory({ entries, damage, before }: History, page: Page): string {
+  const lines = entries.flatMap((entry) => printEntry(entry, page))
+  const notes = damage.map((what) => styled(page, 'yellow', `! ${visible(what)}`))
+  const more = before === undefined ? [] : [styled(page, 'dim', `… more before this: --before ${before}`)]
+  return [...more, ...lines, ...notes].join('\n')
+}
+
+function printEntry(entry: Entry, page: Page): string[] {
+  const when = styled(page, 'dim', entry.timestamp.slice(0, 19).replace('T', ' '))
+  if (entry.type === 'message') return printMessage(entry['message'] as Message, when, page)
+  if (entry.type === 'compaction')
+    return [`${when} ${styled(page, 'magenta', 'compacted')}  ${said(entry['summary'])}`]
+  if (entry.type === 'model_change')
+    return [`${when} ${styled(page, 'dim', `model ${said(entry['modelId'])}`)}`]
+  return []
+}
+
+interface Message {
+  role: string
+  content: unknown
+  toolName?: unknown
+  isError?: unknown
+}
+
+interface Block {
+  type: string
+  text?: unknown
+  name?: unknown
+  arguments?: unknown
+}
+
+function printMessage(message: Message, when: string, page: Page): string[] {
+  const blocks: Block[] =
+    typeof message.content === 'string'
+      ? [{ type: 'text', text: message.content }]
+      : ((message.content ?? []) as Block[])
+  const color = message.role === 'user' ? 'cyan' : message.role === 'assistant' ? 'green' : 'dim'
+  const who =
+    message.role === 'toolResult'
+      ? `${said(message.toolName)}${message.isError ? ' failed' : ''}`
+      : message.role
+  return blocks.flatMap((block) => {
+    if (block.type === 'text')
+      return [`${when} ${styled(page, color, oneLine(who))}`, indent(said(block.text))]
+    if (block.type === 'toolCall') {
+      const input = oneLine(JSON.stringify(block.arguments ?? {})).slice(0, page.width)
+      return [`${when} ${styled(page, 'dim', `uses ${oneLine(said(block.name))} ${input}`)}`]
+    }
+    return block.type === 'image' ? [`${when} ${styled(page, 'dim', '[image]')}`] : []
+  })
+}
+
+function said(text: unknown): string {
+  return visible(typeof text === 'string' ? text : '').trimEnd()
+}
+
+function indent(text: string): string {
+  return `  ${text.replaceAll('\n', '\n  ')}`
+}

@@ -1,0 +1,143 @@
+// sessions.list: a page of sessions, newest first, over one agent or all of them.
+import { z } from 'zod'
+import type { Session } from '../domain/session.ts'
+import { isCronRunSessionKey } from '../domain/session-key-forms.ts'
+import { FileSessions } from '../store/file-sessions.ts'
+import type { ListFilter, SessionStore } from '../store/session-store.ts'
+import type { App } from './app.ts'
+import { operation } from './operation.ts'
+import type { Caller } from './operation.ts'
+import { authorize } from './authorize.ts'
+import { previewOf, titleOf } from './session-preview.ts'
+import { rowOf, sessionRow } from './session-row.ts'
+import { defaultAgent, visibleAgents } from './which-session.ts'
+
+const listInput = z.strictObject({
+  limit: z
+    .union([z.int().min(1), z.literal('all')])
+    .default(100)
+    .describe('How many at most, or `all`.'),
+  offset: z.int().min(0).default(0).describe('How many to skip.'),
+  activeMinutes: z.number().min(1).optional().describe('Only those active in the last so many minutes.'),
+  search: z.string().max(500).optional().describe('Part of a key, label, name, subject or id.'),
+  label: z.string().min(1).max(512).optional().describe('Exactly this label.'),
+  agentId: z.string().optional().describe('Only this agent.'),
+  allAgents: z.boolean().optional().describe('All agents; so it is unless one is named.'),
+  spawnedBy: z.string().optional().describe('Only sub-agents of this session key.'),
+  archived: z.boolean().default(false).describe('The archived ones instead of the others.'),
+  includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
+  includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
+  includeDerivedTitles: z.boolean().default(false).describe('A title for each, from its beginning.'),
+  includeLastMessage: z.boolean().default(false).describe('The last thing said in each.'),
+  store: z.string().optional().describe('Another sessions.json to read.'),
+})
+
+type ListInput = z.output<typeof listInput>
+
+export const listSessions = operation({
+  name: 'sessions.list',
+  says: 'List sessions, the newest first.',
+  input: listInput,
+  output: z.object({
+    ts: z.number(),
+    path: z.string(),
+    count: z.number(),
+    total: z.number(),
+    hasMore: z.boolean(),
+    defaults: z.object({
+      modelProvider: z.string(),
+      model: z.string().nullable(),
+      contextTokens: z.number().nullable(),
+    }),
+    sessions: z.array(sessionRow),
+  }),
+  scope: 'read',
+  forAgents: true,
+  command: {
+    flags: { activeMinutes: 'active', agentId: 'agent' },
+    paths: ['store'],
+    examples: [
+      'rockpool sessions',
+      'rockpool sessions --active 60 --search deploy',
+      'rockpool sessions list --agent main --limit all --json',
+    ],
+  },
+  async run(app, input, caller) {
+    const now = app.clock.now()
+    const { total, sessions, path } = await collect(app, input, caller, now)
+    const rows = await Promise.all(sessions.map((session) => fullRow(app, session, input, now)))
+    return {
+      ts: now,
+      path,
+      count: rows.length,
+      total,
+      hasMore: input.offset + rows.length < total,
+      defaults: {
+        modelProvider: 'anthropic',
+        model: app.config.agents.defaults.model ?? null,
+        contextTokens: null,
+      },
+      sessions: rows,
+    }
+  },
+})
+
+async function fullRow(
+  app: App,
+  session: Session,
+  input: ListInput,
+  now: number,
+): Promise<ReturnType<typeof rowOf>> {
+  const row = rowOf(session, now, app.config.session.mainKey)
+  if (input.includeDerivedTitles) row.derivedTitle = await titleOf(app, session)
+  if (input.includeLastMessage) row.lastMessagePreview = (await previewOf(app, session, 1, 240))[0]?.text
+  return row
+}
+
+interface Collected {
+  total: number
+  sessions: Session[]
+  path: string
+}
+
+async function collect(app: App, input: ListInput, caller: Caller, now: number): Promise<Collected> {
+  const wanted = input.limit === 'all' ? Infinity : input.offset + input.limit
+  const filter: ListFilter = {
+    search: input.search,
+    label: input.label,
+    spawnedBy: input.spawnedBy,
+    archived: input.archived,
+    ...(input.activeMinutes === undefined ? {} : { activeSince: now - input.activeMinutes * 60_000 }),
+    ...(wanted === Infinity ? {} : { limit: wanted + 1 }),
+  }
+  const { stores, path } = storesOf(app, input, caller)
+  const pages = await Promise.all(stores.map((store) => store.list(filter)))
+  const all = pages.flatMap((page) => page.sessions)
+  const shown = all.filter(({ key }) => isListed(key, input, app))
+  if (stores.length > 1) shown.sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)
+  return {
+    total: pages.reduce((sum, page) => sum + page.total, 0) - (all.length - shown.length),
+    sessions: shown.slice(input.offset, wanted),
+    path,
+  }
+}
+
+function storesOf(app: App, input: ListInput, caller: Caller): { stores: SessionStore[]; path: string } {
+  if (input.store !== undefined) {
+    // Any file of this machine: only for those who may read them all anyway.
+    authorize(caller, 'admin', 'sessions.list with a store of its own')
+    const agentId = input.agentId ?? defaultAgent(app)
+    const { clock, log } = app
+    return { stores: [new FileSessions({ agentId, path: input.store, clock, log })], path: input.store }
+  }
+  const agents = visibleAgents(app, caller, input.agentId)
+  const path = agents.length === 1 ? app.paths.sessionsJson(agents[0]!) : '(multiple)'
+  return { stores: agents.map((id) => app.sessions(id)), path }
+}
+
+/** Runs of a cron job are internal; the shared sessions are shown when they are asked for or in use. */
+function isListed(key: string, input: ListInput, app: App): boolean {
+  if (key === 'global') return input.includeGlobal ?? app.config.session.scope === 'global'
+  if (key === 'unknown') return input.includeUnknown ?? false
+  return !isCronRunSessionKey(key)
+}

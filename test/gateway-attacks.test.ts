@@ -1,0 +1,453 @@
+// Attacks on the gateway and its hooks, by the numbers of the threat table in docs/promises.md.
+import { connect as connectTcp } from 'node:net'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openApp } from '../src/app.ts'
+import { startGateway } from '../src/gateway/server.ts'
+import { readEnvironment } from '../src/store/config-file.ts'
+import {
+  newToken,
+  rotateGatewayToken,
+  writeHookToken,
+  writeTokenRecords,
+  hashOf,
+} from '../src/store/tokens.ts'
+import { bearer, connect, http, openHouse, rpc } from './gateway-house.ts'
+import type { House } from './gateway-house.ts'
+
+let house: House
+let own: string
+beforeAll(async () => {
+  house = await openHouse()
+  own = `http://127.0.0.1:${house.gateway.port}`
+})
+afterAll(() => house.close())
+
+const upgrade = (headers: Record<string, string>): Promise<string> =>
+  connect(house, headers).then(
+    (client) => {
+      client.socket.close()
+      return 'open'
+    },
+    (error: Error) => error.message,
+  )
+
+describe('origin and host', () => {
+  test.each([
+    ['T2', 'https://evil.example'],
+    ['T3', 'null'],
+    ['T5', 'http://127.0.0.1:9999'],
+    ['T5', 'http://localhost'],
+  ])('%s: a page of %s is refused at the handshake, even with the right token', async (_row, origin) => {
+    expect(await upgrade({ origin, ...bearer(house.token) })).toBe('status 403')
+  })
+
+  test('T6: a program without an origin comes in with the token', async () => {
+    expect(await upgrade(bearer(house.token))).toBe('open')
+  })
+
+  test('a page of our own comes in with the token', async () => {
+    expect(await upgrade({ origin: own, ...bearer(house.token) })).toBe('open')
+  })
+
+  test('T8: a cross-site request is refused, and a cookie is no credential for RPC', async () => {
+    const body = '{"jsonrpc":"2.0","id":1,"method":"health"}'
+    const cookie = 'rockpool_page=whatever'
+    const crossSite = { cookie, 'sec-fetch-site': 'cross-site' }
+    expect((await http(house, '/rpc', { method: 'POST', headers: crossSite, body })).status).toBe(403)
+    const sameSite = { cookie, 'sec-fetch-site': 'same-origin', origin: own }
+    expect((await http(house, '/rpc', { method: 'POST', headers: sameSite, body })).status).toBe(401)
+  })
+
+  test('T9: GET never changes anything', async () => {
+    expect((await http(house, '/hooks/wake?text=x')).status).toBe(405)
+    expect((await http(house, '/hooks/wake?text=x&token=T')).status).toBe(400)
+    expect((await http(house, '/rpc')).status).toBe(405)
+  })
+
+  test.each(['127.0.0.1:18789.attacker.example', 'localhost.', 'evil.example', 'localhost'])(
+    'T11: a request for the host %j is refused',
+    async (host) => {
+      expect([400, 403]).toContain((await http(house, '/health', { headers: { host } })).status)
+    },
+  )
+
+  test('T11: two Host headers are refused', async () => {
+    const head = `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${house.gateway.port}\r\nHost: evil.example\r\n\r\n`
+    expect(await raw(head)).toMatch(/^HTTP\/1\.1 400/)
+  })
+
+  test('T12: forwarded headers do not make a stranger local, nor a name ours', async () => {
+    const headers = { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'localhost', host: 'evil.example' }
+    expect((await http(house, '/health', { headers })).status).toBe(403)
+    expect((await http(house, '/metrics', { headers: { 'x-forwarded-for': '127.0.0.1' } })).status).toBe(401)
+  })
+
+  test('T14: a preflight from elsewhere gets no permission', async () => {
+    const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
+    const answer = await http(house, '/rpc', { method: 'OPTIONS', headers })
+    expect(answer.status).toBe(403)
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+})
+
+describe('where it listens', () => {
+  test.each([
+    ['a weak token', 'short-token'],
+    ['no encryption', undefined],
+  ])('T15: a network is not listened on with %s, and the exit code is 78', async (_why, token) => {
+    const other = await openHouse()
+    try {
+      if (token) writeFileSync(join(other.dir, 'credentials', 'gateway-token'), token)
+      const app = await openApp(readEnvironment({ HOME: other.dir, ROCKPOOL_STATE_DIR: other.dir }), {
+        version: '0',
+      })
+      const started = startGateway(app, { port: 0, bind: '0.0.0.0', allowPlaintextLan: token !== undefined })
+      await expect(started).rejects.toMatchObject({ code: 'exposed', exitCode: 78 })
+      await app.close()
+    } finally {
+      await other.close()
+    }
+  })
+})
+
+describe('tokens', () => {
+  test('T18: a token in the address is refused on every route and not logged', async () => {
+    for (const path of ['/health', '/', '/rpc', '/metrics', '/ws', '/hooks/agent']) {
+      const answer = await http(house, `${path}?token=${house.token}`)
+      expect(answer.status).toBe(400)
+      expect(answer.json()).toMatchObject({ error: { code: 'token_in_query' } })
+      expect(answer.body).not.toContain(house.token)
+    }
+    expect(await connect(house, {}, `/ws?token=${house.token}`).catch((error: Error) => error.message)).toBe(
+      'status 400',
+    )
+  })
+
+  test('T17: parameters of the page are dropped', async () => {
+    const answer = await http(house, '/?gatewayUrl=ws://evil:1/')
+    expect(answer.status).toBe(302)
+    expect(answer.headers.location).toBe('/')
+  })
+
+  test('the token has 32 random bytes and only its owner can read it', () => {
+    const file = join(house.dir, 'credentials', 'gateway-token')
+    expect(readFileSync(file, 'utf8').trim()).toMatch(/^[\w-]{43}$/)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(join(house.dir, 'credentials')).mode & 0o777).toBe(0o700)
+  })
+
+  test('T20: a token of any other length or with one wrong letter is refused in the same words', async () => {
+    const last = house.token.at(-1) === 'A' ? 'B' : 'A'
+    const wrong = [
+      house.token.slice(0, -1) + last,
+      house.token.slice(1),
+      `${house.token}x`,
+      'x',
+      'x'.repeat(400),
+    ]
+    const answers = await Promise.all(wrong.map((token) => http(house, '/metrics', { token })))
+    expect(answers.map((answer) => answer.status)).toEqual(wrong.map(() => 401))
+    expect(new Set(answers.map((answer) => answer.body)).size).toBe(1)
+  })
+
+  test('T21: a page that guesses is locked out, while a program with the token comes in', async () => {
+    const guessing = await openHouse()
+    try {
+      const headers = { origin: `http://127.0.0.1:${guessing.gateway.port}` }
+      const tries: number[] = []
+      for (let i = 0; i < 11; i++)
+        tries.push((await http(guessing, '/metrics', { headers, token: `wrong${i}` })).status)
+      expect(tries).toEqual([...Array<number>(10).fill(401), 429])
+      const locked = await http(guessing, '/metrics', { headers, token: guessing.token })
+      expect(locked.status).toBe(429)
+      expect(Number(locked.headers['retry-after'])).toBeGreaterThan(290)
+      expect((await http(guessing, '/metrics', { token: guessing.token })).status).toBe(200)
+    } finally {
+      await guessing.close()
+    }
+  })
+
+  test('T22: every way to be wrong counts', async () => {
+    const guessing = await openHouse()
+    try {
+      const origin = `http://127.0.0.1:${guessing.gateway.port}`
+      for (let i = 0; i < 4; i++) await http(guessing, '/metrics', { headers: { origin } })
+      for (let i = 0; i < 3; i++)
+        await http(guessing, '/rpc', { method: 'POST', headers: { origin }, token: 'no' })
+      for (let i = 0; i < 3; i++) {
+        await connect(guessing, { origin, cookie: 'rockpool_page=no' }).catch(() => {})
+      }
+      expect((await http(guessing, '/metrics', { headers: { origin }, token: guessing.token })).status).toBe(
+        429,
+      )
+    } finally {
+      await guessing.close()
+    }
+  })
+
+  test('T24: a client cannot give itself scopes', async () => {
+    const token = addToken(house, 'reader', ['read'])
+    const client = await connect(house)
+    const hello = await client.call('connect', { token, scopes: ['operator.admin', 'admin'] })
+    expect(hello.result).toMatchObject({ scopes: ['read'] })
+    expect((await client.call('sessions.patch', { key: 'main', label: 'x' })).error?.data?.code).toBe(
+      'forbidden',
+    )
+    expect((await client.call('sessions.list')).error).toBeUndefined()
+    client.socket.close()
+  })
+
+  test('a client can ask for fewer scopes than its token has', async () => {
+    const client = await connect(house)
+    const hello = await client.call('connect', { token: house.token, scopes: ['read'] })
+    expect(hello.result).toMatchObject({ scopes: ['read'] })
+    expect((await client.call('sessions.patch', { key: 'main' })).error?.data?.code).toBe('forbidden')
+    client.socket.close()
+  })
+
+  test('T26: an old token ends on new requests at once and on open connections within a second', async () => {
+    const rotating = await openHouse()
+    try {
+      const client = await connect(rotating, bearer(rotating.token))
+      rotateGatewayToken(rotating.dir)
+      expect((await http(rotating, '/metrics', { token: rotating.token })).status).toBe(401)
+      const started = performance.now()
+      expect(await client.closed).toMatchObject({ code: 1008 })
+      expect(performance.now() - started).toBeLessThan(1000)
+    } finally {
+      await rotating.close()
+    }
+  })
+
+  test('T27: what is no operation, or needs more than the token gives, is refused', async () => {
+    const reader = addToken(house, 'reader-two', ['read'])
+    const apply = { cliPath: '/bin/sh -c id' }
+    expect((await http(house, '/rpc', { method: 'POST', body: call('config.apply', apply) })).status).toBe(
+      401,
+    )
+    expect((await rpc(house, 'config.apply', apply, reader)).error?.data?.code).toBe('not-found')
+    expect(
+      (await rpc(house, 'config.set', { key: 'claude.binary', value: '/bin/sh -c id' }, reader)).error,
+    ).toBeDefined()
+  })
+})
+
+describe('limits', () => {
+  test('T29: a body is not read before the credential is right', async () => {
+    const port = house.gateway.port
+    const head =
+      `POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer wrong\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 300000\r\n\r\n'
+    const answer = await raw(head + '{'.repeat(1000))
+    expect(answer).toMatch(/^HTTP\/1\.1 401/)
+    expect(answer.toLowerCase()).toContain('connection: close')
+  })
+
+  test('a body that is too large is refused', async () => {
+    const body = call('sessions.list', { search: 'x'.repeat(1_100_000) })
+    expect((await http(house, '/rpc', { method: 'POST', token: house.token, body })).status).toBe(413)
+  })
+
+  test('T30: a frame of 2 MiB closes the connection, and so do fragments that add up to one', async () => {
+    const client = await connect(house, bearer(house.token))
+    client.socket.send('x'.repeat(2 * 1024 * 1024))
+    expect(await client.closed).toMatchObject({ code: 1009 })
+    const other = await connect(house, bearer(house.token))
+    for (let i = 0; i < 40 && other.socket.readyState === other.socket.OPEN; i++) {
+      other.socket.send('y'.repeat(64 * 1024), { fin: false })
+    }
+    expect((await other.closed).code).not.toBe(1000)
+  })
+
+  test('T30: compression is off', async () => {
+    const client = await connect(house, bearer(house.token))
+    expect(client.socket.extensions).toBe('')
+    client.socket.close()
+  })
+
+  test('T31: a stranger may send one small frame, not a large one', async () => {
+    const client = await connect(house)
+    client.socket.send(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'connect', params: { token: 'x'.repeat(20_000) } }),
+    )
+    expect((await client.closed).code).not.toBe(1000)
+  })
+
+  test('T32: slow senders are cut off', async () => {
+    const slow = await openHouse({ limits: { headersMs: 300, bodyMs: 600 } })
+    try {
+      const nothing = rawOn(slow, '')
+      const header = rawOn(slow, 'GET /health HTTP/1.1\r\nHo')
+      const body = rawOn(
+        slow,
+        `POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:${slow.gateway.port}\r\nAuthorization: Bearer ${slow.token}\r\nContent-Length: 100\r\n\r\n{`,
+      )
+      expect(await header).toMatch(/^HTTP\/1\.1 408/)
+      await nothing
+      await body
+    } finally {
+      await slow.close()
+    }
+  })
+
+  test('T32: a connection that never says who it is ends', async () => {
+    const hasty = await openHouse({ limits: { handshakeMs: 100 } })
+    try {
+      const client = await connect(hasty)
+      expect(await client.closed).toMatchObject({ code: 1008 })
+    } finally {
+      await hasty.close()
+    }
+  })
+
+  test('T111: JSON that is nested too deep, has too many keys or names __proto__ is refused', async () => {
+    const deep = `{"jsonrpc":"2.0","id":1,"method":"sessions.list","params":{"x":${'['.repeat(100)}${']'.repeat(100)}}}`
+    const client = await connect(house, bearer(house.token))
+    client.socket.send(deep)
+    expect(await client.frame((frame) => 'error' in frame)).toMatchObject({ error: { code: -32700 } })
+    const polluting =
+      '{"jsonrpc":"2.0","id":9,"method":"sessions.patch","params":{"key":"main","__proto__":{"admin":true}}}'
+    const answer = await http(house, '/rpc', { method: 'POST', token: house.token, body: polluting })
+    expect(answer.json()).toHaveProperty('error')
+    expect(({} as { admin?: boolean }).admin).toBeUndefined()
+    client.socket.close()
+  })
+
+  test('T69: unknown fields are refused', async () => {
+    const answer = await rpc(house, 'sessions.list', { bogus: 1 })
+    expect(answer.error).toMatchObject({ code: -32602, data: { code: 'input-invalid' } })
+    expect(answer.error?.message).toContain('"bogus"')
+  })
+})
+
+describe('hooks', () => {
+  const hookToken = newToken()
+  const hook = (path: string, body: object, headers: Record<string, string> = {}, at = house) =>
+    http(at, path, { method: 'POST', token: hookToken, headers, body: JSON.stringify(body) })
+
+  let open: House
+  beforeAll(async () => {
+    open = await openHouse({
+      config: { hooks: { enabled: true } },
+      before: (dir) => writeHookToken(dir, hookToken),
+    })
+  })
+  afterAll(() => open.close())
+
+  test('hooks are shut until a token is set', async () => {
+    expect((await hook('/hooks/wake', { text: 'x' })).status).toBe(404)
+  })
+
+  test.each(['', '   \n'])('T35: a blank hook token (%j) opens nothing', async (blank) => {
+    const shut = await openHouse({
+      config: { hooks: { enabled: true } },
+      before: (dir) => writeHookToken(dir, blank),
+    })
+    try {
+      expect(
+        (await http(shut, '/hooks/wake', { method: 'POST', token: blank.trim(), body: '{"text":"x"}' }))
+          .status,
+      ).toBe(404)
+    } finally {
+      await shut.close()
+    }
+  })
+
+  test('the gateway token is no hook token, and the other way round', async () => {
+    expect(
+      (await http(open, '/hooks/wake', { method: 'POST', token: open.token, body: '{"text":"x"}' })).status,
+    ).toBe(401)
+    expect((await rpc(open, 'health', {}, hookToken)).error?.data?.code).toBe('unauthorized')
+  })
+
+  test('T29: a wrong hook token is refused without reading the body', async () => {
+    const head = `POST /hooks/agent HTTP/1.1\r\nHost: 127.0.0.1:${open.gateway.port}\r\nAuthorization: Bearer wrong\r\nContent-Length: 300000\r\n\r\n`
+    expect(await rawOn(open, head)).toMatch(/^HTTP\/1\.1 401/)
+  })
+
+  test('T38: the caller of a hook does not choose the session', async () => {
+    const answer = await hook('/hooks/agent', { message: 'x', sessionKey: 'agent:main:main' }, {}, open)
+    expect(answer.status).toBe(400)
+  })
+
+  test('T38: where it may, only sessions of hooks', async () => {
+    const config = { hooks: { enabled: true, allowRequestSessionKey: true } }
+    const choosy = await openHouse({ config, before: (dir) => writeHookToken(dir, hookToken) })
+    try {
+      for (const sessionKey of ['agent:main:main', 'hook:', 'hook:../x', 'HOOK:x']) {
+        expect((await hook('/hooks/agent', { message: 'x', sessionKey }, {}, choosy)).status).toBe(400)
+      }
+    } finally {
+      await choosy.close()
+    }
+  })
+
+  test.each(['', ' ', '*', '../main', 'nobody'])(
+    'T39: the agent %j is refused and not replaced by another',
+    async (agentId) => {
+      expect((await hook('/hooks/agent', { message: 'x', agentId }, {}, open)).status).toBe(400)
+    },
+  )
+
+  test('unknown fields and wrong types are refused', async () => {
+    expect((await hook('/hooks/wake', { text: 'x', admin: true }, {}, open)).status).toBe(400)
+    expect((await hook('/hooks/wake', { text: ['x'] }, {}, open)).status).toBe(400)
+    expect((await http(open, '/hooks/wake', { method: 'POST', token: hookToken, body: '[]' })).status).toBe(
+      400,
+    )
+  })
+
+  test('a body over 256 KiB is refused', async () => {
+    expect((await hook('/hooks/wake', { text: 'x'.repeat(300_000) }, {}, open)).status).toBe(413)
+  })
+
+  test('T23: guessing the hook token is limited', async () => {
+    const guessed = await openHouse({
+      config: { hooks: { enabled: true } },
+      before: (dir) => writeHookToken(dir, hookToken),
+    })
+    try {
+      const headers = { origin: `http://127.0.0.1:${guessed.gateway.port}` }
+      const statuses: number[] = []
+      for (let i = 0; i < 11; i++) {
+        statuses.push(
+          (await http(guessed, '/hooks/wake', { method: 'POST', headers, token: `no${i}`, body: '{}' }))
+            .status,
+        )
+      }
+      expect(statuses.at(-1)).toBe(429)
+    } finally {
+      await guessed.close()
+    }
+  })
+})
+
+function call(method: string, params: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+}
+
+function addToken(at: House, name: string, scopes: string[]): string {
+  const token = newToken()
+  writeTokenRecords(at.dir, [{ name, scopes, createdAt: 0, hash: hashOf(token).toString('base64url') }])
+  return token
+}
+
+function raw(text: string): Promise<string> {
+  return rawOn(house, text)
+}
+
+/** Sends bytes as they are and gives what came back until the other side closed. */
+function rawOn(at: House, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connectTcp(at.gateway.port, '127.0.0.1', () => socket.write(text))
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1')
+      if (answer.includes('\r\n\r\n')) socket.end()
+    })
+    socket.on('close', () => resolve(answer))
+    socket.on('error', () => {})
+  })
+}

@@ -20,6 +20,7 @@ export async function main(args: string[]): Promise<void> {
     cwd: process.cwd(),
     openApp: async () => (await import('./app.ts')).openApp(environment, { version }),
     catalog: readCatalog,
+    serveMcp: async (input) => (await import('./serve-mcp.ts')).serveMcp(environment, version, input),
     async up(input, ready) {
       const { runDaemon, untilSignal } = await import('./daemon.ts')
       const untilStopped = untilSignal()

@@ -5,6 +5,7 @@ type Group = () => Promise<{ commands: LocalCommand[] }>
 
 export const localGroups: Readonly<Record<string, Group>> = {
   completion: () => import('./completion.ts'),
+  mcp: () => import('./mcp.ts'),
   up: () => import('./up.ts'),
 }
 

@@ -15,8 +15,17 @@ export interface Host {
   cwd: string
   openApp(): Promise<App>
   catalog(): Promise<CatalogEntry[]>
+  /** Speaks MCP on stdin and stdout until the other side is gone. */
+  serveMcp(input: McpInput): Promise<void>
   /** Runs the gateway until it is told to stop. */
   up(input: UpInput, ready: (gateway: ReadyLine) => void): Promise<void>
+}
+
+export interface McpInput {
+  bridge: boolean
+  agent?: string
+  repo: string
+  sessionKey?: string
 }
 
 export interface UpInput {

@@ -33,6 +33,8 @@ function described(tool: AgentTool): Tool {
     // Every tool's schema is an object's; the type cannot know.
     inputSchema: tool.inputSchema as Tool['inputSchema'],
     annotations: { readOnlyHint: tool.readOnly ?? false },
+    // Otherwise Claude finds the tool only if it searches for it.
+    _meta: { 'anthropic/alwaysLoad': true },
   }
 }
 

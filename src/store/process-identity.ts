@@ -39,6 +39,19 @@ export function descendantsOf(pid: number): ProcessIdentity[] {
   return found
 }
 
+/** The processes above this one, the nearest first; none where the system does not tell. */
+export function ancestorsOf(pid: number): number[] {
+  const found: number[] = []
+  for (
+    let parent = readStat(pid)?.parent;
+    parent && !found.includes(parent);
+    parent = readStat(parent)?.parent
+  ) {
+    found.push(parent)
+  }
+  return found
+}
+
 function readStat(pid: number): { parent: number; startTime: string } | undefined {
   let text: string
   try {

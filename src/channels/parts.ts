@@ -1,6 +1,7 @@
 // A reply that needs several platform messages: long text, files. They are sent one after another, and a repeat goes
 // on where the last try stopped, so that nobody gets the first half twice.
 import type { SendOutcome } from '../domain/channel.ts'
+import { Lanes } from './lanes.ts'
 
 export type PartOutcome = { kind: 'sent'; messageId: string } | Exclude<SendOutcome, { kind: 'sent' }>
 
@@ -14,17 +15,11 @@ const remembered = 1_000
 
 export class PartSender {
   #sent = new Map<string, string[]>()
-  #lanes = new Map<string, Promise<unknown>>()
+  #lanes = new Lanes()
 
   /** Sends what is left of `parts`. Replies in the same `lane` (a chat) never mix. */
   send<Part>(lane: string, key: string, parts: Part[], sendOne: SendPart<Part>): Promise<SendOutcome> {
-    const before = this.#lanes.get(lane) ?? Promise.resolve()
-    const now = before.then(() => this.#sendParts(key, parts, sendOne))
-    // Whoever comes next waits for the end of this one, however it ends.
-    const settled = now.catch(() => {})
-    this.#lanes.set(lane, settled)
-    void settled.then(() => this.#lanes.get(lane) === settled && this.#lanes.delete(lane))
-    return now
+    return this.#lanes.run(lane, () => this.#sendParts(key, parts, sendOne))
   }
 
   async #sendParts<Part>(key: string, parts: Part[], sendOne: SendPart<Part>): Promise<SendOutcome> {

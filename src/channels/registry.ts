@@ -18,7 +18,7 @@ export interface ChannelParts {
 
 /** Every enabled account; one without a token is there too, and says what it needs. */
 export async function openChannels(parts: ChannelParts): Promise<Channel[]> {
-  const opened = await Promise.all([openTelegram(parts), openWeb(parts)])
+  const opened = await Promise.all([openTelegram(parts), openDiscord(parts), openWeb(parts)])
   return opened.flat()
 }
 
@@ -28,7 +28,7 @@ export async function openChannel(
   channel: string,
   accountId: string,
 ): Promise<Channel | undefined> {
-  const open = { telegram: openTelegram, web: openWeb }
+  const open = { telegram: openTelegram, discord: openDiscord, web: openWeb }
   const found = Object.entries(open).find(([name]) => name === channel)?.[1]
   return (await found?.(parts))?.find((one) => one.accountId === accountId)
 }
@@ -42,6 +42,18 @@ async function openTelegram({ config, host, tokenOf }: ChannelParts): Promise<Ch
     const token = tokenOf({ channel: 'telegram', accountId, configured, file })
     if (!token) return new IdleChannel('telegram', accountId, needsToken('telegram'), host)
     return new TelegramChannel({ accountId, token, apiRoot, pollSeconds, webhook }, host)
+  })
+}
+
+async function openDiscord({ config, host, tokenOf }: ChannelParts): Promise<Channel[]> {
+  const accounts = accountsOf(config, 'discord').filter(isEnabled)
+  if (accounts.length === 0) return []
+  const { DiscordChannel } = await import('./discord.ts')
+  return accounts.map(({ accountId, settings }) => {
+    const { token: configured, tokenFile: file, apiRoot } = settings
+    const token = tokenOf({ channel: 'discord', accountId, configured, file })
+    if (!token) return new IdleChannel('discord', accountId, needsToken('discord'), host)
+    return new DiscordChannel({ accountId, token, apiRoot }, host)
   })
 }
 

@@ -1,0 +1,194 @@
+// What Discord's gateway sends, in our words. Pure: the channel that a message is in is looked up elsewhere.
+import { ChannelType, InteractionType, MessageReferenceType } from 'discord.js'
+import type {
+  APIAttachment,
+  APIChatInputApplicationCommandInteraction,
+  APIInteraction,
+  APIMessage,
+  APIMessageComponentInteraction,
+  APIUser,
+  GatewayMessageReactionAddDispatchData,
+} from 'discord.js'
+import type { Address } from '../domain/address.ts'
+import type { Message, Sender } from '../domain/message.ts'
+
+/** A message from the gateway or from a channel's history; only the gateway says whose nickname it is. */
+export type DiscordMessage = APIMessage & { guild_id?: string; member?: { nick?: string | null } }
+
+/** Where something was said. */
+export interface DiscordPlace {
+  channelId: string
+  guildId?: string
+  name?: string
+  /** The channel that a thread belongs to. */
+  parentId?: string
+}
+
+export interface DiscordFile {
+  url: string
+  name: string
+  mimeType?: string
+  bytes: number
+}
+
+export interface Received {
+  message: Message
+  files: DiscordFile[]
+}
+
+export interface Self {
+  accountId: string
+  botId: string
+}
+
+const threadTypes: ReadonlySet<ChannelType> = new Set([
+  ChannelType.AnnouncementThread,
+  ChannelType.PublicThread,
+  ChannelType.PrivateThread,
+])
+
+export function isThread(type: ChannelType): boolean {
+  return threadTypes.has(type)
+}
+
+/** Nothing for our own messages and for those that say nothing (somebody joined, a pin). */
+export function readMessage(source: DiscordMessage, place: DiscordPlace, self: Self): Received | undefined {
+  if (source.author.id === self.botId) return undefined
+  const forwarded = source.message_reference?.type === MessageReferenceType.Forward
+  const snapshot = forwarded ? source.message_snapshots?.[0]?.message : undefined
+  const text = snapshot?.content ?? source.content
+  const files = (snapshot?.attachments ?? source.attachments ?? []).map(fileOf)
+  if (text === '' && files.length === 0) return undefined
+  const message: Message = {
+    id: source.id,
+    event: 'message',
+    ...whereOf(place, self),
+    sender: senderOf(source.author, source.member?.nick ?? undefined, source.webhook_id !== undefined),
+    text,
+    sentAt: Date.parse(source.timestamp),
+    mentioned: place.guildId === undefined || isAddressed(source, self.botId),
+    media: [],
+    ...(forwarded ? { forwarded: true } : replyOf(source)),
+  }
+  return { message, files }
+}
+
+/** Discord also says "update" when a link preview appears; only people edit. */
+export function readEdit(source: DiscordMessage, place: DiscordPlace, self: Self): Received | undefined {
+  if (!source.edited_timestamp || !source.author) return undefined
+  const received = readMessage(source, place, self)
+  if (!received) return undefined
+  const id = `${source.id}#edit-${Date.parse(source.edited_timestamp)}`
+  return { files: received.files, message: { ...received.message, id, event: 'edit', about: source.id } }
+}
+
+export function readReaction(
+  source: GatewayMessageReactionAddDispatchData,
+  place: DiscordPlace,
+  self: Self,
+  now: number,
+): Message | undefined {
+  if (source.user_id === self.botId || !source.emoji.name) return undefined
+  const user = source.member?.user
+  return {
+    id: `${source.message_id}#reaction-${source.user_id}-${source.emoji.name}`,
+    event: 'reaction',
+    ...whereOf(place, self),
+    sender: user ? senderOf(user, source.member?.nick ?? undefined) : { id: source.user_id },
+    text: source.emoji.name,
+    sentAt: now,
+    mentioned: false,
+    media: [],
+    about: source.message_id,
+  }
+}
+
+export function readInteraction(
+  source: APIInteraction,
+  place: DiscordPlace,
+  self: Self,
+  now: number,
+): Message | undefined {
+  const user = source.member?.user ?? source.user
+  if (!user) return undefined
+  const shared = {
+    ...whereOf(place, self),
+    sender: senderOf(user, source.member?.nick ?? undefined),
+    sentAt: now,
+    mentioned: true,
+    media: [],
+  }
+  if (source.type === InteractionType.MessageComponent) return { ...shared, ...pressOf(source) }
+  if (source.type !== InteractionType.ApplicationCommand) return undefined
+  return { ...shared, ...commandOf(source as APIChatInputApplicationCommandInteraction) }
+}
+
+/** The message that a Message's id is about. */
+export function messageIdOf(id: string): string {
+  return id.split('#', 1)[0]!
+}
+
+export function pressIdOf(id: string): string | undefined {
+  return /#press-(\d+)$/.exec(id)?.[1]
+}
+
+function pressOf(source: APIMessageComponentInteraction): Pick<Message, 'id' | 'event' | 'text' | 'button'> {
+  const messageId = source.message.id
+  return {
+    id: `${messageId}#press-${source.id}`,
+    event: 'button',
+    text: '',
+    button: { data: source.data.custom_id, messageId },
+  }
+}
+
+function commandOf(
+  source: APIChatInputApplicationCommandInteraction,
+): Pick<Message, 'id' | 'event' | 'text'> {
+  const words = (source.data.options ?? []).map((option) =>
+    'value' in option ? String(option.value) : option.name,
+  )
+  return { id: source.id, event: 'command', text: [`/${source.data.name}`, ...words].join(' ') }
+}
+
+function whereOf(place: DiscordPlace, self: Self): Pick<Message, 'address' | 'chatType' | 'group'> {
+  const address: Address = {
+    channel: 'discord',
+    accountId: self.accountId,
+    to: place.parentId ?? place.channelId,
+    ...(place.parentId === undefined ? {} : { threadId: place.channelId }),
+  }
+  if (place.guildId === undefined) return { address, chatType: 'direct' }
+  return { address, chatType: 'group', group: { channelName: place.name, space: place.guildId } }
+}
+
+function senderOf(user: APIUser, nick?: string, isWebhook = false): Sender {
+  return {
+    id: user.id,
+    name: nick ?? user.global_name ?? user.username,
+    username: user.username,
+    isBot: user.bot === true || isWebhook,
+  }
+}
+
+function replyOf(source: APIMessage): Pick<Message, 'replyTo'> {
+  const id = source.message_reference?.message_id
+  if (!id) return {}
+  const to = source.referenced_message
+  return {
+    replyTo: {
+      id,
+      ...(to?.content ? { text: to.content } : {}),
+      ...(to ? { senderName: to.author.username } : {}),
+    },
+  }
+}
+
+function isAddressed(source: APIMessage, botId: string): boolean {
+  return source.mentions.some((user) => user.id === botId) || source.referenced_message?.author.id === botId
+}
+
+function fileOf(attachment: APIAttachment): DiscordFile {
+  const { url, filename: name, content_type: mimeType, size: bytes } = attachment
+  return { url, name, mimeType, bytes }
+}

@@ -1,0 +1,166 @@
+// Sends replies to Discord. Each message carries a nonce made from the idempotency key, which Discord honours for
+// some minutes: a second try with the same key is the same message.
+import { createHash } from 'node:crypto'
+import { openAsBlob } from 'node:fs'
+import { DiscordAPIError, HTTPError, RateLimitError, Routes } from 'discord.js'
+import type { APIMessage, RawFile, REST } from 'discord.js'
+import type { Address } from '../domain/address.ts'
+import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Button, Reply } from '../domain/reply.ts'
+import { splitText } from '../domain/split-text.ts'
+import { messageIdOf } from './discord-events.ts'
+import { toDiscord } from './formatting.ts'
+import type { PartOutcome } from './parts.ts'
+import { PartSender } from './parts.ts'
+
+type Part = { text: string } | { file: OutgoingFile }
+
+export class DiscordSender {
+  #rest: REST
+  #host: ChannelHost
+  #limit: number
+  #parts = new PartSender()
+  #directChannels = new Map<string, string>()
+
+  constructor(rest: REST, host: ChannelHost, limit: number) {
+    this.#rest = rest
+    this.#host = host
+    this.#limit = limit
+  }
+
+  async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
+    let parts: Part[]
+    try {
+      parts = await this.#partsOf(reply)
+    } catch (error) {
+      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
+      throw error
+    }
+    if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
+    return this.#parts.send(channelOf(address), options.idempotencyKey, parts, (part, index) => {
+      const isLast = index === parts.length - 1
+      const body = {
+        nonce: nonceOf(options.idempotencyKey, index),
+        enforce_nonce: true,
+        ...('text' in part ? { content: part.text } : {}),
+        ...mentionNobody,
+        ...(index === 0 ? referenceOf(reply) : {}),
+        ...(isLast && reply.buttons ? { components: componentsOf(reply.buttons) } : {}),
+      }
+      return this.#post(address, body, 'file' in part ? part.file : undefined)
+    })
+  }
+
+  async edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
+    const content = toDiscord(reply.text ?? '')
+    if (content.length > this.#limit) {
+      return { kind: 'refused', reason: `the text is over Discord's limit of ${this.#limit} characters` }
+    }
+    const body = { content, components: componentsOf(reply.buttons ?? []), ...mentionNobody }
+    const outcome = await outcomeOf(async () => {
+      await this.#rest.patch(Routes.channelMessage(await this.channelIdOf(address), messageId), { body })
+      return messageId
+    })
+    return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
+  }
+
+  /** `user:<id>` is a person whom we write to first: Discord has a channel for that. */
+  async channelIdOf(address: Address): Promise<string> {
+    const user = /^user:(\d+)$/.exec(address.to)?.[1]
+    if (!user) return channelOf(address)
+    const known = this.#directChannels.get(user)
+    if (known) return known
+    const channel = (await this.#rest.post(Routes.userChannels(), { body: { recipient_id: user } })) as {
+      id: string
+    }
+    this.#directChannels.set(user, channel.id)
+    return channel.id
+  }
+
+  #post(address: Address, body: object, file: OutgoingFile | undefined): Promise<PartOutcome> {
+    return outcomeOf(async () => {
+      const files: RawFile[] = file ? [await rawFile(file)] : []
+      const route = Routes.channelMessages(await this.channelIdOf(address))
+      const sent = (await this.#rest.post(route, { body, files })) as APIMessage
+      return sent.id
+    })
+  }
+
+  async #partsOf(reply: Reply): Promise<Part[]> {
+    const parts: Part[] = []
+    if (reply.text?.trim()) {
+      parts.push(...splitText(toDiscord(reply.text), this.#limit).map((text) => ({ text })))
+    }
+    for (const path of reply.media ?? []) parts.push({ file: await this.#host.media.outgoing(path) })
+    return parts
+  }
+}
+
+/** Claude's words must not ring a whole server. */
+const mentionNobody = { allowed_mentions: { parse: [], replied_user: true } }
+
+function channelOf(address: Address): string {
+  return address.threadId ?? address.to
+}
+
+function nonceOf(key: string, index: number): string {
+  return createHash('sha256').update(`${index}\0${key}`).digest('hex').slice(0, 25)
+}
+
+function referenceOf(reply: Reply): object {
+  if (reply.replyToId === undefined) return {}
+  // The message may have been deleted meanwhile; the answer still goes out.
+  return { message_reference: { message_id: messageIdOf(reply.replyToId), fail_if_not_exists: false } }
+}
+
+function componentsOf(buttons: Button[][]): object[] {
+  return buttons.map((row) => ({
+    type: 1,
+    components: row.map((button) => ({ type: 2, style: 2, label: button.label, custom_id: button.data })),
+  }))
+}
+
+async function rawFile(file: OutgoingFile): Promise<RawFile> {
+  const data = Buffer.from(await (await openAsBlob(file.path)).arrayBuffer())
+  return { name: file.name, data, contentType: file.mimeType }
+}
+
+async function outcomeOf(call: () => Promise<string>): Promise<PartOutcome> {
+  try {
+    return { kind: 'sent', messageId: await call() }
+  } catch (error) {
+    const reason = describeFailure(error)
+    if (error instanceof RateLimitError) return { kind: 'retry', reason, retryAfterMs: error.retryAfter }
+    if (error instanceof DiscordAPIError) return { kind: 'refused', reason }
+    return neverLeft(error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
+  }
+}
+
+function neverLeft(error: unknown): boolean {
+  return [
+    'ECONNREFUSED',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'ENETUNREACH',
+    'EHOSTUNREACH',
+    'UND_ERR_CONNECT_TIMEOUT',
+  ].includes(networkCode(error))
+}
+
+function networkCode(error: unknown): string {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 3; cause = cause.cause, depth++) {
+    if ('code' in cause && typeof cause.code === 'string') return cause.code
+  }
+  return ''
+}
+
+/** What went wrong, without the token. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof RateLimitError) return 'Discord asked us to wait'
+  if (error instanceof DiscordAPIError) return `Discord said ${error.status}: ${error.message}`
+  if (error instanceof HTTPError) return `Discord answered ${error.status}`
+  const code = networkCode(error)
+  if (code) return `Discord could not be reached (${code})`
+  return error instanceof RockpoolError ? error.message : 'Discord could not be reached'
+}

@@ -1,0 +1,281 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { channelContract } from '../../test/channel-contract.ts'
+import type { Feature, Platform, Rig, Written } from '../../test/channel-contract.ts'
+import { testHost } from '../../test/channel-host.ts'
+import type { TestHost } from '../../test/channel-host.ts'
+import { DiscordApi } from '../../test/discord-api.ts'
+import type { Message } from '../domain/message.ts'
+import { DiscordChannel } from './discord.ts'
+
+const people = {
+  alice: { id: '5010', username: 'alice', global_name: 'Alice' },
+  bob: { id: '5020', username: 'bob', global_name: 'Alice' },
+}
+const directs = { alice: '7001', bob: '7002' }
+
+class DiscordPlatform implements Platform {
+  readonly people = { alice: '5010', bob: '5020' }
+  #api: DiscordApi
+
+  constructor(api: DiscordApi) {
+    this.#api = api
+    api.channels.set('7001', { id: '7001', type: 1 })
+    api.channels.set('7002', { id: '7002', type: 1 })
+    api.channels.set('8001', { id: '8001', type: 0, guild_id: '6001', name: 'general' })
+    api.channels.set('8002', { id: '8002', type: 11, guild_id: '6001', parent_id: '8001', name: 'a thread' })
+  }
+
+  address(place: string, person: 'alice' | 'bob' = 'alice') {
+    const to = place === 'direct' ? directs[person] : '8001'
+    return {
+      channel: 'discord',
+      accountId: 'default',
+      to,
+      ...(place === 'thread' ? { threadId: '8002' } : {}),
+    }
+  }
+
+  async write(what: Written): Promise<string> {
+    const replied = this.#api.messages.find((one) => one.id === what.replyTo)
+    const file = what.file
+    const attachment = file && {
+      id: '1',
+      url: this.#api.addFile(file.name, file.bytes),
+      filename: file.name,
+      content_type: file.mimeType,
+      size: file.bytes.length,
+    }
+    const forwarded = { content: what.text, attachments: [] }
+    return this.#api.write({
+      channel_id: this.#channelOf(what),
+      author: people[what.from],
+      content: what.forwarded ? '' : what.mention ? `<@${this.#api.bot.id}> ${what.text}` : what.text,
+      mentions: what.mention ? [this.#api.bot] : [],
+      attachments: attachment ? [attachment] : [],
+      ...(replied ? { message_reference: { message_id: replied.id }, referenced_message: replied } : {}),
+      ...(what.forwarded
+        ? { message_reference: { type: 1, message_id: '1' }, message_snapshots: [{ message: forwarded }] }
+        : {}),
+    }).id
+  }
+
+  async edit(messageId: string, what: Written): Promise<void> {
+    const row = this.#api.messages.find((one) => one.id === messageId)!
+    row.content = what.text
+    row.edited_timestamp = new Date().toISOString()
+    this.#api.dispatch('MESSAGE_UPDATE', row)
+  }
+
+  async react(messageId: string, by: 'alice' | 'bob', emoji: string): Promise<void> {
+    this.#api.dispatch('MESSAGE_REACTION_ADD', {
+      user_id: people[by].id,
+      channel_id: directs[by],
+      message_id: messageId,
+      emoji: { id: null, name: emoji },
+    })
+  }
+
+  async press(messageId: string, data: string, by: 'alice' | 'bob'): Promise<void> {
+    this.#api.dispatch('INTERACTION_CREATE', {
+      id: '3001',
+      application_id: '4001',
+      token: 'interaction-token',
+      type: 3,
+      channel: this.#api.channels.get(directs[by]),
+      user: people[by],
+      message: this.#api.messages.find((one) => one.id === messageId),
+      data: { custom_id: data, component_type: 2 },
+    })
+  }
+
+  pressesAcknowledged = (): number => this.#api.callbacks.length
+  typings = (): number => this.#api.typings
+
+  shown() {
+    return this.#api.ours().map((row) => {
+      const thread = this.#api.channels.get(row.channel_id)
+      return {
+        id: row.id,
+        to: thread?.parent_id ?? row.channel_id,
+        text: row.content,
+        formats: [],
+        buttons: row.components
+          .flatMap((one) => one.components)
+          .map((button) => ({ label: button.label, data: button.custom_id })),
+        ...(thread?.parent_id ? { threadId: row.channel_id } : {}),
+        ...(row.message_reference ? { replyTo: row.message_reference.message_id } : {}),
+        ...(row.files[0] ? { file: row.files[0] } : {}),
+      }
+    })
+  }
+
+  failSends(fault: string, times = 1): void {
+    const faults = {
+      'rate-limit': { kind: 'too-many', retryAfter: 0.2 },
+      refuse: { kind: 'error', status: 403, code: 50_007, message: 'Cannot send messages to this user' },
+      'server-error': { kind: 'error', status: 502 },
+      'cut-before': { kind: 'cut-before' },
+      'cut-after': { kind: 'cut-after' },
+    } as const
+    this.#api.fault('POST /channels/:id/messages', faults[fault as keyof typeof faults], times)
+  }
+
+  cut = (): void => this.#api.cutAll()
+  goDown = (): Promise<void> => this.#api.close()
+  comeBack = (): Promise<void> => this.#api.open()
+
+  #channelOf(what: Written): string {
+    return { direct: directs[what.from], group: '8001', thread: '8002' }[what.place]
+  }
+}
+
+const features = new Set<Feature>([
+  'several-people',
+  'replies',
+  'groups',
+  'threads',
+  'edited',
+  'reactions',
+  'buttons',
+  'media-in',
+  'media-out',
+  'forwarded',
+  'network',
+  'redelivery',
+])
+
+channelContract('Discord', features, async (): Promise<Rig> => {
+  const api = await DiscordApi.listen()
+  const host = testHost()
+  return {
+    host,
+    platform: new DiscordPlatform(api),
+    open: () => new DiscordChannel({ accountId: 'default', token: api.token, apiRoot: api.root }, host),
+    close: async () => {
+      await api.close()
+      host.close()
+    },
+  }
+})
+
+describe('Discord', () => {
+  let api: DiscordApi
+  let platform: DiscordPlatform
+  let host: TestHost
+  const channels: DiscordChannel[] = []
+  const received: Message[] = []
+  const accept = async (message: Message): Promise<void> => void received.push(message)
+
+  beforeEach(async () => {
+    api = await DiscordApi.listen()
+    platform = new DiscordPlatform(api)
+    host = testHost()
+    received.length = 0
+  })
+  afterEach(async () => {
+    for (const channel of channels.splice(0)) await channel.stop()
+    await api.close()
+    host.close()
+  })
+  const open = (options = {}): DiscordChannel => {
+    const channel = new DiscordChannel(
+      { accountId: 'default', token: api.token, apiRoot: api.root, ...options },
+      host,
+    )
+    channels.push(channel)
+    return channel
+  }
+  const connected = async (): Promise<DiscordChannel> => {
+    const channel = open()
+    await channel.start(accept)
+    await vi.waitFor(() => expect(channel.status().state).toBe('connected'))
+    return channel
+  }
+
+  test('what came while nobody could replay it is read from the channel, once and in order', async () => {
+    const channel = await connected()
+    await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    await channel.stop()
+    for (let n = 2; n <= 150; n++) await platform.write({ from: 'alice', place: 'direct', text: String(n) })
+    await connected()
+    await vi.waitFor(() => expect(received).toHaveLength(150), { timeout: 10_000 })
+    expect(received.map((one) => one.text)).toEqual([
+      'one',
+      ...Array.from({ length: 149 }, (_, n) => String(n + 2)),
+    ])
+  })
+
+  test('when Discord has forgotten the session, nothing is missed either', async () => {
+    const channel = await connected()
+    await platform.write({ from: 'alice', place: 'direct', text: 'before' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    api.remembers = false
+    api.cutAll()
+    await vi.waitFor(() => expect(channel.status().state).toBe('reconnecting'))
+    await platform.write({ from: 'alice', place: 'direct', text: 'meanwhile' })
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['before', 'meanwhile']), {
+      timeout: 10_000,
+    })
+  })
+
+  test('a wrong token and a missing intent each say what to do', async () => {
+    const wrong = open({ token: 'wrong.token.here' })
+    await wrong.start(accept)
+    await vi.waitFor(() => expect(wrong.status().state).toBe('failed'))
+    expect(wrong.status().needs?.detail).toMatch(/rockpool channels add discord/)
+    expect(JSON.stringify(wrong.status())).not.toContain('wrong.token')
+    api.closeWith = 4_014
+    const blind = open()
+    await blind.start(accept)
+    await vi.waitFor(() => expect(blind.status().state).toBe('failed'))
+    expect(blind.status().needs?.detail).toMatch(/Message Content Intent/)
+  })
+
+  test('a slash command arrives as its words, and Discord gets its answer', async () => {
+    await connected()
+    api.dispatch('INTERACTION_CREATE', {
+      id: '3002',
+      application_id: '4001',
+      token: 't',
+      type: 2,
+      channel: api.channels.get('8001'),
+      member: { user: people.alice, nick: 'Al' },
+      data: { id: '1', type: 1, name: 'new', options: [{ name: 'model', type: 3, value: 'opus' }] },
+    })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    expect(received[0]).toMatchObject({
+      event: 'command',
+      text: '/new opus',
+      mentioned: true,
+      sender: { name: 'Al' },
+    })
+    await vi.waitFor(() => expect(api.callbacks).toEqual([{ id: '3002', type: 4 }]))
+  })
+
+  test('webhooks and other bots are marked as what they are; our own messages never arrive', async () => {
+    const channel = await connected()
+    api.write({ channel_id: '8001', author: { id: '1', username: 'hook' }, content: 'hi', webhook_id: '1' })
+    api.write({ channel_id: '8001', author: { id: '2', username: 'bot', bot: true }, content: 'hi' })
+    await channel.send(platform.address('group'), { text: 'ours' }, { idempotencyKey: 'o', resent: false })
+    api.write({ channel_id: '8001', author: people.alice, content: 'last' })
+    await vi.waitFor(() => expect(received.at(-1)?.text).toBe('last'))
+    expect(received.map((one) => one.sender.isBot)).toEqual([true, true, false])
+  })
+
+  test('the words of the agent ring nobody, and a person can be written to first', async () => {
+    const channel = await connected()
+    const to = { channel: 'discord', accountId: 'default', to: 'user:5010' }
+    const outcome = await channel.send(to, { text: '@everyone look' }, { idempotencyKey: 'k', resent: false })
+    expect(outcome.kind).toBe('sent')
+    expect(api.ours()[0]).toMatchObject({ channel_id: '75010', content: '@everyone look' })
+  })
+
+  test('a link to a file elsewhere is not followed', async () => {
+    await connected()
+    const attachment = { id: '1', url: 'http://127.0.0.1:1/x', filename: 'x', size: 1 }
+    api.write({ channel_id: '7001', author: people.alice, content: 'see', attachments: [attachment] })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    expect(received[0]!.untrusted?.[0]).toMatch(/not on a server of Discord/)
+  })
+})

@@ -93,7 +93,10 @@ export interface TranscriptStore {
   truncate(ref: TranscriptRef, keep: number): Promise<{ kept: number; dropped: number; archived?: string }>
   /** Sets the transcript aside under a name that says why and when; resolves to the archive's name. */
   archive(ref: TranscriptRef, reason: 'reset' | 'deleted' | 'bak'): Promise<string | undefined>
+  /** Newest first. */
   archives(): Promise<TranscriptArchive[]>
+  /** An archive as a transcript, for reading only. */
+  archiveRef(name: string): Promise<TranscriptRef>
   unarchive(name: string): Promise<TranscriptRef>
   /** Removes an archive for good. */
   discard(name: string): Promise<void>

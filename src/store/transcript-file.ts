@@ -181,6 +181,11 @@ export class FileTranscripts implements TranscriptStore {
     return archives.flat().sort((a, b) => b.at - a.at)
   }
 
+  async archiveRef(name: string): Promise<TranscriptRef> {
+    const { sessionId } = this.#archiveParts(name)
+    return { sessionId, file: join(this.#dir, name) }
+  }
+
   async unarchive(name: string): Promise<TranscriptRef> {
     const { original, sessionId, topicId } = this.#archiveParts(name)
     const file = join(this.#dir, original)

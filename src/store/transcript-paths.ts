@@ -91,13 +91,17 @@ export function parseTranscriptName(name: string): { sessionId: string; topicId?
 /** The file that a row names, if it is inside the agent's own folder after all links are followed. */
 function containedFile(dir: string, agentId: string, named: string): string {
   const name = basename(named)
-  if (named.includes('\0') || !name.endsWith('.jsonl')) throw outside(named, dir)
+  if (named.includes('\0') || !isTranscriptFile(name)) throw outside(named, dir)
   const file = resolve(dir, named)
   if (isInside(realFolder(dirname(file)), realFolder(dir))) return file
   // A state directory that was moved: the row still has the old place, of the same agent's folder.
   const tail = join('agents', agentId, 'sessions', name)
   if (!named.split(/[\\/]/).includes('..') && file.endsWith(sep + tail)) return join(dir, name)
   throw outside(named, dir)
+}
+
+function isTranscriptFile(name: string): boolean {
+  return name.endsWith('.jsonl') || parseArchiveName(name) !== undefined
 }
 
 /** By path segments, not by prefix: `/x/.rockpool-evil` is not inside `/x/.rockpool`. */

@@ -1,0 +1,160 @@
+// Keeping the store small. First a plan that says what would go and why; only then, and only if asked, the doing.
+// A session that runs, waits, is pinned or is the main one is never in a plan, and every session is archived first.
+import type { SessionConfig } from '../domain/config/session.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
+import type { Session } from '../domain/session.ts'
+import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
+import { transcriptOf } from '../store/transcript-paths.ts'
+import { deleteSession } from './lifecycle.ts'
+import type { SessionParts } from './session-parts.ts'
+
+export interface CleanupPlan {
+  /** Sessions to delete; their transcripts become archives. */
+  sessions: Array<{ key: string; sessionId: string; updatedAt: number; why: 'age' | 'count' | 'disk' }>
+  /** Transcripts that no session has; they become archives. */
+  orphans: Array<TranscriptRef & { bytes: number }>
+  /** Archives to remove for good. */
+  archives: Array<TranscriptArchive & { why: 'age' | 'disk' }>
+  /** What is left out although a limit says otherwise, and why. */
+  spared: Array<{ key: string; why: 'busy' | 'pinned' | 'main' }>
+  bytes: number
+  bytesAfter: number
+}
+
+export type CleanupLimits = SessionConfig['maintenance']
+
+const dayMs = 86_400_000
+/** A transcript may be a moment older than the row that will name it. */
+const youngMs = 3_600_000
+/** Over the limit of the disk, room is made for a while. */
+const highWater = 0.8
+
+export async function planCleanup(parts: SessionParts, limits: CleanupLimits): Promise<CleanupPlan> {
+  const now = parts.clock.now()
+  const sessions: Session[] = []
+  for await (const session of parts.sessions.entries()) sessions.push(session)
+  sessions.sort((a, b) => a.entry.updatedAt - b.entry.updatedAt)
+  const transcripts = await parts.transcripts.list()
+  const archives = await parts.transcripts.archives()
+  const plan: CleanupPlan = {
+    sessions: [],
+    orphans: orphansAmong(transcripts, sessions, now),
+    archives: archives.filter(({ at }) => at < now - limits.pruneAfterDays * dayMs).map(because('age')),
+    spared: [],
+    bytes: sum(transcripts) + sum(archives),
+    bytesAfter: 0,
+  }
+  await planSessions(parts, plan, sessions, limits, now)
+  plan.bytesAfter = plan.bytes - sum(plan.archives)
+  if (limits.maxDiskBytes !== undefined && plan.bytes > limits.maxDiskBytes) {
+    await planDisk(parts, plan, { sessions, transcripts, archives, target: limits.maxDiskBytes * highWater })
+  }
+  return plan
+}
+
+/** Does what a plan says; resolves to what could not be done. */
+export async function applyCleanup(parts: SessionParts, plan: CleanupPlan): Promise<string[]> {
+  const failed: string[] = []
+  const attempt = async (what: string, fn: () => Promise<unknown>): Promise<void> => {
+    await fn().catch((error: unknown) => {
+      failed.push(`${what}: ${error instanceof Error ? error.message : String(error)}`)
+    })
+  }
+  for (const { key, sessionId, updatedAt } of plan.sessions) {
+    await attempt(key, async () => {
+      const entry = await parts.sessions.get(key)
+      // Somebody spoke since the plan was made: then it is not old any more.
+      if (entry?.sessionId === sessionId && entry.updatedAt === updatedAt) await deleteSession(parts, key)
+    })
+  }
+  for (const ref of plan.orphans)
+    await attempt(ref.sessionId, () => parts.transcripts.archive(ref, 'deleted'))
+  for (const { name } of plan.archives) await attempt(name, () => parts.transcripts.discard(name))
+  return failed
+}
+
+async function planSessions(
+  parts: SessionParts,
+  plan: CleanupPlan,
+  oldestFirst: Session[],
+  limits: CleanupLimits,
+  now: number,
+): Promise<void> {
+  let count = oldestFirst.length
+  for (const { key, entry } of oldestFirst) {
+    const isOld = entry.updatedAt < now - limits.pruneAfterDays * dayMs
+    if (!isOld && count <= limits.maxEntries) return
+    const spared = await reasonToSpare(parts, { key, entry })
+    if (spared) plan.spared.push({ key, why: spared })
+    else {
+      count--
+      const { sessionId, updatedAt } = entry
+      plan.sessions.push({ key, sessionId, updatedAt, why: isOld ? 'age' : 'count' })
+    }
+  }
+}
+
+async function planDisk(
+  parts: SessionParts,
+  plan: CleanupPlan,
+  all: {
+    sessions: Session[]
+    transcripts: Array<TranscriptRef & { bytes: number }>
+    archives: TranscriptArchive[]
+    target: number
+  },
+): Promise<void> {
+  const gone = new Set(plan.archives.map(({ name }) => name))
+  for (const archive of all.archives.filter(({ name }) => !gone.has(name)).reverse()) {
+    if (plan.bytesAfter <= all.target) return
+    plan.archives.push({ ...archive, why: 'disk' })
+    plan.bytesAfter -= archive.bytes
+  }
+  const bytesOf = Map.groupBy(all.transcripts, ({ sessionId }) => sessionId)
+  // What becomes an archive today goes with the next cleanup, if the disk is still full then.
+  const planned = new Set(plan.sessions.map(({ key }) => key))
+  for (const session of all.sessions) {
+    if (plan.bytesAfter <= all.target) return
+    const { key, entry } = session
+    if (planned.has(key) || (await reasonToSpare(parts, session))) continue
+    plan.sessions.push({ key, sessionId: entry.sessionId, updatedAt: entry.updatedAt, why: 'disk' })
+    plan.bytesAfter -= sum(bytesOf.get(entry.sessionId) ?? [])
+  }
+}
+
+async function reasonToSpare(
+  parts: SessionParts,
+  { key, entry }: Pick<Session, 'key' | 'entry'>,
+): Promise<'busy' | 'pinned' | 'main' | undefined> {
+  const { kind } = classifySessionKey(key)
+  if (kind === 'main' || kind === 'global') return 'main'
+  if (entry.pinnedAt !== undefined) return 'pinned'
+  if (entry.status === 'running' || (await parts.isBusy?.(key))) return 'busy'
+  return undefined
+}
+
+/** Nobody's by id and nobody's by name: where there is doubt, it is somebody's. */
+function orphansAmong<File extends TranscriptRef & { changedAt: number }>(
+  files: File[],
+  sessions: Session[],
+  now: number,
+): File[] {
+  const ids = new Set(sessions.map(({ entry }) => entry.sessionId))
+  const names = new Set(sessions.map((session) => baseName(transcriptOf(session).file ?? '')))
+  return files.filter(
+    ({ sessionId, file = '', changedAt }) =>
+      changedAt < now - youngMs && !ids.has(sessionId) && !names.has(baseName(file)),
+  )
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+function because<Why extends string>(why: Why): <T>(thing: T) => T & { why: Why } {
+  return (thing) => ({ ...thing, why })
+}
+
+function sum(files: Array<{ bytes: number }>): number {
+  return files.reduce((total, { bytes }) => total + bytes, 0)
+}

@@ -1,0 +1,113 @@
+// A session that begins with what another one has said so far: a thread under a message, or a person's own fork.
+import { randomUUID } from 'node:crypto'
+import { RockpoolError } from '../domain/errors.ts'
+import { parentOfThreadKey } from '../domain/session-key-forms.ts'
+import type { Session, SessionEntry } from '../domain/session.ts'
+import type { TranscriptRef } from '../store/session-store.ts'
+import { transcriptOf } from '../store/transcript-paths.ts'
+import { newEntry } from './lifecycle.ts'
+import { changeEntry, refuseBusy, requireSession, tellChange } from './session-parts.ts'
+import type { SessionParts } from './session-parts.ts'
+
+/**
+ * The first message of a thread: its session takes over what was said in the chat around it. Does nothing if that was
+ * done before, if the chat has no conversation, or if it is too long to take along. 0 means: never too long.
+ */
+export async function forkThread(
+  parts: SessionParts,
+  thread: Session,
+  options: { parentForkMaxTokens: number; parentKey?: string },
+): Promise<Session> {
+  const parentKey = options.parentKey ?? thread.entry.parentSessionKey ?? parentOfThreadKey(thread.key)
+  if (thread.entry.forkedFromParent || parentKey === undefined || parentKey === thread.key) return thread
+  const parent = await parts.sessions.get(parentKey)
+  if (!parent || isTooLong(parent, options.parentForkMaxTokens)) return thread
+  if (await parts.transcripts.exists(transcriptOf(thread))) return thread
+  const forked = await forkTranscript(parts, { key: parentKey, entry: parent }, thread.entry.sessionId)
+  if (!forked) return thread
+  const entry = await changeEntry(parts, thread, (current) => ({
+    ...current,
+    ...childFields(parentKey, parent, forked),
+  }))
+  tellChange(parts, thread.key, 'forked')
+  return { ...thread, entry }
+}
+
+/** A person's own fork, under a key of its own, from any point of the conversation. */
+export async function forkSession(
+  parts: SessionParts,
+  key: string,
+  options: { leafId?: string; label?: string; parentForkMaxTokens: number; force?: boolean },
+): Promise<Session> {
+  await refuseBusy(parts, key, 'forked')
+  const parent = await requireSession(parts, key)
+  if (!options.force && isTooLong(parent.entry, options.parentForkMaxTokens)) throw tooLong(parent, options)
+  const sessionId = randomUUID()
+  const forked = await forkTranscript(parts, parent, sessionId, options.leafId)
+  if (!forked) throw new RockpoolError('not-found', `Session ${key} has no transcript to fork.`)
+  const fork: Session = {
+    key: `agent:${parts.sessions.agentId}:dashboard:${sessionId}`,
+    agentId: parts.sessions.agentId,
+    entry: newEntry(parts.clock.now(), {
+      ...settingsOf(parent.entry),
+      ...childFields(key, parent.entry, forked),
+      sessionId,
+      ...(options.label === undefined ? {} : { label: options.label }),
+      // From an earlier point of our transcript Claude cannot be forked; it is told the story anew.
+      ...(options.leafId === undefined ? {} : { forkOfSdkSessionId: undefined }),
+    }),
+  }
+  await parts.sessions.update(fork.key, () => fork.entry)
+  tellChange(parts, fork.key, 'created')
+  return fork
+}
+
+async function forkTranscript(
+  parts: SessionParts,
+  parent: { key: string; entry: SessionEntry },
+  sessionId: string,
+  leafId?: string,
+): Promise<TranscriptRef | undefined> {
+  const ref = transcriptOf(parent)
+  if (!(await parts.transcripts.exists(ref))) return undefined
+  return parts.transcripts.fork(ref, { sessionId, ...(leafId === undefined ? {} : { leafId }) })
+}
+
+/** `forkOfSdkSessionId` is for the first turn: Claude's own conversation is forked there, too. */
+function childFields(parentKey: string, parent: SessionEntry, forked: TranscriptRef): Partial<SessionEntry> {
+  return {
+    sessionFile: forked.file,
+    parentSessionKey: parentKey,
+    forkedFromParent: true,
+    ...(parent.sdkSessionId === undefined ? {} : { forkOfSdkSessionId: parent.sdkSessionId }),
+  }
+}
+
+const inherited = [
+  'thinkingLevel',
+  'verboseLevel',
+  'reasoningLevel',
+  'modelOverride',
+  'providerOverride',
+] as const
+
+function settingsOf(entry: SessionEntry): Partial<SessionEntry> {
+  return Object.fromEntries(
+    inherited.map((field) => [field, entry[field]]).filter(([, value]) => value !== undefined),
+  )
+}
+
+function isTooLong({ totalTokens = 0 }: SessionEntry, max: number): boolean {
+  return max > 0 && totalTokens > max
+}
+
+function tooLong(
+  { key, entry }: Session,
+  { parentForkMaxTokens }: { parentForkMaxTokens: number },
+): RockpoolError {
+  return new RockpoolError(
+    'refused',
+    `Session ${key} fills ${entry.totalTokens} tokens; a fork takes at most ${parentForkMaxTokens} along.`,
+    { hint: 'Compact it first, fork from an earlier entry, or use --force.' },
+  )
+}

@@ -1,0 +1,38 @@
+// Clock time in a time zone. Days have 23 or 25 hours twice a year, so nothing here counts in 24 hours.
+
+/** The latest moment, not after `now`, at which clocks in the time zone showed this full hour. */
+export function lastTimeAtHour(hour: number, now: number, timeZone?: string): number {
+  const clock = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  })
+  const today = wallTime(clock, now)
+  const midnight = today - (today % 86_400_000)
+  const atHour = (day: number): number => momentOf(clock, day + hour * 3_600_000)
+  const moment = atHour(midnight)
+  return moment <= now ? moment : atHour(midnight - 86_400_000)
+}
+
+/** What the clock shows at a moment, as if that were a time in UTC. */
+function wallTime(clock: Intl.DateTimeFormat, moment: number): number {
+  const parts = new Map(clock.formatToParts(moment).map(({ type, value }) => [type, Number(value)]))
+  const part = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type)!
+  return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
+}
+
+/** When the clock shows `wall`: the first time if it does so twice, the moment of the jump if it never does. */
+function momentOf(clock: Intl.DateTimeFormat, wall: number): number {
+  const offsetAt = (moment: number): number => wallTime(clock, moment) - moment
+  const before = offsetAt(wall - 86_400_000)
+  const after = offsetAt(wall + 86_400_000)
+  const showing = [before, after]
+    .map((offset) => wall - offset)
+    .filter((moment) => wallTime(clock, moment) === wall)
+  return showing.length > 0 ? Math.min(...showing) : wall - before
+}

@@ -1,6 +1,5 @@
 // Whose session is it, and who runs it? The operator owns the machine, so every session of a repository is theirs. An
 // agent owns what a registry row or a trusted tag says is its own; what a message says about itself proves nothing.
-import { relative } from 'node:path'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 
@@ -34,5 +33,5 @@ export function runByRockpool(sessions: DiscoveredSession[], status: ProjectStat
 /** Which worktree a directory is in. What was said in one tree names files that another tree does not have. */
 function treeFinder(status: ProjectStatus): (path: string) => string | undefined {
   const trees = status.git.worktrees.map(({ path }) => path).sort((a, b) => b.length - a.length)
-  return (path) => trees.find((tree) => !relative(tree, path).startsWith('..'))
+  return (path) => trees.find((tree) => path === tree || path.startsWith(`${tree}/`))
 }

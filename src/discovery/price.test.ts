@@ -4,10 +4,8 @@ import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { priceSession } from './price.ts'
 
 const now = Date.UTC(2026, 10, 15)
-const prices = () => ({
-  price: { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 },
-  guessed: false,
-})
+const listPrice = { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 }
+const prices = () => ({ guessed: false, ofCall: () => listPrice })
 const priced = (about: Partial<DiscoveredSession>) =>
   priceSession(discoveredSession({ contextTokens: 100_000, model: 'm', ...about }), prices, now)
 
@@ -37,4 +35,16 @@ test('compacting first costs more now and less with every further call', () => {
   expect(cold.compactThenResumeUsd).toBeCloseTo(0.375 + 0.045 + (19_000 * 3.75) / 1e6, 10)
   expect(cold.freshUsd).toBeCloseTo((17_500 * 3.75) / 1e6, 10)
   expect(cold.furtherCallUsd).toBeCloseTo(0.03, 10)
+})
+
+test('a long prompt is priced as a long prompt, and what follows a compaction is short again', () => {
+  const steps = (_model: string | undefined) => ({
+    guessed: true,
+    ofCall: ({ promptTokens }: { promptTokens: number }) =>
+      promptTokens > 50_000 ? { ...listPrice, cacheWrite5m: 37.5 } : listPrice,
+  })
+  const found = priceSession(discoveredSession({ contextTokens: 100_000 }), steps, now)
+  expect(found.guessed).toBe(true)
+  expect(found.resumeUsd).toBeCloseTo(3.75, 10)
+  expect(found.freshUsd).toBeCloseTo((17_500 * 3.75) / 1e6, 10)
 })

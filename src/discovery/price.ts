@@ -13,11 +13,11 @@ export interface ModelPrice {
   cacheWrite1h: number
 }
 
-/** Long prompts cost more with some models. */
-export type PriceTable = (
-  model: string | undefined,
-  promptTokens: number,
-) => { price: ModelPrice; guessed: boolean }
+/** What a model charges; long prompts and fast mode have prices of their own. */
+export type PriceTable = (model: string | undefined) => {
+  guessed: boolean
+  ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
+}
 
 /** Claude Code's own prompt and tools, before anything is said. */
 const baseTokens = 16_000
@@ -27,8 +27,9 @@ const summaryTokens = 3_000
 
 export function priceSession(session: DiscoveredSession, prices: PriceTable, now: number): SessionPrice {
   const tokens = session.contextTokens
-  const { price, guessed } = prices(session.model, tokens)
-  const afterwards = prices(session.model, baseTokens + summaryTokens).price
+  const { guessed, ...model } = prices(session.model)
+  const price = model.ofCall({ promptTokens: tokens, fast: false })
+  const afterwards = model.ofCall({ promptTokens: baseTokens + summaryTokens, fast: false })
   const warmForMs = warmFor(session, now)
   const usd = (count: number, perMillion: number): number => (count * perMillion) / 1_000_000
   // Claude Code writes what it sends into the cache again, for as long as it did before.

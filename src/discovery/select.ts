@@ -13,7 +13,9 @@ import type {
   TaskRelevance,
 } from '../domain/selection.ts'
 import { candidatesOf, isOwn, runByRockpool } from './own.ts'
-import { assessTaskRelevance } from './relevance.ts'
+import type { Assessment } from './relevance.ts'
+import { assessTaskRelevance, keywordRelevance } from './relevance.ts'
+import type { ScoreContext } from './score.ts'
 import { scoreSession } from './score.ts'
 
 export interface SelectionSources {
@@ -122,31 +124,49 @@ async function scoreAll(
   request: SelectionRequest,
   candidates: DiscoveredSession[],
 ): Promise<{ scores: SessionScore[]; by: 'model' | 'keywords'; fallback?: string }> {
-  const { task, config } = request
+  const { task, maxBudgetUsd } = request
   const context = {
     currentBranch: request.projectStatus.git.currentBranch,
     now: sources.clock.now(),
-    ...(request.maxBudgetUsd === undefined ? {} : { maxBudgetUsd: request.maxBudgetUsd }),
+    ...(maxBudgetUsd === undefined ? {} : { maxBudgetUsd }),
   }
-  const byWords = await assessTaskRelevance(task, candidates, config, undefined, sources.clock)
-  const relevanceOf = new Map(byWords.relevance.map((one) => [one.sessionId, one]))
-  const score = (session: DiscoveredSession): SessionScore =>
-    scoreSession(session, { ...context, relevance: relevanceOf.get(session.sessionId)! })
-  const bestCase = (session: DiscoveredSession): number =>
-    scoreSession(session, { ...context, relevance: sameWork(session) }).total
-  const ranked = candidates.map((session) => ({ session, score: score(session) })).sort(bestFirst)
-  // Only those that could still win are worth a question.
-  const worthAsking = ranked
-    .filter(({ session }) => hundredths(bestCase(session)) > hundredths(config.resumeThreshold))
-    .slice(0, maxAsked)
-    .map(({ session }) => session)
-  const judged = await assessTaskRelevance(task, worthAsking, config, sources.ask, sources.clock)
-  for (const one of judged.relevance) relevanceOf.set(one.sessionId, one)
-  const scores = candidates
-    .map((session) => ({ session, score: { ...score(session), price: sources.priceOf(session) } }))
+  const relevance = keywordRelevance(task, candidates)
+  const ranked = candidates
+    .map((session, at) => ({
+      session,
+      score: scoreSession(session, { ...context, relevance: relevance[at]! }),
+    }))
     .sort(bestFirst)
-    .map(({ score }) => score)
+  const judged = await judge(sources, request, ranked, context)
+  const byModel = new Map(judged.relevance.map((one) => [one.sessionId, one]))
+  const rescored = ranked.map(({ session, score }) => {
+    const heard = byModel.get(session.sessionId)
+    return { session, score: heard ? scoreSession(session, { ...context, relevance: heard }) : score }
+  })
+  const scores = rescored
+    .sort(bestFirst)
+    .map(({ session, score }) => ({ ...score, price: sources.priceOf(session) }))
   return { scores, by: judged.by, ...(judged.fallback === undefined ? {} : { fallback: judged.fallback }) }
+}
+
+/** Asks the model about the most promising, leaving out those that could not win whatever it says. */
+async function judge(
+  { ask, clock }: SelectionSources,
+  { task, config }: SelectionRequest,
+  ranked: Ranked[],
+  context: Omit<ScoreContext, 'relevance'>,
+): Promise<Assessment> {
+  if (!ask || !config.enabled) return { relevance: [], by: 'keywords' }
+  const couldWin = ({ session }: Ranked): boolean =>
+    isAbove(scoreSession(session, { ...context, relevance: sameWork(session) }).total, config.resumeThreshold)
+  const asked = ranked.filter(couldWin).slice(0, maxAsked)
+  return assessTaskRelevance(
+    task,
+    asked.map(({ session }) => session),
+    config,
+    ask,
+    clock,
+  )
 }
 
 function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {
@@ -157,7 +177,7 @@ function chooseBest(
   scores: SessionScore[],
   threshold: number,
 ): Pick<SessionSelection, 'action' | 'sessionId' | 'reason'> {
-  const good = scores.filter(({ total, ceiling }) => !ceiling && hundredths(total) > hundredths(threshold))
+  const good = scores.filter(({ total, ceiling }) => !ceiling && isAbove(total, threshold))
   const best = good[0]
   if (!best) return { action: 'fresh', reason: whyFresh(scores, threshold) }
   const asGood = good.filter(({ total }) => hundredths(best.total) - hundredths(total) <= nearTie)
@@ -193,6 +213,11 @@ function newestFirst(a: DiscoveredSession, b: DiscoveredSession): number {
 function costOf({ price, isRunning }: SessionScore): number {
   if (!price) return Number.POSITIVE_INFINITY
   return isRunning ? price.forkUsd : price.resumeUsd
+}
+
+/** Strictly: an unrelated session of the same branch has exactly 0.60. */
+function isAbove(total: number, threshold: number): boolean {
+  return hundredths(total) > hundredths(threshold)
 }
 
 function hundredths(total: number): number {

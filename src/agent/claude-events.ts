@@ -17,6 +17,8 @@ export type StreamItem =
   /** `idle` comes only when nothing more follows by itself. */
   | { is: 'state'; state: 'running' | 'waiting' | 'idle' }
   | { is: 'prompt'; uuid: string; state: 'queued' | 'started' | 'over' }
+  /** A limit of the subscription was reached, and ends then. */
+  | { is: 'limit'; endsAt: number }
   /** Sub-agents at work in the background. When one ends, Claude takes a turn by itself. */
   | { is: 'background'; subagents: number }
 
@@ -214,11 +216,10 @@ function spentSince(memory: Memory, message: SDKResultMessage): { usage: Usage; 
 }
 
 function readRateLimit(info: { status: string; utilization?: number; resetsAt?: number }): StreamItem[] {
+  if (info.status === 'rejected' && info.resetsAt) return [{ is: 'limit', endsAt: info.resetsAt * 1_000 }]
   if (info.status !== 'allowed_warning' || info.utilization === undefined) return []
-  return event({
-    type: 'notice',
-    text: `${Math.round(info.utilization * 100)} % of Claude's usage limit is used.`,
-  })
+  const percent = Math.round(info.utilization * 100)
+  return event({ type: 'notice', text: `${percent} % of Claude's usage limit is used.` })
 }
 
 function readSystem(memory: Memory, message: Extract<SDKMessage, { type: 'system' }>): StreamItem[] {

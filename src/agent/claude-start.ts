@@ -153,6 +153,16 @@ function startFailure(error: unknown, lastWords: string): RockpoolError {
       cause: error,
     })
   }
+  if (/No message found/.test(message)) {
+    return new RockpoolError(
+      'not-found',
+      'This message is not in the part of the conversation that Claude still reads.',
+      {
+        hint: 'Choose one after the last compaction.',
+        cause: error,
+      },
+    )
+  }
   return new RockpoolError('agent-failed', `Claude could not be started: ${lastWords || message}`, {
     hint: 'Look at `rockpool doctor`: it checks the program, its version and the login.',
     cause: error,

@@ -59,7 +59,7 @@ export function explain(why: TurnFailure, details: string, context: FailureConte
   const said = details.trim().replace(/\.+$/, '')
   const quoted = said ? ` Claude says: ${said}.` : ''
   const sentences: Record<TurnFailure, string> = {
-    'rate-limited': `Claude's rate limit is reached. ${whenItEnds(context)}`,
+    'rate-limited': `Claude's rate limit is reached.${quoted} ${whenItEnds(context)}`,
     overloaded:
       'Claude is overloaded at the moment and did not answer after several tries. Please send it again in a few minutes.',
     'context-full':

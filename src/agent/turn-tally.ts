@@ -32,6 +32,7 @@ export class TurnTally {
   add(item: StreamItem, now: number): void {
     if (item.is === 'event') this.#addEvent(item.event, now)
     if (item.is === 'result') this.#results.push(item.result)
+    if (item.is === 'limit') this.#retryAt = item.endsAt
   }
 
   get hasResult(): boolean {

@@ -7,7 +7,7 @@ export interface ProcessIdentity {
   pid: number
   /** Clock ticks since boot, from /proc; elsewhere the date that `ps` shows. Only ever compared. */
   startTime: string
-  /** The boot and pid namespace in which the two numbers mean something; written as Claude Code writes `pidDomain`. */
+  /** The boot and pid namespace in which the two numbers mean something. */
   domain: string
 }
 
@@ -20,6 +20,11 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
 export function isSameProcess(identity: ProcessIdentity): boolean {
   const found = identifyProcess(identity.pid)
   return found?.startTime === identity.startTime && found.domain === identity.domain
+}
+
+/** What Claude Code writes as `pidDomain` beside the number and start of a process: the machine and pid namespace. */
+export function claudePidDomain(): string {
+  return `linux:${readMachineId()}:${pidNamespace()}`
 }
 
 /** All processes below this one, children before grandchildren. Empty where the system does not tell. */
@@ -86,9 +91,18 @@ function startTimeFromPs(pid: number): string | undefined {
 function processDomain(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().replaceAll('-', '')
-    return `linux:${boot}:${readlinkSync('/proc/self/ns/pid')}`
+    return `linux:${boot}:${pidNamespace()}`
   } catch {
     // Not Linux: there is one domain, the machine.
     return process.platform
   }
+}
+
+function pidNamespace(): string {
+  return readlinkSync('/proc/self/ns/pid')
+}
+
+function readMachineId(): string {
+  const file = ['/etc/machine-id', '/var/lib/dbus/machine-id'].find((path) => existsSync(path))
+  return file ? readFileSync(file, 'latin1').trim() : ''
 }

@@ -32,7 +32,9 @@ function fingerprintOfSources(): string {
 }
 
 async function bundleProgram(): Promise<void> {
-  const entries = ['main', 'index', 'sdk-session-store'].filter((name) => existsSync(`src/${name}.ts`))
+  const entries = ['main', 'index', 'sdk-session-store', 'scan-worker'].filter((name) =>
+    existsSync(`src/${name}.ts`),
+  )
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     platform: 'node',

@@ -3,7 +3,7 @@
 import type { Span } from './json-bytes.ts'
 import { hashOf } from './json-bytes.ts'
 import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, secondsOf } from './decode.ts'
-import { Kind } from './record-walker.ts'
+import { Kind } from './record-keys.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import type { UsageRecord, UsageTable } from './usage-table.ts'
@@ -26,6 +26,7 @@ const bookkeeping = new Map<number, Bookkeeping>(
     summary: (facts, record) => (facts.summary = text(record['summary'])),
     tag: (facts, record) => (facts.tag = text(record['tag'])),
     'last-prompt': (facts, record) => (facts.lastPrompt = text(record['lastPrompt']) ?? facts.lastPrompt),
+    relocated: (facts, record) => (facts.relocatedCwd = text(record['relocatedCwd']) ?? facts.relocatedCwd),
     'permission-mode': (facts, record) => (facts.permissionMode = text(record['permissionMode'])),
     'cost-state': (facts, record) => {
       if (typeof record['totalCostUSD'] === 'number') facts.costStateUsd = record['totalCostUSD']
@@ -87,7 +88,7 @@ export class Absorber {
     if (wholly && walker.timestamp.start >= 0) facts.firstTimestamp = walker.textOf(walker.timestamp)
     switch (walker.kind) {
       case Kind.assistant:
-        this.#assistant(buffer, start)
+        this.#assistant(buffer, start, end)
         break
       case Kind.user:
         this.#user(buffer, start, end)
@@ -124,13 +125,12 @@ export class Absorber {
     if (this.#walker.sound) this.#whereabouts(buffer)
   }
 
-  #assistant(buffer: Buffer, start: number): void {
+  #assistant(buffer: Buffer, start: number, end: number): void {
     const { facts } = this
     const walker = this.#walker
     facts.messageCount++
     if (walker.isApiErrorMessage) facts.apiErrorCount++
-    this.#unread.start = -1
-    this.#whereabouts(buffer)
+    this.#leave(start, end)
     if (!walker.hasUsage || this.#isSynthetic()) return
     const record = this.#usageRecord(buffer, start)
     const { added, replaced } = this.#usage.put(record)

@@ -3,6 +3,7 @@
 // so that most bytes of a transcript are never looked at.
 import type { Span } from './json-bytes.ts'
 import { absent, hashOf, JsonBytes } from './json-bytes.ts'
+import { Key, keys, Kind, kinds, topStrings } from './record-keys.ts'
 
 const quote = 34
 const openBracket = 91
@@ -10,43 +11,9 @@ const closeBracket = 93
 const openBrace = 123
 const closeBrace = 125
 const letterT = 116
+/** Of `<synthetic>`. */
+const openAngle = 60
 
-export const Kind = { unknown: 0, user: 1, assistant: 2, system: 3, attachment: 4, other: 5 } as const
-export type Kind = (typeof Kind)[keyof typeof Kind]
-
-const strings = [
-  'subtype',
-  'requestId',
-  'timestamp',
-  'cwd',
-  'gitBranch',
-  'version',
-  'sessionId',
-  'slug',
-  'entrypoint',
-  'permissionMode',
-  'promptCacheRequested',
-] as const
-const flags = ['isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const
-const composites = ['message', 'attachment', 'forkedFrom'] as const
-const inMessage = ['id', 'role', 'model', 'content', 'usage'] as const
-const inBlock = ['text', 'tool_use_id'] as const
-const inUsage = [
-  'input_tokens',
-  'output_tokens',
-  'cache_read_input_tokens',
-  'cache_creation_input_tokens',
-  'cache_creation',
-  'ephemeral_5m_input_tokens',
-  'ephemeral_1h_input_tokens',
-  'speed',
-] as const
-
-const known = ['type', ...strings, ...flags, ...composites, ...inMessage, ...inBlock, ...inUsage] as const
-const keys = new Map(known.map((key) => [hashOf(key), key]))
-const kinds = new Map<number, Kind>(
-  (['user', 'assistant', 'system', 'attachment'] as const).map((name) => [hashOf(name), Kind[name]]),
-)
 const toolResult = hashOf('tool_result')
 const fast = hashOf('fast')
 const assistant = hashOf('assistant')
@@ -88,6 +55,9 @@ export class RecordWalker extends JsonBytes {
   cache5mTokens = 0
   cache1hTokens = 0
   private wholly = false
+  private sidechainSeen = false
+  /** Where the strings at the top level go, by their key's number. */
+  private readonly spans: ReadonlyArray<Span | undefined> = spansByKey(this)
   private isReply = false
   private readonly scratch = absent()
 
@@ -124,58 +94,74 @@ export class RecordWalker extends JsonBytes {
     this.messageId.start = this.model.start = this.text.start = -1
     this.forkedFrom.start = this.attachment.start = -1
     this.isMeta = this.isCompactSummary = this.isSidechain = this.isApiErrorMessage = false
-    this.isReply = this.isToolResult = this.hasUsage = this.hasCacheBreakdown = this.isFast = false
+    this.sidechainSeen =
+      this.isReply =
+      this.isToolResult =
+      this.hasUsage =
+      this.hasCacheBreakdown =
+      this.isFast =
+        false
     this.inputTokens = this.outputTokens = this.cacheReadTokens = this.cacheCreationTokens = 0
     this.cache5mTokens = this.cache1hTokens = 0
   }
 
   /** Is what was seen so far all that anybody wants to know of such a record? */
   private isEnough(): boolean {
-    if (this.kind === Kind.assistant || this.kind === Kind.unknown) return false
+    if (this.kind === Kind.unknown) return false
+    if (this.kind === Kind.assistant) return this.isBilled()
     if (this.kind === Kind.user) return this.isToolResult
     if (this.kind === Kind.system) return this.subtype.start >= 0
     return true
   }
 
+  /** A reply of a model: who asked, when, and what it used. Where it was written stands in its prompt too. */
+  private isBilled(): boolean {
+    return (
+      this.hasUsage &&
+      this.requestId.start >= 0 &&
+      this.timestamp.start >= 0 &&
+      this.sidechainSeen &&
+      this.buffer[this.model.start] !== openAngle &&
+      this.buffer[this.end - 1] === closeBrace
+    )
+  }
+
   private topValue(at: number): number {
     if (at < 0) return -1
     const key = keys.get(this.keyHash)
-    switch (key) {
-      case 'type':
-        at = this.string(at, this.type)
-        if (at >= 0) this.kind = kinds.get(this.hashOfSpan(this.type)) ?? Kind.other
-        return at
-      case 'message':
-        return this.buffer[at] === openBrace ? this.message(at) : this.skip(at)
-      case 'attachment':
-        // Claude writes the type of an attachment behind it, and attachments are long.
-        if (this.kind === Kind.unknown) this.kind = Kind.attachment
-        if (this.wholly) return this.composite(at, this.attachment)
-        this.attachment.start = at
-        return at
-      case 'forkedFrom':
-        return this.composite(at, this.forkedFrom)
-      case 'isMeta':
-      case 'isCompactSummary':
-      case 'isSidechain':
-      case 'isApiErrorMessage':
-        this[key] = this.buffer[at] === letterT
-        return this.skip(at)
-      case 'subtype':
-      case 'requestId':
-      case 'timestamp':
-      case 'cwd':
-      case 'gitBranch':
-      case 'version':
-      case 'sessionId':
-      case 'slug':
-      case 'entrypoint':
-      case 'permissionMode':
-      case 'promptCacheRequested':
-        return this.string(at, this[key])
-      default:
-        return this.skip(at)
-    }
+    if (key === undefined) return this.skip(at)
+    if (key === Key.type) return this.typeValue(at)
+    if (key === Key.message) return this.buffer[at] === openBrace ? this.message(at) : this.skip(at)
+    const span = this.spans[key]
+    if (span !== undefined) return this.string(at, span)
+    if (key === Key.forkedFrom) return this.composite(at, this.forkedFrom)
+    if (key === Key.attachment) return this.attachmentValue(at)
+    return this.flag(key, at)
+  }
+
+  private typeValue(at: number): number {
+    const next = this.string(at, this.type)
+    if (next >= 0) this.kind = kinds.get(this.hashOfSpan(this.type)) ?? Kind.other
+    return next
+  }
+
+  /** Claude writes the type of an attachment behind it, and attachments are long. */
+  private attachmentValue(at: number): number {
+    if (this.kind === Kind.unknown) this.kind = Kind.attachment
+    if (this.wholly) return this.composite(at, this.attachment)
+    this.attachment.start = at
+    return at
+  }
+
+  private flag(key: number, at: number): number {
+    const isOn = this.buffer[at] === letterT
+    if (key === Key.isSidechain) {
+      this.isSidechain = isOn
+      this.sidechainSeen = true
+    } else if (key === Key.isMeta) this.isMeta = isOn
+    else if (key === Key.isCompactSummary) this.isCompactSummary = isOn
+    else if (key === Key.isApiErrorMessage) this.isApiErrorMessage = isOn
+    return this.skip(at)
   }
 
   private message(at: number): number {
@@ -191,16 +177,16 @@ export class RecordWalker extends JsonBytes {
   private messageValue(at: number): number {
     if (at < 0) return -1
     switch (keys.get(this.keyHash)) {
-      case 'id':
+      case Key.id:
         return this.string(at, this.messageId)
-      case 'model':
+      case Key.model:
         return this.string(at, this.model)
-      case 'usage':
+      case Key.usage:
         return this.buffer[at] === openBrace ? this.usage(at) : this.skip(at)
-      case 'role':
+      case Key.role:
         this.isReply = this.stringIs(at, assistant)
         return this.skip(at)
-      case 'content':
+      case Key.content:
         return this.isReply ? this.skip(at) : this.content(at)
       default:
         return this.skip(at)
@@ -227,10 +213,10 @@ export class RecordWalker extends JsonBytes {
     while (at >= 0 && this.buffer[at] !== closeBrace) {
       at = this.key(at)
       const key = keys.get(this.keyHash)
-      if (key === 'tool_use_id') this.isToolResult = true
-      else if (key === 'type' && this.stringIs(at, toolResult)) this.isToolResult = true
+      if (key === Key.tool_use_id) this.isToolResult = true
+      else if (key === Key.type && this.stringIs(at, toolResult)) this.isToolResult = true
       if (this.isToolResult) return at
-      if (at >= 0) at = key === 'text' ? this.string(at, this.text) : this.skip(at)
+      if (at >= 0) at = key === Key.text ? this.string(at, this.text) : this.skip(at)
       if (at >= 0) at = this.nextPair(at)
     }
     return at < 0 ? -1 : at + 1
@@ -249,29 +235,29 @@ export class RecordWalker extends JsonBytes {
   private usageValue(at: number): number {
     if (at < 0) return -1
     switch (keys.get(this.keyHash)) {
-      case 'input_tokens':
+      case Key.input_tokens:
         this.inputTokens = this.integer(at)
         break
-      case 'output_tokens':
+      case Key.output_tokens:
         this.outputTokens = this.integer(at)
         break
-      case 'cache_read_input_tokens':
+      case Key.cache_read_input_tokens:
         this.cacheReadTokens = this.integer(at)
         break
-      case 'cache_creation_input_tokens':
+      case Key.cache_creation_input_tokens:
         this.cacheCreationTokens = this.integer(at)
         break
-      case 'ephemeral_5m_input_tokens':
+      case Key.ephemeral_5m_input_tokens:
         this.cache5mTokens = this.integer(at)
         break
-      case 'ephemeral_1h_input_tokens':
+      case Key.ephemeral_1h_input_tokens:
         this.cache1hTokens = this.integer(at)
         break
-      case 'cache_creation':
+      case Key.cache_creation:
         if (this.buffer[at] !== openBrace) break
         this.hasCacheBreakdown = true
         return this.usage(at)
-      case 'speed':
+      case Key.speed:
         this.isFast = this.stringIs(at, fast)
         break
       default:
@@ -283,4 +269,10 @@ export class RecordWalker extends JsonBytes {
     if (at < 0 || this.buffer[at] !== quote || this.string(at, this.scratch) < 0) return false
     return this.hashOfSpan(this.scratch) === hash
   }
+}
+
+function spansByKey(walker: RecordWalker): Array<Span | undefined> {
+  const spans: Array<Span | undefined> = Array.from({ length: Object.keys(Key).length })
+  for (const name of topStrings) spans[Key[name]] = walker[name]
+  return spans
 }

@@ -1,7 +1,9 @@
 // Reads transcripts in chunks into one buffer that is used again and again. Memory stays bounded whatever a file or a
 // line is: a line longer than the limit is counted, its kind is noted, and the rest of it runs past.
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { RockpoolError } from '../domain/errors.ts'
 import { Absorber } from './absorb.ts'
+import { costOfFile } from './cost.ts'
 import { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import { newFacts } from './transcript-facts.ts'
@@ -10,6 +12,7 @@ import { UsageTable } from './usage-table.ts'
 const newline = 10
 const chunkBytes = 1 << 18
 const longestLineBytes = 1 << 24
+const markBytes = 64
 
 export interface ScannedTranscript {
   facts: TranscriptFacts
@@ -19,12 +22,15 @@ export interface ScannedTranscript {
   size: number
   mtimeMs: number
   inode: number
+  /** Recognises the last bytes that were read. */
+  mark: string
 }
 
 /** What an earlier scan left, to go on from. */
 export interface ScannedBefore {
   facts: TranscriptFacts
   usage: UsageTable
+  mark: string
 }
 
 export class TranscriptScanner {
@@ -32,14 +38,18 @@ export class TranscriptScanner {
   readonly #walker = new RecordWalker()
 
   scan(path: string, before?: ScannedBefore): ScannedTranscript {
-    const fd = openSync(path, 'r')
+    // A pipe or a device under this name must neither be waited for nor read; nor may a link lead elsewhere.
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       const stat = fstatSync(fd)
-      const facts = before?.facts ?? newFacts()
-      const usage = before?.usage ?? new UsageTable()
-      const absorber = new Absorber(facts, usage, this.#walker, path)
-      const tornTail = this.#readLines(fd, absorber)
-      return { facts, usage, tornTail, size: stat.size, mtimeMs: stat.mtimeMs, inode: stat.ino }
+      if (!stat.isFile()) throw new RockpoolError('refused', `${path} is not a plain file.`)
+      const goesOn = before !== undefined && before.mark === markOf(fd, before.facts.offset)
+      const facts = goesOn ? before.facts : newFacts()
+      const usage = goesOn ? before.usage : new UsageTable()
+      const tornTail = this.#readLines(fd, new Absorber(facts, usage, this.#walker, path))
+      const mark = markOf(fd, facts.offset)
+      Object.assign(facts, costOfFile(usage, facts.models))
+      return { facts, usage, tornTail, size: stat.size, mtimeMs: stat.mtimeMs, inode: stat.ino, mark }
     } finally {
       closeSync(fd)
     }
@@ -112,4 +122,11 @@ function passLine(fd: number, buffer: Buffer, at: number): number {
     if (stop >= 0) return at + stop + 1
     at += read
   }
+}
+
+/** The last bytes before `offset`, as text: whoever rewrote the file changed them. */
+function markOf(fd: number, offset: number): string {
+  const bytes = Buffer.alloc(Math.min(markBytes, offset))
+  const read = readSync(fd, bytes, 0, bytes.length, offset - bytes.length)
+  return bytes.toString('base64', 0, read)
 }

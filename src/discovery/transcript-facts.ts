@@ -22,6 +22,8 @@ export interface TranscriptFacts {
   isSidechain: boolean
   cwd?: string
   firstCwd?: string
+  /** Where the session was moved to, if it was. */
+  relocatedCwd?: string
   /** All branches in order of their first appearance. */
   branches: string[]
   gitBranch?: string
@@ -45,6 +47,8 @@ export interface TranscriptFacts {
   cacheCreationTokens: number
   cache5mTokens: number
   cache1hTokens: number
+  costUsd: number
+  costGuessed: boolean
   /** Names of the models in the usage table, by number. */
   models: string[]
   lastModel?: string
@@ -75,6 +79,8 @@ export function newFacts(): TranscriptFacts {
     cacheCreationTokens: 0,
     cache5mTokens: 0,
     cache1hTokens: 0,
+    costUsd: 0,
+    costGuessed: false,
     models: [],
     contextTokens: 0,
     lastUsageSeconds: 0,

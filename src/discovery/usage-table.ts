@@ -57,16 +57,13 @@ export class UsageTable {
   }
 
   /** Adds a message, or replaces what is known of it if this record is more complete. Returns what it replaced. */
-  put(record: UsageRecord): { added: boolean; replaced?: UsageRecord } {
-    const found = this.#find(record.hashLow, record.hashHigh)
-    if (found < 0) {
-      this.#append(record)
-      return { added: true }
-    }
-    const known = this.at(found)
-    if (tokensOf(record) <= tokensOf(known)) return { added: false }
-    this.#write(found, record)
-    return { added: false, replaced: known }
+  put(record: UsageRecord): { index: number; added: boolean; replaced?: UsageRecord } {
+    const index = this.#find(record.hashLow, record.hashHigh)
+    if (index < 0) return { index: this.#append(record), added: true }
+    const known = this.at(index)
+    if (tokensOf(record) <= tokensOf(known)) return { index, added: false }
+    this.#write(index, record)
+    return { index, added: false, replaced: known }
   }
 
   at(index: number): UsageRecord {
@@ -94,7 +91,7 @@ export class UsageTable {
     return new Uint8Array(this.#words.buffer.slice(0, this.length * width * 4))
   }
 
-  #append(record: UsageRecord): void {
+  #append(record: UsageRecord): number {
     if ((this.length + 1) * width > this.#words.length) {
       const larger = new Uint32Array(this.#words.length * 2)
       larger.set(this.#words)
@@ -102,7 +99,8 @@ export class UsageTable {
     }
     this.#write(this.length, record)
     if ((this.length + 1) * 2 > this.#slots.length) this.#spread()
-    this.#enter(this.length++)
+    this.#enter(this.length)
+    return this.length++
   }
 
   #write(index: number, r: UsageRecord): void {

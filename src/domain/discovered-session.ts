@@ -138,7 +138,8 @@ export interface CostReport {
   totals: Cost
   /** Most expensive first; days in their order. */
   by: Array<Cost & { key: string; name: string; sessions: number; messages: number }>
-  pricesOf: string
+  /** The day of the prices. */
+  pricesAsOf: string
 }
 
 /** How far a long first scan is. */

@@ -1,0 +1,175 @@
+// Tokens and dollars over many files: each message once, whichever files repeat it. The finished record of a message is
+// the one with most tokens; it is charged to the file that has it first.
+import type { Cost, CostFilter, CostGroup, CostReport } from '../domain/discovered-session.ts'
+import { pricesAsOf, pricesOf } from './price-table.ts'
+import type { Prices } from './price-table.ts'
+import type { UsageRecord } from './usage-table.ts'
+import { UsageTable, creationOf } from './usage-table.ts'
+
+/** The usage of one file, with what its calls are grouped by. */
+export interface FileUsage {
+  usage: UsageTable
+  models: string[]
+  sessionId: string
+  sessionName: string
+  repoPath: string
+  agentId: string
+}
+
+type Line = CostReport['by'][number]
+
+/** What all records of one file cost, whatever other files repeat. */
+export function costOfFile(usage: UsageTable, models: string[]): { costUsd: number; costGuessed: boolean } {
+  const prices = models.map((model) => pricesOf(model))
+  const unknown = pricesOf(undefined)
+  let costUsd = 0
+  let costGuessed = false
+  for (let i = 0; i < usage.length; i++) {
+    const record = usage.at(i)
+    const price = prices[record.model] ?? unknown
+    // Here the whole cache creation counts, also where its parts do not add up to it.
+    const h1 = Math.min(record.cache1h, record.cacheCreation)
+    costUsd += charge(record, price, Math.max(record.cache5m, record.cacheCreation - h1), h1)
+    costGuessed ||= price.guessed
+  }
+  return { costUsd, costGuessed }
+}
+
+function charge(record: UsageRecord, prices: Prices, m5: number, h1: number): number {
+  const price = prices.ofCall({ promptTokens: record.input + record.cacheRead + m5 + h1, fast: record.fast })
+  const millionths =
+    record.input * price.input +
+    record.output * price.output +
+    record.cacheRead * price.cacheRead +
+    m5 * price.cacheWrite5m +
+    h1 * price.cacheWrite1h
+  return millionths / 1_000_000
+}
+
+/** Adds up all files. `dayOf` says which day a time (ms) belongs to. */
+export function reportCosts(
+  files: Iterable<FileUsage>,
+  filter: CostFilter,
+  dayOf: (ms: number) => string,
+): CostReport {
+  const totals = noCost()
+  const known = memoized(pricesOf)
+  const groups = new Map<string, Line & { ids: Set<string> }>()
+  for (const { record, file } of eachMessageOnce(files)) {
+    if (!isWanted(record, file, filter)) continue
+    const model = file.models[record.model]
+    const prices = known(model)
+    const { m5, h1 } = creationOf(record)
+    const cost: Cost = {
+      inputTokens: record.input,
+      outputTokens: record.output,
+      cacheReadTokens: record.cacheRead,
+      cacheCreationTokens: m5 + h1,
+      costUsd: charge(record, prices, m5, h1),
+      guessed: prices.guessed,
+    }
+    add(totals, cost)
+    const group = groupOf(filter.by ?? 'repo', record, file, model, dayOf)
+    const line = lineOf(groups, group.key, group.name)
+    add(line, cost)
+    line.messages++
+    line.ids.add(file.sessionId)
+  }
+  return { totals, by: sorted(groups, filter.by ?? 'repo'), pricesAsOf }
+}
+
+interface Call {
+  record: UsageRecord
+  file: FileUsage
+}
+
+function eachMessageOnce(files: Iterable<FileUsage>): Call[] {
+  const once = new UsageTable()
+  const calls: Call[] = []
+  for (const file of files) {
+    for (let i = 0; i < file.usage.length; i++) {
+      const record = file.usage.at(i)
+      const index = once.put(record).index
+      if (index === calls.length) calls.push({ record, file })
+      // A more complete copy in a later file: its numbers, but the session that had the message first.
+      else calls[index]!.record = { ...once.at(index), model: calls[index]!.record.model }
+    }
+  }
+  return calls
+}
+
+function isWanted(record: UsageRecord, file: FileUsage, filter: CostFilter): boolean {
+  const ms = record.seconds * 1000
+  if (filter.since !== undefined && ms < filter.since) return false
+  if (filter.until !== undefined && ms >= filter.until) return false
+  return filter.agentId === undefined || file.agentId === filter.agentId
+}
+
+function groupOf(
+  by: CostGroup,
+  record: UsageRecord,
+  file: FileUsage,
+  model: string | undefined,
+  dayOf: (ms: number) => string,
+): { key: string; name: string } {
+  switch (by) {
+    case 'repo':
+      return { key: file.repoPath, name: file.repoPath }
+    case 'agent':
+      return { key: file.agentId, name: file.agentId || '(no agent)' }
+    case 'model':
+      return { key: model ?? 'unknown', name: model ?? 'unknown' }
+    case 'session':
+      return { key: file.sessionId, name: file.sessionName }
+    default: {
+      const day = record.seconds > 0 ? dayOf(record.seconds * 1000) : 'unknown'
+      return { key: day, name: day }
+    }
+  }
+}
+
+function lineOf(
+  groups: Map<string, Line & { ids: Set<string> }>,
+  key: string,
+  name: string,
+): Line & { ids: Set<string> } {
+  let line = groups.get(key)
+  if (!line)
+    groups.set(key, (line = { key, name, ...noCost(), sessions: 0, messages: 0, ids: new Set<string>() }))
+  return line
+}
+
+function sorted(groups: Map<string, Line & { ids: Set<string> }>, by: CostGroup): Line[] {
+  const lines = [...groups.values()].map(({ ids, ...line }) => ({ ...line, sessions: ids.size }))
+  const byKey = (a: Line, b: Line): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+  return lines.sort((a, b) => (by === 'day' ? byKey(a, b) : b.costUsd - a.costUsd || byKey(a, b)))
+}
+
+function noCost(): Cost {
+  return {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheCreationTokens: 0,
+    costUsd: 0,
+    guessed: false,
+  }
+}
+
+function add(to: Cost, cost: Cost): void {
+  to.inputTokens += cost.inputTokens
+  to.outputTokens += cost.outputTokens
+  to.cacheReadTokens += cost.cacheReadTokens
+  to.cacheCreationTokens += cost.cacheCreationTokens
+  to.costUsd += cost.costUsd
+  to.guessed ||= cost.guessed
+}
+
+function memoized<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const made = new Map<Key, Value>()
+  return (key) => {
+    let value = made.get(key)
+    if (value === undefined) made.set(key, (value = make(key)))
+    return value
+  }
+}

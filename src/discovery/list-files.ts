@@ -1,0 +1,143 @@
+// Where transcripts are: `<config>/projects/<slug>/<session id>.jsonl`, with sub-agents and small side files in a folder
+// of the session's name. Only looks at names, sizes and times; nothing is opened but the side files.
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import type { Dirent } from 'node:fs'
+import { join } from 'node:path'
+
+export interface TranscriptFile {
+  path: string
+  configDir: string
+  /** By the file's name; sub-agents have their session's. Undefined for files that stand for themselves (`agent-…`). */
+  sessionId: string | undefined
+  kind: 'session' | 'subagent'
+  inode: number
+  size: number
+  mtimeMs: number
+}
+
+/** What stands beside a transcript. */
+export interface SideFiles {
+  customTitle?: string
+  archived: boolean
+}
+
+export interface Listing {
+  files: TranscriptFile[]
+  side: Map<string, SideFiles>
+  /** Folders and files that could not be looked at, with the reason. */
+  unreadable: string[]
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const ending = '.jsonl'
+const deepest = 6
+
+export function listTranscripts(configDirs: readonly string[]): Listing {
+  const listing: Listing = { files: [], side: new Map(), unreadable: [] }
+  for (const configDir of configDirs) {
+    const projects = join(configDir, 'projects')
+    for (const entry of entriesOf(projects, listing)) {
+      const path = join(projects, entry.name)
+      if (isFolder(entry, path)) listProject(path, configDir, listing)
+      else if (entry.isFile() && entry.name.endsWith(ending))
+        addFile(path, configDir, undefined, 'subagent', listing)
+    }
+  }
+  return listing
+}
+
+/** Is there a transcript of this session in one of the folders? */
+export function isSessionId(name: string): boolean {
+  return uuid.test(name)
+}
+
+function listProject(folder: string, configDir: string, listing: Listing): void {
+  for (const entry of entriesOf(folder, listing)) {
+    const path = join(folder, entry.name)
+    if (entry.isFile() && entry.name.endsWith(ending)) {
+      const name = entry.name.slice(0, -ending.length)
+      const isSession = uuid.test(name)
+      addFile(
+        path,
+        configDir,
+        isSession ? name.toLowerCase() : undefined,
+        isSession ? 'session' : 'subagent',
+        listing,
+      )
+    } else if (entry.isDirectory()) {
+      const sessionId = uuid.test(entry.name) ? entry.name.toLowerCase() : undefined
+      listInside(path, configDir, sessionId, listing, 0)
+    }
+  }
+}
+
+/** Everything below a session's folder belongs to it. */
+function listInside(
+  folder: string,
+  configDir: string,
+  sessionId: string | undefined,
+  listing: Listing,
+  depth: number,
+): void {
+  for (const entry of entriesOf(folder, listing)) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory() && depth < deepest) listInside(path, configDir, sessionId, listing, depth + 1)
+    else if (!entry.isFile()) continue
+    else if (entry.name.endsWith(ending)) addFile(path, configDir, sessionId, 'subagent', listing)
+    else if (depth === 0 && sessionId !== undefined) noteSideFile(path, entry.name, sessionId, listing)
+  }
+}
+
+function addFile(
+  path: string,
+  configDir: string,
+  sessionId: string | undefined,
+  kind: TranscriptFile['kind'],
+  listing: Listing,
+): void {
+  try {
+    const { ino, size, mtimeMs } = statSync(path)
+    listing.files.push({ path, configDir, sessionId, kind, inode: ino, size, mtimeMs })
+  } catch {
+    // Gone since the folder was read: then there is nothing to list.
+  }
+}
+
+function noteSideFile(path: string, name: string, sessionId: string, listing: Listing): void {
+  if (name !== 'custom-title.json' && name !== 'archived.json') return
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8').slice(0, 65_536))
+  } catch (error) {
+    listing.unreadable.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+    return
+  }
+  if (typeof content !== 'object' || content === null) return
+  const side = listing.side.get(sessionId) ?? { archived: false }
+  if ('archived' in content) side.archived = content.archived === true
+  if ('customTitle' in content && typeof content.customTitle === 'string')
+    side.customTitle = content.customTitle
+  listing.side.set(sessionId, side)
+}
+
+function entriesOf(folder: string, listing: Listing): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    // A config directory without projects is a Claude that never ran.
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') listing.unreadable.push(`${folder}: ${String(code)}`)
+    return []
+  }
+}
+
+/** A project's folder may be a link to another disk. */
+function isFolder(entry: Dirent, path: string): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory()
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // A link that leads nowhere.
+    return false
+  }
+}

@@ -1,0 +1,146 @@
+// Claude's transcripts as they are now: what the index remembers, brought up to date by reading what was added since.
+import type { ScanProgress } from '../domain/discovered-session.ts'
+import type { Log } from '../domain/log.ts'
+import type { DiscoveryIndex, IndexedFile } from '../store/discovery-index.ts'
+import { listTranscripts } from './list-files.ts'
+import type { SideFiles, TranscriptFile } from './list-files.ts'
+import { pricesAsOf } from './price-table.ts'
+import { scanAll, scanWorkerFile } from './scan-pool.ts'
+import type { ScanJob, ScanOutcome } from './scan-job.ts'
+import type { TranscriptFacts } from './transcript-facts.ts'
+import { UsageTable } from './usage-table.ts'
+
+/** Changes with what is written into the index, and with the prices, because costs are in it. */
+export const indexFormat = `1 ${pricesAsOf}`
+
+/** A transcript on disk and what is in it. */
+export interface KnownFile {
+  file: TranscriptFile
+  facts: TranscriptFacts
+  torn: boolean
+}
+
+export class NativeIndex {
+  /** By path; replaced, never changed, so that whoever holds one has a whole picture. */
+  readonly files = new Map<string, KnownFile>()
+  side = new Map<string, SideFiles>()
+  readonly #index: DiscoveryIndex
+  readonly #configDirs: readonly string[]
+  readonly #log: Log
+  readonly #stored = new Map<string, IndexedFile>()
+  #isLoaded = false
+  #refreshing: Promise<string[]> | undefined
+
+  constructor(index: DiscoveryIndex, configDirs: readonly string[], log: Log) {
+    this.#index = index
+    this.#configDirs = configDirs
+    this.#log = log
+  }
+
+  /** Looks at all files; resolves to the paths that changed. Several callers at once share one look. */
+  refresh(onProgress?: (progress: ScanProgress) => void): Promise<string[]> {
+    this.#refreshing ??= this.#refresh(onProgress).finally(() => (this.#refreshing = undefined))
+    return this.#refreshing
+  }
+
+  *usage(): Generator<{ path: string; usage: UsageTable }> {
+    for (const { path, records } of this.#index.allUsage())
+      if (this.files.has(path)) yield { path, usage: new UsageTable(records) }
+  }
+
+  close(): Promise<void> {
+    return this.#index.close()
+  }
+
+  async #refresh(onProgress?: (progress: ScanProgress) => void): Promise<string[]> {
+    this.#load()
+    const listing = listTranscripts(this.#configDirs)
+    for (const reason of listing.unreadable) this.#log.warn({ reason }, 'A transcript cannot be looked at.')
+    this.side = listing.side
+    const found = new Map(listing.files.map((file) => [file.path, file]))
+    const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isOurs(path))
+    const changed = listing.files.filter((file) => !this.#isCurrent(file))
+    for (const file of listing.files) if (!changed.includes(file)) this.#keep(file)
+    await this.#scan(changed, onProgress)
+    for (const path of gone) this.#forget(path)
+    if (gone.length > 0) await this.#index.remove(gone)
+    return [...changed.map((file) => file.path), ...gone]
+  }
+
+  #load(): void {
+    if (this.#isLoaded) return
+    for (const stored of this.#index.files()) this.#stored.set(stored.path, stored)
+    this.#isLoaded = true
+  }
+
+  /** Files of config directories that are not looked at now stay in the index for another day. */
+  #isOurs(path: string): boolean {
+    return this.#configDirs.some((dir) => path.startsWith(`${dir}/`))
+  }
+
+  #isCurrent(file: TranscriptFile): boolean {
+    const stored = this.#stored.get(file.path)
+    return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
+  }
+
+  /** Nothing new in it; its place may have moved between kinds or directories all the same. */
+  #keep(file: TranscriptFile): void {
+    const known = this.files.get(file.path)
+    if (known) known.file = file
+    else this.#remember(file, this.#stored.get(file.path)!)
+  }
+
+  #remember(file: TranscriptFile, stored: IndexedFile): void {
+    this.#stored.set(file.path, stored)
+    const facts = JSON.parse(stored.facts) as TranscriptFacts
+    this.files.set(file.path, { file, facts, torn: stored.torn })
+  }
+
+  #forget(path: string): void {
+    this.#stored.delete(path)
+    this.files.delete(path)
+  }
+
+  async #scan(changed: TranscriptFile[], onProgress?: (progress: ScanProgress) => void): Promise<void> {
+    if (changed.length === 0) return
+    const jobs = changed.map((file) => this.#jobFor(file))
+    const files = new Map(changed.map((file) => [file.path, file]))
+    const progress = { files: jobs.length, filesDone: 0, bytes: sum(jobs), bytesDone: 0 }
+    const saving: Array<Promise<void>> = []
+    await scanAll(jobs, scanWorkerFile(), (outcomes) => {
+      saving.push(this.#take(outcomes, files))
+      progress.filesDone += outcomes.length
+      progress.bytesDone += sum(outcomes)
+      onProgress?.({ ...progress })
+    })
+    await Promise.all(saving)
+  }
+
+  /** Goes on where the last scan ended, if the file can only have grown. */
+  #jobFor(file: TranscriptFile): ScanJob {
+    const stored = this.#stored.get(file.path)
+    if (!stored || stored.inode !== file.inode || file.size <= stored.size)
+      return { path: file.path, bytes: file.size }
+    const usage = this.#index.usage(file.path) ?? new Uint8Array()
+    return {
+      path: file.path,
+      bytes: file.size - stored.size,
+      before: { facts: stored.facts, usage, mark: stored.mark },
+    }
+  }
+
+  #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): Promise<void> {
+    const scanned = outcomes.flatMap((outcome) => ('scanned' in outcome ? [outcome.scanned] : []))
+    for (const outcome of outcomes) {
+      if ('scanned' in outcome) {
+        const { usage: _usage, ...stored } = outcome.scanned
+        this.#remember(files.get(outcome.path)!, stored)
+      } else this.#log.warn({ path: outcome.path, reason: outcome.failed }, 'A transcript cannot be read.')
+    }
+    return this.#index.save(scanned)
+  }
+}
+
+function sum(jobs: ReadonlyArray<{ bytes: number }>): number {
+  return jobs.reduce((total, job) => total + job.bytes, 0)
+}

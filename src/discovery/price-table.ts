@@ -1,0 +1,128 @@
+// What the models cost and how much they hold, as Claude Code itself has it. A model that is not in the table is priced
+// like the newest of its family, and every sum that has such a price in it says so.
+import type { ModelPrice } from './price.ts'
+
+/** The day on which these prices were read. */
+export const pricesAsOf = '2026-11-15'
+
+interface ModelFacts {
+  price: ModelPrice
+  /** In fast mode. */
+  fast?: ModelPrice
+  /** Prompts longer than this cost `price` instead. */
+  longPrompt?: { above: number; price: ModelPrice }
+  contextWindow: number
+  /** With the long-context beta: a larger context than the window proves that it is on. */
+  longestWindow?: number
+}
+
+/** Input and output decide; a cache is written for 1.25 of the input's price, for an hour for twice of it. */
+function perMillion(input: number, output: number, cacheRead = input / 10): ModelPrice {
+  return { input, output, cacheRead, cacheWrite5m: input * 1.25, cacheWrite1h: input * 2 }
+}
+
+const small = 200_000
+const large = 1_000_000
+const fastOpus46 = perMillion(30, 150)
+const fastOpus48 = perMillion(10, 50)
+
+const models: Readonly<Record<string, ModelFacts>> = {
+  'claude-3-haiku': {
+    price: { input: 0.25, output: 1.25, cacheRead: 0.03, cacheWrite5m: 0.3, cacheWrite1h: 0.5 },
+    contextWindow: small,
+  },
+  'claude-3-opus': { price: perMillion(15, 75), contextWindow: small },
+  'claude-3-sonnet': { price: perMillion(3, 15), contextWindow: small },
+  'claude-3-5-haiku': { price: perMillion(0.8, 4), contextWindow: small },
+  'claude-3-5-sonnet': { price: perMillion(3, 15), contextWindow: small },
+  'claude-3-7-sonnet': { price: perMillion(3, 15), contextWindow: small },
+  'claude-haiku-4-5': { price: perMillion(1, 5), contextWindow: small },
+  'claude-haiku-5-5': {
+    price: perMillion(0.1, 0.5),
+    longPrompt: { above: 100_000, price: perMillion(0.5, 2.5) },
+    contextWindow: large,
+  },
+  'claude-sonnet-4-0': { price: perMillion(3, 15), contextWindow: small, longestWindow: large },
+  'claude-sonnet-4-5': { price: perMillion(3, 15), contextWindow: small, longestWindow: large },
+  'claude-sonnet-4-6': { price: perMillion(3, 15), contextWindow: small, longestWindow: large },
+  'claude-sonnet-5': { price: perMillion(2, 10), contextWindow: large },
+  'claude-sonnet-5-5': { price: perMillion(2, 10, 0.1), contextWindow: large },
+  'claude-opus-4-0': { price: perMillion(15, 75), contextWindow: small },
+  'claude-opus-4-1': { price: perMillion(15, 75), contextWindow: small },
+  'claude-opus-4-5': { price: perMillion(5, 25), contextWindow: small },
+  'claude-opus-4-6': {
+    price: perMillion(5, 25),
+    fast: fastOpus46,
+    contextWindow: small,
+    longestWindow: large,
+  },
+  'claude-opus-4-7': { price: perMillion(5, 25), fast: fastOpus46, contextWindow: large },
+  'claude-opus-4-8': { price: perMillion(5, 25), fast: fastOpus48, contextWindow: large },
+  'claude-opus-5': { price: perMillion(5, 25), fast: fastOpus48, contextWindow: large },
+  'claude-opus-5-5': { price: perMillion(4, 20, 0.2), fast: perMillion(8, 40, 0.4), contextWindow: large },
+  'claude-fable-5': { price: perMillion(10, 50), contextWindow: large },
+  'claude-fable-5-1': { price: perMillion(10, 50, 0.25), contextWindow: large },
+  'claude-fable-5-2': { price: perMillion(8, 40, 0.2), fast: perMillion(16, 80, 0.4), contextWindow: large },
+  'claude-mythos-5': { price: perMillion(10, 50), contextWindow: large },
+  'claude-mythos-5-1': { price: perMillion(10, 50, 0.25), contextWindow: large },
+  'claude-mythos-5-2': { price: perMillion(8, 40, 0.2), fast: perMillion(16, 80, 0.4), contextWindow: large },
+}
+
+/** The newest of each family, for names that we do not know. */
+const families: Readonly<Record<string, string>> = {
+  haiku: 'claude-haiku-5-5',
+  sonnet: 'claude-sonnet-5-5',
+  opus: 'claude-opus-5-5',
+  fable: 'claude-fable-5-2',
+  mythos: 'claude-mythos-5-2',
+}
+const anyModel = 'claude-sonnet-5-5'
+
+/** The list price of a model. */
+export function priceOf(model: string | undefined): { price: ModelPrice; guessed: boolean } {
+  const { facts, guessed } = factsOf(model)
+  return { price: facts.price, guessed }
+}
+
+/** All prices of a model: what a call is charged depends on how it was made. */
+export interface Prices {
+  guessed: boolean
+  ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
+}
+
+export function pricesOf(model: string | undefined): Prices {
+  const { facts, guessed } = factsOf(model)
+  return {
+    guessed,
+    ofCall({ promptTokens, fast }) {
+      if (fast && facts.fast) return facts.fast
+      return facts.longPrompt && promptTokens > facts.longPrompt.above ? facts.longPrompt.price : facts.price
+    },
+  }
+}
+
+/** The size of the model's window; the long one when the context would not fit into the short one. */
+export function contextWindowOf(model: string | undefined, contextTokens = 0): number {
+  const { facts } = factsOf(model)
+  const isLong = model?.endsWith('[1m]') === true || contextTokens > facts.contextWindow
+  return isLong ? (facts.longestWindow ?? Math.max(facts.contextWindow, large)) : facts.contextWindow
+}
+
+function factsOf(model: string | undefined): { facts: ModelFacts; guessed: boolean } {
+  const name = plainName(model ?? '')
+  if (Object.hasOwn(models, name)) return { facts: models[name]!, guessed: false }
+  const family = Object.keys(families).find((word) => name.includes(word))
+  return { facts: models[family ? families[family]! : anyModel]!, guessed: true }
+}
+
+/** `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are both `claude-sonnet-4-5`. */
+function plainName(model: string): string {
+  const name = model
+    .toLowerCase()
+    .replace(/^.*?(?=claude-)/, '')
+    .replace(/\[1m\]$|-latest$|-fast$/g, '')
+    .replace(/-v\d+(?::\d+)?$/, '')
+    .replace(/[-@]\d{8}.*$/, '')
+  // The first models of generation 4 have no second number in their names.
+  return /^claude-(?:opus|sonnet)-4$/.test(name) ? `${name}-0` : name
+}

@@ -1,0 +1,66 @@
+// The kinds of records and the keys in them that a scan looks for.
+import { hashOf } from './json-bytes.ts'
+
+export const Kind = { unknown: 0, user: 1, assistant: 2, system: 3, attachment: 4, other: 5 } as const
+export type Kind = (typeof Kind)[keyof typeof Kind]
+
+/** Keys that we look for, by number: a number is found and compared faster than a name. */
+export const Key = {
+  none: 0,
+  type: 1,
+  message: 2,
+  isSidechain: 3,
+  timestamp: 4,
+  requestId: 5,
+  attachment: 6,
+  subtype: 7,
+  isMeta: 8,
+  isCompactSummary: 9,
+  isApiErrorMessage: 10,
+  cwd: 11,
+  gitBranch: 12,
+  version: 13,
+  sessionId: 14,
+  slug: 15,
+  entrypoint: 16,
+  permissionMode: 17,
+  promptCacheRequested: 18,
+  forkedFrom: 19,
+  id: 20,
+  role: 21,
+  model: 22,
+  content: 23,
+  usage: 24,
+  text: 25,
+  tool_use_id: 26,
+  input_tokens: 27,
+  output_tokens: 28,
+  cache_read_input_tokens: 29,
+  cache_creation_input_tokens: 30,
+  cache_creation: 31,
+  ephemeral_5m_input_tokens: 32,
+  ephemeral_1h_input_tokens: 33,
+  speed: 34,
+} as const
+
+/** Strings at the top level of a record. */
+export const topStrings = [
+  'subtype',
+  'requestId',
+  'timestamp',
+  'cwd',
+  'gitBranch',
+  'version',
+  'sessionId',
+  'slug',
+  'entrypoint',
+  'permissionMode',
+  'promptCacheRequested',
+] as const
+
+export const keys = new Map<number, number>(
+  Object.entries(Key).map(([name, number]) => [hashOf(name), number]),
+)
+export const kinds = new Map<number, Kind>(
+  (['user', 'assistant', 'system', 'attachment'] as const).map((name) => [hashOf(name), Kind[name]]),
+)

@@ -1,0 +1,32 @@
+// One file to scan and what came of it, in a form that can go to another thread and into the index.
+import type { IndexedFile } from '../store/discovery-index.ts'
+import type { TranscriptFacts } from './transcript-facts.ts'
+import type { TranscriptScanner } from './scan.ts'
+import { UsageTable } from './usage-table.ts'
+
+export interface ScanJob {
+  path: string
+  /** Bytes that have not been read yet, about. */
+  bytes: number
+  before?: { facts: string; usage: Uint8Array; mark: string }
+}
+
+export type ScanOutcome =
+  | { path: string; bytes: number; scanned: IndexedFile & { usage: Uint8Array } }
+  | { path: string; bytes: number; failed: string }
+
+export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcome {
+  const { path, bytes, before } = job
+  try {
+    const known = before && {
+      facts: JSON.parse(before.facts) as TranscriptFacts,
+      usage: new UsageTable(before.usage),
+      mark: before.mark,
+    }
+    const { facts, usage, tornTail, size, mtimeMs, inode, mark } = scanner.scan(path, known)
+    const scanned = { path, inode, size, mtimeMs, torn: tornTail, mark, facts: JSON.stringify(facts) }
+    return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
+  } catch (error) {
+    return { path, bytes, failed: error instanceof Error ? error.message : String(error) }
+  }
+}

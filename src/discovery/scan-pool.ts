@@ -1,0 +1,84 @@
+// Scans many files: a few in this thread, with pauses so that others get their turn; many in two threads, because the
+// work is reading and counting and machines have more than one core.
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { TranscriptScanner } from './scan.ts'
+import { runScanJob } from './scan-job.ts'
+import type { ScanJob, ScanOutcome } from './scan-job.ts'
+
+/** Below this, starting threads costs more than it saves. */
+const worthThreads = 24 << 20
+const batchBytes = 4 << 20
+const batchFiles = 64
+const pauseAfterMs = 8
+
+/** Hands over outcomes as they come, in any order. */
+export async function scanAll(
+  jobs: ScanJob[],
+  workerFile: URL | undefined,
+  take: (outcomes: ScanOutcome[]) => void,
+): Promise<void> {
+  const bytes = jobs.reduce((sum, job) => sum + job.bytes, 0)
+  if (workerFile === undefined || bytes < worthThreads) return scanHere(jobs, take)
+  // The largest first: the last one to end then is a small one.
+  const batches = inBatches(jobs.toSorted((a, b) => b.bytes - a.bytes))
+  await Promise.all([0, 1].map(() => scanInThread(workerFile, batches, take)))
+}
+
+/** Where the thread's program is: beside this module's folder in the sources, at the top of what was built. */
+export function scanWorkerFile(): URL | undefined {
+  const isSource = import.meta.url.endsWith('.ts')
+  const candidates = isSource ? ['../scan-worker.ts'] : ['./scan-worker.js', '../scan-worker.js']
+  return candidates.map((name) => new URL(name, import.meta.url)).find((url) => existsSync(url))
+}
+
+async function scanHere(jobs: ScanJob[], take: (outcomes: ScanOutcome[]) => void): Promise<void> {
+  const scanner = new TranscriptScanner()
+  let since = performance.now()
+  for (const job of jobs) {
+    take([runScanJob(scanner, job)])
+    if (performance.now() - since < pauseAfterMs) continue
+    await new Promise((resolve) => setImmediate(resolve))
+    since = performance.now()
+  }
+}
+
+function inBatches(jobs: ScanJob[]): ScanJob[][] {
+  const batches: ScanJob[][] = []
+  let batch: ScanJob[] = []
+  let bytes = 0
+  for (const job of jobs) {
+    batch.push(job)
+    bytes += job.bytes
+    if (bytes < batchBytes && batch.length < batchFiles) continue
+    batches.push(batch)
+    batch = []
+    bytes = 0
+  }
+  return batch.length > 0 ? [...batches, batch] : batches
+}
+
+function scanInThread(
+  file: URL,
+  batches: ScanJob[][],
+  take: (outcomes: ScanOutcome[]) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(file, {
+      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
+    })
+    const next = (): void => {
+      const batch = batches.shift()
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+      if (batch) worker.postMessage(batch)
+      else void worker.terminate().then(() => resolve())
+    }
+    worker.on('error', reject)
+    worker.on('message', (outcomes: ScanOutcome[]) => {
+      // The thread goes on while this one writes down what came.
+      next()
+      take(outcomes)
+    })
+    next()
+  })
+}

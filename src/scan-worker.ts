@@ -1,0 +1,12 @@
+// A thread that scans transcripts (discovery/scan-pool.ts starts it). An entry of its own, because a thread needs a file.
+import { parentPort } from 'node:worker_threads'
+import { TranscriptScanner } from './discovery/scan.ts'
+import { runScanJob } from './discovery/scan-job.ts'
+import type { ScanJob } from './discovery/scan-job.ts'
+
+const scanner = new TranscriptScanner()
+
+parentPort?.on('message', (jobs: ScanJob[]) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+  parentPort?.postMessage(jobs.map((job) => runScanJob(scanner, job)))
+})

@@ -1,0 +1,131 @@
+// What was read of Claude's transcripts, so that a second look reads only what was added. An index: it may be thrown away
+// at any time, and is, when it is damaged or was made by another version.
+import { rmSync } from 'node:fs'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Log } from '../domain/log.ts'
+import { Database } from './database.ts'
+
+/** One transcript file as it was last read. */
+export interface IndexedFile {
+  path: string
+  inode: number
+  size: number
+  mtimeMs: number
+  /** It ended in the middle of a line. */
+  torn: boolean
+  /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
+  mark: string
+  /** What was found in it; whoever scans knows what that is. */
+  facts: string
+}
+
+const migrations = [
+  `CREATE TABLE format (name TEXT NOT NULL) STRICT;
+   CREATE TABLE file (
+     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+     mtime REAL NOT NULL, torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL
+   ) STRICT;
+   CREATE TABLE usage (file INTEGER PRIMARY KEY REFERENCES file (id) ON DELETE CASCADE, records BLOB NOT NULL) STRICT;`,
+]
+
+const columns = 'path, inode, size, mtime AS mtimeMs, torn, mark, facts'
+
+export class DiscoveryIndex {
+  readonly #database: Database
+
+  private constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** `format` names what `facts` and usage records look like; an index of another format is emptied. */
+  static open(path: string, format: string, log: Log): DiscoveryIndex {
+    const database = openOrRebuild(path, log)
+    const known = database.read((q) => q.get<{ name: string }>('SELECT name FROM format'))?.name
+    if (known !== format) {
+      database.queries.exec('BEGIN IMMEDIATE; DELETE FROM usage; DELETE FROM file; DELETE FROM format')
+      database.queries.run('INSERT INTO format (name) VALUES (?)', format)
+      database.queries.exec('COMMIT')
+    }
+    return new DiscoveryIndex(database)
+  }
+
+  files(): IndexedFile[] {
+    type Row = Omit<IndexedFile, 'torn'> & { torn: number }
+    const rows = this.#database.read((q) => q.all<Row>(`SELECT ${columns} FROM file`))
+    return rows.map((row) => ({ ...row, torn: row.torn === 1 }))
+  }
+
+  usage(path: string): Uint8Array | undefined {
+    const sql = 'SELECT records FROM usage JOIN file ON file.id = usage.file WHERE path = ?'
+    return this.#database.read((q) => q.get<{ records: Uint8Array }>(sql, path))?.records
+  }
+
+  /** The usage of every file. */
+  *allUsage(): Generator<{ path: string; records: Uint8Array }> {
+    const sql = 'SELECT path, records FROM usage JOIN file ON file.id = usage.file'
+    yield* this.#database.read((q) => q.each<{ path: string; records: Uint8Array }>(sql))
+  }
+
+  save(files: Array<IndexedFile & { usage: Uint8Array }>): Promise<void> {
+    return this.#database.write((q) => {
+      for (const file of files) {
+        const row = q.get<{ id: number }>(
+          `INSERT INTO file (path, inode, size, mtime, torn, mark, facts) VALUES (?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (path) DO UPDATE SET inode = excluded.inode, size = excluded.size, mtime = excluded.mtime,
+             torn = excluded.torn, mark = excluded.mark, facts = excluded.facts RETURNING id`,
+          file.path,
+          file.inode,
+          file.size,
+          file.mtimeMs,
+          file.torn ? 1 : 0,
+          file.mark,
+          file.facts,
+        )
+        if (file.usage.byteLength === 0) q.run('DELETE FROM usage WHERE file = ?', row!.id)
+        else q.run('INSERT OR REPLACE INTO usage (file, records) VALUES (?, ?)', row!.id, file.usage)
+      }
+    })
+  }
+
+  remove(paths: string[]): Promise<void> {
+    return this.#database.write((q) => {
+      for (const path of paths) q.run('DELETE FROM file WHERE path = ?', path)
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+}
+
+function openOrRebuild(path: string, log: Log): Database {
+  try {
+    return openDatabase(path)
+  } catch (error) {
+    if (!(error instanceof RockpoolError)) throw error
+    if (error.code === 'damaged' || error.code === 'schema-newer') {
+      log.warn({ path, reason: error.message }, 'The discovery index is made anew.')
+      for (const ending of ['', '-wal', '-shm']) rmSync(path + ending, { force: true })
+      return openDatabase(path)
+    }
+    if (error.code !== 'disk-failed') throw error
+    log.warn(
+      { path, reason: error.message },
+      'The discovery index cannot be kept; every look reads all files.',
+    )
+    return Database.open(':memory:', migrations)
+  }
+}
+
+/** Opens it and makes sure that it can be read: a damaged page shows only when it is touched. */
+function openDatabase(path: string): Database {
+  const database = Database.open(path, migrations, { durability: 'relaxed', busyMs: 3_000 })
+  try {
+    for (const table of ['format', 'file', 'usage'])
+      database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
+  } catch (error) {
+    void database.close()
+    throw new RockpoolError('damaged', `${path} cannot be read: ${String(error)}.`, { cause: error })
+  }
+  return database
+}

@@ -1,4 +1,5 @@
 // Claude's transcripts as they are now: what the index remembers, brought up to date by reading what was added since.
+import { statSync } from 'node:fs'
 import type { ScanProgress } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, IndexedFile } from '../store/discovery-index.ts'
@@ -29,7 +30,7 @@ export class NativeIndex {
   readonly #log: Log
   readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
-  #refreshing: Promise<string[]> | undefined
+  #looking: Promise<unknown> = Promise.resolve()
 
   constructor(index: DiscoveryIndex, configDirs: readonly string[], log: Log) {
     this.#index = index
@@ -37,10 +38,16 @@ export class NativeIndex {
     this.#log = log
   }
 
-  /** Looks at all files; resolves to the paths that changed. Several callers at once share one look. */
-  refresh(onProgress?: (progress: ScanProgress) => void): Promise<string[]> {
-    this.#refreshing ??= this.#refresh(onProgress).finally(() => (this.#refreshing = undefined))
-    return this.#refreshing
+  /** Looks at all files, or at these; resolves to the paths that changed. Looks come one after the other. */
+  refresh(onProgress?: (progress: ScanProgress) => void, paths?: readonly string[]): Promise<string[]> {
+    const known = paths?.map((path) => this.files.get(path)?.file)
+    const look =
+      known === undefined || known.includes(undefined)
+        ? () => this.#refresh(onProgress)
+        : () => this.#refreshKnown(known.filter((file) => file !== undefined))
+    const looked = this.#looking.then(look, look)
+    this.#looking = looked
+    return looked
   }
 
   *usage(): Generator<{ path: string; usage: UsageTable }> {
@@ -59,12 +66,24 @@ export class NativeIndex {
     this.side = listing.side
     const found = new Map(listing.files.map((file) => [file.path, file]))
     const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isOurs(path))
-    const changed = listing.files.filter((file) => !this.#isCurrent(file))
-    for (const file of listing.files) if (!changed.includes(file)) this.#keep(file)
+    const changed: TranscriptFile[] = []
+    for (const file of listing.files) {
+      if (this.#isCurrent(file)) this.#keep(file)
+      else changed.push(file)
+    }
     await this.#scan(changed, onProgress)
     for (const path of gone) this.#forget(path)
     if (gone.length > 0) await this.#index.remove(gone)
     return [...changed.map((file) => file.path), ...gone]
+  }
+
+  /** Files whose place is known: only their sizes and times are asked for. */
+  async #refreshKnown(files: TranscriptFile[]): Promise<string[]> {
+    const now = files.map((file) => ({ ...file, ...sizeAndTime(file.path) }))
+    if (now.some((file) => file.inode === 0)) return this.#refresh()
+    const changed = now.filter((file) => !this.#isCurrent(file))
+    await this.#scan(changed)
+    return changed.map((file) => file.path)
   }
 
   #load(): void {
@@ -143,4 +162,9 @@ export class NativeIndex {
 
 function sum(jobs: ReadonlyArray<{ bytes: number }>): number {
   return jobs.reduce((total, job) => total + job.bytes, 0)
+}
+
+function sizeAndTime(path: string): { inode: number; size: number; mtimeMs: number } {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return { inode: stat?.ino ?? 0, size: stat?.size ?? 0, mtimeMs: stat?.mtimeMs ?? 0 }
 }

@@ -25,6 +25,8 @@ export interface DiscoveredSession {
   branch: string
   /** The first real prompt, at most 200 characters. */
   firstMessage: string
+  /** The last real prompt, at most 200 characters. */
+  lastPrompt?: string
   /** When something was last said in it: the last record's own time, the file's when there is none. */
   lastModified: Date
   createdAt?: Date

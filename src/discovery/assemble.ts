@@ -1,0 +1,198 @@
+// Puts together what is known of one session: its transcript, its sub-agents, the registries, the live processes.
+import type { DiscoveredSession, TokenCounts } from '../domain/discovered-session.ts'
+import type { SideFiles } from './list-files.ts'
+import type { LiveSession } from './live-registry.ts'
+import type { KnownFile } from './native-index.ts'
+import { originMarkerOf } from './parse-header.ts'
+import { contextWindowOf } from './price-table.ts'
+import type { RegistryRow } from './registry.ts'
+import type { TranscriptFacts } from './transcript-facts.ts'
+
+/** All files of one session. */
+export interface SessionFiles {
+  sessionId: string
+  main: KnownFile
+  subagents: KnownFile[]
+}
+
+export interface Surroundings {
+  side?: SideFiles
+  registry?: RegistryRow
+  live?: LiveSession
+  now: number
+}
+
+const shownLength = 200
+const trustedTag = /^(?:openclaw|rockpool):([a-z0-9][a-z0-9_-]{0,63})$/
+
+/** Groups files by session. A file is a session's if it has its name, is no sub-agent's, and says anything at all. */
+export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles> {
+  const sessions = new Map<string, SessionFiles>()
+  const subagents: KnownFile[] = []
+  for (const known of files) {
+    const { file, facts } = known
+    if (file.kind !== 'session' || facts.isSidechain) subagents.push(known)
+    else if (isWorthListing(facts)) addMain(sessions, file.sessionId!, known)
+  }
+  for (const known of subagents) ownerOf(known, sessions)?.subagents.push(known)
+  return sessions
+}
+
+/** The session that a file's usage belongs to, whether or not that session is listed. */
+export function sessionIdOf({ file, facts }: KnownFile): string {
+  return file.sessionId ?? facts.sessionId ?? ''
+}
+
+/** A sub-agent's file lies in its session's folder; the oldest versions only name the session inside. */
+function ownerOf(known: KnownFile, sessions: Map<string, SessionFiles>): SessionFiles | undefined {
+  return sessions.get(known.file.sessionId ?? '') ?? sessions.get(known.facts.sessionId ?? '')
+}
+
+/** A session that was moved or copied has two files; the one that was written last is the session. */
+function addMain(sessions: Map<string, SessionFiles>, sessionId: string, main: KnownFile): void {
+  const known = sessions.get(sessionId)
+  if (!known) sessions.set(sessionId, { sessionId, main, subagents: [] })
+  else if (main.file.mtimeMs > known.main.file.mtimeMs) known.main = main
+}
+
+function isWorthListing(facts: TranscriptFacts): boolean {
+  return Boolean(
+    facts.firstUserMessage ?? facts.customTitle ?? facts.aiTitle ?? facts.lastPrompt ?? facts.summary,
+  )
+}
+
+export function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
+  const { facts, file, torn } = files.main
+  const { registry, side, now } = around
+  const subagentTokens = addTokens(files.subagents)
+  const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd)
+  const first = facts.firstPrompt ?? facts.firstUserMessage ?? facts.summary ?? ''
+  return {
+    sessionId: files.sessionId,
+    ...ownership(facts, registry),
+    repoPath: facts.relocatedCwd ?? facts.firstCwd ?? registry?.repoPath ?? '',
+    branch: facts.gitBranch ?? '',
+    firstMessage: cut(first),
+    lastPrompt: facts.lastPrompt === undefined ? undefined : cut(facts.lastPrompt),
+    lastModified: lastModifiedOf(facts, file.mtimeMs),
+    createdAt: dateOf(facts.firstTimestamp),
+    messageCount: facts.messageCount,
+    promptCount: facts.promptCount,
+    replyCount: facts.replyCount,
+    lineCount: facts.lineCount + (torn ? 1 : 0),
+    fileSizeBytes: file.size,
+    slug: facts.slug,
+    originMarker: originMarkerOf(first),
+    totalInputTokens: facts.inputTokens,
+    totalOutputTokens: facts.outputTokens,
+    cacheReadTokens: facts.cacheReadTokens,
+    cacheCreationTokens: facts.cacheCreationTokens,
+    contextTokens: facts.contextTokens,
+    contextWindow: contextWindowOf(facts.lastModel, facts.contextTokens),
+    compactionCount: facts.compactionCount,
+    budgetUsedPct: budgetUsed(facts, registry),
+    subagentCount: files.subagents.length,
+    subagentTokens,
+    costUsd,
+    costGuessed: facts.costGuessed || files.subagents.some((sub) => sub.facts.costGuessed),
+    reportedCostUsd: facts.costStateUsd,
+    model: facts.lastModel,
+    title: side?.customTitle ?? facts.customTitle ?? facts.aiTitle ?? facts.summary,
+    tag: facts.tag,
+    forkedFrom: facts.forkedFrom,
+    archived: side?.archived ?? false,
+    ...liveness(around),
+    ...cacheState(facts, now),
+    apiErrorCount: facts.apiErrorCount,
+    damagedLines: facts.damagedLines + (torn ? 1 : 0),
+    overlongLines: facts.overlongLines,
+    entrypoint: facts.entrypoint,
+    version: facts.version,
+    permissionMode: facts.permissionMode,
+    configDir: file.configDir,
+    filePath: file.path,
+  }
+}
+
+/** A registry says whose it is, or a tag, which only this machine's owner can set; a message never does. */
+function ownership(
+  facts: TranscriptFacts,
+  registry: RegistryRow | undefined,
+): Pick<DiscoveredSession, 'source' | 'agentId' | 'label' | 'totalCostUsd' | 'totalTurns' | 'lastTask'> {
+  const tagged = trustedTag.exec(facts.tag ?? '')
+  return {
+    source: registry?.source ?? 'native-only',
+    agentId: registry?.agentId ?? tagged?.[1],
+    label: registry?.label,
+    totalCostUsd: registry?.totalCostUsd,
+    totalTurns: registry?.totalTurns,
+    lastTask: registry?.lastTask === undefined ? undefined : cut(registry.lastTask),
+  }
+}
+
+/** Our own word counts first: we know what our processes wait for before they have written it down. */
+function liveness({
+  registry,
+  live,
+}: Surroundings): Pick<DiscoveredSession, 'isRunning' | 'status' | 'waitingFor' | 'pid'> {
+  const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
+  const status = own?.status ?? live?.status ?? 'stopped'
+  return {
+    isRunning: status !== 'stopped',
+    status,
+    waitingFor: status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined,
+    pid: live?.pid,
+  }
+}
+
+function cacheState(
+  facts: TranscriptFacts,
+  now: number,
+): Pick<
+  DiscoveredSession,
+  'lastUsageAt' | 'cacheTtlMinutes' | 'warm' | 'cacheCreation5mTokens' | 'cacheCreation1hTokens'
+> {
+  const usedAt = facts.lastUsageSeconds * 1000
+  return {
+    lastUsageAt: usedAt > 0 ? new Date(usedAt) : undefined,
+    cacheTtlMinutes: facts.cacheTtlMinutes,
+    warm: usedAt > 0 && now < usedAt + facts.cacheTtlMinutes * 60_000,
+    cacheCreation5mTokens: Math.max(facts.cache5mTokens, facts.cacheCreationTokens - facts.cache1hTokens),
+    cacheCreation1hTokens: facts.cache1hTokens,
+  }
+}
+
+function budgetUsed(facts: TranscriptFacts, registry: RegistryRow | undefined): number | undefined {
+  if (registry?.budgetUsd !== undefined && registry.totalCostUsd !== undefined && registry.budgetUsd > 0)
+    return registry.totalCostUsd / registry.budgetUsd
+  if (facts.budgetUsd === undefined || facts.budgetUsd <= 0 || facts.budgetUsedUsd === undefined)
+    return undefined
+  return facts.budgetUsedUsd / facts.budgetUsd
+}
+
+function lastModifiedOf(facts: TranscriptFacts, mtimeMs: number): Date {
+  return dateOf(facts.lastTimestamp) ?? new Date(mtimeMs)
+}
+
+function dateOf(timestamp: string | undefined): Date | undefined {
+  const at = timestamp === undefined ? Number.NaN : Date.parse(timestamp)
+  return Number.isNaN(at) ? undefined : new Date(at)
+}
+
+function addTokens(files: KnownFile[]): TokenCounts {
+  const total = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheCreationTokens: 0 }
+  for (const { facts } of files) {
+    total.inputTokens += facts.inputTokens
+    total.outputTokens += facts.outputTokens
+    total.cacheReadTokens += facts.cacheReadTokens
+    total.cacheCreationTokens += facts.cacheCreationTokens
+  }
+  return total
+}
+
+/** At most 200 characters, never half of one. */
+function cut(text: string): string {
+  if (text.length <= shownLength) return text
+  const end = text.slice(0, shownLength)
+  return /[\ud800-\udbff]$/.test(end) ? end.slice(0, -1) : end
+}

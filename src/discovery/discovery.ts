@@ -1,0 +1,219 @@
+// Every session on the machine: the native index, the registries and the live processes, looked at together and asked
+// with one interface. Without a watcher each question looks at the files again; with one, answers come from memory.
+import { basename } from 'node:path'
+import type { Clock } from '../domain/clock.ts'
+import type {
+  CostFilter,
+  CostReport,
+  DiscoveredSession,
+  Discovery,
+  ScanProgress,
+  SessionFilter,
+  SessionHealth,
+  SessionList,
+} from '../domain/discovered-session.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Log } from '../domain/log.ts'
+import { DiscoveryIndex } from '../store/discovery-index.ts'
+import { assemble, groupFiles, sessionIdOf } from './assemble.ts'
+import type { SessionFiles } from './assemble.ts'
+import { reportCosts } from './cost.ts'
+import type { FileUsage } from './cost.ts'
+import { matching, sortSessions } from './filter.ts'
+import { readLiveSessions } from './live-registry.ts'
+import { NativeIndex, indexFormat } from './native-index.ts'
+import { readRegistries } from './registry.ts'
+import type { RegistrySource } from './registry.ts'
+import { repairTranscript } from './repair.ts'
+import { watchTranscripts } from './watch.ts'
+import { xray } from './xray.ts'
+
+export interface DiscoveryParts {
+  configDirs: readonly string[]
+  /** Where the index is kept. */
+  indexFile: string
+  registries: readonly RegistrySource[]
+  clock: Clock
+  log: Log
+  /** Days begin and end here; the machine's zone when absent. */
+  timeZone?: string
+  /** Told about a scan that takes long. */
+  onProgress?: (progress: ScanProgress) => void
+}
+
+export function openDiscovery(parts: DiscoveryParts): Discovery {
+  return new SessionDiscovery(parts)
+}
+
+class SessionDiscovery implements Discovery {
+  readonly #parts: DiscoveryParts
+  readonly #native: NativeIndex
+  #groups: Map<string, SessionFiles> | undefined
+  #isWatching = false
+
+  constructor(parts: DiscoveryParts) {
+    this.#parts = parts
+    const index = DiscoveryIndex.open(parts.indexFile, indexFormat, parts.log)
+    this.#native = new NativeIndex(index, parts.configDirs, parts.log)
+  }
+
+  async list(filter: SessionFilter = {}): Promise<SessionList> {
+    const sessions = sortSessions(matching(await this.#sessions(), filter), filter.sort ?? 'recent')
+    const from = filter.offset ?? 0
+    return {
+      total: sessions.length,
+      sessions: sessions.slice(from, from + (filter.limit ?? sessions.length)),
+    }
+  }
+
+  async get(idOrPrefix: string): Promise<DiscoveredSession> {
+    const wanted = idOrPrefix.toLowerCase()
+    const sessions = await this.#sessions()
+    const exact = sessions.find((session) => session.sessionId === wanted)
+    if (exact) return exact
+    const found = wanted === '' ? [] : sessions.filter((session) => session.sessionId.startsWith(wanted))
+    if (found.length === 1) return found[0]!
+    throw found.length === 0 ? unknownSession(idOrPrefix) : ambiguousSession(idOrPrefix, found)
+  }
+
+  async costs(filter: CostFilter = {}): Promise<CostReport> {
+    const sessions = new Map((await this.#sessions()).map((session) => [session.sessionId, session]))
+    const repos =
+      filter.repoPath === undefined
+        ? undefined
+        : matching([...sessions.values()], { repoPath: filter.repoPath })
+    const wanted = repos && new Set(repos.map((session) => session.sessionId))
+    const files = this.#usageByFile(sessions, wanted)
+    return reportCosts(files, filter, dayIn(this.#parts.timeZone))
+  }
+
+  async health(sessionId: string): Promise<SessionHealth> {
+    const session = await this.get(sessionId)
+    return xray(session.sessionId, session.filePath)
+  }
+
+  async repair(
+    sessionId: string,
+  ): Promise<{ sessionId: string; filePath: string; health: SessionHealth; left: number }> {
+    const session = await this.get(sessionId)
+    if (session.isRunning)
+      throw new RockpoolError('busy', `${session.sessionId} is running; its file still changes.`, {
+        hint: 'Repair it when it has ended.',
+      })
+    const repaired = await repairTranscript(session.sessionId, session.filePath)
+    await this.refresh()
+    return repaired
+  }
+
+  async refresh(onProgress = this.#parts.onProgress): Promise<void> {
+    const changed = await this.#native.refresh(onProgress)
+    if (changed.length > 0 || this.#groups === undefined)
+      this.#groups = groupFiles(this.#native.files.values())
+  }
+
+  async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
+    await this.refresh()
+    const stop = watchTranscripts(this.#parts.configDirs, this.#parts.clock, async (paths) => {
+      const changed = await this.#native.refresh(undefined, paths)
+      if (changed.length > 0) this.#groups = groupFiles(this.#native.files.values())
+      for (const id of new Set(changed.map((path) => this.#idOf(path)))) onChange(id, 'file')
+    })
+    this.#isWatching = true
+    return async () => {
+      this.#isWatching = false
+      await stop()
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#native.close()
+  }
+
+  async #sessions(): Promise<DiscoveredSession[]> {
+    if (!this.#isWatching || this.#groups === undefined) await this.refresh()
+    const { configDirs, registries, log, clock } = this.#parts
+    const rows = await readRegistries(registries, log)
+    const live = readLiveSessions(configDirs)
+    const now = clock.now()
+    return [...this.#groups!.values()].map((files) =>
+      assemble(files, {
+        side: this.#native.side.get(files.sessionId),
+        registry: rows.get(files.sessionId),
+        live: live.get(files.sessionId),
+        now,
+      }),
+    )
+  }
+
+  /** A file that is gone is named by its path alone. */
+  #idOf(path: string): string {
+    const known = this.#native.files.get(path)
+    return known ? sessionIdOf(known) : basename(path, '.jsonl')
+  }
+
+  /** Oldest file first, so that a message belongs to the session that had it first, not to a copy. */
+  *#usageByFile(
+    sessions: Map<string, DiscoveredSession>,
+    wanted: Set<string> | undefined,
+  ): Generator<FileUsage> {
+    const files = [...this.#native.usage()].sort((a, b) => this.#beganAt(a.path) - this.#beganAt(b.path))
+    for (const { path, usage } of files) {
+      const known = this.#native.files.get(path)!
+      const sessionId = sessionIdOf(known)
+      const session = sessions.get(sessionId)
+      if (wanted && !wanted.has(sessionId)) continue
+      yield {
+        usage,
+        models: known.facts.models,
+        sessionId,
+        sessionName: session?.title ?? session?.firstMessage ?? sessionId,
+        repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
+        agentId: session?.agentId ?? '',
+      }
+    }
+  }
+
+  #beganAt(path: string): number {
+    const { firstTimestamp } = this.#native.files.get(path)!.facts
+    return (firstTimestamp && Date.parse(firstTimestamp)) || 0
+  }
+}
+
+function dayIn(timeZone: string | undefined): (ms: number) => string {
+  // Sweden writes dates as ISO does.
+  const format = new Intl.DateTimeFormat('sv-SE', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  const days = new Map<number, string>()
+  return (ms) => {
+    // Zones differ by quarters of an hour, so within one a day cannot change.
+    const quarter = Math.floor(ms / 900_000)
+    let day = days.get(quarter)
+    if (day === undefined) days.set(quarter, (day = format.format(ms)))
+    return day
+  }
+}
+
+function unknownSession(id: string): RockpoolError {
+  return new RockpoolError(
+    'not-found',
+    `There is no Claude Code session ${JSON.stringify(id.slice(0, 80))}.`,
+    {
+      hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.',
+    },
+  )
+}
+
+function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError {
+  const some = found.slice(0, 5).map((session) => session.sessionId)
+  return new RockpoolError(
+    'ambiguous',
+    `${found.length} sessions begin with ${JSON.stringify(id.slice(0, 80))}.`,
+    {
+      hint: `Give more of the id: ${some.join(', ')}${found.length > 5 ? ', …' : ''}.`,
+    },
+  )
+}

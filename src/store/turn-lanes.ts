@@ -69,6 +69,9 @@ function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: numbe
     outcome.compactions ?? 0,
     turnId,
   )
+  for (const id of outcome.unanswered ?? []) {
+    q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ? AND state = 'running'`, id)
+  }
   endInputs(q, inputsOf(q, turnId), 'answered')
   for (const id of heard?.systemEvents ?? []) q.run('DELETE FROM system_event WHERE id = ?', id)
   if (heard?.overheard) {

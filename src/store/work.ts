@@ -102,6 +102,8 @@ export interface TurnOutcome {
   contextTokens?: number
   compactions?: number
   deliveries: Delivery[]
+  /** Inputs that had joined and were not dealt with: they wait again. */
+  unanswered?: number[]
   /** What the turn was told and must not be told again. */
   heard?: { systemEvents?: number[]; overheard?: { group: string; upTo: number } }
 }

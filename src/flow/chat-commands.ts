@@ -1,0 +1,201 @@
+// Commands in a chat that need no turn: they run at once, also while a turn runs, and answer through the outbox.
+import type { MsgContext } from '../domain/msg-context.ts'
+import type { Reply } from '../domain/reply.ts'
+import type { SessionEntry } from '../domain/session.ts'
+import type { CommandName } from '../inbound/command.ts'
+import { commandShapes, helpText, parseCommand } from '../inbound/command.ts'
+import { parseSessionLabel } from '../sessions/label.ts'
+import { newEntry } from '../sessions/lifecycle.ts'
+import { buildModelAliasIndex, resolveModel } from '../sessions/reset-model.ts'
+import type { Input, WaitingInput } from '../store/work.ts'
+import { noticeFor } from './deliveries.ts'
+import type { ChatCommand, CommandParts, FlowParts } from './parts.ts'
+import { parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
+import { statusText } from './status-text.ts'
+
+export type FoundCommand =
+  | { kind: 'built-in'; name: CommandName; rest: string }
+  | { kind: 'added'; command: ChatCommand; rest: string }
+
+/** The command that an input is, if its sender may give it. */
+export function commandIn(
+  ctx: MsgContext,
+  input: Input,
+  parts: Pick<FlowParts, 'commands'>,
+): FoundCommand | undefined {
+  if (!ctx.CommandAuthorized) return undefined
+  const text = ctx.BodyForCommands ?? ''
+  const found = parseCommand(text)
+  if (found) return { kind: 'built-in', ...found }
+  const added = /^\/([A-Za-z_]{1,40})(?:@\w{1,64})?(?:\s+([\s\S]*))?$/.exec(text)
+  const command = parts.commands?.find(({ name }) => name === added?.[1]?.toLowerCase())
+  if (!command || (command.ownerOnly && !input.owner)) return undefined
+  return { kind: 'added', command, rest: added?.[2]?.trim() ?? '' }
+}
+
+/** Does it need its place in the conversation? */
+export function isTurnCommand(command: FoundCommand | undefined): boolean {
+  return command?.kind === 'built-in' && commandShapes[command.name].when === 'turn'
+}
+
+/** Runs a command and puts its answer into the outbox; the input is over in the same step. */
+export async function runCommand(
+  command: FoundCommand,
+  input: WaitingInput,
+  parts: CommandParts,
+): Promise<void> {
+  const reply = await answerTo(command, input, parts)
+  const notice = noticeFor(input.message.address, '', `command:${input.key}`, parts.clock.now(), input.lane)
+  const deliveries = reply ? [{ ...notice, reply: { ...reply, replyToId: input.message.id } }] : []
+  const mayDeliver = input.wish === undefined || input.wish.deliver
+  parts.deliverer.add(await parts.work.inbox.end([input.id], 'command', mayDeliver ? deliveries : []))
+  parts.onCommand?.(input, reply)
+}
+
+async function answerTo(
+  command: FoundCommand,
+  input: WaitingInput,
+  parts: CommandParts,
+): Promise<Reply | undefined> {
+  if (command.kind === 'added') return command.command.run(command.rest, input)
+  const handle = handlers[command.name as keyof typeof handlers]
+  return { text: await handle(command.rest, input, parts) }
+}
+
+type Handler = (rest: string, input: WaitingInput, parts: CommandParts) => Promise<string>
+
+const handlers: Record<Exclude<CommandName, 'new' | 'reset' | 'compact'>, Handler> = {
+  help: async (_rest, _input, parts) =>
+    helpText(parts.commands?.map(({ name, says }) => `/${name} - ${says}`)),
+  whoami: async (_rest, { message }) =>
+    `You are ${message.sender.id} on ${message.address.channel}${message.sender.name ? `, called ${message.sender.name}` : ''}.`,
+  status: (_rest, input, parts) => statusText(input, parts),
+  stop: async (_rest, input, parts) => {
+    const { wasRunning, cancelled } = await parts.queue.stop(input.lane)
+    const ids = cancelled.map((waiting) => waiting.id)
+    if (ids.length > 0) await parts.work.inbox.end(ids, 'stopped')
+    if (!wasRunning && ids.length === 0) return 'Nothing is running.'
+    return `Stopped.${ids.length > 0 ? ` ${ids.length} waiting ${ids.length === 1 ? 'message is' : 'messages are'} forgotten.` : ''}`
+  },
+  model: chooseModel,
+  think: choose('thinkingLevel', ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'Thinking'),
+  verbose: choose('verboseLevel', ['off', 'on', 'full'], 'Showing tools'),
+  reasoning: choose('reasoningLevel', ['off', 'on', 'stream'], 'Showing reasoning'),
+  usage: choose('responseUsage', ['off', 'on', 'tokens', 'full'], 'Showing tokens'),
+  send: async (rest, input, parts) => {
+    const wanted = { on: 'allow', off: 'deny', allow: 'allow', deny: 'deny', inherit: undefined, '': null }[
+      rest.toLowerCase()
+    ]
+    const { sendPolicy } = await entryOf(input, parts)
+    if (wanted === null) return `Sending: ${sendPolicy ?? 'as configured'}.`
+    if (wanted === undefined && rest.toLowerCase() !== 'inherit') return usageOf('send')
+    await change(input, parts, { sendPolicy: wanted as SessionEntry['sendPolicy'] })
+    return `Sending: ${wanted ?? 'as configured'}.`
+  },
+  activation: async (rest, input, parts) => {
+    const wanted = rest.toLowerCase()
+    if (input.message.chatType === 'direct') return 'In a direct chat I always answer.'
+    if (wanted === '')
+      return `Activation: ${(await entryOf(input, parts)).groupActivation ?? parts.config.messages.groupChat.activation}.`
+    if (wanted !== 'mention' && wanted !== 'always') return usageOf('activation')
+    await change(input, parts, { groupActivation: wanted, groupActivationNeedsSystemIntro: true })
+    return wanted === 'always' ? 'I answer to everything here.' : 'I answer when I am mentioned.'
+  },
+  queue: changeQueue,
+  name: async (rest, input, parts) => {
+    const parsed = parseSessionLabel(rest)
+    if (!parsed.ok) return parsed.error
+    await change(input, parts, { label: parsed.label })
+    return `This session is now called ${parsed.label}.`
+  },
+}
+
+async function chooseModel(rest: string, input: WaitingInput, parts: CommandParts): Promise<string> {
+  const index = buildModelAliasIndex(parts.config.agents)
+  const entry = await entryOf(input, parts)
+  const standard = parts.agentOf(input.agentId).model ?? "Claude's own choice"
+  if (rest === '') {
+    const names = [...new Set([...index.byAlias.keys(), ...index.models])].join(', ')
+    return `Model: ${entry.modelOverride ?? standard}. You can choose: ${names}, default.`
+  }
+  const isDefault = /^(default|reset)$/i.test(rest)
+  const model = isDefault ? undefined : resolveModel(rest, index)
+  if (!isDefault && model === undefined)
+    return `I know no model ${JSON.stringify(rest.slice(0, 60))}. /model shows them all.`
+  await change(input, parts, { modelOverride: model, providerOverride: model && 'anthropic' })
+  await parts.work.systemEvents.add(input.lane, `Model switched to ${model ?? standard}.`, 20)
+  return `Model: ${model ?? standard}.`
+}
+
+async function changeQueue(rest: string, input: WaitingInput, parts: CommandParts): Promise<string> {
+  const wanted = parseQueueCommand(rest)
+  if (wanted.kind === 'wrong')
+    return `I do not understand ${JSON.stringify(wanted.word.slice(0, 40))}. ${usageOf('queue')}`
+  if (wanted.kind === 'reset') {
+    await change(input, parts, {
+      queueMode: undefined,
+      queueDebounceMs: undefined,
+      queueCap: undefined,
+      queueDrop: undefined,
+    })
+  } else if (wanted.kind === 'set') {
+    const { mode, debounceMs, cap, drop } = wanted.wish
+    await change(input, parts, {
+      ...(mode === undefined ? {} : { queueMode: mode }),
+      ...(debounceMs === undefined ? {} : { queueDebounceMs: debounceMs }),
+      ...(cap === undefined ? {} : { queueCap: cap }),
+      ...(drop === undefined ? {} : { queueDrop: drop }),
+    })
+  }
+  const entry = await entryOf(input, parts)
+  const channel = input.message.address.channel
+  const { mode, debounceMs, cap, drop } = resolveQueueSettings({
+    config: parts.config.messages.queue,
+    channel,
+    entry,
+  })
+  return `Queue: ${mode}, debounce ${debounceMs} ms, cap ${cap}, drop ${drop}.`
+}
+
+/** A setting of the session with a few values. */
+function choose(
+  field: 'thinkingLevel' | 'verboseLevel' | 'reasoningLevel' | 'responseUsage',
+  values: readonly string[],
+  title: string,
+): Handler {
+  const command = {
+    thinkingLevel: 'think',
+    verboseLevel: 'verbose',
+    reasoningLevel: 'reasoning',
+    responseUsage: 'usage',
+  } as const
+  return async (rest, input, parts) => {
+    const wanted = rest.toLowerCase()
+    if (wanted === '')
+      return `${title}: ${(await entryOf(input, parts))[field] ?? 'off'}. ${usageOf(command[field])}`
+    if (!values.includes(wanted)) return usageOf(command[field])
+    await change(input, parts, { [field]: wanted })
+    return `${title}: ${wanted}.`
+  }
+}
+
+function usageOf(name: CommandName): string {
+  return `Use /${name} ${commandShapes[name].usage ?? ''}`.trim()
+}
+
+async function entryOf(input: WaitingInput, parts: FlowParts): Promise<Partial<SessionEntry>> {
+  return (await parts.sessions(input.agentId).get(input.lane)) ?? {}
+}
+
+/** Sets fields of the session; `undefined` takes them away. A session that is not there yet begins. */
+async function change(input: WaitingInput, parts: FlowParts, fields: Partial<SessionEntry>): Promise<void> {
+  await parts.sessions(input.agentId).update(input.lane, (entry) => {
+    const changed: SessionEntry = { ...(entry ?? newEntry(parts.clock.now())) }
+    for (const [name, value] of Object.entries(fields)) {
+      if (value === undefined) delete changed[name]
+      else changed[name] = value
+    }
+    return changed
+  })
+  parts.events.emit({ type: 'session-changed', agentId: input.agentId, key: input.lane, why: 'command' })
+}

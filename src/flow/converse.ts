@@ -1,0 +1,228 @@
+// The way of a message, from a chat to the agent and back. Read this file first.
+//
+// A channel hands over a message; it is admitted and written down (accept). When its session is free, a turn begins: the
+// session is found, the prompt composed, the agent asked, the answer recorded, and the replies put into the outbox, from
+// where they are delivered. Everything that must not be lost is on disk before the next step.
+import { randomUUID } from 'node:crypto'
+import type { Message } from '../domain/message.ts'
+import { sessionKeyOf } from '../domain/session-key.ts'
+import { admit } from '../inbound/admit.ts'
+import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
+import type { MentionRules } from '../inbound/mentions.ts'
+import { compileMentionPatterns } from '../inbound/mentions.ts'
+import { messageKey } from '../inbound/dedupe.ts'
+import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
+import { Deliverer } from '../replies/deliver.ts'
+import type { Input, WaitingInput } from '../store/work.ts'
+import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
+import { noticeFor } from './deliveries.ts'
+import type { FlowParts, TurnWatcher } from './parts.ts'
+import { historyKeyOf, overheardEntry } from './prompt.ts'
+import { resolveQueueSettings } from './queue-settings.ts'
+import { takeTurn } from './take-turn.ts'
+import { TurnQueue } from './turn-queue.ts'
+
+export class Converse {
+  readonly queue: TurnQueue
+  readonly deliverer: Deliverer
+  #parts: FlowParts
+  #mentionPatterns: RegExp[]
+  #watchers = new Map<string, TurnWatcher>()
+
+  constructor(parts: FlowParts) {
+    this.#parts = parts
+    this.#mentionPatterns = compileMentionPatterns(parts.config.messages.groupChat.mentionPatterns)
+    this.deliverer = makeDeliverer(parts, (lane, text) => this.systemEvent(lane, text))
+    this.queue = new TurnQueue({
+      clock: parts.clock,
+      settings: (_lane, input) => this.#queueSettings(input),
+      take: (batch, begun) =>
+        takeTurn(batch, begun, {
+          ...parts,
+          deliverer: this.deliverer,
+          mentionsFor: (message) => this.#mentionsFor(message),
+          watcherOf: (key) => this.#watchers.get(key),
+        }),
+      drop: (inputs, told) => this.#dropped(inputs, told),
+      mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),
+      onError: (lane, error) => parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.'),
+    })
+  }
+
+  /** A channel received something. When this resolves, it is on disk, or it was decided that it need not be. */
+  async accept(message: Message): Promise<void> {
+    const { work, access, events } = this.#parts
+    const key = messageKey(message)
+    if (await work.inbox.knows(key)) return
+    const verdict = admit(
+      message,
+      await access.check(message),
+      await this.#activation(message),
+      this.#mentionsFor(message),
+    )
+    if (verdict.kind === 'refused') return this.#refuse(message, verdict)
+    if (verdict.kind === 'overheard') return this.#overhear(key, message)
+    if (verdict.kind === 'ignored' || (message.event === 'edit' && (await this.#edited(message)))) return
+    if (message.button) return this.#pressed(message, verdict.owner)
+    const { agentId, lane } = await this.#route(message)
+    const input = { key, lane, agentId, message, mayCommand: true, owner: verdict.owner }
+    const waiting = await work.inbox.accept(input)
+    if (!waiting) return
+    events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })
+    this.#begin(waiting)
+  }
+
+  /** A turn that somebody asks for outside of any chat: the command line, an operation, a hook, the agent itself. */
+  async ask(input: Input, watcher?: TurnWatcher): Promise<boolean> {
+    if (watcher) this.#watchers.set(input.key, watcher)
+    const waiting = await this.#parts.work.inbox.accept(input)
+    if (!waiting) {
+      this.#watchers.delete(input.key)
+      return false
+    }
+    this.#begin(waiting)
+    return true
+  }
+
+  /** Forgets who waits for a turn; the turn goes on. */
+  unwatch(key: string): void {
+    this.#watchers.delete(key)
+  }
+
+  /** Something the agent is told before the next message of this session. */
+  async systemEvent(sessionKey: string, text: string): Promise<void> {
+    await this.#parts.work.systemEvents.add(sessionKey, text, 20)
+  }
+
+  /** Takes up inputs that wait in the inbox and that nobody has begun. */
+  async resume(inputs: WaitingInput[]): Promise<void> {
+    for (const input of inputs) this.#begin(input)
+  }
+
+  /** Commands that need no turn run at once, also beside a running turn; everything else takes its place in the lane. */
+  #begin(input: WaitingInput): void {
+    const command = this.#commandOf(input)
+    if (command && !isTurnCommand(command)) {
+      void runCommand(command, input, { ...this.#parts, queue: this.queue, deliverer: this.deliverer }).catch(
+        (error: unknown) =>
+          this.#parts.log.error({ lane: input.lane, error: String(error) }, 'A command could not be run.'),
+      )
+      return
+    }
+    void this.queue.offer(input)
+  }
+
+  #commandOf(input: Input) {
+    if (input.wish?.internal) return undefined
+    const mentions = this.#mentionsFor(input.message)
+    const ctx = finalizeInboundContext(
+      contextOf(input.message, { mayCommand: input.mayCommand, mentions }),
+      mentions,
+    )
+    return commandIn(ctx, input, this.#parts)
+  }
+
+  async #route(message: Message): Promise<{ agentId: string; lane: string }> {
+    const { defaultAgentId, config, routeReply } = this.#parts
+    const routed = message.replyTo && (await routeReply?.(message))
+    if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
+    return { agentId: defaultAgentId, lane: sessionKeyOf(message, defaultAgentId, config.session) }
+  }
+
+  async #activation(message: Message) {
+    const { config, sessions } = this.#parts
+    const general = config.messages.groupChat.activation
+    if (message.chatType === 'direct') return { config: general }
+    const { agentId, lane } = await this.#route(message)
+    const session = (await sessions(agentId).get(lane))?.groupActivation
+    return { config: general, ...(session === undefined ? {} : { session }) }
+  }
+
+  #mentionsFor(message: Message): MentionRules {
+    const identity = this.#parts.channelFor(message.address)?.status().identity
+    return { names: identity ? [identity.name] : [], patterns: this.#mentionPatterns }
+  }
+
+  async #queueSettings(input: WaitingInput) {
+    const entry = await this.#parts.sessions(input.agentId).get(input.lane)
+    return resolveQueueSettings({
+      config: this.#parts.config.messages.queue,
+      channel: input.message.address.channel,
+      ...(entry ? { entry } : {}),
+    })
+  }
+
+  async #refuse(message: Message, verdict: { reason: string; say?: string }): Promise<void> {
+    this.#parts.log.info(
+      { channel: message.address.channel, reason: verdict.reason },
+      'A message was refused.',
+    )
+    if (verdict.say === undefined) return
+    await this.deliverer.deliver([
+      noticeFor(message.address, verdict.say, `refused:${messageKey(message)}`, this.#parts.clock.now()),
+    ])
+  }
+
+  async #overhear(key: string, message: Message): Promise<void> {
+    const { work, config } = this.#parts
+    const mentions = this.#mentionsFor(message)
+    const ctx = finalizeInboundContext(contextOf(message, { mayCommand: false, mentions }), mentions)
+    await work.overheard.add(historyKeyOf(message), key, overheardEntry(message, ctx), {
+      entries: config.messages.groupChat.historyLimit,
+      groups: MAX_HISTORY_KEYS,
+    })
+  }
+
+  /** An edit counts if the message still waits. One that was answered is not answered again. True: it is dealt with. */
+  async #edited(message: Message): Promise<boolean> {
+    if (message.about === undefined) return false
+    const { work } = this.#parts
+    const key = messageKey({ ...message, id: message.about })
+    if (!(await work.inbox.knows(key))) return false
+    await work.inbox.replace(key, { ...message, id: message.about, event: 'message' })
+    const { lane } = await this.#route(message)
+    for (const input of await work.inbox.waiting(lane)) if (input.key === key) this.queue.replace(input)
+    return true
+  }
+
+  async #pressed(message: Message, owner: boolean): Promise<void> {
+    const reply = await this.#parts.onButton?.(message, owner)
+    const channel = this.#parts.channelFor(message.address)
+    await channel?.acknowledgeButton?.(message, reply?.text ?? 'This button is no longer in use.')
+  }
+
+  /** Messages for which there was no room in the queue. Their senders are told, unless the agent hears of them. */
+  async #dropped(inputs: WaitingInput[], told: boolean): Promise<void> {
+    const { work, clock } = this.#parts
+    const last = inputs.at(-1)
+    if (!last) return
+    const count = inputs.length === 1 ? 'A message was' : `${inputs.length} messages were`
+    const text = `${count} not taken: too many wait for me. Please send it again later.`
+    const notice = noticeFor(last.message.address, text, `dropped:${randomUUID()}`, clock.now())
+    this.deliverer.add(
+      await work.inbox.end(
+        inputs.map((input) => input.id),
+        'dropped',
+        told ? [] : [notice],
+      ),
+    )
+  }
+}
+
+function makeDeliverer(
+  parts: FlowParts,
+  tell: (sessionKey: string, text: string) => Promise<void>,
+): Deliverer {
+  return new Deliverer({
+    ...parts,
+    outbox: parts.work.outbox,
+    mirror: async (delivery) => parts.mirror?.(delivery),
+    onDead: async (delivery, reason) => {
+      if (delivery.sessionKey === undefined) return
+      await tell(
+        delivery.sessionKey,
+        `A reply could not be delivered to ${delivery.address.channel}: ${reason}`,
+      )
+    },
+  })
+}

@@ -1,0 +1,158 @@
+// A turn while it runs: everything that the agent does is recorded, shown to whoever watches, and previewed in the chat;
+// messages that arrive meanwhile may join it.
+import { randomUUID } from 'node:crypto'
+import type { Conversation } from '../domain/agent.ts'
+import type { Channel } from '../domain/channel.ts'
+import type { Session } from '../domain/session.ts'
+import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
+import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+import type { PreviewStream } from '../replies/stream.ts'
+import { makePreviewStream } from '../replies/stream.ts'
+import { appendUntrustedContext } from '../inbound/untrusted.ts'
+import type { TranscriptRef } from '../store/session-store.ts'
+import type { WaitingInput } from '../store/work.ts'
+import { contextFor } from './find-session.ts'
+import type { TurnParts } from './parts.ts'
+import { TurnRecord } from './turn-record.ts'
+import type { Batch, TurnInHand } from './turn-queue.ts'
+
+/** Typing is shown only when the answer takes a moment, and again before platforms let it fade. */
+const typingAfterMs = 400
+const typingEveryMs = 4_500
+
+export class LiveTurn implements TurnInHand {
+  readonly events: TurnEvent[] = []
+  readonly steered = new Map<string, WaitingInput>()
+  previewId: string | undefined
+  /** Usage of the last call to the model; its prompt is how full the context is. */
+  lastUsage: Usage | undefined
+  #turnId: string
+  #session: Session
+  #batch: Batch
+  #parts: TurnParts
+  #transcript: TranscriptRef
+  #cwd: string
+  #record: TurnRecord
+  #preview: PreviewStream | undefined
+  #conversation: Conversation | undefined
+  #stopTyping: (() => void) | undefined
+  #interrupted = false
+
+  constructor(
+    turn: { turnId: string; session: Session; batch: Batch; transcript: TranscriptRef; cwd: string },
+    parts: TurnParts,
+  ) {
+    this.#turnId = turn.turnId
+    this.#session = turn.session
+    this.#batch = turn.batch
+    this.#transcript = turn.transcript
+    this.#cwd = turn.cwd
+    this.#parts = parts
+    const provider = parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool'
+    this.#record = new TurnRecord({ append: (bodies) => this.append(bodies), clock: parts.clock, provider })
+    this.#preview = this.#makePreview()
+  }
+
+  append(bodies: EntryBody[]): Promise<TranscriptEntry[]> {
+    const { agentId, key } = this.#session
+    return this.#parts.transcripts(agentId).append(this.#transcript, bodies, { cwd: this.#cwd, key })
+  }
+
+  /** What people said, on disk before the agent is asked. Resolves to the entry's id. */
+  async recordUser(text: string): Promise<string> {
+    const message = {
+      role: 'user' as const,
+      content: [{ type: 'text' as const, text }],
+      timestamp: this.#parts.clock.now(),
+    }
+    const [entry] = await this.append([{ type: 'message', message }])
+    return entry!.id
+  }
+
+  opened(conversation: Conversation): void {
+    this.#conversation = conversation
+    this.#showTyping(typingAfterMs)
+    // Somebody stopped the turn while the process was starting.
+    if (this.#interrupted) void conversation.interrupt()
+  }
+
+  see(event: TurnEvent): void {
+    this.events.push(event)
+    if (event.type === 'usage' && !event.subagent) this.lastUsage = event.usage
+    this.#record.see(event)
+    if (event.type === 'text-delta') this.#preview?.push(event.text)
+    else if (event.type === 'text') this.#preview?.endBlock()
+    const { agentId, key } = this.#session
+    this.#parts.events.emit({ type: 'turn-event', agentId, key, turnId: this.#turnId, event })
+    for (const input of this.#batch.inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
+  }
+
+  async steer(input: WaitingInput): Promise<boolean> {
+    const conversation = this.#conversation
+    if (!conversation || this.#interrupted) return false
+    const ctx = contextFor(input, this.#parts)
+    const said = ctx.BodyForAgent ?? input.message.text
+    const uuid = randomUUID()
+    if (!conversation.steer({ text: appendUntrustedContext(said, ctx.UntrustedContext), uuid })) return false
+    this.steered.set(uuid, input)
+    await Promise.all([this.#parts.work.lanes.join(this.#turnId, [input.id]), this.recordUser(said)])
+    return true
+  }
+
+  async interrupt(): Promise<void> {
+    this.#interrupted = true
+    await this.#conversation?.interrupt()
+  }
+
+  /** The agent is done: nothing more is shown, and everything is on disk. */
+  async ended(result: TurnResult): Promise<void> {
+    this.stopShowing()
+    await Promise.all([this.#preview?.end(), this.#record.end(result)])
+  }
+
+  stopShowing(): void {
+    this.#stopTyping?.()
+    this.#stopTyping = undefined
+  }
+
+  /** Inputs that joined and that the agent has not dealt with. */
+  unanswered(result: TurnResult): WaitingInput[] {
+    return [...this.steered].filter(([uuid]) => !result.prompts.includes(uuid)).map(([, input]) => input)
+  }
+
+  get #address() {
+    return this.#batch.inputs.at(-1)!.message.address
+  }
+
+  /** A preview needs a channel that can change what it has sent. */
+  #makePreview(): PreviewStream | undefined {
+    const channel = this.#parts.channelFor(this.#address)
+    const isForChat = this.#batch.inputs.every((input) => input.wish === undefined)
+    if (!channel?.abilities.edits || !channel.edit || !isForChat) return undefined
+    return makePreviewStream({
+      clock: this.#parts.clock,
+      maxChars: channel.abilities.maxTextLength,
+      show: (text) => this.#show(channel, text),
+    })
+  }
+
+  async #show(channel: Channel, text: string): Promise<void> {
+    if (this.previewId !== undefined) {
+      await channel.edit!(this.#address, this.previewId, { text })
+      return
+    }
+    const options = { idempotencyKey: `preview:${this.#turnId}`, resent: false }
+    const outcome = await channel.send(this.#address, { text }, options)
+    if (outcome.kind === 'sent') this.previewId = outcome.messageIds[0]
+  }
+
+  #showTyping(afterMs: number): void {
+    const channel = this.#parts.channelFor(this.#address)
+    if (!channel?.typing) return
+    this.#stopTyping = this.#parts.clock.after(afterMs, () => {
+      // That somebody sees us typing is a courtesy; a failure changes nothing.
+      void channel.typing!(this.#address).catch(() => {})
+      this.#showTyping(typingEveryMs)
+    })
+  }
+}

@@ -1,0 +1,113 @@
+// The text that a turn begins with: what people said, who said it, what was said around it, what happened meanwhile.
+import type { Config } from '../domain/config.ts'
+import type { Message } from '../domain/message.ts'
+import type { MsgContext } from '../domain/msg-context.ts'
+import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts'
+import { resolveSenderLabel } from '../inbound/sender-meta.ts'
+import { prependSystemEvents } from '../inbound/system-events.ts'
+import { appendUntrustedContext } from '../inbound/untrusted.ts'
+import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work.ts'
+import { collectPrompt } from './queue-settings.ts'
+
+export interface ComposedPrompt {
+  /** What the agent is given. */
+  text: string
+  /** What the transcript keeps: the people's own words. */
+  said: string
+  /** What the turn was told, to be forgotten when it is over. */
+  heard: { systemEvents: number[]; overheard?: { group: string; upTo: number } }
+}
+
+export interface PromptParts {
+  work: Pick<WorkStore, 'overheard' | 'systemEvents'>
+  config: Config
+}
+
+/** One of the inputs of a turn, with the text that is left of it after commands. */
+export interface SpokenInput {
+  input: WaitingInput
+  ctx: MsgContext
+  text: string
+}
+
+export async function composePrompt(
+  spoken: readonly SpokenInput[],
+  dropped: readonly string[],
+  about: { sessionKey: string; isNewSession: boolean; notes: readonly string[] },
+  parts: PromptParts,
+): Promise<ComposedPrompt> {
+  const first = spoken[0]!
+  const said = collectPrompt(
+    spoken.map(({ text }) => text),
+    dropped,
+  )
+  const untrusted = spoken.flatMap(({ ctx }) => ctx.UntrustedContext ?? [])
+  const overheard = await overheardBefore(first.input, parts)
+  const events = await parts.work.systemEvents.waiting(about.sessionKey)
+  const withHistory = withOverheard(appendUntrustedContext(said, untrusted), first, overheard)
+  const noted = [...about.notes, withHistory].join('\n\n')
+  const text = await withEvents(noted, events, about, parts.config.timeZone)
+  return {
+    text,
+    said,
+    heard: {
+      systemEvents: events.map((event) => event.id),
+      ...(overheard.length === 0
+        ? {}
+        : { overheard: { group: historyKeyOf(first.input.message), upTo: overheard.at(-1)!.id } }),
+    },
+  }
+}
+
+/** `<channel>:<account>:<kind>:<chat>`: what was said in one group, whatever session it belongs to. */
+export function historyKeyOf(message: Message): string {
+  const { channel, accountId, to, threadId } = message.address
+  const thread = threadId === undefined ? '' : `:${threadId}`
+  return `${channel}:${accountId}:${message.chatType}:${to}${thread}`
+}
+
+/** What a group message looks like to somebody who only overheard it. */
+export function overheardEntry(message: Message, ctx: MsgContext): Omit<OverheardEntry, 'id'> {
+  return {
+    sender: resolveSenderLabel(ctx) ?? 'somebody',
+    body:
+      ctx.RawBody === undefined ? message.text : (ctx.Body ?? message.text).replace(/\n\[from:[^\n]*$/, ''),
+    timestamp: message.sentAt,
+    messageId: message.id,
+  }
+}
+
+async function overheardBefore(input: WaitingInput, parts: PromptParts): Promise<OverheardEntry[]> {
+  const { message } = input
+  if (message.chatType === 'direct' || parts.config.messages.groupChat.historyLimit <= 0) return []
+  return parts.work.overheard.list(historyKeyOf(message))
+}
+
+function withOverheard(text: string, first: SpokenInput, overheard: readonly OverheardEntry[]): string {
+  if (overheard.length === 0) return text
+  const { message } = first.input
+  const envelope = { channel: message.address.channel, chat: message.address.to }
+  const [line = '', ...rest] = text.split('\n')
+  const sender = first.ctx.SenderName ?? resolveSenderLabel(first.ctx) ?? 'somebody'
+  const current = formatEnvelope({
+    ...envelope,
+    timestamp: message.sentAt,
+    sender,
+    body: [line, ...rest].join('\n'),
+  })
+  return buildHistoryContext(overheard, current, (entry) => formatEnvelope({ ...envelope, ...entry }))
+}
+
+async function withEvents(
+  text: string,
+  events: SystemEventRow[],
+  about: { sessionKey: string; isNewSession: boolean },
+  timeZone: string | undefined,
+): Promise<string> {
+  return prependSystemEvents({
+    ...about,
+    prefixedBodyBase: text,
+    drain: async () => events,
+    ...(timeZone === undefined ? {} : { timeZone }),
+  })
+}

@@ -1,0 +1,76 @@
+// When Claude's own memory of a conversation is gone, it goes on from ours: the last summary and the end of our
+// transcript, not more than fits.
+import { contextOf } from '../domain/transcript-context.ts'
+import type { ContextMessage } from '../domain/transcript-context.ts'
+import type { TranscriptEntry } from '../domain/transcript.ts'
+import { neutralizeMarkers } from '../inbound/normalize.ts'
+import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
+
+export const reseedMaxChars = 12_288
+
+/** The history as a block for the next prompt, or undefined when nothing was said yet. */
+export async function reseedText(
+  transcripts: TranscriptStore,
+  ref: TranscriptRef,
+  options: { before?: string; maxChars?: number } = {},
+): Promise<string | undefined> {
+  if (!(await transcripts.exists(ref))) return undefined
+  const entries: TranscriptEntry[] = []
+  for await (const entry of transcripts.read(ref)) {
+    // The turn that is about to begin is no history yet.
+    if (entry.id === options.before) break
+    entries.push(entry)
+    // The summary and the tail are enough; a transcript of years is not held in memory.
+    if (entries.length > 4_000) entries.splice(0, 2_000)
+  }
+  return historyBlock(contextOf(entries).messages, options.maxChars ?? reseedMaxChars)
+}
+
+export function historyBlock(messages: readonly ContextMessage[], maxChars: number): string | undefined {
+  const lines = messages.map(lineOf).filter((line) => line !== undefined)
+  if (lines.length === 0) return undefined
+  const frame = ['<conversation_history>', '</conversation_history>']
+  const room = maxChars - frame.join('\n').length - omitted.length - 4
+  const [summary, tail] =
+    messages[0]?.role === 'compactionSummary' ? [lines[0]!, lines.slice(1)] : ['', lines]
+  const kept: string[] = []
+  let used = Math.min(summary.length, room / 2)
+  for (const line of tail.toReversed()) {
+    if (used + line.length + 1 > room) break
+    kept.unshift(line)
+    used += line.length + 1
+  }
+  // A last message that is longer than everything: its end is better than nothing.
+  if (kept.length === 0 && tail.length > 0)
+    kept.push(
+      tail
+        .at(-1)!
+        .slice(-(room - used - 1))
+        .toWellFormed(),
+    )
+  const head = summary === '' ? [] : [summary.slice(0, room / 2).toWellFormed()]
+  const gap = kept.length < tail.length ? [omitted] : []
+  return [frame[0], ...head, ...gap, ...kept, frame[1]].join('\n')
+}
+
+const omitted = '[… earlier messages are left out …]'
+
+function lineOf(message: ContextMessage): string | undefined {
+  if (message.role === 'compactionSummary')
+    return `Summary of what was said before: ${clean(message.summary)}`
+  if (message.role !== 'user' && message.role !== 'assistant') return undefined
+  const content = message.content
+  const text =
+    typeof content === 'string'
+      ? content
+      : (content as Array<{ type: string; text?: string }>)
+          .filter((block) => block.type === 'text')
+          .map((block) => block.text ?? '')
+          .join('\n')
+  if (text.trim() === '') return undefined
+  return `${message.role === 'user' ? 'User' : 'Assistant'}: ${clean(text)}`
+}
+
+function clean(text: string): string {
+  return neutralizeMarkers(text.trim())
+}

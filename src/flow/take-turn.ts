@@ -1,0 +1,110 @@
+// One turn, from the inputs that wait to the replies in the outbox. Whatever goes wrong, the people who wrote are told.
+import { randomUUID } from 'node:crypto'
+import { asRockpoolError } from '../domain/errors.ts'
+import { resolveSendPolicy } from '../sessions/send-policy.ts'
+import type { TurnOutcome, WaitingInput } from '../store/work.ts'
+import { conduct } from './conduct.ts'
+import type { Conducted } from './conduct.ts'
+import { deliveriesOf } from './deliveries.ts'
+import type { TurnParts } from './parts.ts'
+import type { Batch, TurnInHand } from './turn-queue.ts'
+
+/** Resolves to inputs that the turn could not deal with; they are taken next. */
+export async function takeTurn(
+  batch: Batch,
+  begun: (turn: TurnInHand) => void,
+  parts: TurnParts,
+): Promise<WaitingInput[]> {
+  const turnId = randomUUID()
+  if (!(await beginWhenFree(turnId, batch, parts))) return []
+  let conducted: Conducted
+  try {
+    conducted = await conduct({ turnId, batch, begun }, parts)
+  } catch (error) {
+    parts.log.error(
+      { lane: batch.lane, turnId, error: String(error) },
+      'A turn failed before the agent answered.',
+    )
+    return finish(turnId, batch, parts, failedBefore(error))
+  }
+  return finish(turnId, batch, parts, conducted)
+}
+
+async function finish(
+  turnId: string,
+  batch: Batch,
+  parts: TurnParts,
+  conducted: Conducted,
+): Promise<WaitingInput[]> {
+  const { outcome, unanswered } = conducted
+  const deliveries = deliveriesFor(turnId, batch, parts, conducted)
+  const rows = await parts.work.lanes.finish(turnId, {
+    ...outcome,
+    deliveries,
+    unanswered: unanswered.map((input) => input.id),
+  })
+  parts.deliverer.add(rows)
+  const agentId = batch.inputs[0]!.agentId
+  const { end } = outcome
+  parts.events.emit({
+    type: 'turn-ended',
+    agentId,
+    key: batch.lane,
+    turnId,
+    end,
+    costUsd: outcome.costUsd ?? 0,
+  })
+  for (const input of [...batch.inputs, ...conducted.steered]) {
+    parts.watcherOf(input.key)?.onEnd({ sessionKey: batch.lane, ...conducted.watched })
+  }
+  return unanswered
+}
+
+function deliveriesFor(turnId: string, batch: Batch, parts: TurnParts, conducted: Conducted) {
+  const { watched, session, previewId } = conducted
+  const input = batch.inputs.at(-1)!
+  const { address, chatType } = input.message
+  const mayDeliver = input.wish === undefined || input.wish.deliver
+  const policy = resolveSendPolicy({
+    cfg: parts.config,
+    sessionKey: batch.lane,
+    channel: address.channel,
+    chatType,
+    ...(session ? { entry: session.entry } : {}),
+  })
+  if (!mayDeliver || policy === 'deny') return []
+  return deliveriesOf(watched.replies, {
+    turnId,
+    sessionKey: batch.lane,
+    address,
+    maxTextLength: parts.channelFor(address)?.abilities.maxTextLength ?? 4_000,
+    now: parts.clock.now(),
+    ...(previewId === undefined ? {} : { previewId }),
+  })
+}
+
+function failedBefore(error: unknown): Conducted {
+  const { message, hint } = asRockpoolError(error)
+  const text = `I could not answer: ${message}${hint ? ` ${hint}` : ''}`
+  const outcome: Omit<TurnOutcome, 'deliveries'> = {
+    end: { kind: 'failed', why: 'start-failed', message: text },
+  }
+  return { outcome, steered: [], unanswered: [], watched: { replies: [{ text, isError: true }], error } }
+}
+
+/** Claims the lane. Another process may have it: then we wait for it, or take over what a dead one left. */
+async function beginWhenFree(turnId: string, batch: Batch, parts: TurnParts): Promise<boolean> {
+  const { work, self, isAlive, clock } = parts
+  const kind = batch.inputs[0]!.wish?.heartbeat ? 'heartbeat' : 'message'
+  const agentId = batch.inputs[0]!.agentId
+  const inputs = batch.inputs.map((input) => input.id)
+  while (!(await work.lanes.begin({ id: turnId, lane: batch.lane, agentId, kind, owner: self, inputs }))) {
+    const other = (await work.lanes.running()).find((turn) => turn.lane === batch.lane)
+    // No turn runs here, so somebody else has taken the inputs.
+    if (!other) return false
+    if (other.owner === self || isAlive(other.owner))
+      await new Promise<void>((resolve) => void clock.after(250, resolve))
+    else await work.lanes.release(other.id)
+  }
+  return true
+}

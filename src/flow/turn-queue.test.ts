@@ -1,0 +1,189 @@
+import { expect, test } from 'vitest'
+import { aMessage } from '../../test/work-store-contract.ts'
+import { systemClock } from '../domain/clock.ts'
+import type { WaitingInput } from '../store/work.ts'
+import type { QueueSettings } from './queue-settings.ts'
+import type { Batch } from './turn-queue.ts'
+import { TurnQueue } from './turn-queue.ts'
+
+let nextId = 1
+function input(text: string, lane = 'a', chat = '7'): WaitingInput {
+  const id = nextId++
+  const message = aMessage(id, { text, address: { channel: 't', accountId: 'default', to: chat } })
+  return {
+    id,
+    key: String(id),
+    lane,
+    agentId: 'main',
+    message,
+    mayCommand: true,
+    owner: true,
+    acceptedAt: 0,
+    lostTurns: 0,
+  }
+}
+
+function bench(over: Partial<QueueSettings> = {}) {
+  const settings: QueueSettings = { mode: 'followup', debounceMs: 0, cap: 20, drop: 'summarize', ...over }
+  const turns: Array<Batch & { end: () => void; steered: string[]; interrupted: boolean }> = []
+  const dropped: Array<{ texts: string[]; told: boolean }> = []
+  const waiters: Array<() => void> = []
+  const queue = new TurnQueue({
+    clock: systemClock,
+    settings: async () => settings,
+    take: async (batch, begun) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const turn = { ...batch, end: resolve, steered: [] as string[], interrupted: false }
+      turns.push(turn)
+      begun({
+        steer: async (joined) => {
+          turn.steered.push(joined.message.text)
+          return true
+        },
+        interrupt: async () => {
+          turn.interrupted = true
+          resolve()
+        },
+      })
+      for (const wake of waiters.splice(0)) wake()
+      await promise
+      return []
+    },
+    drop: async (inputs, told) => void dropped.push({ texts: inputs.map((i) => i.message.text), told }),
+    mayJoin: (candidate) => !candidate.message.text.startsWith('/new'),
+    onError: (_, error) => {
+      throw error
+    },
+  })
+  const untilTurns = async (count: number) => {
+    while (turns.length < count) await new Promise<void>((resolve) => waiters.push(resolve))
+  }
+  const texts = (n: number) => turns[n]!.inputs.map((i) => i.message.text)
+  return { queue, turns, dropped, untilTurns, texts }
+}
+
+test('a second message waits until the first turn ends; another session does not', async () => {
+  const { queue, turns, untilTurns, texts } = bench()
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  await queue.offer(input('other', 'b'))
+  expect(turns.map((turn) => turn.lane)).toEqual(['a', 'b'])
+  turns[0]!.end()
+  await untilTurns(3)
+  expect(texts(2)).toEqual(['two'])
+})
+
+test('steer: a message joins the running turn', async () => {
+  const { queue, turns } = bench({ mode: 'steer' })
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  expect(turns[0]!.steered).toEqual(['two'])
+  expect(queue.waiting('a')).toEqual([])
+})
+
+test('steer: what comes after a message that waits does not overtake it', async () => {
+  const { queue, turns } = bench({ mode: 'steer' })
+  await queue.offer(input('one'))
+  await queue.offer(input('/new'))
+  await queue.offer(input('after the new session'))
+  expect(turns[0]!.steered).toEqual([])
+  expect(queue.waiting('a').map((i) => i.message.text)).toEqual(['/new', 'after the new session'])
+})
+
+test('steer-backlog: it joins the turn and is asked again afterwards', async () => {
+  const { queue, turns, untilTurns, texts } = bench({ mode: 'steer-backlog' })
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  expect(turns[0]!.steered).toEqual(['two'])
+  turns[0]!.end()
+  await untilTurns(2)
+  expect(texts(1)).toEqual(['two'])
+})
+
+test('collect: what waits in one chat becomes one turn, other chats have their own', async () => {
+  const { queue, turns, untilTurns, texts } = bench({ mode: 'collect' })
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  await queue.offer(input('three'))
+  await queue.offer(input('elsewhere', 'a', '8'))
+  await queue.offer(input('four'))
+  turns[0]!.end()
+  await untilTurns(2)
+  expect(texts(1)).toEqual(['two', 'three'])
+  turns[1]!.end()
+  await untilTurns(3)
+  expect(texts(2)).toEqual(['elsewhere'])
+  turns[2]!.end()
+  await untilTurns(4)
+  expect(texts(3)).toEqual(['four'])
+})
+
+test('collect: a burst is waited for', async () => {
+  const { queue, turns, untilTurns, texts } = bench({ mode: 'collect', debounceMs: 40 })
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  turns[0]!.end()
+  await queue.offer(input('three'))
+  await untilTurns(2)
+  expect(texts(1)).toEqual(['two', 'three'])
+})
+
+test('interrupt: the running turn ends and the new message is taken', async () => {
+  const { queue, turns, untilTurns, texts } = bench({ mode: 'interrupt' })
+  await queue.offer(input('one'))
+  await queue.offer(input('no, two'))
+  expect(turns[0]!.interrupted).toBe(true)
+  await untilTurns(2)
+  expect(texts(1)).toEqual(['no, two'])
+})
+
+test.each([
+  ['summarize', ['2'], true, ['3', '4']],
+  ['old', ['2'], false, ['3', '4']],
+  ['new', ['4'], false, ['2', '3']],
+] as const)('over the cap, drop %s', async (drop, gone, told, left) => {
+  const { queue, turns, dropped, untilTurns } = bench({ cap: 2, drop })
+  for (const text of ['1', '2', '3', '4']) await queue.offer(input(text))
+  expect(dropped).toEqual([{ texts: gone, told }])
+  expect(queue.waiting('a').map((i) => i.message.text)).toEqual(left)
+  turns[0]!.end()
+  await untilTurns(2)
+  expect(turns[1]!.dropped).toEqual(told ? gone : [])
+})
+
+test('stop interrupts the turn and gives back what waits', async () => {
+  const { queue, turns } = bench()
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  const stopped = await queue.stop('a')
+  expect(stopped.wasRunning).toBe(true)
+  expect(stopped.cancelled.map((i) => i.message.text)).toEqual(['two'])
+  expect(turns[0]!.interrupted).toBe(true)
+  await queue.idle()
+  expect(turns).toHaveLength(1)
+  expect(await queue.stop('a')).toEqual({ wasRunning: false, cancelled: [] })
+})
+
+test('something that must be alone waits for the turn, and the next turn for it', async () => {
+  const { queue, turns, untilTurns } = bench()
+  const order: string[] = []
+  await queue.offer(input('one'))
+  const alone = queue.alone('a', async () => void order.push('alone'))
+  await queue.offer(input('two'))
+  expect(order).toEqual([])
+  turns[0]!.end()
+  await alone
+  await untilTurns(2)
+  expect(order).toEqual(['alone'])
+})
+
+test('closing waits for what runs and begins nothing', async () => {
+  const { queue, turns } = bench()
+  await queue.offer(input('one'))
+  await queue.offer(input('two'))
+  const closed = queue.close()
+  turns[0]!.end()
+  await closed
+  expect(turns).toHaveLength(1)
+  expect(queue.waiting('a').map((i) => i.message.text)).toEqual(['two'])
+})

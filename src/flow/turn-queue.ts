@@ -1,0 +1,250 @@
+// One turn at a time for each session; other sessions never wait. The inbox has every input on disk; this is only the
+// order in which they are taken, kept in memory and made again from the inbox at a start.
+import type { Clock } from '../domain/clock.ts'
+import type { WaitingInput } from '../store/work.ts'
+import type { QueueSettings } from './queue-settings.ts'
+
+/** A turn that runs: what can be done to it from outside. */
+export interface TurnInHand {
+  /** Adds an input to the turn. False: it cannot take more; the input waits. */
+  steer(input: WaitingInput): Promise<boolean>
+  interrupt(): Promise<void>
+}
+
+export interface TurnQueueOptions {
+  clock: Clock
+  settings: (lane: string, input: WaitingInput) => Promise<QueueSettings>
+  /** Takes a turn for these inputs, with what was dropped before them. Must not reject for a turn that failed.
+   *  Gives back inputs that had joined and were not dealt with; they come next. */
+  take: (batch: Batch, begun: (turn: TurnInHand) => void) => Promise<WaitingInput[]>
+  /** Inputs for which there was no room; `told` is false when nothing of them will reach the agent. */
+  drop: (inputs: WaitingInput[], told: boolean) => Promise<void>
+  /** May this input join others in one turn, or a turn that runs? Commands that begin a session may not. */
+  mayJoin: (input: WaitingInput) => boolean
+  onError: (lane: string, error: unknown) => void
+}
+
+export interface Batch {
+  lane: string
+  inputs: WaitingInput[]
+  /** Texts of messages that were dropped since the last turn, for a summary. */
+  dropped: string[]
+}
+
+interface Lane {
+  waiting: WaitingInput[]
+  jobs: Array<() => Promise<void>>
+  dropped: string[]
+  settings?: QueueSettings
+  lastOfferAt: number
+  turn?: TurnInHand
+  busy: boolean
+  work: Promise<void>
+}
+
+export class TurnQueue {
+  #options: TurnQueueOptions
+  #lanes = new Map<string, Lane>()
+  #stopped = false
+  #offers = new Map<string, Promise<void>>()
+
+  constructor(options: TurnQueueOptions) {
+    this.#options = options
+  }
+
+  /** Takes an input that is in the inbox. Offers of one lane are dealt with in the order in which they were made. */
+  offer(input: WaitingInput): Promise<void> {
+    const before = this.#offers.get(input.lane)
+    const lane = this.#laneOf(input.lane)
+    // An idle lane needs no thought; this is the way of nearly every message.
+    if (!before && !lane.busy) {
+      this.#enqueue(lane, input)
+      return Promise.resolve()
+    }
+    const now = (before ?? Promise.resolve()).then(() => this.#place(lane, input))
+    const settled = now.catch((error: unknown) => {
+      this.#options.onError(input.lane, error)
+      this.#enqueue(lane, input)
+    })
+    this.#offers.set(input.lane, settled)
+    void settled.then(() => {
+      if (this.#offers.get(input.lane) === settled) this.#offers.delete(input.lane)
+    })
+    return settled
+  }
+
+  isBusy(lane: string): boolean {
+    return this.#lanes.get(lane)?.busy ?? false
+  }
+
+  waiting(lane: string): WaitingInput[] {
+    return [...(this.#lanes.get(lane)?.waiting ?? [])]
+  }
+
+  /** Lanes in which a turn runs. */
+  busyLanes(): string[] {
+    return [...this.#lanes].filter(([, lane]) => lane.turn).map(([key]) => key)
+  }
+
+  /** Replaces an input that still waits. */
+  replace(input: WaitingInput): void {
+    const waiting = this.#lanes.get(input.lane)?.waiting ?? []
+    const at = waiting.findIndex((other) => other.id === input.id)
+    if (at >= 0) waiting[at] = input
+  }
+
+  /** Interrupts the running turn and gives back what waits, which is the caller's now. */
+  async stop(laneKey: string): Promise<{ wasRunning: boolean; cancelled: WaitingInput[] }> {
+    const lane = this.#lanes.get(laneKey)
+    if (!lane) return { wasRunning: false, cancelled: [] }
+    const cancelled = lane.waiting.splice(0)
+    lane.dropped = []
+    const wasRunning = lane.turn !== undefined
+    await lane.turn?.interrupt()
+    return { wasRunning, cancelled }
+  }
+
+  /** Runs something between two turns of a lane, before what waits. */
+  alone<T>(laneKey: string, fn: () => Promise<T>): Promise<T> {
+    const lane = this.#laneOf(laneKey)
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    lane.jobs.push(() => fn().then(resolve, reject))
+    this.#wake(laneKey, lane)
+    return promise
+  }
+
+  /** Begins no more turns, and waits for those that run. What waits stays in the inbox. */
+  async close(): Promise<void> {
+    this.#stopped = true
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.work))
+  }
+
+  /** Interrupts everything that runs: there is no more time. */
+  async interruptAll(): Promise<void> {
+    await Promise.all([...this.#lanes.values()].map(async (lane) => lane.turn?.interrupt()))
+  }
+
+  /** Resolves when no turn runs and nothing waits. */
+  async idle(): Promise<void> {
+    for (;;) {
+      const busy = [...this.#lanes.values()].filter((lane) => lane.busy)
+      if (busy.length === 0 && this.#offers.size === 0) return
+      await Promise.all([...busy.map((lane) => lane.work), ...this.#offers.values()])
+    }
+  }
+
+  #laneOf(key: string): Lane {
+    let lane = this.#lanes.get(key)
+    if (!lane) {
+      lane = { waiting: [], jobs: [], dropped: [], lastOfferAt: 0, busy: false, work: Promise.resolve() }
+      this.#lanes.set(key, lane)
+    }
+    return lane
+  }
+
+  /** An input for a lane that is busy: steer, wait, or interrupt, as the settings say. */
+  async #place(lane: Lane, input: WaitingInput): Promise<void> {
+    const settings = await this.#options.settings(input.lane, input)
+    lane.settings = settings
+    const { mode } = settings
+    const mayJoin = this.#options.mayJoin(input)
+    if (lane.turn && mayJoin && lane.waiting.length === 0 && mode.startsWith('steer')) {
+      const joined = await lane.turn.steer(input)
+      if (joined && mode === 'steer') return
+    }
+    this.#enqueue(lane, input)
+    await this.#keepWithinCap(lane, settings)
+    if (mode === 'interrupt' && mayJoin) await lane.turn?.interrupt()
+  }
+
+  #enqueue(lane: Lane, input: WaitingInput): void {
+    lane.waiting.push(input)
+    lane.lastOfferAt = this.#options.clock.monotonic()
+    this.#wake(input.lane, lane)
+  }
+
+  async #keepWithinCap(lane: Lane, settings: QueueSettings): Promise<void> {
+    const excess = lane.waiting.length - settings.cap
+    if (excess <= 0) return
+    const gone = settings.drop === 'new' ? lane.waiting.splice(-excess) : lane.waiting.splice(0, excess)
+    const told = settings.drop === 'summarize'
+    if (told) lane.dropped.push(...gone.map((input) => input.message.text))
+    await this.#options.drop(gone, told)
+  }
+
+  #wake(key: string, lane: Lane): void {
+    if (lane.busy || this.#stopped) return
+    lane.busy = true
+    lane.work = this.#run(key, lane).catch((error: unknown) => this.#options.onError(key, error))
+  }
+
+  async #run(key: string, lane: Lane): Promise<void> {
+    try {
+      while (hasWork(lane) && !this.#stopped) {
+        await this.#debounce(lane)
+        for (const job of lane.jobs.splice(0)) await job()
+        if (!this.#stopped) await this.#takeNext(key, lane)
+      }
+    } finally {
+      lane.busy = false
+      if (!hasWork(lane) && !this.#offers.has(key)) this.#lanes.delete(key)
+    }
+  }
+
+  async #takeNext(key: string, lane: Lane): Promise<void> {
+    const inputs = this.#nextBatch(lane)
+    const dropped = lane.dropped.splice(0)
+    if (inputs.length === 0) return
+    try {
+      lane.waiting.unshift(
+        ...(await this.#options.take({ lane: key, inputs, dropped }, (turn) => (lane.turn = turn))),
+      )
+    } finally {
+      delete lane.turn
+    }
+  }
+
+  /** In collect and interrupt mode all that wait in one chat; else one. */
+  #nextBatch(lane: Lane): WaitingInput[] {
+    const first = lane.waiting.shift()
+    if (!first) return []
+    const mode = lane.settings?.mode
+    const batch = [first]
+    const collects = (mode === 'collect' || mode === 'interrupt') && this.#options.mayJoin(first)
+    const isNext = (input: WaitingInput | undefined): boolean =>
+      collects && input !== undefined && isSameChat(first, input) && this.#options.mayJoin(input)
+    while (isNext(lane.waiting[0])) batch.push(lane.waiting.shift()!)
+    return batch
+  }
+
+  /** People write in bursts: a collected batch waits until nothing has come for a moment. */
+  async #debounce(lane: Lane): Promise<void> {
+    const { clock } = this.#options
+    const settings = lane.settings
+    if (lane.jobs.length > 0 || !settings || (settings.mode !== 'collect' && settings.mode !== 'interrupt'))
+      return
+    for (;;) {
+      const quietFor = clock.monotonic() - lane.lastOfferAt
+      const rest = settings.debounceMs - quietFor
+      if (rest <= 0 || this.#stopped) return
+      await new Promise<void>((resolve) => void clock.after(rest, resolve))
+    }
+  }
+}
+
+function hasWork(lane: Lane): boolean {
+  return lane.waiting.length > 0 || lane.jobs.length > 0
+}
+
+function isSameChat(a: WaitingInput, b: WaitingInput): boolean {
+  const one = a.message.address
+  const other = b.message.address
+  return (
+    one.channel === other.channel &&
+    one.accountId === other.accountId &&
+    one.to === other.to &&
+    one.threadId === other.threadId &&
+    a.wish === undefined &&
+    b.wish === undefined
+  )
+}

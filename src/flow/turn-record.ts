@@ -1,0 +1,137 @@
+// Writes a turn into our transcript as it happens: what Claude says and thinks, the tools it calls and what they answer,
+// with the tokens of each call to the model.
+import type { Clock } from '../domain/clock.ts'
+import type { AssistantMessage, EntryBody, TranscriptUsage } from '../domain/transcript.ts'
+import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+
+type Append = (bodies: EntryBody[]) => Promise<unknown>
+
+const api = 'anthropic-messages'
+/** Longer answers of tools are in Claude's own transcript; ours keeps the beginning. */
+const maxToolOutput = 16_384
+
+export class TurnRecord {
+  #append: Append
+  #clock: Clock
+  #provider: string
+  #model = 'unknown'
+  #content: AssistantMessage['content'] = []
+  #usage: Usage | undefined
+  #tools = new Map<string, string>()
+  #writing: Promise<unknown> = Promise.resolve()
+  #held: EntryBody[] = []
+  #failure: unknown
+
+  /** `append` is called with pieces in order, one call at a time. */
+  constructor(options: { append: Append; clock: Clock; provider: string }) {
+    this.#append = options.append
+    this.#clock = options.clock
+    this.#provider = options.provider
+  }
+
+  see(event: TurnEvent): void {
+    if (event.type === 'turn-start') this.#model = event.model
+    else if (event.type === 'text') this.#content.push({ type: 'text', text: event.text })
+    else if (event.type === 'thinking') this.#content.push({ type: 'thinking', thinking: event.text })
+    else if (event.type === 'tool-start') this.#sawToolCall(event)
+    else if (event.type === 'tool-end') this.#sawToolResult(event)
+    else if (event.type === 'usage' && !event.subagent) this.#sawUsage(event)
+    else if (event.type === 'compaction' && event.phase === 'end') this.#sawCompaction(event)
+  }
+
+  /** Writes what is left, with how the turn ended; resolves when all of it is on disk. */
+  async end(result: TurnResult): Promise<void> {
+    if (this.#content.length > 0 || result.end.kind !== 'completed') {
+      this.#hold(this.#assistant(stopReasonOf(result), result))
+    }
+    this.#write()
+    await this.#writing
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  #sawToolCall(event: Extract<TurnEvent, { type: 'tool-start' }>): void {
+    this.#tools.set(event.toolUseId, event.name)
+    this.#content.push({ type: 'toolCall', id: event.toolUseId, name: event.name, arguments: event.input })
+  }
+
+  #sawToolResult(event: Extract<TurnEvent, { type: 'tool-end' }>): void {
+    this.#closeMessage('toolUse')
+    this.#hold({
+      type: 'message',
+      message: {
+        role: 'toolResult',
+        toolCallId: event.toolUseId,
+        toolName: this.#tools.get(event.toolUseId) ?? 'unknown',
+        content: [{ type: 'text', text: event.output.slice(0, maxToolOutput).toWellFormed() }],
+        isError: event.isError,
+        timestamp: this.#clock.now(),
+      },
+    })
+    this.#write()
+  }
+
+  #sawUsage(event: Extract<TurnEvent, { type: 'usage' }>): void {
+    this.#model = event.model
+    this.#usage = event.usage
+  }
+
+  #sawCompaction(event: Extract<TurnEvent, { type: 'compaction' }>): void {
+    const { trigger, tokensBefore, tokensAfter } = event
+    this.#hold({
+      type: 'custom',
+      customType: 'rockpool:compaction',
+      data: { trigger, tokensBefore, tokensAfter },
+    })
+  }
+
+  #closeMessage(stopReason: AssistantMessage['stopReason']): void {
+    if (this.#content.length > 0) this.#hold(this.#assistant(stopReason))
+  }
+
+  #assistant(stopReason: AssistantMessage['stopReason'], result?: TurnResult): EntryBody {
+    const failed = result?.end.kind === 'failed' ? result.end.message : undefined
+    const message: AssistantMessage = {
+      role: 'assistant',
+      content: this.#content,
+      api,
+      provider: this.#provider,
+      model: this.#model,
+      usage: asTranscriptUsage(this.#usage, result?.costUsd ?? 0),
+      stopReason,
+      ...(failed === undefined ? {} : { errorMessage: failed }),
+      timestamp: this.#clock.now(),
+    }
+    this.#content = []
+    this.#usage = undefined
+    return { type: 'message', message }
+  }
+
+  #hold(body: EntryBody): void {
+    this.#held.push(body)
+  }
+
+  #write(): void {
+    const bodies = this.#held.splice(0)
+    if (bodies.length === 0) return
+    this.#writing = this.#writing
+      .then(() => this.#append(bodies))
+      .catch((error: unknown) => (this.#failure ??= error))
+  }
+}
+
+function stopReasonOf(result: TurnResult): AssistantMessage['stopReason'] {
+  if (result.end.kind === 'completed') return 'stop'
+  return result.end.kind === 'interrupted' ? 'aborted' : 'error'
+}
+
+function asTranscriptUsage(usage: Usage | undefined, costUsd: number): TranscriptUsage {
+  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = usage ?? {}
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: input + output + cacheRead + cacheWrite,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: costUsd },
+  }
+}

@@ -1,0 +1,65 @@
+// What is done at a start and from time to time: turns that a dead process left are found and retried once, things that
+// are over are forgotten.
+import type { Clock } from '../domain/clock.ts'
+import type { Log } from '../domain/log.ts'
+import type { RunningTurn, WaitingInput, WorkStore } from '../store/work.ts'
+import type { Converse } from './converse.ts'
+import { noticeFor } from './deliveries.ts'
+
+export interface UpkeepParts {
+  isAlive: (owner: string) => boolean
+  clock: Clock
+  log: Log
+}
+
+/** A message whose turn was lost this often is given up, and its sender told. */
+const mostLostTurns = 1
+/** Platforms repeat what they think was lost for days; as long the keys are kept. */
+const keepKeysMs = 7 * 86_400_000
+
+/** Takes up what an earlier process left: turns that were cut off, inputs that waited, replies that were not sent. */
+export async function recoverWork(converse: Converse, work: WorkStore, parts: UpkeepParts): Promise<void> {
+  for (const turn of await work.lanes.running()) {
+    if (!parts.isAlive(turn.owner)) await releaseTurn(turn, work, converse, parts)
+  }
+  await converse.resume(await work.inbox.waiting())
+  await converse.deliverer.start()
+}
+
+/** Forgets what is over. */
+export async function tidyWork(work: WorkStore, clock: Clock): Promise<void> {
+  const before = clock.now() - keepKeysMs
+  await work.inbox.forget(before)
+  await work.outbox.forget(before)
+}
+
+async function releaseTurn(
+  turn: RunningTurn,
+  work: WorkStore,
+  converse: Converse,
+  parts: UpkeepParts,
+): Promise<void> {
+  const tooOften = turn.inputs.filter((input) => input.lostTurns >= mostLostTurns)
+  parts.log.warn({ lane: turn.lane, turnId: turn.id }, 'A turn was cut off by a restart.')
+  await work.lanes.release(turn.id)
+  if (tooOften.length > 0) await giveUp(tooOften, work, converse, parts)
+}
+
+async function giveUp(
+  inputs: WaitingInput[],
+  work: WorkStore,
+  converse: Converse,
+  parts: UpkeepParts,
+): Promise<void> {
+  const notices = inputs
+    .filter((input) => input.wish === undefined || input.wish.deliver)
+    .map((input) => {
+      const text = `I could not answer this: ${JSON.stringify(input.message.text.slice(0, 80))}. It was cut off twice by a restart. Please send it again.`
+      return noticeFor(input.message.address, text, `given-up:${input.key}`, parts.clock.now(), input.lane)
+    })
+  await work.inbox.end(
+    inputs.map((input) => input.id),
+    'given-up',
+    notices,
+  )
+}

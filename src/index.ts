@@ -26,4 +26,12 @@ export {
   recordSessionMetaFromInbound,
   updateLastRoute,
 } from './library/session-updates.ts'
+export {
+  appendAssistantMessageToSessionTranscript,
+  emitSessionTranscriptUpdate,
+  onSessionTranscriptUpdate,
+} from './library/transcripts.ts'
+export { evaluateSessionFreshness } from './sessions/freshness.ts'
+export { parseSessionLabel, SESSION_LABEL_MAX_LENGTH } from './sessions/label.ts'
+export { resolveSendPolicy } from './sessions/send-policy.ts'
 export type { DeliveryContext, SessionEntry, SessionOrigin } from './domain/session.ts'

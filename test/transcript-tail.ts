@@ -1,0 +1,11 @@
+// Shows the last entries of a transcript and says how much memory it took, in kB: for measuring from outside.
+//   node test/transcript-tail.ts <dir> <sessionId | none>
+import { FileTranscripts } from '../src/store/transcript-file.ts'
+
+const [dir = '', sessionId = ''] = process.argv.slice(2)
+if (sessionId !== 'none') {
+  const transcripts = new FileTranscripts({ agentId: 'main', dir })
+  const { entries } = await transcripts.tail({ sessionId }, 50)
+  if (entries.length !== 50) throw new Error(`${entries.length} entries instead of 50`)
+}
+console.log(process.resourceUsage().maxRSS)

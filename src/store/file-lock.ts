@@ -17,6 +17,8 @@ export interface LockOptions {
   pollIntervalMs?: number
   /** When a lock that does not say who holds it counts as left behind. */
   staleMs?: number
+  /** Older OpenClaws evict by age after 30 s, so a lock of ours must always look young. */
+  touchEveryMs?: number
   clock?: Clock
 }
 
@@ -31,15 +33,13 @@ export interface Lock {
   hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T>
 }
 
-/** Older OpenClaws evict by age after 30 s, so a lock of ours must always look young. */
-const touchEveryMs = 5_000
-
 /** The lock `<path>.lock`. */
 export class FileLock implements Lock {
   readonly #file: string
   readonly #timeoutMs: number
   readonly #pollMs: number
   readonly #staleMs: number
+  readonly #touchEveryMs: number
   readonly #clock: Clock
   #politeUntil = 0
 
@@ -48,13 +48,14 @@ export class FileLock implements Lock {
     this.#timeoutMs = options.timeoutMs ?? 10_000
     this.#pollMs = options.pollIntervalMs ?? 25
     this.#staleMs = options.staleMs ?? 30_000
+    this.#touchEveryMs = options.touchEveryMs ?? 5_000
     this.#clock = options.clock ?? systemClock
   }
 
   async hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
     const payload = newPayload(op, this.#clock.now())
     await this.#take(payload)
-    const touching = setInterval(() => touch(this.#file), touchEveryMs).unref()
+    const touching = setInterval(() => touch(this.#file), this.#touchEveryMs).unref()
     try {
       return await fn({ confirm: () => confirmHeld(this.#file, payload) })
     } finally {
@@ -72,9 +73,8 @@ export class FileLock implements Lock {
         if (tryLink(this.#file, payload)) return
       } else if (isDead(content, ageOf(this.#file, this.#clock), this.#staleMs)) {
         if (reclaim(this.#file, content, payload)) continue
-      } else if (this.#clock.monotonic() > deadline) {
-        throw this.#timedOut(content)
       }
+      if (this.#clock.monotonic() > deadline) throw this.#timedOut(content)
       askForTurn(this.#file)
       await sleep(this.#pollMs * (0.5 + Math.random()))
     }
@@ -86,7 +86,7 @@ export class FileLock implements Lock {
     if (turnAskedFor(this.#file)) this.#politeUntil = this.#clock.monotonic() + 2 * this.#pollMs
   }
 
-  #timedOut(content: Buffer): RockpoolError {
+  #timedOut(content: Buffer | undefined): RockpoolError {
     const holder = describeHolder(content, ageOf(this.#file, this.#clock), this.#clock.now())
     return new RockpoolError('locked', `${this.#file} has been held for too long: ${holder}.`, {
       hint: `We waited ${this.#timeoutMs / 1000} s. Try again, or end that process if it hangs.`,

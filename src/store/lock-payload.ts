@@ -50,7 +50,7 @@ export function isDead(content: Buffer, ageMs: number, staleMs: number): boolean
   return ageMs > staleMs || isLegacyHolderGone(parse(content))
 }
 
-export function describeHolder(content: Buffer, ageMs: number, now: number): string {
+export function describeHolder(content: Buffer | undefined, ageMs: number, now: number): string {
   const holder = holderIn(content)
   const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
   if (holder) {

@@ -47,7 +47,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     version,
     startedAt: clock.now(),
     events,
-    agentIds: () => agentIds(config.agents.list, paths),
+    agentIds: remembered(1000, clock, () => agentIds(config.agents.list, paths)),
     sessions: parts.perAgent(
       (agentId) => openSessionStore(agentId, storeParts),
       (store) => store.close(),
@@ -98,6 +98,15 @@ class Parts {
 
 function openDiscovery(): Discovery {
   throw new RockpoolError('unavailable', 'Sessions cannot be discovered by this build.')
+}
+
+/** The same answer for a moment: asked with every request, and it reads a folder. */
+function remembered<T>(ms: number, clock: Clock, look: () => T): () => T {
+  let last: { value: T; until: number } | undefined
+  return () => {
+    if (!last || clock.monotonic() >= last.until) last = { value: look(), until: clock.monotonic() + ms }
+    return last.value
+  }
 }
 
 function agentIds(configured: ReadonlyArray<{ id: string }>, paths: StatePaths): string[] {

@@ -16,7 +16,8 @@ export interface Gauges {
 }
 
 export class Metrics {
-  #calls = new Map<string, Count>()
+  /** Operation, then outcome. */
+  #calls = new Map<string, Map<string, Count>>()
   #loop = monitorEventLoopDelay({ resolution: 20 })
 
   constructor() {
@@ -24,9 +25,10 @@ export class Metrics {
   }
 
   called(operation: string, outcome: string, ms: number): void {
-    const key = `operation="${operation}",outcome="${outcome}"`
-    let count = this.#calls.get(key)
-    if (!count) this.#calls.set(key, (count = { calls: 0, seconds: 0 }))
+    let outcomes = this.#calls.get(operation)
+    if (!outcomes) this.#calls.set(operation, (outcomes = new Map()))
+    let count = outcomes.get(outcome)
+    if (!count) outcomes.set(outcome, (count = { calls: 0, seconds: 0 }))
     count.calls++
     count.seconds += ms / 1000
   }
@@ -56,6 +58,9 @@ export class Metrics {
       ...metric('rockpool_event_loop_delay_seconds', 'gauge', '99th percentile since the last look.', [
         ['', this.#loop.percentile(99) / 1e9],
       ]),
+      ...metric('rockpool_event_loop_delay_max_seconds', 'gauge', 'The longest since the last look.', [
+        ['', this.#loop.max / 1e9],
+      ]),
       ...metric('process_resident_memory_bytes', 'gauge', 'Memory in use.', [['', memory]]),
     ]
     this.#loop.reset()
@@ -67,7 +72,12 @@ export class Metrics {
   }
 
   #perCall(value: (count: Count) => number): Array<[string, number]> {
-    return [...this.#calls].map(([labels, count]) => [labels, value(count)])
+    return [...this.#calls].flatMap(([operation, outcomes]) =>
+      [...outcomes].map(([outcome, count]): [string, number] => [
+        `operation="${operation}",outcome="${outcome}"`,
+        value(count),
+      ]),
+    )
   }
 }
 

@@ -1,6 +1,7 @@
 // One WebSocket: who it is, what it asked, what it listens to. A peer that does not read is closed before it can
 // grow our memory, and never holds up another.
 import { randomUUID } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
@@ -41,16 +42,19 @@ interface Subscription {
 
 export class Peer {
   readonly socket: WebSocket
+  #wire: Duplex
   #parts: PeerParts
   #admission: Admission | undefined
   #subscriptions = new Map<string, Subscription>()
   #running = 0
   #malformed = 0
+  #corked = false
   #alive = true
   #stopListening: () => void
 
-  constructor(socket: WebSocket, parts: PeerParts, admission: Admission | undefined) {
+  constructor(socket: WebSocket, wire: Duplex, parts: PeerParts, admission: Admission | undefined) {
     this.socket = socket
+    this.#wire = wire
     this.#parts = parts
     this.#admission = admission
     this.#stopListening = parts.events.on((logged) => this.#offer(logged))
@@ -211,6 +215,18 @@ export class Peer {
       this.socket.terminate()
       return
     }
-    this.socket.send(text)
+    this.#cork()
+    this.socket.send(Buffer.from(text), { binary: false })
+  }
+
+  /** Answers that are ready in the same moment leave in one write. */
+  #cork(): void {
+    if (this.#corked) return
+    this.#corked = true
+    this.#wire.cork()
+    process.nextTick(() => {
+      this.#corked = false
+      this.#wire.uncork()
+    })
   }
 }

@@ -200,7 +200,7 @@ function openSocketDoor(
         clearTimeout(handshake)
         return { ...found, caller: narrow(found.caller, params.scopes) }
       }
-      const peer = new Peer(ws, { calls: parts.calls, events, connect }, admission)
+      const peer = new Peer(ws, socket, { calls: parts.calls, events, connect }, admission)
       peers.add(peer)
       ws.on('close', () => peers.delete(peer))
       const handshake = setTimeout(() => ws.close(1008, 'no token in time'), limits.handshakeMs).unref()

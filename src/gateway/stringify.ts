@@ -13,10 +13,13 @@ export async function stringifyFairly(value: unknown): Promise<string> {
   return `{${parts.join(',')}}`
 }
 
+/** Looks only where answers have their lists: two levels below the frame. */
 function hasLongList(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null || depth > 3) return false
+  if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.length > piece
-  return Object.values(value).some((inner) => hasLongList(inner, depth + 1))
+  if (depth === 2) return false
+  for (const key in value) if (hasLongList((value as Record<string, unknown>)[key], depth + 1)) return true
+  return false
 }
 
 async function pieces(list: unknown[]): Promise<string> {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Session } from '../domain/session.ts'
 import { isCronRunSessionKey } from '../domain/session-key-forms.ts'
 import { FileSessions } from '../store/file-sessions.ts'
-import type { ListFilter, SessionStore } from '../store/session-store.ts'
+import type { ListFilter, SessionPage, SessionStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
@@ -65,7 +65,12 @@ export const listSessions = operation({
   async run(app, input, caller) {
     const now = app.clock.now()
     const { total, sessions, path } = await collect(app, input, caller, now)
-    const rows = await Promise.all(sessions.map((session) => fullRow(app, session, input, now)))
+    const rows: Array<ReturnType<typeof rowOf>> = []
+    for (let start = 0; start < sessions.length; start += fairPage) {
+      const some = sessions.slice(start, start + fairPage)
+      rows.push(...(await Promise.all(some.map((session) => fullRow(app, session, input, now)))))
+      if (rows.length < sessions.length) await letOthers()
+    }
     return {
       ts: now,
       path,
@@ -108,10 +113,9 @@ async function collect(app: App, input: ListInput, caller: Caller, now: number):
     spawnedBy: input.spawnedBy,
     archived: input.archived,
     ...(input.activeMinutes === undefined ? {} : { activeSince: now - input.activeMinutes * 60_000 }),
-    ...(wanted === Infinity ? {} : { limit: wanted + 1 }),
   }
   const { stores, path } = storesOf(app, input, caller)
-  const pages = await Promise.all(stores.map((store) => store.list(filter)))
+  const pages = await Promise.all(stores.map((store) => readPages(store, filter, wanted)))
   const all = pages.flatMap((page) => page.sessions)
   const shown = all.filter(({ key }) => isListed(key, input, app))
   if (stores.length > 1) shown.sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)
@@ -120,6 +124,25 @@ async function collect(app: App, input: ListInput, caller: Caller, now: number):
     sessions: shown.slice(input.offset, wanted),
     path,
   }
+}
+
+/** A page at a time: a list of all sessions must not hold up everybody else. */
+async function readPages(store: SessionStore, filter: ListFilter, wanted: number): Promise<SessionPage> {
+  const found = new Map<string, Session>()
+  for (let offset = 0; ; offset += fairPage) {
+    const limit = Math.min(fairPage, wanted + 1 - offset)
+    const page = await store.list({ ...filter, offset, limit })
+    // A session that changed meanwhile moved to the front and pushed others into the next page.
+    for (const session of page.sessions) found.set(session.key, session)
+    if (page.sessions.length < limit || found.size > wanted) return { ...page, sessions: [...found.values()] }
+    await letOthers()
+  }
+}
+
+const fairPage = 500
+
+function letOthers(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function storesOf(app: App, input: ListInput, caller: Caller): { stores: SessionStore[]; path: string } {

@@ -22,7 +22,10 @@ const storedSession = z.object({
 const getSession = operation({
   name: 'sessions.get',
   says: 'Give everything that is stored about a session.',
-  input: z.strictObject(which),
+  input: z.strictObject({
+    ...which,
+    full: z.boolean().default(false).describe('Also what is large and rarely needed: skills, prompt report.'),
+  }),
   output: storedSession,
   scope: 'read',
   forAgents: true,
@@ -31,7 +34,11 @@ const getSession = operation({
     flags: { agentId: 'agent' },
     examples: ['rockpool sessions get agent:main:main', 'rockpool sessions get 08ef14de --json'],
   },
-  run: (app, input, caller) => findSession(app, caller, input.key, input.agentId),
+  async run(app, input, caller) {
+    const session = await findSession(app, caller, input.key, input.agentId)
+    if (!input.full) return session
+    return { ...session, entry: (await app.sessions(session.agentId).get(session.key)) ?? session.entry }
+  },
 })
 
 const showSession = operation({

@@ -52,13 +52,16 @@ export function noSession(ref: string): RockpoolError {
 
 /** Older spellings of a key (`main`, `:dm:`) mean today's. */
 async function findByKey(app: App, ref: string, agents: string[]): Promise<Session | undefined> {
+  // Most callers give the key as it is written.
+  const named = /^agent:([^:]+):/.exec(ref)?.[1]
+  if (named !== undefined && agents.includes(named)) {
+    const entry = await app.sessions(named).peek(ref)
+    if (entry) return { key: ref, agentId: named, entry }
+  }
   const { key, agentId } = spellKey(app, ref)
   if (!agents.includes(agentId)) return undefined
-  for (const spelled of new Set([ref, key])) {
-    const entry = await app.sessions(agentId).get(spelled)
-    if (entry) return { key: spelled, agentId, entry }
-  }
-  return undefined
+  const entry = await app.sessions(agentId).peek(key)
+  return entry && { key, agentId, entry }
 }
 
 /** The key as it is written, and the agent it belongs to. */
@@ -66,5 +69,5 @@ export function spellKey(app: App, ref: string): { key: string; agentId: string 
   const { mainKey } = app.config.session
   const fallback = defaultAgent(app)
   const key = canonicalSessionKey(ref, { agentId: fallback, mainKey })
-  return { key, agentId: key.match(/^agent:([^:]+):/)?.[1] ?? fallback }
+  return { key, agentId: /^agent:([^:]+):/.exec(key)?.[1] ?? fallback }
 }

@@ -24,6 +24,11 @@ export class FileSessions implements SessionStore {
     return this.#owns(key) ? structuredClone(this.#file.read().entries.get(key)) : undefined
   }
 
+  async peek(key: string): Promise<SessionEntry | undefined> {
+    const entry = this.#owns(key) ? this.#file.read().entries.get(key) : undefined
+    return entry && leanCopy({ key, agentId: this.agentId, entry }).entry
+  }
+
   async list(filter: ListFilter = {}): Promise<SessionPage> {
     const { limit = Infinity, offset = 0 } = filter
     const all = this.#own().filter((session) => matches(session, filter))

@@ -30,6 +30,9 @@ export interface SessionStore {
   readonly agentId: string
   /** The whole entry, bulky fields included. */
   get(key: string): Promise<SessionEntry | undefined>
+  /** The entry without its bulky fields: what most readers need, and much faster. Another program's edit of
+   *  sessions.json may be seen a moment later than by `get`. */
+  peek(key: string): Promise<SessionEntry | undefined>
   list(filter?: ListFilter): Promise<SessionPage>
   /** Sessions whose id, id prefix, label or key is `ref`. More than one means that it is ambiguous. */
   find(ref: string): Promise<Session[]>

@@ -39,6 +39,9 @@ export class SqliteSessions implements SessionStore {
   readonly agentId: string
   readonly #options: SqliteSessionsOptions
   #opened: Promise<Opened> | undefined
+  /** For `peek`: the open database, and until when sessions.json counts as looked at. */
+  #db: Database | undefined
+  #lookedUntil = -Infinity
 
   /** Nothing is opened or made before it is needed. */
   constructor(options: SqliteSessionsOptions) {
@@ -49,6 +52,12 @@ export class SqliteSessions implements SessionStore {
   async get(key: string): Promise<SessionEntry | undefined> {
     const row = (await this.#toRead())?.read((q) => readRow(q, key))
     return row && wholeEntry(row)
+  }
+
+  async peek(key: string): Promise<SessionEntry | undefined> {
+    const db = this.#lookedUntil > this.#options.clock.monotonic() ? this.#db : await this.#lookAgain()
+    const row = db?.queries.get<{ entry: string }>('SELECT entry FROM session WHERE key = ?', key)
+    return row && leanEntry(row.entry)
   }
 
   async list(filter: ListFilter = {}): Promise<SessionPage> {
@@ -111,6 +120,7 @@ export class SqliteSessions implements SessionStore {
     await mirror.close()
     await db.close()
     this.#opened = undefined
+    this.#lookedUntil = -Infinity
   }
 
   /** The database with other people's edits of sessions.json in it; none when there is nothing to read. */
@@ -120,6 +130,12 @@ export class SqliteSessions implements SessionStore {
     const opened = await this.#open()
     await opened.mirror.catchUp()
     return opened.db
+  }
+
+  async #lookAgain(): Promise<Database | undefined> {
+    this.#db = await this.#toRead()
+    this.#lookedUntil = this.#options.clock.monotonic() + 50
+    return this.#db
   }
 
   #open(): Promise<Opened> {

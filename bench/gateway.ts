@@ -1,0 +1,195 @@
+// The gateway with 10,000 sessions, as a client on the same machine sees it. The program is the built one.
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WebSocket } from 'ws'
+import { fillStateDir, keyOf } from './gateway/many-sessions.ts'
+import type { BenchResult } from './result.ts'
+
+const count = 10_000
+
+export async function bench(): Promise<BenchResult[]> {
+  const dir = mkdtempSync(join(tmpdir(), 'rockpool-bench-'))
+  try {
+    await fillStateDir(dir, count)
+    return await measure(dir)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+async function measure(dir: string): Promise<BenchResult[]> {
+  const started = performance.now()
+  const gateway = await startProgram(
+    [join(import.meta.dirname, '../bin/rockpool.js'), 'up', '--port', '0', '--json'],
+    {
+      ROCKPOOL_STATE_DIR: dir,
+      HOME: dir,
+    },
+  )
+  const readyMs = performance.now() - started
+  const { wsUrl, url, pid } = JSON.parse(gateway.line) as { wsUrl: string; url: string; pid: number }
+  const token = readFileSync(join(dir, 'credentials', 'gateway-token'), 'utf8').trim()
+  try {
+    const client = await openClient(wsUrl, token)
+    await client.call('sessions.list', { limit: 50 })
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+    const idleMb = residentMb(pid)
+    const list = await times(300, () => client.call('sessions.list', { limit: 50 }))
+    const patch = await times(300, (n) =>
+      client.call('sessions.patch', { key: keyOf(n), thinkingLevel: 'high' }),
+    )
+    await loopDelayMs(url, token)
+    const all = await times(5, () => client.call('sessions.list', { limit: 'all' }))
+    const blockedMs = await loopDelayMs(url, token)
+    const rates = await compareRates(wsUrl, token)
+    client.socket.close()
+    const ratio = rates.gateway / rates.echo
+    return [
+      result('ready with 10,000 sessions', readyMs, 2000, 'ms', '`rockpool up` to its ready line'),
+      result(
+        'sessions.list {limit: 50}, p50',
+        median(list),
+        3,
+        'ms',
+        '300 calls, one after the other, one WebSocket',
+      ),
+      result('sessions.patch, durable, p50', median(patch), 5, 'ms', '300 calls on different sessions'),
+      result(
+        'longest block of the event loop',
+        blockedMs,
+        50,
+        'ms',
+        `five lists of all 10,000 (p50 ${median(all).toFixed(0)} ms)`,
+      ),
+      result('idle memory', idleMb, 150, 'MB', 'resident, two seconds after the first list'),
+      {
+        name: 'requests a second against a bare ws echo',
+        measured: `${ratio.toFixed(2)} (${Math.round(rates.gateway)}/s of ${Math.round(rates.echo)}/s)`,
+        wanted: 'at least 0.5',
+        ok: ratio >= 0.5,
+        how: 'sessions.get by key, 8 connections with 32 requests under way, best of 3, both in this run',
+      },
+    ]
+  } finally {
+    gateway.process.kill('SIGTERM')
+  }
+}
+
+function result(name: string, value: number, limit: number, unit: string, how: string): BenchResult {
+  const measured = `${value.toFixed(value < 10 ? 2 : 0)} ${unit}`
+  return { name, measured, wanted: `at most ${limit} ${unit}`, ok: value <= limit, how }
+}
+
+/** Starts a program and waits for its first line. */
+function startProgram(
+  args: string[],
+  env: Record<string, string>,
+): Promise<{ process: ChildProcess; line: string }> {
+  const { NODE_EXTRA_CA_CERTS: _unused, ...rest } = process.env
+  const child = spawn(process.execPath, args, {
+    env: { ...rest, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return new Promise((resolve, reject) => {
+    let text = ''
+    child.stdout.on('data', (chunk) => {
+      text += chunk
+      if (text.includes('\n')) resolve({ process: child, line: text })
+    })
+    child.on('exit', (code) => reject(new Error(`${args[0]} ended with ${code}`)))
+  })
+}
+
+interface BenchClient {
+  socket: WebSocket
+  call(method: string, params: object): Promise<void>
+}
+
+async function openClient(url: string, token?: string): Promise<BenchClient> {
+  const headers = token ? { authorization: `Bearer ${token}` } : {}
+  const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 100 << 20 })
+  const waiting = new Map<number, () => void>()
+  let next = 1
+  socket.on('message', (data: Buffer) => {
+    const text = data.toString('utf8')
+    const id = Number(text.match(/"id":(\d+)/)![1])
+    if (text.includes('"error":{"code"')) throw new Error(text.slice(0, 500))
+    waiting.get(id)!()
+    waiting.delete(id)
+  })
+  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+  return {
+    socket,
+    call: (method, params) =>
+      new Promise((resolve) => {
+        const id = next++
+        waiting.set(id, resolve)
+        socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      }),
+  }
+}
+
+async function times(rounds: number, work: (n: number) => Promise<void>): Promise<number[]> {
+  const measured: number[] = []
+  for (let n = 0; n < rounds; n++) {
+    const started = performance.now()
+    await work(n)
+    measured.push(performance.now() - started)
+  }
+  return measured
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!
+}
+
+async function compareRates(wsUrl: string, token: string): Promise<{ gateway: number; echo: number }> {
+  const echo = await startProgram([join(import.meta.dirname, 'gateway/echo-server.mjs')], {})
+  const echoUrl = `ws://127.0.0.1:${echo.line.trim()}`
+  const best = { gateway: 0, echo: 0 }
+  try {
+    for (let round = 0; round < 3; round++) {
+      best.echo = Math.max(best.echo, await rate(echoUrl))
+      best.gateway = Math.max(best.gateway, await rate(wsUrl, token))
+    }
+  } finally {
+    echo.process.kill()
+  }
+  return best
+}
+
+async function rate(url: string, token?: string): Promise<number> {
+  const clients = await Promise.all(Array.from({ length: 8 }, () => openClient(url, token)))
+  const until = performance.now() + 2000
+  let done = 0
+  const lane = async (client: BenchClient, n: number): Promise<void> => {
+    for (; performance.now() < until; done++)
+      await client.call('sessions.get', { key: keyOf((n * 7 + done) % count) })
+  }
+  const lanes = clients.flatMap((client, c) => Array.from({ length: 32 }, (_, i) => lane(client, c * 32 + i)))
+  await Promise.all(lanes)
+  for (const { socket } of clients) socket.close()
+  return done / 2
+}
+
+function residentMb(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)![1]) / 1024
+}
+
+/** The longest time since the last look that the gateway's event loop stood still. */
+function loopDelayMs(url: string, token: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = request(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } }, (response) => {
+      let text = ''
+      response.on('data', (chunk) => (text += chunk))
+      response.on('end', () =>
+        resolve(Number(text.match(/^rockpool_event_loop_delay_max_seconds (\S+)$/m)![1]) * 1000),
+      )
+    })
+    call.on('error', reject).end()
+  })
+}

@@ -54,7 +54,7 @@ function githubEnvironment(cwd: string, variables: Variables): Record<string, st
 }
 
 function parsePrs(ran: Ran, problems: string[]): GithubStatus['openPrs'] | undefined {
-  if (ran.kind === 'absent') return undefined
+  if (ran.kind === 'absent' || isElsewhere(ran)) return undefined
   if (ran.kind !== 'done' || ran.code !== 0) {
     problems.push(`gh: ${whyNot(ran)}`)
     return undefined
@@ -70,6 +70,15 @@ function parsePrs(ran: Ran, problems: string[]): GithubStatus['openPrs'] | undef
     branch: plainLine(headRefName),
     state: plainLine(state.toLowerCase()),
   }))
+}
+
+/** A repository that is not on GitHub has no pull requests there; that is no problem. */
+function isElsewhere(ran: Ran): boolean {
+  return (
+    ran.kind === 'done' &&
+    ran.code !== 0 &&
+    /no git remotes|not a git repository|point to a known GitHub host/i.test(ran.stderr)
+  )
 }
 
 /** `name <tab> fail <tab> 1m2s <tab> link`. The exit code says whether any fails, so it is no error. */

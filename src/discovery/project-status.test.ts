@@ -391,6 +391,13 @@ test('a gh that hangs or fails leaves github out and says why', async () => {
   expect(failed.problems).toEqual(['gh: error connecting to api.github.com'])
 })
 
+test('a repository that is not on GitHub is no problem', async () => {
+  const bin = programs({ gh: 'echo "no git remotes found" >&2; exit 1' })
+  const status = await gather(repository(), { path: `${bin}:${process.env['PATH']}` }, {})
+  expect(status).toMatchObject({ problems: [] })
+  expect(status.github).toBeUndefined()
+})
+
 test('a sessions index that cannot be read does not hide the rest', async () => {
   const discovery = { list: () => Promise.reject(new Error('the index is damaged')) }
   const sources = { discovery, variables: { PATH: process.env['PATH'] }, clock: systemClock }

@@ -4,7 +4,10 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
-import { RockpoolError } from './domain/errors.ts'
+import { configDirsOf } from './discovery/config-dirs.ts'
+import { openDiscovery } from './discovery/discovery.ts'
+import { openclawSource } from './discovery/registry.ts'
+import type { Config } from './domain/config.ts'
 import type { Discovery } from './domain/discovered-session.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
@@ -57,7 +60,10 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
       async () => {},
     ),
     database,
-    discovery: openDiscovery,
+    discovery: parts.once(
+      () => discoverHere(environment, config, paths, clock, log),
+      (opened) => opened.close(),
+    ),
     decisions: parts.once(() => sqliteDecisions(database())),
     smallModel: () => undefined,
     close: () => parts.close(),
@@ -96,8 +102,24 @@ class Parts {
   }
 }
 
-function openDiscovery(): Discovery {
-  throw new RockpoolError('unavailable', 'Sessions cannot be discovered by this build.')
+/** Every session of this machine, with what OpenClaw knows of them. */
+function discoverHere(
+  environment: Environment,
+  config: Config,
+  paths: StatePaths,
+  clock: Clock,
+  log: Log,
+): Discovery {
+  const { home, claudeConfigDir, openclawStateDir } = environment
+  const sources = { home, discovery: config.discovery, ...(claudeConfigDir ? { claudeConfigDir } : {}) }
+  return openDiscovery({
+    configDirs: configDirsOf(sources),
+    indexFile: paths.discoveryIndex,
+    registries: [openclawSource(openclawStateDir, log)],
+    clock,
+    log,
+    ...(config.timeZone === undefined ? {} : { timeZone: config.timeZone }),
+  })
 }
 
 /** The same answer for a moment: asked with every request, and it reads a folder. */

@@ -8,25 +8,22 @@ import {
   Routes,
 } from 'discord.js'
 import type { APIChannel, APIInteraction, GatewayDispatchPayload, REST } from 'discord.js'
-import type { ChannelHost } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
-import { backOffMs, pause } from './back-off.ts'
 import { isThread, readEdit, readInteraction, readMessage, readReaction } from './discord-events.ts'
 import type { DiscordMessage, DiscordPlace, Received, Self } from './discord-events.ts'
 import { fetchDiscordFiles } from './discord-files.ts'
 import { describeFailure } from './discord-send.ts'
 import { Lanes } from './lanes.ts'
+import { offerUntilTaken } from './offer.ts'
+import type { OfferParts } from './offer.ts'
 import type { SeenMarks } from './seen-marks.ts'
 
-export interface IntakeParts {
+export interface IntakeParts extends OfferParts {
   rest: REST
-  host: ChannelHost
   self: Self
   marks: SeenMarks
   /** Servers from which attachments may be fetched. */
   fileHosts: ReadonlySet<string>
-  accept: (message: Message) => Promise<void>
-  signal: AbortSignal
 }
 
 const pageSize = 100
@@ -126,21 +123,8 @@ export class DiscordIntake {
     await this.#offerPlain(message)
   }
 
-  /** The gateway sends a thing once, so we hold on to it until it is durable. */
   async #offerPlain(message: Message | undefined): Promise<void> {
-    const { accept, host, signal } = this.#parts
-    if (!message) return
-    for (let failures = 0; ;) {
-      try {
-        return await accept(message)
-      } catch (error) {
-        if (signal.aborted) throw error
-        failures += 1
-        const reason = error instanceof Error ? error.message : String(error)
-        host.log.error({ error: reason, failures }, 'a message could not be stored; it is offered again')
-        await pause(host.clock, backOffMs(failures), signal)
-      }
-    }
+    if (message) await offerUntilTaken(message, this.#parts)
   }
 
   #seen(source: DiscordMessage): void {

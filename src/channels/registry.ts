@@ -18,7 +18,12 @@ export interface ChannelParts {
 
 /** Every enabled account; one without a token is there too, and says what it needs. */
 export async function openChannels(parts: ChannelParts): Promise<Channel[]> {
-  const opened = await Promise.all([openTelegram(parts), openDiscord(parts), openWeb(parts)])
+  const opened = await Promise.all([
+    openTelegram(parts),
+    openDiscord(parts),
+    openWhatsapp(parts),
+    openWeb(parts),
+  ])
   return opened.flat()
 }
 
@@ -28,7 +33,7 @@ export async function openChannel(
   channel: string,
   accountId: string,
 ): Promise<Channel | undefined> {
-  const open = { telegram: openTelegram, discord: openDiscord, web: openWeb }
+  const open = { telegram: openTelegram, discord: openDiscord, whatsapp: openWhatsapp, web: openWeb }
   const found = Object.entries(open).find(([name]) => name === channel)?.[1]
   return (await found?.(parts))?.find((one) => one.accountId === accountId)
 }
@@ -54,6 +59,16 @@ async function openDiscord({ config, host, tokenOf }: ChannelParts): Promise<Cha
     const token = tokenOf({ channel: 'discord', accountId, configured, file })
     if (!token) return new IdleChannel('discord', accountId, needsToken('discord'), host)
     return new DiscordChannel({ accountId, token, apiRoot }, host)
+  })
+}
+
+async function openWhatsapp({ config, host }: ChannelParts): Promise<Channel[]> {
+  const accounts = accountsOf(config, 'whatsapp').filter(isEnabled)
+  if (accounts.length === 0) return []
+  const { WhatsappChannel } = await import('./whatsapp.ts')
+  return accounts.map(({ accountId, settings }) => {
+    const { waWebSocketUrl, maxAgeMinutes } = settings
+    return new WhatsappChannel({ accountId, waWebSocketUrl, maxAgeMinutes }, host)
   })
 }
 

@@ -1,0 +1,106 @@
+// Takes in what WhatsApp sends: in order for each chat, and offered until it is durable. Messages that came while we
+// were away are marked `append`: they are taken too, but not those that we have seen or that are old.
+import type { Readable } from 'node:stream'
+import type { WAMessage } from 'baileys'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Message } from '../domain/message.ts'
+import { Lanes } from './lanes.ts'
+import { offerUntilTaken } from './offer.ts'
+import type { OfferParts } from './offer.ts'
+import type { Recent } from './recent.ts'
+import type { SeenMarks } from './seen-marks.ts'
+import { hasMedia, readWhatsappMessage } from './whatsapp-messages.ts'
+import type { FindNumber, OwnIds } from './whatsapp-messages.ts'
+
+export interface IntakeParts extends OfferParts {
+  marks: SeenMarks
+  recent: Recent<WAMessage>
+  maxAgeMs: number
+}
+
+/** What the connection that a message came over can tell about it. */
+export interface MessageLine {
+  own: OwnIds
+  findNumber: FindNumber
+  groupTitle(jid: string): Promise<string | undefined>
+  download(message: WAMessage): Promise<Readable>
+}
+
+export class WhatsappIntake {
+  #parts: IntakeParts
+  #lanes = new Lanes()
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts
+  }
+
+  take(messages: WAMessage[], type: 'notify' | 'append', line: MessageLine): void {
+    for (const source of messages) {
+      const chat = source.key.remoteJid ?? ''
+      void this.#lanes
+        .run(chat, () => this.#takeOne(source, type, line))
+        .catch((error: unknown) => {
+          const reason = error instanceof Error ? error.message : String(error)
+          if (!this.#parts.signal.aborted)
+            this.#parts.host.log.error({ error: reason }, 'a WhatsApp message was not taken')
+        })
+    }
+  }
+
+  /** Resolves when everything that was begun is done. */
+  finish(): Promise<void> {
+    return this.#lanes.idle()
+  }
+
+  async #takeOne(source: WAMessage, type: 'notify' | 'append', line: MessageLine): Promise<void> {
+    const { host, recent, marks } = this.#parts
+    const message = await readWhatsappMessage(source, line.own, line.findNumber)
+    if (!message) return
+    const chat = message.address.to
+    if (type === 'append' && this.#isOver(message)) return
+    recent.set(message.id, source)
+    if (message.chatType === 'group') {
+      const title = await line.groupTitle(chat)
+      if (title) message.group = { title }
+    }
+    if (hasMedia(source) && host.takesMedia(message)) await this.#fetch(source, message, line)
+    await offerUntilTaken(message, this.#parts)
+    marks.mark(chat, String(message.sentAt), (before, at) => Number(at) > Number(before))
+  }
+
+  #isOver(message: Message): boolean {
+    const { host, marks, maxAgeMs } = this.#parts
+    const seenAt = Number(marks.get(message.address.to) ?? 0)
+    if (message.sentAt < seenAt) return true
+    const isOld = host.clock.now() - message.sentAt > maxAgeMs
+    if (isOld) {
+      const { sender, sentAt, id } = message
+      host.log.warn(
+        { id, from: sender.id, sentAt },
+        'a message that came while we were away is too old to answer',
+      )
+    }
+    return isOld
+  }
+
+  async #fetch(source: WAMessage, message: Message, line: MessageLine): Promise<void> {
+    try {
+      const content = source.message?.documentMessage
+      const media = await this.#parts.host.media.keep(await line.download(source), {
+        name: content?.fileName ?? undefined,
+        mimeType: mimeTypeOf(source),
+      })
+      message.media.push(media)
+    } catch (error) {
+      const reason = error instanceof RockpoolError ? error.message : 'it could not be fetched.'
+      this.#parts.host.log.warn({ reason }, 'a file that came with a message is missing')
+      message.untrusted = [`A file came with this message but is missing: ${reason}`]
+    }
+  }
+}
+
+function mimeTypeOf(source: WAMessage): string | undefined {
+  const { imageMessage, videoMessage, audioMessage, documentMessage, stickerMessage } = source.message ?? {}
+  const part = imageMessage ?? videoMessage ?? audioMessage ?? documentMessage ?? stickerMessage
+  return part?.mimetype ?? undefined
+}

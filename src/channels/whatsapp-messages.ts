@@ -1,0 +1,158 @@
+// A WhatsApp message in our words. People are their phone number where WhatsApp tells it, else the id that it hides
+// the number behind; never their name.
+import { getContentType, isLidUser, isPnUser, jidDecode, normalizeMessageContent, proto } from 'baileys'
+import type { WAMessage } from 'baileys'
+import type { Address } from '../domain/address.ts'
+import type { Message, Sender } from '../domain/message.ts'
+
+/** Who we are: by number, and by hidden id. */
+export interface OwnIds {
+  accountId: string
+  pn: string
+  lid?: string
+}
+
+/** Finds the number behind a hidden id, if WhatsApp has told us. */
+export type FindNumber = (lid: string) => Promise<string | null>
+
+/** Our own messages carry this in their id, so that we know them again in a chat with ourselves. */
+const ownMark = '3EB052504F4F4C'
+
+export function ownMessageId(hash: string): string {
+  return ownMark + hash.slice(0, 18).toUpperCase()
+}
+
+/** Nothing when there is nothing in it for anybody: our own words, a receipt, a broadcast. */
+export async function readWhatsappMessage(
+  source: WAMessage,
+  own: OwnIds,
+  findNumber: FindNumber,
+): Promise<Message | undefined> {
+  const { key } = source
+  const chat = key.remoteJid ?? ''
+  const isGroup = chat.endsWith('@g.us')
+  if (!key.id || !source.message || (!isGroup && !isPnUser(chat) && !isLidUser(chat))) return undefined
+  if (key.fromMe && (key.id.startsWith(ownMark) || !isSelfChat(chat, own))) return undefined
+  const from = key.fromMe ? own.pn : isGroup ? key.participant : chat
+  const alternative = isGroup ? key.participantAlt : key.remoteJidAlt
+  const sender = await senderOf(from ?? '', alternative, source.pushName, findNumber)
+  const address: Address = { channel: 'whatsapp', accountId: own.accountId, to: isGroup ? chat : sender.id }
+  const content = contentOf(source.message)
+  if (!content) return undefined
+  const sentAt = Number(source.messageTimestamp ?? 0) * 1_000
+  const chatType = isGroup ? 'group' : 'direct'
+  return {
+    address,
+    chatType,
+    sender,
+    sentAt,
+    media: [],
+    ...bodyOf(content, key.id, own, isGroup),
+  }
+}
+
+export function hasMedia(source: WAMessage): boolean {
+  const type = getContentType(normalizeMessageContent(source.message) ?? undefined)
+  return type !== undefined && mediaTypes.has(type)
+}
+
+/** `+491701234567` and `123@lid` as WhatsApp addresses them; groups are addressed as they are. */
+export function jidOf(to: string): string {
+  return to.startsWith('+') ? `${to.slice(1)}@s.whatsapp.net` : to
+}
+
+export function personOfJid(jid: string): string {
+  const user = jidDecode(jid)?.user ?? ''
+  return isPnUser(jid) ? `+${user}` : user === '' ? '' : `${user}@lid`
+}
+
+const mediaTypes: ReadonlySet<string> = new Set([
+  'imageMessage',
+  'videoMessage',
+  'audioMessage',
+  'documentMessage',
+  'stickerMessage',
+])
+
+function contentOf(message: proto.IMessage): proto.IMessage | undefined {
+  return normalizeMessageContent(message) ?? undefined
+}
+
+type Body = Pick<Message, 'event' | 'text' | 'mentioned' | 'replyTo' | 'forwarded' | 'about'> & { id: string }
+
+function bodyOf(content: proto.IMessage, id: string, own: OwnIds, isGroup: boolean): Body {
+  const reaction = content.reactionMessage
+  if (reaction) {
+    const about = reaction.key?.id ?? ''
+    return { id, event: 'reaction', text: reaction.text ?? '', mentioned: false, about }
+  }
+  const protocol = content.protocolMessage
+  const isEdit = protocol?.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT && protocol.editedMessage
+  const said = isEdit ? (contentOf(protocol.editedMessage!) ?? {}) : content
+  const context = contextOf(said)
+  const quoted = context?.stanzaId
+  return {
+    // An edit has an id of its own on WhatsApp; the message that it changes is named inside.
+    ...(isEdit
+      ? { id, event: 'edit' as const, about: protocol.key?.id ?? '' }
+      : { id, event: 'message' as const }),
+    text: textOf(said),
+    mentioned: !isGroup || isAddressed(context, own),
+    ...(quoted ? { replyTo: { id: quoted, ...quotedText(context) } } : {}),
+    ...(context?.isForwarded ? { forwarded: true } : {}),
+  }
+}
+
+function textOf(content: proto.IMessage): string {
+  const text =
+    content.conversation ??
+    content.extendedTextMessage?.text ??
+    content.imageMessage?.caption ??
+    content.videoMessage?.caption ??
+    content.documentMessage?.caption
+  if (text) return text
+  const place = content.locationMessage
+  if (place) return `[location: ${place.degreesLatitude}, ${place.degreesLongitude}]`
+  return content.contactMessage ? `[contact: ${content.contactMessage.displayName ?? ''}]` : ''
+}
+
+function contextOf(content: proto.IMessage): proto.IContextInfo | undefined {
+  const type = getContentType(content)
+  const part = type === undefined ? undefined : content[type]
+  if (typeof part !== 'object' || part === null || !('contextInfo' in part)) return undefined
+  return part.contextInfo ?? undefined
+}
+
+function quotedText(context: proto.IContextInfo | undefined): { text?: string } {
+  const quoted = context?.quotedMessage ? contentOf(context.quotedMessage) : undefined
+  const text = quoted ? textOf(quoted) : ''
+  return text === '' ? {} : { text }
+}
+
+function isAddressed(context: proto.IContextInfo | undefined, own: OwnIds): boolean {
+  const named = [...(context?.mentionedJid ?? []), context?.participant ?? '']
+  return named.some((jid) => isOwn(jid, own))
+}
+
+function isOwn(jid: string, own: OwnIds): boolean {
+  const user = jidDecode(jid)?.user
+  if (user === undefined) return false
+  return isPnUser(jid)
+    ? user === jidDecode(own.pn)?.user
+    : own.lid !== undefined && user === jidDecode(own.lid)?.user
+}
+
+function isSelfChat(chat: string, own: OwnIds): boolean {
+  return isOwn(chat, own)
+}
+
+async function senderOf(
+  jid: string,
+  alternative: string | null | undefined,
+  name: string | null | undefined,
+  findNumber: FindNumber,
+): Promise<Sender> {
+  const number = [jid, alternative ?? ''].find((one) => isPnUser(one)) ?? (await findNumber(jid))
+  const id = personOfJid(number ?? jid)
+  return { id, ...(name ? { name } : {}), ...(id.startsWith('+') ? { e164: id } : {}) }
+}

@@ -1,0 +1,266 @@
+// WhatsApp, on Baileys: a linked device of somebody's phone, paired by a QR code. WhatsApp confirms a message to its
+// server by itself, so here it is offered until it is durable, and messages that came while we were away are taken
+// unless they are old.
+import {
+  Browsers,
+  DisconnectReason,
+  downloadMediaMessage,
+  makeCacheableSignalKeyStore,
+  makeWASocket,
+  proto,
+} from 'baileys'
+import type { ConnectionState, GroupMetadata, WAMessage, WASocket } from 'baileys'
+import type { Address } from '../domain/address.ts'
+import type {
+  Channel,
+  ChannelAbilities,
+  ChannelHost,
+  ChannelStatus,
+  SecretStore,
+  SendOptions,
+  SendOutcome,
+} from '../domain/channel.ts'
+import type { Message } from '../domain/message.ts'
+import type { Reply } from '../domain/reply.ts'
+import { backOffMs, pause } from './back-off.ts'
+import { StatusBoard } from './channel-status.ts'
+import { Recent } from './recent.ts'
+import { SeenMarks } from './seen-marks.ts'
+import { openWhatsappAuth } from './whatsapp-auth.ts'
+import type { WhatsappAuth } from './whatsapp-auth.ts'
+import { WhatsappIntake } from './whatsapp-intake.ts'
+import { jidOf, personOfJid } from './whatsapp-messages.ts'
+import { describeFailure, statusOf, WhatsappSender } from './whatsapp-send.ts'
+import { quietLogger } from './whatsapp-logger.ts'
+
+export interface WhatsappOptions {
+  accountId: string
+  waWebSocketUrl?: string
+  /** Messages that waited longer than this while we were away are listed, not answered. */
+  maxAgeMinutes?: number
+}
+
+export class WhatsappChannel implements Channel {
+  readonly name = 'whatsapp'
+  readonly accountId: string
+  readonly abilities: ChannelAbilities = {
+    maxTextLength: 4_000,
+    edits: true,
+    buttons: false,
+    threads: false,
+    typing: true,
+    media: true,
+    idempotentSend: true,
+    formatting: 'whatsapp',
+  }
+
+  #options: WhatsappOptions
+  #host: ChannelHost
+  #status: StatusBoard
+  #sender: WhatsappSender
+  #recent = new Recent<WAMessage>(1_000)
+  #groups = new Recent<GroupMetadata>(200)
+  #socket: WASocket | undefined
+  #running: Running | undefined
+
+  constructor(options: WhatsappOptions, host: ChannelHost) {
+    this.accountId = options.accountId
+    this.#options = options
+    this.#host = host
+    this.#status = new StatusBoard(this.name, this.accountId, host.clock)
+    const line = {
+      socket: () => (this.#status.current.state === 'connected' ? this.#socket : undefined),
+      received: (id: string) => this.#recent.get(id),
+    }
+    this.#sender = new WhatsappSender(line, host, this.abilities.maxTextLength)
+  }
+
+  async start(accept: (message: Message) => Promise<void>): Promise<void> {
+    const release = await this.#host.hold(`whatsapp-${this.accountId}`)
+    this.#status.set('starting')
+    const store = this.#host.secrets(`whatsapp-${this.accountId}`)
+    const marks = new SeenMarks(store, this.#host.clock)
+    const stopping = new AbortController()
+    const intake = new WhatsappIntake({
+      host: this.#host,
+      marks,
+      recent: this.#recent,
+      maxAgeMs: (this.#options.maxAgeMinutes ?? 10) * 60_000,
+      accept,
+      signal: stopping.signal,
+    })
+    const connecting = this.#stayConnected(store, intake, stopping.signal)
+    this.#running = { intake, marks, store, stopping, release, connecting }
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#running
+    if (!running) return
+    this.#running = undefined
+    running.stopping.abort()
+    await running.connecting
+    await running.intake.finish()
+    await running.marks.flush()
+    await running.store.close()
+    await running.release()
+    this.#status.set('stopped')
+  }
+
+  status(): ChannelStatus {
+    return this.#status.current
+  }
+
+  onStatus(listener: (status: ChannelStatus) => void): () => void {
+    return this.#status.on(listener)
+  }
+
+  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
+    return this.#sender.send(address, reply, options)
+  }
+
+  edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
+    return this.#sender.edit(address, messageId, reply)
+  }
+
+  async typing(address: Address): Promise<void> {
+    try {
+      await this.#socket?.sendPresenceUpdate('composing', jidOf(address.to))
+    } catch (error) {
+      // A lost "is typing…" is not worth anybody's time.
+      this.#host.log.debug({ error: describeFailure(error) }, 'typing was not shown')
+    }
+  }
+
+  async #stayConnected(store: SecretStore, intake: WhatsappIntake, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      const auth = openWhatsappAuth(store)
+      const ended = await this.#connectOnce(auth, intake, signal)
+      if (signal.aborted) return
+      if (ended.wasOpen) failures = 0
+      const reason = statusOf(ended.error)
+      // WhatsApp asks for a new connection right after a pairing, and when a QR code has not been used in time.
+      if (reason === DisconnectReason.restartRequired || ended.hadQr) continue
+      if (reason === DisconnectReason.loggedOut) {
+        this.#host.log.warn({}, 'WhatsApp was unlinked on the phone; a new QR code is needed')
+        await store.clear()
+        continue
+      }
+      if (reason === DisconnectReason.connectionReplaced || reason === DisconnectReason.forbidden) {
+        return this.#fail(describeFailure(ended.error))
+      }
+      failures += 1
+      this.#status.set('reconnecting', { lastError: describeFailure(ended.error) })
+      await pause(this.#host.clock, backOffMs(failures), signal)
+    }
+  }
+
+  /** Resolves when this connection is over. */
+  async #connectOnce(auth: WhatsappAuth, intake: WhatsappIntake, signal: AbortSignal): Promise<Ended> {
+    const socket = this.#openSocket(auth)
+    this.#socket = socket
+    const ended: Ended = { error: undefined, wasOpen: false, hadQr: false }
+    const closed = new Promise<void>((resolve) => {
+      socket.ev.on('connection.update', (update) => {
+        this.#follow(update, ended, socket)
+        if (update.connection === 'close') resolve()
+      })
+    })
+    socket.ev.on('creds.update', () => void auth.saveCreds())
+    socket.ev.on('messages.upsert', ({ messages, type }) => intake.take(messages, type, this.#lineOf(socket)))
+    const close = (): void => void socket.end(undefined)
+    signal.addEventListener('abort', close, { once: true })
+    if (signal.aborted) close()
+    await closed
+    signal.removeEventListener('abort', close)
+    this.#socket = undefined
+    return ended
+  }
+
+  #openSocket(auth: WhatsappAuth): WASocket {
+    const { waWebSocketUrl } = this.#options
+    return makeWASocket({
+      ...(waWebSocketUrl ? { waWebSocketUrl } : {}),
+      auth: { creds: auth.state.creds, keys: makeCacheableSignalKeyStore(auth.state.keys, quietLogger) },
+      logger: quietLogger,
+      browser: Browsers.ubuntu('Rockpool'),
+      // The phone keeps ringing for its owner.
+      markOnlineOnConnect: false,
+      syncFullHistory: false,
+      // Old messages are not ours to read; waiting for them would hold up the new ones.
+      shouldSyncHistoryMessage: ({ syncType }) =>
+        Number(syncType) === proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP.valueOf(),
+      emitOwnEvents: false,
+      generateHighQualityLinkPreview: false,
+      cachedGroupMetadata: async (jid) => this.#groups.get(jid),
+    })
+  }
+
+  #follow(update: Partial<ConnectionState>, ended: Ended, socket: WASocket): void {
+    if (update.qr) {
+      ended.hadQr = true
+      this.#status.set('starting', { needs: { kind: 'qr', detail: update.qr } })
+    }
+    if (update.connection === 'open') {
+      ended.wasOpen = true
+      ended.hadQr = false
+      const id = personOfJid(socket.user?.id ?? '')
+      this.#status.set('connected', { identity: { id, name: socket.user?.name ?? id } })
+    }
+    if (update.connection === 'close') ended.error = update.lastDisconnect?.error
+    if (update.isNewLogin) ended.hadQr = false
+  }
+
+  #fail(lastError: string): void {
+    const detail =
+      'Another program uses this WhatsApp link, or WhatsApp has closed it. Run `rockpool channels remove whatsapp`, then add it again.'
+    this.#status.set('failed', { lastError, needs: { kind: 'login', detail } })
+  }
+
+  #lineOf(socket: WASocket) {
+    return {
+      own: {
+        accountId: this.accountId,
+        pn: socket.user?.id ?? '',
+        ...(socket.user?.lid ? { lid: socket.user.lid } : {}),
+      },
+      findNumber: (lid: string) => socket.signalRepository.lidMapping.getPNForLID(lid),
+      groupTitle: (jid: string) => this.#groupTitle(socket, jid),
+      download: (message: WAMessage) =>
+        downloadMediaMessage(
+          message,
+          'stream',
+          {},
+          { logger: quietLogger, reuploadRequest: socket.updateMediaMessage },
+        ),
+    }
+  }
+
+  async #groupTitle(socket: WASocket, jid: string): Promise<string | undefined> {
+    const known = this.#groups.get(jid)
+    if (known) return known.subject
+    try {
+      const group = await socket.groupMetadata(jid)
+      this.#groups.set(jid, group)
+      return group.subject
+    } catch (error) {
+      // The title is only for show.
+      this.#host.log.debug({ error: describeFailure(error) }, 'a group would not say its name')
+      return undefined
+    }
+  }
+}
+
+interface Ended {
+  error: unknown
+  wasOpen: boolean
+  hadQr: boolean
+}
+
+interface Running {
+  intake: WhatsappIntake
+  marks: SeenMarks
+  store: SecretStore
+  stopping: AbortController
+  release: () => Promise<void>
+  connecting: Promise<void>
+}

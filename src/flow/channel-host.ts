@@ -1,0 +1,28 @@
+// Gives channels what they need of the rest: files, secrets, the clock, and who may send files.
+import { join } from 'node:path'
+import type { AccessPolicy } from '../domain/access.ts'
+import type { ChannelHost } from '../domain/channel.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Log } from '../domain/log.ts'
+import { holdName } from '../store/held-name.ts'
+import { openMediaFiles } from '../store/media-files.ts'
+import type { StatePaths } from '../store/paths.ts'
+import { openSecretStore } from '../store/secret-store.ts'
+
+export interface ChannelHostParts {
+  paths: StatePaths
+  clock: Clock
+  log: Log
+  access: Pick<AccessPolicy, 'wouldAllow'>
+}
+
+export function makeChannelHost({ paths, clock, log, access }: ChannelHostParts): ChannelHost {
+  return {
+    clock,
+    log,
+    media: openMediaFiles(paths.media),
+    secrets: (name) => openSecretStore(paths.credentials, name),
+    takesMedia: (message) => access.wouldAllow(message),
+    hold: (name) => holdName(join(paths.root, 'locks'), name),
+  }
+}

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { holdName } from './held-name.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rockpool-held-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+test('a name is held by one, and free again when it is given back', async () => {
+  const release = await holdName(folder, 'telegram-1')
+  await expect(holdName(folder, 'telegram-1')).rejects.toMatchObject({ code: 'locked' })
+  await (
+    await holdName(folder, 'telegram-2')
+  )()
+  await release()
+  await (
+    await holdName(folder, 'telegram-1')
+  )()
+})
+
+test('a process that was killed holds nothing any more', async () => {
+  const script = `import { holdName } from ${JSON.stringify(new URL('held-name.ts', import.meta.url).href)}
+    await holdName(${JSON.stringify(folder)}, 'bot'); console.log('held'); setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+  await expect(holdName(folder, 'bot')).rejects.toMatchObject({ code: 'locked' })
+  child.kill('SIGKILL')
+  await new Promise((resolve) => child.once('exit', resolve))
+  await (
+    await holdName(folder, 'bot')
+  )()
+})

@@ -70,7 +70,7 @@ function groupMetaOf({
 }
 
 /** `slack:acme#general`, `whatsapp:g-family`: short, and safe to show anywhere. */
-function groupDisplayName(
+export function groupDisplayName(
   channel: string,
   { subject, groupChannel, space }: Pick<SessionEntry, 'subject' | 'groupChannel' | 'space'>,
   fallback: string,

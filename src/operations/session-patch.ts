@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { isSubagentSessionKey } from '../domain/session-key-forms.ts'
-import { parseSessionLabel } from '../domain/session-label.ts'
+import { parseSessionLabel } from '../sessions/label.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
@@ -143,7 +143,7 @@ function setField(entry: SessionEntry, field: string, value: unknown): void {
 function checkLabel(raw: unknown): string {
   const parsed = parseSessionLabel(raw)
   if (parsed.ok) return parsed.label
-  throw new RockpoolError('input-invalid', `label: ${parsed.error}`)
+  throw new RockpoolError('input-invalid', `${parsed.error}.`)
 }
 
 function setModel(entry: SessionEntry, model: string | null): void {

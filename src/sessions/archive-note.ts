@@ -2,7 +2,7 @@
 // brought back whole, whatever became of the store. To every other reader the note is a custom entry without meaning.
 import { bulkyFields } from '../domain/session.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
-import type { TranscriptEntry } from '../domain/transcript.ts'
+import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 
@@ -32,11 +32,12 @@ export async function writeArchiveNote(
 ): Promise<void> {
   const ref = transcriptOf(session)
   if (!always && !(await transcripts.exists(ref))) return
-  const lean = Object.entries(session.entry).filter(
-    ([field]) => !bulkyFields.some((bulky) => bulky === field),
-  )
-  const data = { key: session.key, entry: Object.fromEntries(lean) }
-  await transcripts.append(ref, [{ type: 'custom', customType, data }], { cwd: '' })
+  await transcripts.append(ref, [archiveNote(session)], { cwd: '' })
+}
+
+export function archiveNote({ key, entry }: Session): EntryBody {
+  const lean = Object.entries(entry).filter(([field]) => !bulkyFields.some((bulky) => bulky === field))
+  return { type: 'custom', customType, data: { key, entry: Object.fromEntries(lean) } }
 }
 
 export async function readArchiveNote(
@@ -44,14 +45,14 @@ export async function readArchiveNote(
   ref: TranscriptRef,
 ): Promise<ArchiveNote | undefined> {
   const { entries } = await transcripts.tail(ref, searchedEntries)
-  return entries.map(noteOf).findLast((note) => note?.entry.sessionId === ref.sessionId)
+  return entries.map(archiveNoteIn).findLast((note) => note?.entry.sessionId === ref.sessionId)
 }
 
 export function isArchiveNote(entry: TranscriptEntry): boolean {
   return entry.type === 'custom' && entry.customType === customType
 }
 
-function noteOf(entry: TranscriptEntry): ArchiveNote | undefined {
+export function archiveNoteIn(entry: TranscriptEntry): ArchiveNote | undefined {
   if (entry.type !== 'custom' || entry.customType !== customType) return undefined
   const { key, entry: row } = (entry.data ?? {}) as { key?: unknown; entry?: Partial<SessionEntry> }
   const isWhole =

@@ -1,5 +1,6 @@
 // What a message tells about its session: who and where, and where the next reply goes.
 import type { Message } from '../domain/message.ts'
+import { groupDisplayName } from '../domain/session-meta.ts'
 import { isThreadSessionKey } from '../domain/session-key-forms.ts'
 import type { DeliveryContext, SessionEntry, SessionOrigin } from '../domain/session.ts'
 
@@ -59,28 +60,10 @@ function groupOf({ chatType, address, group }: Message): Partial<SessionEntry> {
     ...(title ? { subject: title } : {}),
     ...(channelName ? { groupChannel: channelName } : {}),
     ...(space ? { space } : {}),
-    displayName: groupDisplayName(address.channel, { title, channelName, space }, address.to),
+    displayName: groupDisplayName(
+      address.channel,
+      { subject: title, groupChannel: channelName, space },
+      address.to,
+    ),
   }
-}
-
-/** `slack:acme#general`, `whatsapp:g-family`: as OpenClaw shows groups. */
-function groupDisplayName(
-  channel: string,
-  group: { title?: string; channelName?: string; space?: string },
-  id: string,
-): string {
-  const { title, channelName, space } = group
-  const inSpace = channelName && space ? `${space}#${channelName.replace(/^#/, '')}` : undefined
-  const name = plainName(inSpace ?? channelName ?? title ?? space ?? '') || plainName(id)
-  const isMarked = /^[@#]|^g-|#/.test(name)
-  return `${channel}:${isMarked ? name : `g-${name}`}`
-}
-
-function plainName(text: string): string {
-  const words = text
-    .trim()
-    .toLowerCase()
-    .replace(/\s+/g, '-')
-    .replace(/[^a-z0-9#@._+-]+/g, '-')
-  return words.replace(/-{2,}/g, '-').replace(/^[-.]+|[-.]+$/g, '')
 }

@@ -1,47 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { sessionFolder } from '../../test/session-folder.ts'
 import type { Message } from '../domain/message.ts'
-import { newEntry, openSession } from './lifecycle.ts'
+import { newEntry } from './lifecycle.ts'
 import { recordInbound } from './record.ts'
-import { resolveSession } from './resolve.ts'
-
-describe('which session is meant', () => {
-  async function three() {
-    const folder = sessionFolder()
-    await openSession(folder.parts, 'agent:main:main', { sessionId: 'aaaa1111' })
-    await openSession(folder.parts, 'agent:main:telegram:direct:7', { sessionId: 'aaaa2222', label: 'work' })
-    await openSession(folder.parts, 'agent:main:whatsapp:group:1@g.us', {
-      sessionId: 'bbbb',
-      displayName: 'whatsapp:g-family',
-    })
-    return folder
-  }
-
-  test.each([
-    ['agent:main:telegram:direct:7', 'agent:main:telegram:direct:7'],
-    ['agent:main:telegram:dm:7', 'agent:main:telegram:direct:7'],
-    ['Agent:Main:Telegram:DM:7', 'agent:main:telegram:direct:7'],
-    ['main', 'agent:main:main'],
-    ['group:1@g.us', 'agent:main:whatsapp:group:1@g.us'],
-    ['aaaa2222', 'agent:main:telegram:direct:7'],
-    ['bb', 'agent:main:whatsapp:group:1@g.us'],
-    ['work', 'agent:main:telegram:direct:7'],
-  ])('%s is %s', async (ref, key) => {
-    const { sessions } = await three()
-    expect((await resolveSession([sessions], ref)).key).toBe(key)
-  })
-
-  test('what may mean several lists them; what means none says where to look', async () => {
-    const { sessions } = await three()
-    await expect(resolveSession([sessions], 'aaaa')).rejects.toThrow(
-      /2 sessions: .*direct:7 \(aaaa2222, work\); agent:main:main \(aaaa1111\)/,
-    )
-    await expect(resolveSession([sessions], 'aaaa')).rejects.toMatchObject({ code: 'ambiguous' })
-    for (const ref of ['nothing', '', ' ', 'agent:other:main', '%', '_', '*']) {
-      await expect(resolveSession([sessions], ref)).rejects.toMatchObject({ code: 'not-found' })
-    }
-  })
-})
 
 describe('what a message tells about its session', () => {
   const message: Message = {

@@ -1,0 +1,184 @@
+// A session from a file that was exported: the whole transcript from lines, or the words from a page. It comes back
+// under its key if that is free, or under a key of its own.
+import { randomUUID } from 'node:crypto'
+import { RockpoolError } from '../domain/errors.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
+import type { Session, SessionEntry } from '../domain/session.ts'
+import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
+import { readTranscriptText } from '../store/transcript-text.ts'
+import { archiveNoteIn, isArchiveNote } from './archive-note.ts'
+import type { ExportFormat } from './export.ts'
+import { newEntry } from './lifecycle.ts'
+import { tellChange } from './session-parts.ts'
+import type { SessionParts } from './session-parts.ts'
+import type { Speech, SpeechRole } from './speech.ts'
+
+export interface ImportResult {
+  session: Session
+  entries: number
+  /** What could not be read. */
+  damage: string[]
+}
+
+export async function importSession(
+  parts: SessionParts,
+  text: string,
+  options: { format?: ExportFormat; key?: string } = {},
+): Promise<ImportResult> {
+  const format = options.format ?? formatOf(text)
+  return format === 'jsonl'
+    ? importLines(parts, text, options.key)
+    : importPage(parts, text, format, options.key)
+}
+
+export function formatOf(text: string): ExportFormat {
+  const start = text.slice(0, 200).trimStart()
+  if (start.startsWith('{') || start.startsWith('\ufeff{')) return 'jsonl'
+  return /^<(!doctype|html)/i.test(start) ? 'html' : 'markdown'
+}
+
+async function importLines(parts: SessionParts, text: string, wantedKey?: string): Promise<ImportResult> {
+  const { header, entries, damage } = readTranscriptText(text)
+  if (entries.length === 0) throw nothingToImport()
+  const note = entries.map(archiveNoteIn).findLast((found) => found !== undefined)
+  const key = await freeKey(parts, wantedKey, note?.key)
+  const own = entries.filter((entry) => !isArchiveNote(entry))
+  const cwd = header?.cwd ?? ''
+  return {
+    ...(await begin(parts, key, rowFrom(note?.entry), own, { cwd, timestamp: header?.timestamp })),
+    damage,
+  }
+}
+
+async function importPage(
+  parts: SessionParts,
+  text: string,
+  format: ExportFormat,
+  wantedKey?: string,
+): Promise<ImportResult> {
+  const speeches = format === 'html' ? readHtml(text) : readMarkdown(text)
+  if (speeches.length === 0) throw nothingToImport()
+  let parentId: string | null = null
+  const entries = speeches.map((speech, at) => {
+    const id = (at + 1).toString(16).padStart(8, '0')
+    const entry = { ...bodyOf(speech), id, parentId, timestamp: speech.at }
+    parentId = id
+    return entry
+  })
+  const key = await freeKey(parts, wantedKey)
+  return { ...(await begin(parts, key, {}, entries, { cwd: '' })), damage: [] }
+}
+
+/** First the transcript, then the row that names it: a session without its words is never seen. */
+async function begin(
+  parts: SessionParts,
+  key: string,
+  fields: Partial<SessionEntry>,
+  entries: TranscriptEntry[],
+  header: { cwd: string; timestamp?: string },
+): Promise<{ session: Session; entries: number }> {
+  const entry = newEntry(parts.clock.now(), { ...fields, sessionId: randomUUID() })
+  const { threadId } = classifySessionKey(key)
+  const ref = { sessionId: entry.sessionId, ...(threadId === undefined ? {} : { topicId: threadId }) }
+  await parts.transcripts.create(ref, header, entries)
+  const label = entry.label
+  const isTaken = label !== undefined && (await parts.sessions.list({ label, limit: 1 })).total > 0
+  if (isTaken) delete entry.label
+  await parts.sessions.update(key, () => entry)
+  tellChange(parts, key, 'imported')
+  return { session: { key, agentId: parts.sessions.agentId, entry }, entries: entries.length }
+}
+
+/** What was about the person stays; bindings to a conversation of Claude's are of another machine or another time. */
+function rowFrom(row: SessionEntry | undefined): Partial<SessionEntry> {
+  if (!row) return {}
+  const {
+    label,
+    displayName,
+    thinkingLevel,
+    verboseLevel,
+    reasoningLevel,
+    modelOverride,
+    chatType,
+    channel,
+  } = row
+  const kept = {
+    label,
+    displayName,
+    thinkingLevel,
+    verboseLevel,
+    reasoningLevel,
+    modelOverride,
+    chatType,
+    channel,
+  }
+  return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
+}
+
+async function freeKey(parts: SessionParts, wanted?: string, was?: string): Promise<string> {
+  const { agentId } = parts.sessions
+  if (wanted !== undefined) {
+    if (await parts.sessions.get(wanted)) {
+      throw new RockpoolError('conflict', `There is a session ${wanted} already.`, {
+        hint: 'Choose another --key, or reset that one first.',
+      })
+    }
+    return wanted
+  }
+  const isOurs = was?.startsWith(`agent:${agentId}:`) ?? false
+  if (was !== undefined && isOurs && !(await parts.sessions.get(was))) return was
+  return `agent:${agentId}:dashboard:${randomUUID()}`
+}
+
+function readMarkdown(text: string): Speech[] {
+  const pieces = text.replace(/\r\n/g, '\n').split(/^## (User|Assistant|Tool|Note)(?: · (\S+))?[ \t]*$/m)
+  const speeches: Speech[] = []
+  for (let n = 1; n + 2 < pieces.length; n += 3) {
+    const words = pieces[n + 2]!.trim().replace(/^\\(\\*## )/gm, '$1')
+    if (words !== '') speeches.push({ role: pieces[n] as SpeechRole, at: pieces[n + 1] ?? '', text: words })
+  }
+  return speeches
+}
+
+const article =
+  /<article data-role="(User|Assistant|Tool|Note)"><h2>[^<]*<time>([^<]*)<\/time><\/h2><pre>([^<]*)<\/pre><\/article>/g
+
+function readHtml(text: string): Speech[] {
+  return Array.from(text.matchAll(article), ([, role, at, words]) => ({
+    role: role as SpeechRole,
+    at: unescapeHtml(at!),
+    text: unescapeHtml(words!),
+  }))
+}
+
+const characters: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
+
+function unescapeHtml(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => characters[name]!)
+}
+
+function bodyOf({ role, at, text }: Speech): EntryBody {
+  const timestamp = Date.parse(at) || 0
+  if (role === 'User') return { type: 'message', message: { role: 'user', content: text, timestamp } }
+  if (role !== 'Assistant')
+    return { type: 'custom_message', customType: 'imported', content: text, display: true }
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost }
+  const made = {
+    api: 'openai-responses',
+    provider: 'openclaw',
+    model: 'imported',
+    usage,
+    stopReason: 'stop',
+  } as const
+  return {
+    type: 'message',
+    message: { role: 'assistant', content: [{ type: 'text', text }], ...made, timestamp },
+  }
+}
+
+function nothingToImport(): RockpoolError {
+  return new RockpoolError('input-invalid', 'There is no conversation in this file.', {
+    hint: 'It must be a session that was exported as JSONL, Markdown or HTML, or a transcript of OpenClaw.',
+  })
+}

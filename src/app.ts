@@ -2,13 +2,10 @@
 // at the end, the last one first.
 import { mkdirSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { openCodingWorld } from './assembly/coding.ts'
+import { openDiscoveryOf } from './assembly/discovery.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
-import { configDirsOf } from './discovery/config-dirs.ts'
-import { openDiscovery } from './discovery/discovery.ts'
-import { openclawSource } from './discovery/registry.ts'
-import type { Config } from './domain/config.ts'
-import type { Discovery } from './domain/discovered-session.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
@@ -41,7 +38,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     () => openStateDatabase(paths.database),
     (opened) => opened.close(),
   )
-  return {
+  const stores = {
     environment,
     config,
     paths,
@@ -60,13 +57,38 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
       async () => {},
     ),
     database,
-    discovery: parts.once(
-      () => discoverHere(environment, config, paths, clock, log),
-      (opened) => opened.close(),
-    ),
     decisions: parts.once(() => sqliteDecisions(database())),
+  }
+  const app: App = { ...stores, ...openParts(stores, parts, () => app), close: () => parts.close() }
+  return app
+}
+
+type Stores = Omit<App, 'discovery' | 'smallModel' | 'runtime' | 'coding' | 'close'>
+
+/** The parts that work with the stores. */
+function openParts(
+  stores: Stores,
+  parts: Parts,
+  app: () => App,
+): Pick<App, 'discovery' | 'smallModel' | 'runtime' | 'coding'> {
+  const { environment, config, paths, clock, log, version } = stores
+  return {
+    discovery: parts.once(
+      () => openDiscoveryOf(stores),
+      (discovery) => discovery.close(),
+    ),
     smallModel: () => undefined,
-    close: () => parts.close(),
+    runtime: parts.once(
+      async () => {
+        const { chooseAgent } = await import('./agent/choose.ts')
+        return chooseAgent({ environment, config, paths, clock, log, version })
+      },
+      async (runtime) => (await runtime).close(),
+    ),
+    coding: parts.once(
+      () => openCodingWorld(app()),
+      (coding) => coding.pool.drain(),
+    ),
   }
 }
 
@@ -100,26 +122,6 @@ class Parts {
   async close(): Promise<void> {
     for (const close of this.#closing.splice(0).reverse()) await close()
   }
-}
-
-/** Every session of this machine, with what OpenClaw knows of them. */
-function discoverHere(
-  environment: Environment,
-  config: Config,
-  paths: StatePaths,
-  clock: Clock,
-  log: Log,
-): Discovery {
-  const { home, claudeConfigDir, openclawStateDir } = environment
-  const sources = { home, discovery: config.discovery, ...(claudeConfigDir ? { claudeConfigDir } : {}) }
-  return openDiscovery({
-    configDirs: configDirsOf(sources),
-    indexFile: paths.discoveryIndex,
-    registries: [openclawSource(openclawStateDir, log)],
-    clock,
-    log,
-    ...(config.timeZone === undefined ? {} : { timeZone: config.timeZone }),
-  })
 }
 
 /** The same answer for a moment: asked with every request, and it reads a folder. */

@@ -81,7 +81,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const pool = new CodingPool({
     store,
     spend,
-    runtime,
+    runtime: async () => runtime,
     approvals,
     notifications,
     repos: new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives }),
@@ -119,7 +119,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
       }),
     async close() {
       await pool.drain()
-      await runtime.close()
+      if (!options.runtime) await runtime.close()
       await database.close()
       if (!options.folder) rmSync(folder, { recursive: true, force: true })
     },

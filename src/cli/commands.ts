@@ -4,6 +4,7 @@ import type { LocalCommand } from './local-command.ts'
 type Group = () => Promise<{ commands: LocalCommand[] }>
 
 export const localGroups: Readonly<Record<string, Group>> = {
+  cc: () => import('./cc-commands.ts'),
   completion: () => import('./completion.ts'),
   mcp: () => import('./mcp.ts'),
   up: () => import('./up.ts'),

@@ -5,9 +5,19 @@ import type { Page } from './print.ts'
 /** The answer as text for a terminal, without the last line break. */
 export type Printer = (output: never, page: Page) => string
 
+const coding = () => import('./print-coding.ts')
+
 export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {
   'cc.select': () => import('./print-select.ts'),
   'cc.why': async () => ({ print: (await import('./print-select.ts')).printWhy }),
+  'approvals.answer': async () => ({ print: (await coding()).printApprovals }),
+  'approvals.list': async () => ({ print: (await coding()).printApprovals }),
+  'coding.foreground': async () => ({ print: (await coding()).printText }),
+  'coding.launch': async () => ({ print: (await coding()).printLaunched }),
+  'coding.output': async () => ({ print: (await coding()).printText }),
+  'coding.resume': async () => ({ print: (await coding()).printLaunched }),
+  'coding.sessions': async () => ({ print: (await coding()).printSessions }),
+  'coding.stats': async () => ({ print: (await coding()).printText }),
   'project.status': () => import('./print-project.ts'),
   'sessions.history': async () => ({ print: (await import('./print-sessions.ts')).printHistory }),
   'sessions.list': async () => ({ print: (await import('./print-sessions.ts')).printList }),

@@ -129,7 +129,8 @@ export class CodingRun {
 
   async #open(): Promise<Conversation> {
     const { request, sdkSessionId } = this.session
-    const conversation = await this.#parts.runtime.open({
+    const runtime = await this.#parts.runtime()
+    const conversation = await runtime.open({
       key: `coding:${this.session.id}`,
       agent: this.#parts.agentOf(request.agentId),
       cwd: request.workdir,

@@ -16,7 +16,8 @@ import type { RepoGate } from './repo-queue.ts'
 export interface CodingParts {
   store: CodingStore
   spend: SpendStore
-  runtime: AgentRuntime
+  /** Made when the first session starts: lists and answers need none. */
+  runtime: () => Promise<AgentRuntime>
   approvals: Approvals
   notifications: NotificationRouter
   repos: RepoGate

@@ -101,6 +101,21 @@ export function pricesOf(model: string | undefined): Prices {
   }
 }
 
+/** What one call to a model costs, in dollars. Cache that was written counts as the five-minute kind. */
+export function callCost(
+  model: string,
+  usage: { input: number; output: number; cacheRead: number; cacheWrite: number },
+): number {
+  const promptTokens = usage.input + usage.cacheRead + usage.cacheWrite
+  const price = pricesOf(model).ofCall({ promptTokens, fast: false })
+  const millionths =
+    usage.input * price.input +
+    usage.output * price.output +
+    usage.cacheRead * price.cacheRead +
+    usage.cacheWrite * price.cacheWrite5m
+  return millionths / 1_000_000
+}
+
 /** The size of the model's window; the long one when the context would not fit into the short one. */
 export function contextWindowOf(model: string | undefined, contextTokens = 0): number {
   const { facts } = factsOf(model)

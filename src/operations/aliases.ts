@@ -21,16 +21,74 @@ export interface AliasTable {
   chat: Readonly<Record<string, Alias>>
 }
 
+/** The plugin takes both spellings. */
+const launchFields = {
+  max_budget_usd: 'maxBudgetUsd',
+  system_prompt: 'systemPrompt',
+  allowed_tools: 'allowedTools',
+  resume_session_id: 'resumeSessionId',
+  fork_session: 'forkSession',
+  multi_turn_disabled: 'multiTurnDisabled',
+  permission_mode: 'permissionMode',
+  origin_channel: 'originChannel',
+}
+
 export const aliases: AliasTable = {
-  rpc: {},
+  rpc: {
+    'claude-code.sessions': { of: 'coding.sessions' },
+    'claude-code.launch': { of: 'coding.launch', fields: launchFields },
+    'claude-code.kill': { of: 'coding.kill', fields: { id: 'session' } },
+    'claude-code.output': { of: 'coding.output', fields: { id: 'session' } },
+    'claude-code.stats': { of: 'coding.stats' },
+    'claude-code.respond': { of: 'coding.respond', fields: { id: 'session' } },
+    'claude-code.resume': { of: 'coding.resume', fields: { id: 'session' } },
+    'claude-code.fg': { of: 'coding.foreground', fields: { id: 'session' } },
+    'claude-code.bg': { of: 'coding.background', fields: { id: 'session' } },
+    'claude-code.approve': { of: 'approvals.answer' },
+  },
   command: {
     sessions: { of: 'sessions.list' },
     agents: { of: 'agents.list' },
     history: { of: 'sessions.history' },
     config: { of: 'config.show' },
+    'cc launch': {
+      of: 'coding.launch',
+      fields: { repo: 'workdir', budget: 'maxBudgetUsd', fork: 'forkSession' },
+    },
+    'cc output': { of: 'coding.output' },
+    'cc respond': { of: 'coding.respond' },
+    'cc fg': { of: 'coding.foreground' },
+    'cc bg': { of: 'coding.background' },
+    'cc kill': { of: 'coding.kill' },
+    'cc resume': { of: 'coding.resume' },
+    'cc fork': { of: 'coding.resume', given: { fork: true } },
+    'cc approve': { of: 'approvals.answer' },
+    'cc deny': { of: 'approvals.answer', given: { decision: 'deny' } },
+    'cc approvals': { of: 'approvals.list' },
+    'cc stats': { of: 'coding.stats' },
   },
-  tool: {},
-  chat: {},
+  tool: {
+    claude_launch: { of: 'coding.launch', fields: launchFields },
+    claude_respond: { of: 'coding.respond' },
+    claude_fg: { of: 'coding.foreground' },
+    claude_bg: { of: 'coding.background' },
+    claude_kill: { of: 'coding.kill' },
+    claude_output: { of: 'coding.output' },
+    claude_sessions: { of: 'coding.sessions' },
+    claude_stats: { of: 'coding.stats' },
+  },
+  chat: {
+    claude: { of: 'coding.launch' },
+    claude_sessions: { of: 'coding.sessions' },
+    claude_kill: { of: 'coding.kill' },
+    claude_fg: { of: 'coding.foreground' },
+    claude_bg: { of: 'coding.background' },
+    claude_resume: { of: 'coding.resume' },
+    claude_respond: { of: 'coding.respond' },
+    claude_stats: { of: 'coding.stats' },
+    approve: { of: 'approvals.answer' },
+    deny: { of: 'approvals.answer', given: { decision: 'deny' } },
+  },
 }
 
 export type Door = keyof AliasTable

@@ -10,6 +10,8 @@ export const groups: Readonly<Record<string, Group>> = {
   sessions: () => import('./sessions.ts'),
   agents: () => import('./agents.ts'),
   project: () => import('./projects.ts'),
+  coding: () => import('./coding.ts'),
+  approvals: () => import('./approvals.ts'),
   config: system,
   health: system,
   logs: system,

@@ -1,5 +1,6 @@
 // Everything that operations work with, put together by src/app.ts. Heavy parts are functions: they are made when
 // they are first asked for, so that a small command starts fast.
+import type { AgentRuntime } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
@@ -10,6 +11,7 @@ import type { Environment } from '../store/config-file.ts'
 import type { Database } from '../store/database.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
+import type { CodingWorld } from './coding-world.ts'
 
 export interface App {
   environment: Environment
@@ -35,6 +37,10 @@ export interface App {
   decisions(): Decisions
   /** A small model for quick judgements; undefined when there are no credentials. */
   smallModel(): AskStructured | undefined
+  /** Who takes turns here: Claude, or the offline agent. */
+  runtime(): Promise<AgentRuntime>
+  /** Background Claude Code sessions. */
+  coding(): CodingWorld
   close(): Promise<void>
 }
 

@@ -1,0 +1,26 @@
+// Agents as the configuration describes them: an own setting wins over the default.
+import type { Agent } from '../domain/agent.ts'
+import type { Config } from '../domain/config.ts'
+import type { StatePaths } from '../store/paths.ts'
+
+/** Tools that only look. Everything else is asked for. */
+const readOnlyTools = ['Read', 'Glob', 'Grep']
+
+export function agentFrom(config: Config, paths: StatePaths, agentId: string): Agent {
+  const { defaults, list } = config.agents
+  const own = list.find((agent) => agent.id === agentId)
+  return {
+    id: agentId,
+    name: own?.name ?? agentId,
+    workspace: own?.workspace ?? defaults.workspace ?? paths.workspace(agentId),
+    model: own?.model ?? defaults.model,
+    systemPrompt: own?.systemPrompt ?? defaults.systemPrompt,
+    settingSources: own?.settingSources ?? defaults.settingSources ?? [],
+    allowedTools: own?.allowedTools ?? defaults.allowedTools ?? readOnlyTools,
+  }
+}
+
+export function defaultAgentId(config: Config): string {
+  const { list } = config.agents
+  return (list.find((agent) => agent.default) ?? list[0])?.id ?? 'main'
+}

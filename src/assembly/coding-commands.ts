@@ -1,0 +1,142 @@
+// `/claude` and its companions in a chat: each is the operation of the same meaning, called for the chat's person.
+import type { ChatCommand } from '../flow/parts.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import type { Reply } from '../domain/reply.ts'
+import { resolveAlias } from '../operations/aliases.ts'
+import type { App } from '../operations/app.ts'
+import type { Caller } from '../operations/operation.ts'
+import { perform } from '../operations/perform.ts'
+import type { Input } from '../store/work.ts'
+
+interface Spoken {
+  says: string
+  /** The operation's input from what stands behind the command. */
+  read(rest: string): Record<string, unknown>
+  /** Another command that these words really mean. */
+  instead?(rest: string): string | undefined
+}
+
+const commands: Readonly<Record<string, Spoken>> = {
+  claude: {
+    says: '/claude [--name <name>] <prompt>: start Claude Code in the background',
+    read: (rest) => {
+      const named = /^--name\s+(\S+)\s+/.exec(rest)
+      const prompt = named ? rest.slice(named[0].length) : rest
+      return { prompt: wanted(prompt, 'what to do'), ...(named ? { name: named[1] } : {}) }
+    },
+  },
+  claude_sessions: { says: '/claude_sessions: list coding sessions', read: () => ({}) },
+  claude_kill: {
+    says: '/claude_kill <session>: end it',
+    read: (rest) => ({ session: wanted(rest, 'which session') }),
+  },
+  claude_fg: {
+    says: '/claude_fg <session>: stream it here',
+    read: (rest) => ({ session: wanted(rest, 'which session') }),
+  },
+  claude_bg: {
+    says: '/claude_bg [session]: stop streaming',
+    read: (rest) => (rest === '' ? {} : { session: rest }),
+  },
+  claude_resume: {
+    says: '/claude_resume [--fork] <session> [prompt] | --list: go on with an earlier one',
+    instead: (rest) => (rest === '' || rest === '--list' ? 'claude_sessions' : undefined),
+    read: (rest) => {
+      const fork = /^--fork\s+/.exec(rest)
+      const [session, prompt] = firstWord(fork ? rest.slice(fork[0].length) : rest)
+      return {
+        session: wanted(session, 'which session'),
+        ...(prompt ? { prompt } : {}),
+        ...(fork ? { fork: true } : {}),
+      }
+    },
+  },
+  claude_respond: {
+    says: '/claude_respond [--interrupt] <session> <message>: answer it',
+    read: (rest) => {
+      const interrupt = /^--interrupt\s+/.exec(rest)
+      const [session, message] = firstWord(interrupt ? rest.slice(interrupt[0].length) : rest)
+      return {
+        session,
+        message: wanted(message, 'what to say'),
+        userInitiated: true,
+        interrupt: interrupt !== null,
+      }
+    },
+  },
+  claude_stats: { says: '/claude_stats: figures over all coding sessions', read: () => ({}) },
+  approve: {
+    says: '/approve [id] [always | an answer]: allow what a session asks',
+    read: (rest) => {
+      const [id, text] = firstWord(rest)
+      return text === 'always' ? { id, always: true } : { id, ...(text ? { text } : {}) }
+    },
+  },
+  deny: {
+    says: '/deny [id] [reason]: refuse it',
+    read: (rest) => {
+      const [id, text] = firstWord(rest)
+      return { id, ...(text ? { text } : {}) }
+    },
+  },
+}
+
+export function codingCommands(app: App): ChatCommand[] {
+  return Object.entries(commands).map(([name, { says }]) => ({
+    name,
+    says,
+    ownerOnly: true,
+    run: (rest, input) => runChatCommand(app, name, rest.trim(), input),
+  }))
+}
+
+async function runChatCommand(app: App, name: string, rest: string, input: Input): Promise<Reply> {
+  try {
+    const meant = commands[name]?.instead?.(rest) ?? name
+    const operation = resolveAlias('chat', meant, commands[meant]!.read(rest))
+    const output = await perform(app, operation.name, operation.input, callerOf(input))
+    return { text: describe(operation.name, output as Record<string, unknown>) }
+  } catch (thrown) {
+    const error = asRockpoolError(thrown)
+    return { text: [error.message, error.hint].filter(Boolean).join(' '), isError: true }
+  }
+}
+
+/** Only the owner gets here, so it may do what an operator may; it is told where it asked from. */
+function callerOf(input: Input): Caller {
+  const { address, sender } = input.message
+  return {
+    via: 'chat',
+    scopes: ['read', 'write', 'approve'],
+    address,
+    name: `${address.channel}:${sender.id}`,
+  }
+}
+
+function describe(operation: string, output: Record<string, unknown>): string {
+  if (operation === 'coding.sessions') {
+    const rows = output['sessions'] as Array<{ display: string }>
+    return rows.map((row) => row.display).join('\n\n') || 'No coding sessions.'
+  }
+  if (operation === 'approvals.answer') {
+    const rows = output['approvals'] as Array<{ state: string; session?: string }>
+    return rows.map((row) => `${row.state}${row.session ? ` [${row.session}]` : ''}`).join('\n')
+  }
+  if (operation === 'coding.kill')
+    return output['killed']
+      ? `⛔ ${String(output['name'])} was ended.`
+      : `${String(output['name'])} is over already.`
+  if (operation === 'coding.background') return 'No longer streaming here.'
+  const text = output['missed'] ?? output['display']
+  return typeof text === 'string' ? text : `${String(output['name'])} [${String(output['id'])}]`
+}
+
+function firstWord(text: string): [word: string, rest: string] {
+  const [, word = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(text) ?? []
+  return [word, rest.trim()]
+}
+
+function wanted(text: string, what: string): string {
+  if (text.trim() !== '') return text.trim()
+  throw new RockpoolError('usage', `Please say ${what}.`)
+}

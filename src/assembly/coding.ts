@@ -1,0 +1,102 @@
+// Puts coding sessions together: stores, the gate of the repositories, approvals, notifications, the pool.
+import { randomUUID } from 'node:crypto'
+import { Approvals } from '../coding/approvals.ts'
+import { NotificationRouter } from '../coding/notifications.ts'
+import type { NotificationParts } from '../coding/notifications.ts'
+import { CodingPool, ownerLives } from '../coding/pool.ts'
+import { RepoGate } from '../coding/repo-queue.ts'
+import { bridgeServer } from '../discovery/bridge.ts'
+import { callCost } from '../discovery/price-table.ts'
+import { formatOriginChannel } from '../domain/address.ts'
+import type { ToolServer } from '../domain/agent.ts'
+import type { CodingSession } from '../domain/coding.ts'
+import type { App } from '../operations/app.ts'
+import { bridgeWorld } from '../operations/bridge-world.ts'
+import { chooseSession } from '../operations/select.ts'
+import type { CodingWorld } from '../operations/coding-world.ts'
+import { ApprovalStore } from '../store/approval-store.ts'
+import { CodingStore } from '../store/coding-store.ts'
+import { identifyProcess } from '../store/process-identity.ts'
+import { SpendStore } from '../store/spend-store.ts'
+import { sqliteOutbox } from '../store/outbox.ts'
+import { sqliteSystemEvents } from '../store/overheard.ts'
+import { agentFrom } from './agents.ts'
+
+export function openCodingWorld(app: App): CodingWorld {
+  const { clock, events, log } = app
+  const config = app.config.coding
+  const store = new CodingStore(app.database())
+  const spend = new SpendStore(app.database())
+  const approvalStore = new ApprovalStore(app.database())
+  const timeoutMs = config.approvalTimeoutMinutes * 60_000
+  const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
+  const notifications = new NotificationRouter({ store, clock, deliver: deliverFor(app), wake: wakeFor(app) })
+  const repos = new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives })
+  const pool = new CodingPool({
+    store,
+    spend,
+    runtime: () => app.runtime(),
+    approvals,
+    notifications,
+    repos,
+    config,
+    clock,
+    log,
+    events,
+    self: identifyProcess(process.pid)!,
+    agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
+    toolsFor: (session) => bridgeFor(app, session),
+    priceOf: callCost,
+    dayOf: (at) => dayIn(app.config.timeZone, at),
+  })
+  const isTaken = (session: CodingSession): boolean =>
+    repos.workingIn(session.request.workdir, session.id).length > 0
+  const select: CodingWorld['select'] = async ({ task, workdir: repo, agentId, label, asAgent }) =>
+    (await chooseSession(app, { task, repo, label, ...(asAgent ? { agentId } : {}) })).selection
+  return { pool, approvals, approvalStore, store, spend, isTaken, select }
+}
+
+/** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */
+function deliverFor(app: App): NotificationParts['deliver'] {
+  return async (address, reply, idempotencyKey, codingId) => {
+    const lane = `notices:${formatOriginChannel(address)}`
+    const sessionKey = `coding:${codingId}`
+    const delivery = {
+      id: randomUUID(),
+      lane,
+      address,
+      reply,
+      idempotencyKey,
+      sessionKey,
+      createdAt: app.clock.now(),
+    }
+    await sqliteOutbox(app.database(), app.clock).add([delivery])
+    app.events.emit({ type: 'outbox-added' })
+  }
+}
+
+/** The agent is told before its next message; a running gateway lets it take a turn at once. */
+function wakeFor(app: App): NotificationParts['wake'] {
+  return async ({ text, agentId, sessionKey }) => {
+    const key = sessionKey ?? `agent:${agentId}:${app.config.session.mainKey}`
+    await sqliteSystemEvents(app.database(), app.clock).add(key, text, 20)
+    app.events.emit({ type: 'system-event', agentId, key, mode: 'now' })
+  }
+}
+
+function bridgeFor(app: App, session: CodingSession): ToolServer[] {
+  const { agentId, workdir, originSessionKey } = session.request
+  const seat = { agentId, repoPath: workdir, codingId: session.id, sessionKey: originSessionKey }
+  const server = bridgeServer(bridgeWorld(app, seat), app.config.mcpBridge)
+  return server ? [server] : []
+}
+
+/** YYYY-MM-DD in the configured time zone, or the machine's. */
+function dayIn(timeZone: string | undefined, at: number): string {
+  return new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  }).format(at)
+}

@@ -1,0 +1,117 @@
+// Coding sessions and what they ask, for people at a terminal.
+import { ago, oneLine, styled, table, tokens, usd, visible } from './print.ts'
+import type { Column, Page, Style } from './print.ts'
+
+export interface CodingRow {
+  id: string
+  name: string
+  status: string
+  lifecycle: string
+  waiting?: { for: string; about: string; since: number; approvalId?: string }
+  endMessage?: string
+  prompt: string
+  workdir: string
+  costUsd: number
+  contextTokens?: number
+  contextWindow?: number
+  doing?: string
+  lastActivityAt: number
+  claudeSessionId?: string
+}
+
+/** Whoever waits for a person first, then what works, then the rest. */
+export function byWhoMustAct(a: CodingRow, b: CodingRow): number {
+  return groupOf(a) - groupOf(b) || b.lastActivityAt - a.lastActivityAt
+}
+
+function groupOf(row: CodingRow): number {
+  if (row.waiting) return 0
+  return row.status === 'running' || row.status === 'starting' ? 1 : 2
+}
+
+/** What it does, asks, or how it ended, in one line. */
+export function nowOf(row: CodingRow): string {
+  if (row.waiting) return `${row.waiting.for}: ${row.waiting.about || row.prompt}`
+  return row.doing ?? row.endMessage ?? row.prompt
+}
+
+export function stateOf(row: CodingRow): string {
+  return row.lifecycle === 'ended' ? row.status : row.lifecycle.replace('awaiting-', 'waits: ')
+}
+
+export function styleOf(row: CodingRow): Style | undefined {
+  if (row.waiting) return 'yellow'
+  if (row.status === 'failed') return 'red'
+  return row.status === 'running' || row.status === 'starting' ? 'green' : 'dim'
+}
+
+export const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> = [
+  { title: 'id', value: (row) => row.id, min: 8 },
+  { title: 'name', value: (row) => row.name, min: 12 },
+  { title: 'state', value: stateOf, min: 10, style: styleOf },
+  { title: 'now', value: nowOf, min: 16 },
+  { title: 'where', value: (row) => row.workdir.split('/').slice(-2).join('/'), min: 8 },
+  { title: 'age', value: (row) => ago(row.lastActivityAt, row.now), align: 'right', min: 6 },
+  { title: 'cost', value: (row) => usd(row.costUsd), align: 'right', min: 6 },
+  { title: 'context', value: fillOf, align: 'right', min: 4 },
+]
+
+export function fillOf(row: Pick<CodingRow, 'contextTokens' | 'contextWindow'>): string {
+  if (row.contextTokens === undefined || !row.contextWindow) return tokens(row.contextTokens)
+  return `${Math.round((100 * row.contextTokens) / row.contextWindow)}%`
+}
+
+export function printSessions(output: { sessions: CodingRow[] }, page: Page): string {
+  if (output.sessions.length === 0) {
+    return 'No coding sessions yet. Start one: rockpool cc launch "fix the failing test" --repo .'
+  }
+  const rows = output.sessions.toSorted(byWhoMustAct).map((row) => ({ ...row, now: page.now }))
+  return table(rows, codingColumns, page)
+}
+
+export function printLaunched(
+  output: CodingRow & { action?: string; reason?: string; output?: string },
+  page: Page,
+): string {
+  if (output.output !== undefined) return visible(output.output)
+  const how = output.action ? ` (${output.action}: ${output.reason ?? ''})` : ''
+  return [
+    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${stateOf(output)}${oneLine(how)}`,
+    styled(
+      page,
+      'dim',
+      `Look: rockpool cc output ${output.id}   Answer: rockpool cc respond ${output.id} "…"`,
+    ),
+  ].join('\n')
+}
+
+export function printText(output: { result?: string; display?: string; missed?: string }): string {
+  return visible(output.result ?? output.missed ?? output.display ?? '')
+}
+
+interface ApprovalRow {
+  id: string
+  session?: string
+  kind: string
+  toolName: string
+  shown: string
+  state: string
+  askedAt: number
+  answeredBy?: string
+  alike: number
+}
+
+/** The whole command is shown: nobody should approve what they cannot see. */
+export function printApprovals(output: { approvals: ApprovalRow[] }, page: Page): string {
+  if (output.approvals.length === 0) return 'Nothing waits for an answer.'
+  return output.approvals
+    .map((row) => {
+      const who = [row.session, row.kind, row.toolName].filter(Boolean).join(' · ')
+      const state =
+        row.state === 'pending' ? '' : ` ${row.state}${row.answeredBy ? ` by ${row.answeredBy}` : ''}`
+      const alike = row.alike > 1 ? ` (${row.alike} ask the same: --alike answers all)` : ''
+      const heading = `${styled(page, 'bold', row.id)}  ${oneLine(who)}  ${ago(row.askedAt, page.now)}${oneLine(state)}${alike}`
+      return `${heading}\n${visible(row.shown).replace(/^/gm, '    ')}`
+    })
+    .join('\n\n')
+}

@@ -1,0 +1,61 @@
+// Coding sessions as text for a chat: one entry each, as people who know the plugin expect it.
+import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding.ts'
+import type { CodingMetrics } from './metrics.ts'
+import { formatDuration, oneLine } from './names.ts'
+
+const icons: Record<CodingLifecycle, string> = {
+  queued: '🕓',
+  starting: '🟡',
+  active: '🟢',
+  'awaiting-input': '🔔',
+  'awaiting-approval': '🔐',
+  'awaiting-answer': '❓',
+  'awaiting-plan': '📋',
+  'awaiting-budget': '💰',
+  suspended: '💤',
+  ended: '',
+}
+const endIcons = { completed: '✅', failed: '❌', killed: '⛔', starting: '🟡', running: '🟢' }
+
+export function formatListing(session: CodingSession, watched: boolean, now: number): string {
+  const icon = icons[session.lifecycle] || endIcons[session.status]
+  const where = watched ? 'foreground' : 'background'
+  const turns = session.request.multiTurn ? 'multi-turn' : 'single'
+  const { resume } = session.request
+  const lines = [
+    `${icon} ${session.name} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
+    `📁 ${session.request.workdir}`,
+    `📝 "${oneLine(session.request.prompt, 80)}"`,
+    ...(session.waiting ? [`⏳ waits for ${session.waiting.for}: ${session.waiting.about}`] : []),
+    ...(session.sdkSessionId ? [`🔗 Claude ID: ${session.sdkSessionId}`] : []),
+    ...(resume ? [`↩️  Resumed from: ${resume.sdkSessionId}${resume.fork ? ' (forked)' : ''}`] : []),
+  ]
+  return lines.join('\n   ')
+}
+
+export function formatOutput(session: CodingSession, blocks: OutputBlock[], now: number): string {
+  const took = formatDuration(durationOf(session, now))
+  const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
+  const text = blocks
+    .filter((block) => block.kind !== 'prompt')
+    .map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text))
+    .join('\n')
+  return [heading, '─'.repeat(60), text || '(no output yet)'].join('\n')
+}
+
+export function formatStats(metrics: CodingMetrics): string {
+  const { running, completed, failed, killed } = metrics.sessionsByStatus
+  const lines = [
+    `Launched ${metrics.totalLaunched}, running ${running}, completed ${completed}, failed ${failed}, killed ${killed}`,
+    `Average duration ${formatDuration(metrics.averageDurationMs)}, waited for people ${formatDuration(metrics.waitedMs)}`,
+    `Cost $${metrics.totalCostUsd.toFixed(2)}`,
+    ...(metrics.mostExpensive
+      ? [`Most expensive: ${metrics.mostExpensive.name} ($${metrics.mostExpensive.costUsd.toFixed(2)})`]
+      : []),
+  ]
+  return lines.join('\n')
+}
+
+export function durationOf(session: CodingSession, now: number): number {
+  return (session.end?.at ?? now) - (session.startedAt ?? session.createdAt)
+}

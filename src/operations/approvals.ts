@@ -1,0 +1,132 @@
+// What coding sessions ask people, and the answers.
+import { z } from 'zod'
+import type { Approval } from '../domain/coding.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { App } from './app.ts'
+import type { Caller, Operation } from './operation.ts'
+import { operation } from './operation.ts'
+
+const row = z.object({
+  id: z.string(),
+  codingId: z.string().optional(),
+  /** The coding session's name. */
+  session: z.string().optional(),
+  sessionKey: z.string().optional(),
+  agentId: z.string(),
+  kind: z.enum(['tool', 'question', 'plan', 'budget']),
+  toolName: z.string(),
+  shown: z.string(),
+  inputHash: z.string(),
+  state: z.enum(['pending', 'allowed', 'denied', 'expired']),
+  askedAt: z.number(),
+  expiresAt: z.number(),
+  answeredAt: z.number().optional(),
+  answeredBy: z.string().optional(),
+  answer: z.string().optional(),
+  /** How many open ones ask exactly the same. */
+  alike: z.number(),
+})
+
+function rowsOf(app: App, approvals: Approval[]): Array<z.input<typeof row>> {
+  const open = app.coding().approvals.pending()
+  return approvals.map((approval) => ({
+    ...approval,
+    session: approval.codingId && app.coding().store.get(approval.codingId)?.name,
+    alike: open.filter((other) => other.inputHash === approval.inputHash).length,
+  }))
+}
+
+const list = operation({
+  name: 'approvals.list',
+  says: 'List what waits for an answer: commands, questions, plans and budgets.',
+  input: z.strictObject({
+    all: z.boolean().default(false).describe('Also those that are settled, newest first.'),
+    limit: z.number().int().min(1).max(1000).default(100).describe('How many.'),
+  }),
+  output: z.object({ approvals: z.array(row), count: z.number() }),
+  scope: 'read',
+  command: { examples: ['rockpool approvals list', 'rockpool approvals list --all --limit 20'] },
+  async run(app, input) {
+    const { approvals, approvalStore } = app.coding()
+    const found = input.all ? approvalStore.recent(input.limit) : approvals.pending().slice(0, input.limit)
+    return { approvals: rowsOf(app, found), count: found.length }
+  },
+})
+
+const answer = operation({
+  name: 'approvals.answer',
+  says: 'Allow or deny what a session asks; answer its question; raise its budget.',
+  input: z.strictObject({
+    id: z
+      .string()
+      .default('')
+      .describe('The approval, or the beginning of its id; the only open one when absent.'),
+    decision: z.enum(['allow', 'deny']).default('allow').describe('Yes or no.'),
+    text: z
+      .string()
+      .optional()
+      .describe('A choice or own words for a question; an amount for a budget; a reason for a no.'),
+    always: z.boolean().default(false).describe('Allow exactly this from now on, in this session.'),
+    alike: z.boolean().default(false).describe('Answer every open request that asks exactly the same.'),
+    inputHash: z.string().optional().describe('Refuse if the request is not the one with this hash.'),
+  }),
+  output: z.object({ approvals: z.array(row) }),
+  scope: 'approve',
+  acts: true,
+  command: {
+    positional: ['id'],
+    examples: ['rockpool cc approve 3fa9', 'rockpool cc approve 3fa9 --decision deny --text "not on main"'],
+  },
+  async run(app, input, caller) {
+    const { approvals } = app.coding()
+    const said = { behavior: input.decision, text: input.text, always: input.always, by: nameOf(caller) }
+    const settled = input.alike
+      ? await approvals.answerAlike(input.id, said)
+      : [await approvals.answer(input.id, said, input.inputHash)]
+    return { approvals: rowsOf(app, settled) }
+  },
+})
+
+const grants = operation({
+  name: 'approvals.grants',
+  says: 'List what was allowed once and for all.',
+  input: z.strictObject({}),
+  output: z.object({
+    grants: z.array(
+      z.object({
+        id: z.string(),
+        codingId: z.string().optional(),
+        sessionKey: z.string().optional(),
+        tool: z.string(),
+        pattern: z.string(),
+        grantedAt: z.number(),
+        grantedBy: z.string(),
+      }),
+    ),
+  }),
+  scope: 'read',
+  async run(app) {
+    return { grants: app.coding().approvalStore.grants() }
+  },
+})
+
+const revoke = operation({
+  name: 'approvals.revoke',
+  says: 'Take back what was allowed once and for all.',
+  input: z.strictObject({ id: z.string().min(1).describe('The grant.') }),
+  output: z.object({ id: z.string(), revoked: z.boolean() }),
+  scope: 'approve',
+  acts: true,
+  command: { positional: ['id'] },
+  async run(app, input) {
+    const revoked = await app.coding().approvalStore.revoke(input.id)
+    if (!revoked) throw new RockpoolError('not-found', `There is no grant ${input.id}.`)
+    return { id: input.id, revoked }
+  },
+})
+
+function nameOf(caller: Caller): string {
+  return caller.name ?? (caller.address ? `${caller.address.channel}|${caller.address.to}` : caller.via)
+}
+
+export const operations: Operation[] = [list, answer, grants, revoke]

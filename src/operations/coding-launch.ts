@@ -1,0 +1,114 @@
+// What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
+import { formatOriginChannel } from '../domain/address.ts'
+import type { CodingSession } from '../domain/coding.ts'
+import type { PermissionMode } from '../domain/agent.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { resolveOriginChannel } from '../coding/origin.ts'
+import type { App } from './app.ts'
+import type { Caller } from './operation.ts'
+
+export interface LaunchInput {
+  prompt: string
+  workdir?: string
+  name?: string
+  label?: string
+  agent?: string
+  model?: string
+  maxBudgetUsd?: number
+  systemPrompt?: string
+  allowedTools?: string[]
+  permissionMode?: PermissionMode
+  resumeSessionId?: string
+  forkSession: boolean
+  fresh: boolean
+  multiTurnDisabled: boolean
+  originChannel?: string
+}
+
+export interface Launched {
+  session: CodingSession
+  /** resume, fork, fresh or queue. */
+  action: string
+  reason: string
+}
+
+export async function launchCoding(app: App, input: LaunchInput, caller: Caller): Promise<Launched> {
+  const { config } = app
+  const workdir = input.workdir ?? config.coding.defaultWorkdir
+  if (workdir === undefined) {
+    throw new RockpoolError('usage', 'In which repository?', {
+      hint: 'Give workdir, or set coding.defaultWorkdir.',
+    })
+  }
+  const permissionMode = input.permissionMode ?? config.coding.permissionMode
+  refuseBypass(permissionMode, caller)
+  const agentId = caller.agentId ?? input.agent ?? 'main'
+  const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
+  const messageChannel = caller.address && formatOriginChannel(caller.address)
+  const session = await app.coding().pool.spawn({
+    prompt: input.prompt,
+    workdir,
+    agentId,
+    name: input.name ?? input.label,
+    label: input.label,
+    model: input.model ?? config.coding.defaultModel,
+    budgetUsd: input.maxBudgetUsd ?? config.coding.defaultBudgetUsd,
+    systemPrompt: input.systemPrompt,
+    allowedTools: input.allowedTools ?? [],
+    permissionMode,
+    multiTurn: !input.multiTurnDisabled,
+    resume: chosen.resume,
+    originChannel: resolveOriginChannel(
+      { originChannel: input.originChannel, messageChannel, workdir },
+      config.coding,
+    ),
+    originThreadId: caller.address?.threadId,
+    originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
+  })
+  const action = session.lifecycle === 'queued' && app.coding().isTaken(session) ? 'queue' : chosen.action
+  return { session, action, reason: chosen.reason }
+}
+
+/** A chat, a hook or an agent never gets a session that asks nobody. */
+function refuseBypass(mode: PermissionMode, caller: Caller): void {
+  if (mode !== 'bypassPermissions') return
+  const byOperator = caller.via === 'cli' && caller.agentId === undefined
+  if (byOperator && process.getuid?.() !== 0) return
+  throw new RockpoolError('refused', 'bypassPermissions is not allowed here.', {
+    hint: 'Use acceptEdits, or list the tools that may run without asking.',
+  })
+}
+
+interface Chosen {
+  action: 'resume' | 'fork' | 'fresh'
+  reason: string
+  resume?: { sdkSessionId: string; fork: boolean }
+}
+
+async function chooseConversation(
+  app: App,
+  input: LaunchInput,
+  caller: Caller,
+  where: { agentId: string; workdir: string },
+): Promise<Chosen> {
+  if (input.resumeSessionId !== undefined) {
+    const sdkSessionId = app.coding().pool.resolveClaudeSessionId(input.resumeSessionId)
+    if (!sdkSessionId)
+      throw new RockpoolError('not-found', `There is no session ${input.resumeSessionId} to go on from.`)
+    const action = input.forkSession ? 'fork' : 'resume'
+    return { action, reason: 'asked for', resume: { sdkSessionId, fork: input.forkSession } }
+  }
+  if (input.fresh) return { action: 'fresh', reason: 'asked for' }
+  const selection = await app
+    .coding()
+    .select({ ...where, task: input.prompt, label: input.label, asAgent: caller.agentId !== undefined })
+  if (selection.action === 'queue' || selection.action === 'fresh' || !selection.sessionId) {
+    return { action: 'fresh', reason: selection.reason }
+  }
+  const fork = selection.action === 'fork' || input.forkSession
+  return {
+    action: fork ? 'fork' : 'resume',
+    reason: selection.reason,
+    resume: { sdkSessionId: selection.sessionId, fork },
+  }
+}

@@ -1,0 +1,29 @@
+// What operations need of coding sessions; made by src/assembly/coding.ts.
+import type { Approvals } from '../coding/approvals.ts'
+import type { CodingPool } from '../coding/pool.ts'
+import type { CodingSession } from '../domain/coding.ts'
+import type { SessionSelection } from '../domain/selection.ts'
+import type { ApprovalStore } from '../store/approval-store.ts'
+import type { CodingStore } from '../store/coding-store.ts'
+import type { SpendStore } from '../store/spend-store.ts'
+
+export interface CodingWorld {
+  pool: CodingPool
+  approvals: Approvals
+  approvalStore: ApprovalStore
+  store: CodingStore
+  spend: SpendStore
+  /** Does somebody else work in its repository, so that it has to wait? */
+  isTaken(session: CodingSession): boolean
+  /** Which conversation should take this task. */
+  select(task: SelectTask): Promise<SessionSelection>
+}
+
+export interface SelectTask {
+  task: string
+  workdir: string
+  agentId: string
+  label?: string
+  /** An agent chooses among its own sessions; an operator among all of the repository. */
+  asAgent: boolean
+}

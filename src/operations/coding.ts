@@ -1,0 +1,272 @@
+// Coding sessions: launch, watch, answer, approve, end, resume. The names of the plugin (`claude_launch`,
+// `claude-code.launch`, `/claude`) are aliases of these.
+import { z } from 'zod'
+import { formatOriginChannel } from '../domain/address.ts'
+import { durationOf, formatOutput, formatStats } from '../coding/listing.ts'
+import { codingMetrics } from '../coding/metrics.ts'
+import { formatDuration } from '../coding/names.ts'
+import { launchCoding } from './coding-launch.ts'
+import { channelOf, codingRow, findCoding, rowOf } from './coding-row.ts'
+import type { Operation } from './operation.ts'
+import { operation } from './operation.ts'
+
+const ref = z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.')
+const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
+
+const sessions = operation({
+  name: 'coding.sessions',
+  says: 'List coding sessions: running, waiting, and those that ended.',
+  input: z.strictObject({
+    status: z
+      .enum(['all', 'starting', 'running', 'completed', 'failed', 'killed'])
+      .default('all')
+      .describe('Only these.'),
+    limit: z.number().int().min(1).optional().describe('How many; the configured number when absent.'),
+  }),
+  output: z.object({ sessions: z.array(codingRow), count: z.number() }),
+  scope: 'read',
+  forAgents: true,
+  command: { examples: ['rockpool coding sessions --status running'] },
+  async run(app, input, caller) {
+    const status = input.status === 'all' ? undefined : input.status
+    const limit = input.limit ?? app.config.coding.maxPersistedSessions
+    const found = app.coding().pool.list({ status, limit, agentId: caller.agentId })
+    return { sessions: found.map((session) => rowOf(app, session)), count: found.length }
+  },
+})
+
+const launch = operation({
+  name: 'coding.launch',
+  says: 'Start Claude Code in a repository, in the background; resume the right session for the task, or begin a new one.',
+  input: z.strictObject({
+    prompt: z.string().min(1).describe('What to do.'),
+    workdir: z
+      .string()
+      .optional()
+      .describe('The repository; the configured or current directory when absent.'),
+    name: z.string().max(60).optional().describe('A name for it; made from the prompt when absent.'),
+    label: z.string().optional().describe('Go on with the session of this label, or begin it.'),
+    agent: z.string().optional().describe('The agent it belongs to.'),
+    model: z.string().optional().describe('The model.'),
+    maxBudgetUsd: z.number().positive().optional().describe('It pauses and asks at this many dollars.'),
+    systemPrompt: z.string().optional().describe('Added to the system prompt.'),
+    allowedTools: z.array(z.string()).optional().describe('Tools it may use without asking.'),
+    permissionMode: permissionModes.optional().describe('How it asks for permission.'),
+    resumeSessionId: z.string().optional().describe('Go on from this session: id, name or Claude id.'),
+    forkSession: z.boolean().default(false).describe('Fork it instead of going on in it.'),
+    fresh: z.boolean().default(false).describe('Begin a new conversation, whatever there is.'),
+    multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
+    originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
+    wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
+  }),
+  output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional() }),
+  scope: 'write',
+  acts: true,
+  forAgents: true,
+  command: {
+    positional: ['prompt'],
+    paths: ['workdir'],
+    here: 'workdir',
+    examples: [
+      'rockpool cc launch "fix the failing test" --repo . --wait',
+      'rockpool cc launch "review the diff" --fresh --model haiku',
+    ],
+  },
+  async run(app, input, caller) {
+    const { session, action, reason } = await launchCoding(app, input, caller)
+    if (!input.wait) return { ...rowOf(app, session), action, reason }
+    const quiet = await app.coding().pool.whenQuiet(session.id)
+    const { blocks } = app.coding().pool.output(quiet.id, 200)
+    return { ...rowOf(app, quiet), action, reason, output: formatOutput(quiet, blocks, app.clock.now()) }
+  },
+})
+
+const resume = operation({
+  name: 'coding.resume',
+  says: 'Go on with an earlier session, or fork it.',
+  input: z.strictObject({
+    session: ref,
+    prompt: z.string().default('Continue where you left off.').describe('What to say.'),
+    fork: z.boolean().default(false).describe('Leave the earlier one as it is.'),
+    atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
+    originChannel: z.string().optional(),
+    wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
+  }),
+  output: codingRow.extend({ output: z.string().optional() }),
+  scope: 'write',
+  acts: true,
+  command: {
+    positional: ['session', 'prompt'],
+    examples: ['rockpool cc resume fix-login-bug "now write the test"'],
+  },
+  async run(app, input, caller) {
+    const originChannel = caller.address ? formatOriginChannel(caller.address) : input.originChannel
+    const { pool } = app.coding()
+    const session = await pool.resume(input.session, input.prompt, { ...input, originChannel })
+    if (!input.wait) return rowOf(app, session)
+    const quiet = await pool.whenQuiet(session.id)
+    return {
+      ...rowOf(app, quiet),
+      output: formatOutput(quiet, pool.output(quiet.id, 200).blocks, app.clock.now()),
+    }
+  },
+})
+
+const respond = operation({
+  name: 'coding.respond',
+  says: 'Send a message to a running session.',
+  input: z.strictObject({
+    session: ref,
+    message: z.string().min(1).describe('What to say.'),
+    interrupt: z.boolean().default(false).describe('Stop what it does first.'),
+    userInitiated: z
+      .boolean()
+      .optional()
+      .describe('A person asked for it: the count of automatic answers begins anew.'),
+  }),
+  output: codingRow,
+  scope: 'write',
+  acts: true,
+  forAgents: true,
+  command: {
+    positional: ['session', 'message'],
+    examples: ['rockpool cc respond fix-login-bug "use the other parser"'],
+  },
+  async run(app, input, caller) {
+    const { id } = findCoding(app, caller, input.session)
+    // Whoever is not an agent is a person.
+    const userInitiated = input.userInitiated ?? caller.agentId === undefined
+    return rowOf(
+      app,
+      await app.coding().pool.respond(id, input.message, { interrupt: input.interrupt, userInitiated }),
+    )
+  },
+})
+
+const kill = operation({
+  name: 'coding.kill',
+  says: 'End a session now, with everything it started.',
+  input: z.strictObject({ session: ref }),
+  output: codingRow.extend({ killed: z.boolean() }),
+  scope: 'write',
+  acts: true,
+  forAgents: true,
+  command: { positional: ['session'], examples: ['rockpool cc kill fix-login-bug'] },
+  async run(app, input, caller) {
+    const { session, killed } = await app.coding().pool.kill(findCoding(app, caller, input.session).id)
+    return { ...rowOf(app, session), killed }
+  },
+})
+
+const output = operation({
+  name: 'coding.output',
+  says: 'Show what a session said and did.',
+  input: z.strictObject({
+    session: ref,
+    lines: z.number().int().min(1).default(50).describe('How many of the last blocks.'),
+    full: z.boolean().default(false).describe('Everything.'),
+  }),
+  output: z.object({
+    id: z.string(),
+    name: z.string(),
+    status: z.string(),
+    lifecycle: z.string(),
+    costUsd: z.number(),
+    durationMs: z.number(),
+    duration: z.string(),
+    lines: z.array(z.string()),
+    lineCount: z.number(),
+    lastSeq: z.number(),
+    result: z.string(),
+  }),
+  scope: 'read',
+  forAgents: true,
+  command: { positional: ['session'], examples: ['rockpool cc output fix-login-bug --lines 20'] },
+  async run(app, input, caller) {
+    const { id } = findCoding(app, caller, input.session)
+    const { session, blocks } = app.coding().pool.output(id, input.full ? 1_000_000 : input.lines)
+    const durationMs = durationOf(session, app.clock.now())
+    const lines = blocks.map((block) => block.text)
+    return {
+      ...session,
+      durationMs,
+      duration: formatDuration(durationMs),
+      lines,
+      lineCount: lines.length,
+      result: formatOutput(session, blocks, app.clock.now()),
+    }
+  },
+})
+
+const foreground = operation({
+  name: 'coding.foreground',
+  says: 'Stream a session into this chat, after what the chat has missed.',
+  input: z.strictObject({
+    session: ref,
+    lines: z.number().int().min(1).default(30),
+    channel: z.string().optional(),
+  }),
+  output: z.object({ id: z.string(), name: z.string(), missed: z.string(), lastSeq: z.number() }),
+  scope: 'write',
+  acts: true,
+  forAgents: true,
+  command: { positional: ['session'] },
+  async run(app, input, caller) {
+    const { id } = findCoding(app, caller, input.session)
+    const watching = await app.coding().pool.foreground(id, channelOf(caller, input.channel), input.lines)
+    const { session, blocks } = watching
+    return { ...session, missed: formatOutput(session, blocks, app.clock.now()) }
+  },
+})
+
+const background = operation({
+  name: 'coding.background',
+  says: 'Stop streaming a session, or all of them, into this chat.',
+  input: z.strictObject({ session: ref.optional(), channel: z.string().optional() }),
+  output: z.object({ ids: z.array(z.string()) }),
+  scope: 'write',
+  acts: true,
+  forAgents: true,
+  command: { positional: ['session'] },
+  async run(app, input, caller) {
+    const id = input.session === undefined ? undefined : findCoding(app, caller, input.session).id
+    return { ids: await app.coding().pool.background(channelOf(caller, input.channel), id) }
+  },
+})
+
+const stats = operation({
+  name: 'coding.stats',
+  says: 'Show figures over all coding sessions: cost by day, states, durations, the most expensive one.',
+  input: z.strictObject({}),
+  output: z.object({
+    totalCostUsd: z.number(),
+    costPerDay: z.record(z.string(), z.number()),
+    sessionsByStatus: z.record(z.string(), z.number()),
+    totalLaunched: z.number(),
+    averageDurationMs: z.number(),
+    waitedMs: z.number(),
+    mostExpensive: z
+      .object({ id: z.string(), name: z.string(), costUsd: z.number(), prompt: z.string() })
+      .optional(),
+    display: z.string(),
+  }),
+  scope: 'read',
+  forAgents: true,
+  async run(app) {
+    const { store, spend } = app.coding()
+    const metrics = codingMetrics(store, spend)
+    return { ...metrics, display: formatStats(metrics) }
+  },
+})
+
+export const operations: Operation[] = [
+  sessions,
+  launch,
+  resume,
+  respond,
+  kill,
+  output,
+  foreground,
+  background,
+  stats,
+]

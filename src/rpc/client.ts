@@ -1,0 +1,178 @@
+// The client of the gateway over one WebSocket: calls, subscriptions, and coming back by itself. It runs in the
+// command line and in the browser: nothing here needs more than the platform's own WebSocket.
+import { RockpoolError } from '../domain/errors.ts'
+import type { RockpoolEvent } from '../domain/events.ts'
+import { fromRpcError } from './frames.ts'
+import type { EventFrame, Frame, RpcResponse } from './frames.ts'
+
+export type ConnectionState = 'connecting' | 'connected' | 'away'
+
+export interface ClientOptions {
+  /** `ws://…`. */
+  url: string
+  /** The browser has a cookie instead. */
+  token?: string
+  onState?: (state: ConnectionState) => void
+  /** The gateway said no, for good: the person must log in again. */
+  onRefused?: () => void
+}
+
+export interface Listener {
+  event(event: RockpoolEvent): void
+  /** Events were missed that cannot be sent again: look at the whole anew. */
+  gap?(): void
+}
+
+interface Subscription {
+  topic: string
+  input: Record<string, unknown>
+  listener: Listener
+  id?: string
+  /** The last event that arrived. */
+  since?: { epoch: string; seq: number }
+}
+
+interface Pending {
+  resolve: (result: unknown) => void
+  reject: (error: Error) => void
+}
+
+const firstDelayMs = 250
+const longestDelayMs = 10_000
+const policyViolation = 1008
+
+export class GatewayClient {
+  #options: ClientOptions
+  #socket: WebSocket | undefined
+  #ready: Promise<void> | undefined
+  #pending = new Map<number, Pending>()
+  #subscriptions = new Set<Subscription>()
+  #nextId = 1
+  #delayMs = firstDelayMs
+  #closed = false
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+  }
+
+  /** Resolves with the operation's output; rejects with the gateway's own error. */
+  async call(method: string, params: Record<string, unknown> = {}): Promise<unknown> {
+    await this.#connected()
+    return this.#request(method, params)
+  }
+
+  /** Listens until the returned function is called, across lost connections. */
+  subscribe(topic: string, input: Record<string, unknown>, listener: Listener): () => void {
+    const subscription: Subscription = { topic, input, listener }
+    this.#subscriptions.add(subscription)
+    void this.#connected().then(() =>
+      subscription.id === undefined ? this.#resubscribe(subscription) : undefined,
+    )
+    return () => {
+      this.#subscriptions.delete(subscription)
+      const { id: subscriptionId } = subscription
+      if (subscriptionId !== undefined && this.#socket?.readyState === WebSocket.OPEN) {
+        this.#request(`${topic}.unsubscribe`, { subscriptionId }).catch(ignoreLostConnection)
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#socket?.close()
+  }
+
+  #connected(): Promise<void> {
+    this.#ready ??= this.#connect()
+    return this.#ready
+  }
+
+  #connect(): Promise<void> {
+    this.#options.onState?.('connecting')
+    const socket = new WebSocket(this.#options.url)
+    this.#socket = socket
+    return new Promise((resolve, reject) => {
+      socket.addEventListener('message', (message) => this.#receive(String(message.data)))
+      socket.addEventListener('close', (event) => {
+        reject(this.#lost(event.code))
+      })
+      socket.addEventListener('open', () => {
+        this.#hello().then(resolve, (error: unknown) => {
+          if (error instanceof RockpoolError && error.code === 'unauthorized') this.#options.onRefused?.()
+          reject(error instanceof Error ? error : new Error(String(error)))
+        })
+      })
+    })
+  }
+
+  async #hello(): Promise<void> {
+    if (this.#options.token !== undefined) await this.#request('connect', { token: this.#options.token })
+    this.#delayMs = firstDelayMs
+    this.#options.onState?.('connected')
+    for (const subscription of this.#subscriptions) await this.#resubscribe(subscription)
+  }
+
+  async #resubscribe(subscription: Subscription): Promise<void> {
+    const { topic, input, since, listener } = subscription
+    const answer = await this.#request(`${topic}.subscribe`, { ...input, ...(since ? { since } : {}) })
+    const { subscriptionId, gap, epoch, seq } = answer as {
+      subscriptionId: string
+      gap: boolean
+      epoch: string
+      seq: number
+    }
+    subscription.id = subscriptionId
+    if (!since || gap) subscription.since = { epoch, seq }
+    if (gap) listener.gap?.()
+  }
+
+  #request(method: string, params: Record<string, unknown>): Promise<unknown> {
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject })
+      this.#socket?.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+    })
+  }
+
+  #receive(text: string): void {
+    const frame = JSON.parse(text) as Frame
+    if ('method' in frame && frame.method === 'event') return this.#deliver(frame as EventFrame)
+    const response = frame as RpcResponse
+    const pending = this.#pending.get(Number(response.id))
+    this.#pending.delete(Number(response.id))
+    if ('error' in response) pending?.reject(fromRpcError(response.error))
+    else pending?.resolve(response.result)
+  }
+
+  #deliver({ params }: EventFrame): void {
+    for (const subscription of this.#subscriptions) {
+      if (subscription.id !== params.subscriptionId) continue
+      subscription.since = { epoch: params.epoch, seq: params.seq }
+      subscription.listener.event(params.event)
+    }
+  }
+
+  /** What was under way fails; what is listened to comes back by itself. */
+  #lost(code: number): RockpoolError {
+    const error = new RockpoolError('unavailable', 'The gateway is not connected.', {
+      hint: 'Is `rockpool up` running?',
+    })
+    this.#ready = undefined
+    for (const pending of this.#pending.values()) pending.reject(error)
+    this.#pending.clear()
+    for (const subscription of this.#subscriptions) subscription.id = undefined
+    this.#options.onState?.('away')
+    if (code === policyViolation) this.#options.onRefused?.()
+    else if (!this.#closed && this.#subscriptions.size > 0) this.#comeBack()
+    return error
+  }
+
+  #comeBack(): void {
+    const again = (): void => void this.#connected().catch(ignoreLostConnection)
+    setTimeout(again, this.#delayMs * (0.5 + Math.random() / 2))
+    this.#delayMs = Math.min(this.#delayMs * 2, longestDelayMs)
+  }
+}
+
+/** The close handler has already told everybody and set the time of the next try. */
+function ignoreLostConnection(): void {}

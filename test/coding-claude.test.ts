@@ -1,0 +1,133 @@
+// Coding sessions with the real Claude binary: tools that really run, questions, budgets, kills.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { CodingSession } from '../src/domain/coding.ts'
+import { identifyProcess, descendantsOf } from '../src/store/process-identity.ts'
+import { makeTestAgent } from './claude-agent.ts'
+import type { TestAgent } from './claude-agent.ts'
+import { testModel } from './claude-home.ts'
+import { openCodingHouse } from './coding-house.ts'
+import type { CodingHouse } from './coding-house.ts'
+import { inline } from './messages-api.ts'
+
+let real: TestAgent
+let house: CodingHouse
+
+beforeAll(async () => {
+  real = await makeTestAgent()
+  house = openCodingHouse({ runtime: real.agent, priceOf: () => 1, config: { maxSessions: 10 } })
+})
+afterAll(async () => {
+  await house.close()
+  await real.close()
+})
+
+async function until(id: string, lifecycle: CodingSession['lifecycle']): Promise<CodingSession> {
+  const look = (): void => {
+    const session = house.pool.resolve(id)
+    expect(session.lifecycle, session.end?.message).toBe(lifecycle)
+  }
+  await vi.waitFor(look, { timeout: 30_000, interval: 20 })
+  return house.pool.resolve(id)
+}
+
+const launch = (
+  prompt: string,
+  more: Parameters<CodingHouse['launch']>[1] = {},
+): ReturnType<CodingHouse['launch']> => house.launch(prompt, { model: testModel, ...more })
+
+test('a tool that was approved really runs, a denied one does not, and the marker is on the first message only', async () => {
+  const workdir = house.repo('approve')
+  const touch = (name: string) => ({
+    tools: [{ name: 'Bash', input: { command: `python3 -c "open('${name}','w')"` } }],
+  })
+  const { id } = await launch(inline(touch('yes'), { text: 'made it' }), { workdir })
+  const asked = await until(id, 'awaiting-approval')
+  expect(asked.waiting?.about).toContain("open('yes','w')")
+  await house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
+  await until(id, 'awaiting-input')
+  expect(existsSync(join(workdir, 'yes'))).toBe(true)
+  await house.pool.respond(id, inline(touch('no'), { text: 'went on without' }), { userInitiated: true })
+  const again = await until(id, 'awaiting-approval')
+  await house.approvals.answer(again.waiting!.approvalId!, { behavior: 'deny', text: 'not here', by: 'ada' })
+  await until(id, 'awaiting-input')
+  expect(existsSync(join(workdir, 'no'))).toBe(false)
+  const said = house.store.lastOutput(id, 50).map((block) => block.text)
+  expect(said).toContain('went on without')
+  const sent = real.api.calls().map((call) => call.prompt)
+  expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
+  expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)
+})
+
+test('a question of Claude is answered by number, and Claude gets the chosen label', async () => {
+  const questions = [
+    {
+      question: 'Which color?',
+      header: 'Color',
+      multiSelect: false,
+      options: [
+        { label: 'Red', description: 'r' },
+        { label: 'Blue', description: 'b' },
+      ],
+    },
+  ]
+  const { id } = await launch(
+    inline({ tools: [{ name: 'AskUserQuestion', input: { questions } }] }, { text: 'thanks' }),
+  )
+  const asked = await until(id, 'awaiting-answer')
+  await house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', text: '2', by: 'ada' })
+  await until(id, 'awaiting-input')
+  expect(JSON.stringify(real.api.calls().at(-1)?.body.messages)).toContain('Blue')
+})
+
+test('at the budget the next tool is held, no further call is made, and it goes on when the budget is raised', async () => {
+  const workdir = house.repo('budget')
+  writeFileSync(join(workdir, 'a.txt'), 'a')
+  const read = { tools: [{ name: 'Read', input: { file_path: join(workdir, 'a.txt') } }] }
+  const marker = 'spend-within-limits'
+  real.api.script(marker, [read, read, read, { text: 'all read' }])
+  const { id } = await launch(marker, { workdir, budgetUsd: 2 })
+  const held = await until(id, 'awaiting-budget')
+  const calls = (): number => real.api.calls().filter((call) => call.text.includes(marker)).length
+  // The limit is two calls; one more may have been under way.
+  const spent = calls()
+  expect(spent).toBeLessThanOrEqual(3)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(calls()).toBe(spent)
+  await house.approvals.answer(held.waiting!.approvalId!, { behavior: 'allow', text: '10', by: 'ada' })
+  await until(id, 'awaiting-input')
+  expect(house.store.lastOutput(id, 3).map((block) => block.text)).toContain('all read')
+})
+
+test('a kill ends the process and the command that it runs', async () => {
+  const workdir = house.repo('kill')
+  const command = "python3 -c \"import time,os; open('pid','w').write(str(os.getpid())); time.sleep(60)\""
+  const { id } = await launch(inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'never' }), {
+    workdir,
+    allowedTools: ['Bash'],
+  })
+  const pid = await vi.waitFor(
+    () => {
+      const text = existsSync(join(workdir, 'pid')) ? readFileSync(join(workdir, 'pid'), 'utf8') : ''
+      expect(text).not.toBe('')
+      return Number(text)
+    },
+    { timeout: 30_000, interval: 50 },
+  )
+  const before = descendantsOf(process.pid).map((child) => child.pid)
+  expect(before).toContain(pid)
+  await house.pool.kill(id)
+  expect(house.pool.resolve(id)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
+  await vi.waitFor(() => expect(identifyProcess(pid)).toBeUndefined(), { timeout: 5_000 })
+})
+
+test('a killed session is resumed with its context', async () => {
+  const { id } = await launch(inline({ text: 'I remember the heron' }))
+  const session = await until(id, 'awaiting-input')
+  await house.pool.kill(id)
+  const resumed = await house.pool.resume(id, inline({ text: 'still there' }))
+  await until(resumed.id, 'awaiting-input')
+  expect(house.pool.resolve(resumed.id).sdkSessionId).toBe(session.sdkSessionId)
+  expect(real.api.calls().at(-1)?.text).toContain('I remember the heron')
+})

@@ -1,6 +1,6 @@
 // Puts the program together: what operations work with. Each part is made when it is first asked for and closed
 // at the end, the last one first.
-import { mkdirSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { openCodingWorld } from './assembly/coding.ts'
 import { openDiscoveryOf } from './assembly/discovery.ts'
@@ -17,6 +17,7 @@ import { sqliteDecisions } from './store/decisions.ts'
 import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openStateDatabase } from './store/state-database.ts'
+import { secureStateDirectory } from './store/state-directory.ts'
 import { openSessionStore, openTranscriptStore } from './store/stores.ts'
 
 export interface AppOptions {
@@ -29,7 +30,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const { clock = systemClock, log = silentLog, version } = options
   const { config } = await loadConfig(environment)
   const paths = statePaths(environment.stateDir)
-  mkdirSync(paths.root, { recursive: true, mode: 0o700 })
+  for (const warning of secureStateDirectory(paths.root)) log.warn({}, warning)
   const parts = new Parts()
   const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
   const { sessionCacheTtlMs } = environment

@@ -1,0 +1,22 @@
+// The state directory holds conversations and credentials, so it must be ours and ours alone before we use it.
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { RockpoolError } from '../domain/errors.ts'
+
+/** Makes the directory if it is missing and closes it to others. Gives what had to be put right, in words. */
+export function secureStateDirectory(path: string): string[] {
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  const { uid, mode } = statSync(path)
+  const self = process.getuid?.()
+  if (self !== undefined && uid !== self && self !== 0) {
+    throw new RockpoolError('refused', `${path} belongs to another user (uid ${uid}).`, {
+      hint: 'Point ROCKPOOL_STATE_DIR at a directory of your own.',
+    })
+  }
+  const warnings: string[] = []
+  if (uid !== self && self === 0) warnings.push(`${path} belongs to uid ${uid}, and this runs as root.`)
+  if ((mode & 0o077) !== 0) {
+    chmodSync(path, 0o700)
+    warnings.push(`${path} was open to others (mode ${(mode & 0o777).toString(8)}); it is 700 now.`)
+  }
+  return warnings
+}

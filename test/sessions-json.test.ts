@@ -1,0 +1,279 @@
+// sessions.json beside the database: what others read there, and what becomes of what they write there.
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
+import type { Clock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import type { SessionEntry } from '../src/domain/session.ts'
+import { FileSessions } from '../src/store/file-sessions.ts'
+import type { SessionStore } from '../src/store/session-store.ts'
+import { SqliteSessions } from '../src/store/sqlite-sessions.ts'
+
+let root: string
+let path: string
+let database: string
+let store: SessionStore
+const opened: SessionStore[] = []
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'rockpool-mirror-'))
+  path = join(root, 'agents', 'main', 'sessions', 'sessions.json')
+  database = join(dirname(path), 'sessions.sqlite')
+  store = open()
+})
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+function open(clock: Clock = systemClock): SessionStore {
+  const made = new SqliteSessions({ agentId: 'main', database, mirror: path, clock, log: silentLog })
+  opened.push(made)
+  return made
+}
+
+/** Waits for the file to be written and opens anew. */
+async function reopen(): Promise<void> {
+  await store.close()
+  store = open()
+}
+
+type Entries = Record<string, SessionEntry>
+const file = (): Entries => JSON.parse(readFileSync(path, 'utf8')) as Entries
+const edit = (change: (entries: Entries) => void): void => {
+  const entries = file()
+  change(entries)
+  writeFileSync(path, JSON.stringify(entries, null, 2))
+}
+const entry = (sessionId: string, updatedAt: number, more: Partial<SessionEntry> = {}): SessionEntry => ({
+  sessionId,
+  updatedAt,
+  ...more,
+})
+const setAside = async (): Promise<string[]> =>
+  (await store.damage()).filter((line) => line.includes('set aside'))
+
+test('it is written soon after a change, many changes at once, in the format that OpenClaw reads', async () => {
+  const waiting: Array<() => void> = []
+  const clock = { ...systemClock, after: (_: number, fn: () => void) => (waiting.push(fn), () => {}) }
+  store = open(clock)
+  for (let i = 0; i < 50; i++)
+    await store.update(`k${i}`, () => entry(`id${i}`, i, { origin: { label: 'ä\n"' } }))
+  expect(existsSync(path)).toBe(false)
+  expect(waiting).toHaveLength(1)
+  waiting[0]!()
+  await expect.poll(() => existsSync(path)).toBe(true)
+  const expected = Object.fromEntries(
+    Array.from({ length: 50 }, (_, i) => [`k${i}`, entry(`id${i}`, i, { origin: { label: 'ä\n"' } })]),
+  )
+  expect(readFileSync(path, 'utf8')).toBe(JSON.stringify(expected, null, 2))
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+})
+
+test('it follows without being asked', async () => {
+  await store.update('k', () => entry('a', 1))
+  await expect.poll(() => existsSync(path) && file()['k']?.sessionId).toBe('a')
+  await store.delete('k')
+  await expect.poll(() => readFileSync(path, 'utf8')).toBe('{}')
+})
+
+test('fields, bulky ones too, are at the place where they were', async () => {
+  const whole = {
+    a: 1,
+    skillsSnapshot: { prompt: 'p', skills: [] },
+    ...entry('id', 1),
+    systemPromptReport: null,
+    z: 2,
+  }
+  await store.update('k', () => whole)
+  await reopen()
+  expect(readFileSync(path, 'utf8')).toBe(JSON.stringify({ k: whole }, null, 2))
+})
+
+test.each(['real-2026.1.30', 'real-2026.2.26', 'made-by-peer-code/agents/main/sessions'])(
+  'the files of a real OpenClaw (%s) are read, listed, updated and written back with one field changed',
+  async (version) => {
+    const text = readFileSync(join('test/fixtures/openclaw', version, 'sessions.json'), 'utf8')
+    const original = JSON.parse(text) as Entries
+    const key = Object.keys(original)[0]!
+    for (const mode of ['sqlite', 'files']) {
+      rmSync(dirname(path), { recursive: true, force: true })
+      cpSync(join('test/fixtures/openclaw', version), dirname(path), { recursive: true })
+      store =
+        mode === 'sqlite'
+          ? open()
+          : new FileSessions({ agentId: 'main', path, clock: systemClock, log: silentLog })
+      expect((await store.list()).sessions.map((session) => session.key).sort()).toEqual(
+        Object.keys(original).sort(),
+      )
+      for (const [name, one] of Object.entries(original)) expect(await store.get(name)).toEqual(one)
+      await store.update(key, (one) => ({ ...one!, label: 'seen' }))
+      await store.close()
+      const expected = { ...original, [key]: { ...original[key]!, label: 'seen' } }
+      expect(readFileSync(path, 'utf8'), mode).toBe(JSON.stringify(expected, null, 2))
+    }
+  },
+)
+
+test("somebody else's change, addition and removal are taken over; the row that was removed is set aside", async () => {
+  for (const key of ['changed', 'removed', 'same']) await store.update(key, () => entry(key, 1))
+  await reopen()
+  edit((entries) => {
+    entries['changed']!['thinkingLevel'] = 'high'
+    entries['added'] = entry('added', 1)
+    delete entries['removed']
+  })
+  expect((await store.list()).sessions.map((session) => session.key).sort()).toEqual([
+    'added',
+    'changed',
+    'same',
+  ])
+  expect((await store.get('changed'))!.thinkingLevel).toBe('high')
+  expect(await setAside()).toEqual([expect.stringContaining('somebody removed it')])
+})
+
+test('an update sees what somebody else has just written', async () => {
+  await store.update('k', () => entry('a', 1))
+  await reopen()
+  edit((entries) => void (entries['k']!['n'] = 1))
+  expect(await store.update('k', (one) => ({ ...one!, n: Number(one!['n']) + 1 }))).toMatchObject({ n: 2 })
+})
+
+test('where both sides changed an entry the newer wins, whichever it is, and ours is set aside when it loses', async () => {
+  for (const key of ['ours', 'theirs']) await store.update(key, () => entry(key, 10))
+  await reopen()
+  const waiting: Array<() => void> = []
+  const quiet = open({ ...systemClock, after: (_, fn) => (waiting.push(fn), () => {}) })
+  await quiet.update('ours', (one) => ({ ...one!, updatedAt: 30, by: 'us' }))
+  await quiet.update('theirs', (one) => ({ ...one!, updatedAt: 15, by: 'us' }))
+  await quiet.update('new', () => entry('new', 1))
+  edit((entries) => {
+    entries['ours'] = entry('ours', 20, { by: 'them' })
+    entries['theirs'] = entry('theirs', 20, { by: 'them' })
+  })
+  expect(await quiet.get('ours')).toMatchObject({ by: 'us' })
+  expect(await quiet.get('theirs')).toMatchObject({ by: 'them' })
+  expect(await setAside()).toEqual([expect.stringContaining('an earlier entry of theirs')])
+  for (const write of waiting.splice(0)) write()
+  await expect.poll(() => file()['ours']?.['by']).toBe('us')
+  expect(Object.keys(file()).sort()).toEqual(['new', 'ours', 'theirs'])
+})
+
+test('a session that we deleted is not brought back by an older copy of the file', async () => {
+  await store.update('gone', () => entry('gone', 10))
+  await store.update('kept', () => entry('kept', 10))
+  await reopen()
+  const quiet = open({ ...systemClock, after: () => () => {} })
+  await quiet.delete('gone')
+  edit((entries) => void (entries['kept']!['by'] = 'them'))
+  expect((await quiet.list()).sessions.map((session) => session.key)).toEqual(['kept'])
+  expect(await quiet.get('kept')).toMatchObject({ by: 'them' })
+})
+
+test('two processes write the file in turns and neither takes the other for a stranger', async () => {
+  const other = open()
+  for (let i = 0; i < 6; i++) {
+    await (i % 2 ? store : other).update('k', (one) => ({ ...entry('a', i), n: Number(one?.['n'] ?? 0) + 1 }))
+    await expect.poll(() => existsSync(path) && file()['k']?.['n']).toBe(i + 1)
+  }
+  expect(await store.damage()).toEqual([])
+})
+
+test('values that are no entries, and entries of other agents, stay in the file word for word', async () => {
+  mkdirSync(dirname(path), { recursive: true })
+  const text =
+    '{"k": {"sessionId": "a", "updatedAt": 1}, "bad": [1,  2], "huge": {"sessionId": "b", "updatedAt": 1e400}, "agent:codex:main": {"sessionId": "c", "updatedAt": 1}}'
+  writeFileSync(path, text)
+  expect((await store.list()).sessions.map((session) => session.key)).toEqual(['k'])
+  await store.update('k', (one) => ({ ...one!, n: 1 }))
+  await reopen()
+  const written = readFileSync(path, 'utf8')
+  expect(written).toContain('"bad": [1,  2]')
+  expect(written).toContain('"updatedAt": 1e400')
+  expect(file()['agent:codex:main']).toEqual(entry('c', 1))
+  expect(await store.damage()).toHaveLength(3)
+  await store.update('bad', () => entry('new', 1))
+  expect(await setAside()).toEqual([expect.stringContaining('a new entry took its place')])
+})
+
+test('an edit that cannot be read is set aside, and the rows are as they were', async () => {
+  await store.update('k', () => entry('a', 1))
+  await reopen()
+  writeFileSync(path, '{"k": {')
+  expect((await store.list()).total).toBe(1)
+  await reopen()
+  expect(file()).toEqual({ k: entry('a', 1) })
+  const aside = readdirSync(dirname(path)).filter((name) => name.startsWith('sessions.json.corrupt-'))
+  expect(aside.map((name) => readFileSync(join(dirname(path), name), 'utf8'))).toEqual(['{"k": {'])
+})
+
+test('a program that lost nearly all sessions and wrote a new file is not believed', async () => {
+  for (let i = 0; i < 30; i++) await store.update(`k${i}`, () => entry(`id${i}`, i))
+  await reopen()
+  writeFileSync(path, JSON.stringify({ fresh: entry('fresh', 99) }))
+  expect((await store.list()).total).toBe(31)
+  await reopen()
+  expect(Object.keys(file())).toHaveLength(31)
+})
+
+test('a file that was deleted is written again', async () => {
+  await store.update('k', () => entry('a', 1))
+  await reopen()
+  rmSync(path)
+  await store.update('k', (one) => ({ ...one!, updatedAt: 2 }))
+  await reopen()
+  expect(file()).toEqual({ k: entry('a', 2) })
+})
+
+test.each(['deleted', 'emptied'])(
+  'a database that was %s is filled again from sessions.json',
+  async (what) => {
+    for (let i = 0; i < 10; i++)
+      await store.update(`k${i}`, () => entry(`id${i}`, i, { skillsSnapshot: { prompt: 'p', skills: [] } }))
+    await store.close()
+    const before = file()
+    if (what === 'deleted') rmSync(database)
+    else truncateSync(database)
+    store = open()
+    expect((await store.list()).total).toBe(10)
+    expect(await store.get('k3')).toEqual(before['k3'])
+  },
+)
+
+test('a database that is damaged is an error and is left alone', async () => {
+  await store.update('k', () => entry('a', 1))
+  await store.close()
+  const bytes = readFileSync(database)
+  bytes.fill(0x55, 0, 4096)
+  writeFileSync(database, bytes)
+  store = open()
+  await expect(store.list()).rejects.toMatchObject({
+    code: 'damaged',
+    message: expect.stringContaining(database),
+  })
+  await expect(store.update('k', () => entry('b', 2))).rejects.toMatchObject({ code: 'damaged' })
+  expect(readFileSync(database)).toEqual(bytes)
+})
+
+test('while another program holds the lock of the file, rows are updated all the same', async () => {
+  await store.update('k', () => entry('a', 1))
+  await reopen()
+  writeFileSync(`${path}.lock`, JSON.stringify({ pid: process.pid, startedAt: Date.now() }))
+  const started = performance.now()
+  await store.update('k', (one) => ({ ...one!, updatedAt: 2 }))
+  expect(performance.now() - started).toBeLessThan(2_000)
+  rmSync(`${path}.lock`)
+})

@@ -1,4 +1,7 @@
 // The library: `import … from 'rockpool'`.
+import { selectionLibrary } from './library/selection.ts'
+import { readEnvironment } from './store/config-file.ts'
+
 export { RockpoolError } from './domain/errors.ts'
 export {
   buildAgentMainSessionKey,
@@ -35,3 +38,11 @@ export { evaluateSessionFreshness } from './sessions/freshness.ts'
 export { parseSessionLabel, SESSION_LABEL_MAX_LENGTH } from './sessions/label.ts'
 export { resolveSendPolicy } from './sessions/send-policy.ts'
 export type { DeliveryContext, SessionEntry, SessionOrigin } from './domain/session.ts'
+export { scoreSession } from './discovery/score.ts'
+export type { SessionSelectionConfig } from './domain/config/discovery.ts'
+export type { ProjectStatus } from './domain/project-status.ts'
+export type { SessionScore, SessionSelection, TaskRelevance } from './domain/selection.ts'
+
+export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(async () =>
+  (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
+)

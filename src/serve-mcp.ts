@@ -11,7 +11,6 @@ import type { BridgeSeat } from './operations/bridge-world.ts'
 import { bridgeWorld } from './operations/bridge-world.ts'
 import type { Environment } from './store/config-file.ts'
 import { checkAgentId } from './store/paths.ts'
-import { ancestorsOf } from './store/process-identity.ts'
 
 export async function serveMcp(environment: Environment, version: string, input: McpInput): Promise<void> {
   if (!input.bridge) {
@@ -19,7 +18,7 @@ export async function serveMcp(environment: Environment, version: string, input:
   }
   const app = await openApp(environment, { version })
   try {
-    const server = bridgeServer(bridgeWorld(app, await seatOf(app, input)), app.config.mcpBridge)
+    const server = bridgeServer(bridgeWorld(app, seatOf(app, input)), app.config.mcpBridge)
     if (!server) {
       throw new RockpoolError('refused', 'The bridge is switched off: mcpBridge in the configuration.', {
         hint: 'Set mcpBridge.enabled to true, or leave it out.',
@@ -31,24 +30,14 @@ export async function serveMcp(environment: Environment, version: string, input:
   }
 }
 
-async function seatOf(app: App, input: McpInput): Promise<BridgeSeat> {
+function seatOf(app: App, input: McpInput): BridgeSeat {
   const { list } = app.config.agents
-  const agentId = checkAgentId(
-    input.agent ?? list.find((agent) => agent.default)?.id ?? list[0]?.id ?? 'main',
-  )
-  const repoPath = realpathSync(input.repo)
-  const sdkSessionId = await whoStartedUs(app, repoPath)
+  const agentId = input.agent ?? list.find((agent) => agent.default)?.id ?? list[0]?.id ?? 'main'
   return {
-    agentId,
-    repoPath,
+    agentId: checkAgentId(agentId),
+    repoPath: realpathSync(input.repo),
     ...(input.sessionKey === undefined ? {} : { sessionKey: input.sessionKey }),
-    ...(sdkSessionId === undefined ? {} : { sdkSessionId }),
+    // Claude Code starts its servers itself: the session is the one whose process stands above ours.
+    pid: process.pid,
   }
-}
-
-/** Claude Code starts its servers itself: the session is the one whose process stands above ours. */
-async function whoStartedUs(app: App, repoPath: string): Promise<string | undefined> {
-  const above = ancestorsOf(process.pid)
-  const { sessions } = await app.discovery().list({ repoPath, running: true })
-  return sessions.find(({ pid }) => pid !== undefined && above.includes(pid))?.sessionId
 }

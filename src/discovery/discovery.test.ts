@@ -19,7 +19,7 @@ import { systemClock } from '../domain/clock.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import { silentLog } from '../domain/log.ts'
-import { identifyProcess } from '../store/process-identity.ts'
+import { claudePidDomain, identifyProcess } from '../store/process-identity.ts'
 import { configDirsOf } from './config-dirs.ts'
 import { openDiscovery } from './discovery.ts'
 import { openclawSource } from './registry.ts'
@@ -232,7 +232,7 @@ test('running means that the process lives: a number given out again, another bo
   const entry = JSON.parse(readFileSync(join(fixtures, 'sessions', 'waiting.json'), 'utf8'))
   const put = (name: string, more: object): void =>
     writeFileSync(join(configDir, 'sessions', name), JSON.stringify({ ...entry, ...more }))
-  const live = { pid: self.pid, procStart: self.startTime, pidDomain: self.domain }
+  const live = { pid: self.pid, procStart: self.startTime, pidDomain: claudePidDomain() }
   put('1.json', { ...live, sessionId: numbered('1') })
   put('2.json', { ...live, sessionId: numbered('2'), procStart: '1' })
   put('3.json', { ...live, sessionId: numbered('3'), pidDomain: 'linux:other:pid:[1]' })

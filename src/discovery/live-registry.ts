@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionStatus } from '../domain/discovered-session.ts'
-import { identifyProcess } from '../store/process-identity.ts'
+import { claudePidDomain, identifyProcess } from '../store/process-identity.ts'
 
 export interface LiveSession {
   sessionId: string
@@ -43,7 +43,7 @@ function readEntry(path: string): LiveSession | undefined {
     return undefined
   const found = identifyProcess(pid)
   if (found?.startTime !== procStart) return undefined
-  if (typeof pidDomain === 'string' && pidDomain !== found.domain) return undefined
+  if (typeof pidDomain === 'string' && pidDomain !== claudePidDomain()) return undefined
   return {
     sessionId: sessionId.toLowerCase(),
     pid,

@@ -4,11 +4,19 @@ import type { Operation } from './operation.ts'
 
 type Group = () => Promise<{ operations: Operation[] }>
 
+/** A group whose operations are in several files. */
+const together =
+  (...loads: Group[]): Group =>
+  async () => ({
+    operations: (await Promise.all(loads.map((load) => load()))).flatMap((one) => one.operations),
+  })
+
 const system: Group = () => import('./system.ts')
 
 export const groups: Readonly<Record<string, Group>> = {
   sessions: () => import('./sessions.ts'),
   agents: () => import('./agents.ts'),
+  cc: together(() => import('./select.ts')),
   project: () => import('./projects.ts'),
   coding: () => import('./coding.ts'),
   approvals: () => import('./approvals.ts'),

@@ -150,8 +150,10 @@ test('a native session sees its own words and what it cost, and has no chat', as
   const filePath = join(folder, 'native.jsonl')
   const line = { type: 'user', message: { content: 'Hello' }, timestamp: '2026-11-15T00:00:00.000Z' }
   writeFileSync(filePath, `${JSON.stringify(line)}\n`)
-  sessions = [discoveredSession({ sessionId: 'native', filePath, costUsd: 0.75, firstMessage: 'Hello' })]
-  const world = bridgeWorld(app, { agentId: 'main', repoPath: folder, sdkSessionId: 'native' })
+  sessions = [
+    discoveredSession({ filePath, costUsd: 0.75, firstMessage: 'Hello', isRunning: true, pid: process.ppid }),
+  ]
+  const world = bridgeWorld(app, { agentId: 'main', repoPath: folder, pid: process.pid })
   expect(await world.conversation(5)).toEqual([
     { role: 'user', text: 'Hello', at: '2026-11-15T00:00:00.000Z' },
   ])
@@ -163,13 +165,21 @@ test('a native session sees its own words and what it cost, and has no chat', as
 test('an agent reaches nothing of another agent, by no key and no id', async () => {
   await chat()
   await new CodingStore(app.database()).save(coding({ sdkSessionId: 'theirs' }))
-  sessions = [discoveredSession({ sessionId: 'theirs', source: 'rockpool', agentId: 'main', costUsd: 9 })]
+  sessions = [
+    discoveredSession({
+      sessionId: 'theirs',
+      source: 'rockpool',
+      agentId: 'main',
+      costUsd: 9,
+      pid: process.ppid,
+    }),
+  ]
   const world = bridgeWorld(app, {
     agentId: 'other',
     repoPath: folder,
     sessionKey: key,
     codingId: 'c0d1ng00',
-    sdkSessionId: 'theirs',
+    pid: process.pid,
   })
   expect(await world.conversation(10)).toEqual([])
   expect(await world.task()).toBeUndefined()

@@ -14,6 +14,7 @@ import { spokenIn } from '../discovery/spoken.ts'
 import { CodingStore } from '../store/coding-store.ts'
 import { findNotes } from '../store/memory-notes.ts'
 import { sqliteOutbox } from '../store/outbox.ts'
+import { ancestorsOf } from '../store/process-identity.ts'
 import type { App } from './app.ts'
 
 /** Which session sits at the bridge. */
@@ -24,8 +25,8 @@ export interface BridgeSeat {
   sessionKey?: string
   /** A coding session of ours. */
   codingId?: string
-  /** A session that Claude Code runs without us. */
-  sdkSessionId?: string
+  /** A session that Claude Code runs without us: the process that asks stands below that session's own. */
+  pid?: number
 }
 
 export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
@@ -60,12 +61,14 @@ function codingSession(app: App, { codingId, agentId }: BridgeSeat): CodingSessi
   return found?.request.agentId === agentId ? found : undefined
 }
 
+/** Looked for at each call: a session has no transcript yet when its tools are started. */
 async function nativeSession(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
-  if (seat.sdkSessionId === undefined) return undefined
-  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath })
+  if (seat.pid === undefined) return undefined
+  const above = ancestorsOf(seat.pid)
+  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath, running: true })
   return sessions.find(
-    ({ sessionId, agentId }) =>
-      sessionId === seat.sdkSessionId && (agentId === undefined || agentId === seat.agentId),
+    ({ pid, agentId }) =>
+      pid !== undefined && above.includes(pid) && (agentId === undefined || agentId === seat.agentId),
   )
 }
 
@@ -98,8 +101,7 @@ function spokenEntry(entry: TranscriptEntry): ConversationLine[] {
 
 /** What Claude's own transcript has, for a session that belongs to no chat of ours. */
 async function claudesWords(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
-  const sdkSessionId = seat.sdkSessionId ?? codingSession(app, seat)?.sdkSessionId
-  const session = await nativeSession(app, { ...seat, ...(sdkSessionId ? { sdkSessionId } : {}) })
+  const session = (await nativeSession(app, seat)) ?? (await transcriptOf(app, seat))
   const lines: ConversationLine[] = []
   for (const { kind, text, at } of session ? spokenIn(session.filePath) : []) {
     if (kind !== 'prompt' && kind !== 'answer') continue
@@ -108,6 +110,13 @@ async function claudesWords(app: App, seat: BridgeSeat, limit: number): Promise<
     if (lines.length > limit) lines.shift()
   }
   return lines
+}
+
+async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
+  const sdkSessionId = codingSession(app, seat)?.sdkSessionId
+  if (sdkSessionId === undefined) return undefined
+  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath })
+  return sessions.find(({ sessionId }) => sessionId === sdkSessionId)
 }
 
 async function searchMemory(app: App, agentId: string, query: string): Promise<MemoryHit[]> {

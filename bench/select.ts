@@ -1,0 +1,79 @@
+// Choosing among 2,000 sessions without a model: how long it takes.
+import { discoveredSession } from '../test/discovered-session.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import { sessionSelectionConfig } from '../src/domain/config/discovery.ts'
+import { silentLog } from '../src/domain/log.ts'
+import type { ProjectStatus } from '../src/domain/project-status.ts'
+import { priceSession } from '../src/discovery/price.ts'
+import { pricesOf } from '../src/discovery/price-table.ts'
+import { selectSession } from '../src/discovery/select.ts'
+import type { BenchResult } from './result.ts'
+
+const count = 2_000
+const rounds = 21
+
+export async function bench(): Promise<BenchResult[]> {
+  const now = Date.now()
+  const words =
+    'login form parser cache index gateway session transcript channel reply queue budget price'.split(' ')
+  const sessions = Array.from({ length: count }, (_, at) =>
+    discoveredSession({
+      sessionId: `${String(at).padStart(8, '0')}-0000-4000-8000-000000000000`,
+      branch: at % 3 === 0 ? 'main' : `feature-${at % 40}`,
+      firstMessage: `Repair the ${words[at % words.length]} and the ${words[(at * 7) % words.length]} of part ${at}, then test everything again`,
+      lastModified: new Date(now - at * 60_000),
+      messageCount: at % 700,
+      compactionCount: at % 4,
+      model: 'claude-sonnet-4-5-20250929',
+      contextTokens: (at * 97) % 190_000,
+    }),
+  )
+  const sources = {
+    discovery: { list: async () => ({ total: count, sessions }) },
+    clock: systemClock,
+    log: silentLog,
+    priceOf: (session: (typeof sessions)[number]) => priceSession(session, pricesOf, now),
+  }
+  const request = {
+    task: 'Repair the login form and the parser',
+    projectStatus: emptyStatus(),
+    config: sessionSelectionConfig.parse({}),
+  }
+  const times: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const started = performance.now()
+    await selectSession(sources, request)
+    times.push(performance.now() - started)
+  }
+  const median = times.sort((a, b) => a - b)[rounds >> 1]!
+  return [
+    {
+      name: 'selection without a model, 2,000 sessions',
+      measured: `${median.toFixed(1)} ms`,
+      wanted: 'at most 50 ms',
+      ok: median <= 50,
+      how: `median of ${rounds} selections, scoring and pricing all ${count} candidates`,
+    },
+  ]
+}
+
+function emptyStatus(): ProjectStatus {
+  return {
+    repo: { path: '/repo', name: 'repo', isGitRepo: true },
+    git: {
+      currentBranch: 'main',
+      headCommitSha: '',
+      headCommitMessage: '',
+      uncommittedChanges: [],
+      stagedChanges: [],
+      conflicts: [],
+      stashCount: 0,
+      recentCommits: [],
+      worktrees: [{ path: '/repo' }],
+    },
+    sessions: { active: [], recent: [], ownRecent: [] },
+    docs: { hasClaudeMd: false, hasSpecs: false, specFiles: [], hasTodo: false, hasReadme: false },
+    timestamp: new Date(0).toISOString(),
+    problems: [],
+  }
+}

@@ -99,10 +99,6 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
   })
   await recoverWork(converse, work, { isAlive: () => false, clock, log: silentLog })
   await channel.start((message) => converse.accept(message))
-  const settled = async (): Promise<void> => {
-    await converse.queue.idle()
-    await converse.deliverer.idle()
-  }
   return {
     folder,
     paths,
@@ -114,16 +110,17 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
     sessions,
     transcripts,
     runtime,
-    settled,
+    settled: () => converse.idle(),
     async transcript(key) {
       const entry = await sessions.get(key)
       const entries: TranscriptEntry[] = []
-      if (entry) for await (const line of transcripts.read(transcriptOf({ key, entry }))) entries.push(line)
+      if (!entry || !(await transcripts.exists(transcriptOf({ key, entry })))) return entries
+      for await (const line of transcripts.read(transcriptOf({ key, entry }))) entries.push(line)
       return entries
     },
     async stop() {
       await channel.stop()
-      await converse.queue.close()
+      await converse.close()
       await converse.deliverer.stop()
       await runtime.close()
       await sessions.close()

@@ -97,7 +97,8 @@ async function conclude(
     },
     parts,
   )
-  const said = replies.length === 0 ? compactionReply(live.events) : replies
+  const fresh = isHeartbeat ? await withoutRepeat(replies, session, parts) : replies
+  const said = fresh.length === 0 ? compactionReply(live.events) : fresh
   return {
     outcome: {
       end: result.end,
@@ -197,6 +198,22 @@ function settleSession(
     } = withCompactions(used, result.compactions, total)
     return { ...counted, systemSent: true, abortedLastRun: result.end.kind === 'interrupted' }
   })
+}
+
+/** A heartbeat that says what the last one said, within a day, says nothing. */
+async function withoutRepeat(replies: Reply[], session: Session, parts: TurnParts): Promise<Reply[]> {
+  const text = replies
+    .map((reply) => reply.text ?? '')
+    .join('\n\n')
+    .trim()
+  if (text === '') return replies
+  const { lastHeartbeatText, lastHeartbeatSentAt = 0 } = session.entry
+  const now = parts.clock.now()
+  if (text === lastHeartbeatText && now - lastHeartbeatSentAt < 86_400_000) return []
+  await parts
+    .sessions(session.agentId)
+    .update(session.key, (entry) => entry && { ...entry, lastHeartbeatText: text, lastHeartbeatSentAt: now })
+  return replies
 }
 
 function compactionReply(events: readonly TurnEvent[]): Reply[] {

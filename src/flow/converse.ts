@@ -15,6 +15,7 @@ import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
 import { Deliverer } from '../replies/deliver.ts'
 import type { Input, WaitingInput } from '../store/work.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
+import type { FoundCommand } from './chat-commands.ts'
 import { noticeFor } from './deliveries.ts'
 import type { FlowParts, TurnWatcher } from './parts.ts'
 import { historyKeyOf, overheardEntry } from './prompt.ts'
@@ -25,12 +26,14 @@ import { TurnQueue } from './turn-queue.ts'
 export class Converse {
   readonly queue: TurnQueue
   readonly deliverer: Deliverer
-  #parts: FlowParts
+  readonly parts: FlowParts
   #mentionPatterns: RegExp[]
   #watchers = new Map<string, TurnWatcher>()
+  #abandoned = false
+  #commands = new Map<string, Promise<void>>()
 
   constructor(parts: FlowParts) {
-    this.#parts = parts
+    this.parts = parts
     this.#mentionPatterns = compileMentionPatterns(parts.config.messages.groupChat.mentionPatterns)
     this.deliverer = makeDeliverer(parts, (lane, text) => this.systemEvent(lane, text))
     this.queue = new TurnQueue({
@@ -42,6 +45,7 @@ export class Converse {
           deliverer: this.deliverer,
           mentionsFor: (message) => this.#mentionsFor(message),
           watcherOf: (key) => this.#watchers.get(key),
+          isAbandoned: () => this.#abandoned,
         }),
       drop: (inputs, told) => this.#dropped(inputs, told),
       mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),
@@ -51,7 +55,7 @@ export class Converse {
 
   /** A channel received something. When this resolves, it is on disk, or it was decided that it need not be. */
   async accept(message: Message): Promise<void> {
-    const { work, access, events } = this.#parts
+    const { work, access, events } = this.parts
     const key = messageKey(message)
     if (await work.inbox.knows(key)) return
     const verdict = admit(
@@ -75,7 +79,7 @@ export class Converse {
   /** A turn that somebody asks for outside of any chat: the command line, an operation, a hook, the agent itself. */
   async ask(input: Input, watcher?: TurnWatcher): Promise<boolean> {
     if (watcher) this.#watchers.set(input.key, watcher)
-    const waiting = await this.#parts.work.inbox.accept(input)
+    const waiting = await this.parts.work.inbox.accept(input)
     if (!waiting) {
       this.#watchers.delete(input.key)
       return false
@@ -91,7 +95,24 @@ export class Converse {
 
   /** Something the agent is told before the next message of this session. */
   async systemEvent(sessionKey: string, text: string): Promise<void> {
-    await this.#parts.work.systemEvents.add(sessionKey, text, 20)
+    await this.parts.work.systemEvents.add(sessionKey, text, 20)
+  }
+
+  /** Resolves when everything that was accepted is answered, and every answer sent or waiting for its channel. */
+  async idle(): Promise<void> {
+    while (this.#commands.size > 0) await Promise.all(this.#commands.values())
+    await this.queue.idle()
+    await this.deliverer.idle()
+  }
+
+  /** Begins nothing more; resolves when what runs has ended. */
+  async close(): Promise<void> {
+    await Promise.all([this.queue.close(), ...this.#commands.values()])
+  }
+
+  /** From now on a turn that ends is not finished: it stays in the book as cut off, to be retried after the next start. */
+  abandon(): void {
+    this.#abandoned = true
   }
 
   /** Takes up inputs that wait in the inbox and that nobody has begun. */
@@ -103,13 +124,25 @@ export class Converse {
   #begin(input: WaitingInput): void {
     const command = this.#commandOf(input)
     if (command && !isTurnCommand(command)) {
-      void runCommand(command, input, { ...this.#parts, queue: this.queue, deliverer: this.deliverer }).catch(
-        (error: unknown) =>
-          this.#parts.log.error({ lane: input.lane, error: String(error) }, 'A command could not be run.'),
-      )
+      this.#runNow(command, input)
       return
     }
     void this.queue.offer(input)
+  }
+
+  /** Commands of one lane run in the order in which they were given. */
+  #runNow(command: FoundCommand, input: WaitingInput): void {
+    const before = this.#commands.get(input.lane) ?? Promise.resolve()
+    const parts = { ...this.parts, queue: this.queue, deliverer: this.deliverer }
+    const done = before
+      .then(() => runCommand(command, input, parts))
+      .catch((error: unknown) =>
+        this.parts.log.error({ lane: input.lane, error: String(error) }, 'A command could not be run.'),
+      )
+      .then(() => {
+        if (this.#commands.get(input.lane) === done) this.#commands.delete(input.lane)
+      })
+    this.#commands.set(input.lane, done)
   }
 
   #commandOf(input: Input) {
@@ -119,18 +152,18 @@ export class Converse {
       contextOf(input.message, { mayCommand: input.mayCommand, mentions }),
       mentions,
     )
-    return commandIn(ctx, input, this.#parts)
+    return commandIn(ctx, input, this.parts)
   }
 
   async #route(message: Message): Promise<{ agentId: string; lane: string }> {
-    const { defaultAgentId, config, routeReply } = this.#parts
+    const { defaultAgentId, config, routeReply } = this.parts
     const routed = message.replyTo && (await routeReply?.(message))
     if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
     return { agentId: defaultAgentId, lane: sessionKeyOf(message, defaultAgentId, config.session) }
   }
 
   async #activation(message: Message) {
-    const { config, sessions } = this.#parts
+    const { config, sessions } = this.parts
     const general = config.messages.groupChat.activation
     if (message.chatType === 'direct') return { config: general }
     const { agentId, lane } = await this.#route(message)
@@ -139,32 +172,32 @@ export class Converse {
   }
 
   #mentionsFor(message: Message): MentionRules {
-    const identity = this.#parts.channelFor(message.address)?.status().identity
+    const identity = this.parts.channelFor(message.address)?.status().identity
     return { names: identity ? [identity.name] : [], patterns: this.#mentionPatterns }
   }
 
   async #queueSettings(input: WaitingInput) {
-    const entry = await this.#parts.sessions(input.agentId).get(input.lane)
+    const entry = await this.parts.sessions(input.agentId).get(input.lane)
     return resolveQueueSettings({
-      config: this.#parts.config.messages.queue,
+      config: this.parts.config.messages.queue,
       channel: input.message.address.channel,
       ...(entry ? { entry } : {}),
     })
   }
 
   async #refuse(message: Message, verdict: { reason: string; say?: string }): Promise<void> {
-    this.#parts.log.info(
+    this.parts.log.info(
       { channel: message.address.channel, reason: verdict.reason },
       'A message was refused.',
     )
     if (verdict.say === undefined) return
     await this.deliverer.deliver([
-      noticeFor(message.address, verdict.say, `refused:${messageKey(message)}`, this.#parts.clock.now()),
+      noticeFor(message.address, verdict.say, `refused:${messageKey(message)}`, this.parts.clock.now()),
     ])
   }
 
   async #overhear(key: string, message: Message): Promise<void> {
-    const { work, config } = this.#parts
+    const { work, config } = this.parts
     const mentions = this.#mentionsFor(message)
     const ctx = finalizeInboundContext(contextOf(message, { mayCommand: false, mentions }), mentions)
     await work.overheard.add(historyKeyOf(message), key, overheardEntry(message, ctx), {
@@ -176,7 +209,7 @@ export class Converse {
   /** An edit counts if the message still waits. One that was answered is not answered again. True: it is dealt with. */
   async #edited(message: Message): Promise<boolean> {
     if (message.about === undefined) return false
-    const { work } = this.#parts
+    const { work } = this.parts
     const key = messageKey({ ...message, id: message.about })
     if (!(await work.inbox.knows(key))) return false
     await work.inbox.replace(key, { ...message, id: message.about, event: 'message' })
@@ -186,14 +219,14 @@ export class Converse {
   }
 
   async #pressed(message: Message, owner: boolean): Promise<void> {
-    const reply = await this.#parts.onButton?.(message, owner)
-    const channel = this.#parts.channelFor(message.address)
+    const reply = await this.parts.onButton?.(message, owner)
+    const channel = this.parts.channelFor(message.address)
     await channel?.acknowledgeButton?.(message, reply?.text ?? 'This button is no longer in use.')
   }
 
   /** Messages for which there was no room in the queue. Their senders are told, unless the agent hears of them. */
   async #dropped(inputs: WaitingInput[], told: boolean): Promise<void> {
-    const { work, clock } = this.#parts
+    const { work, clock } = this.parts
     const last = inputs.at(-1)
     if (!last) return
     const count = inputs.length === 1 ? 'A message was' : `${inputs.length} messages were`

@@ -25,6 +25,7 @@ export async function findSession(input: WaitingInput, parts: TurnParts): Promis
     sessionKey,
     ...(parent === undefined ? {} : { parentSessionKey: parent }),
     ...(input.wish?.heartbeat ? {} : { message }),
+    keepsRoute: input.wish !== undefined,
     parts: { ...parts, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },
     storePath: parts.storePathOf(agentId),
     aliasIndex: buildModelAliasIndex(parts.config.agents),

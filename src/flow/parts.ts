@@ -84,6 +84,8 @@ export interface TurnParts extends FlowParts {
   deliverer: Deliverer
   mentionsFor: (message: Message) => MentionRules
   watcherOf: (inputKey: string) => TurnWatcher | undefined
+  /** The process must end: turns that are interrupted now are not over. */
+  isAbandoned: () => boolean
 }
 
 export interface CommandParts extends FlowParts {

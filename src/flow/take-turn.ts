@@ -37,6 +37,7 @@ async function finish(
   conducted: Conducted,
 ): Promise<WaitingInput[]> {
   const { outcome, unanswered } = conducted
+  if (outcome.end.kind === 'interrupted' && parts.isAbandoned()) return []
   const deliveries = deliveriesFor(turnId, batch, parts, conducted)
   const rows = await parts.work.lanes.finish(turnId, {
     ...outcome,

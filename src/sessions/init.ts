@@ -53,6 +53,8 @@ export interface InitParams {
   parentSessionKey?: string
   /** Absent for a turn of the agent's own: nobody spoke, so nothing gets fresher. */
   message?: Message
+  /** The message came by another way than its chat (the command line): the session's route stays as it is. */
+  keepsRoute?: boolean
   parts: SessionParts
   storePath: string
   aliasIndex: ModelAliasIndex
@@ -154,10 +156,16 @@ async function record(
   const stored = await sessions.update(sessionKey, (current) => {
     // Somebody else may have changed the row meanwhile; what he wrote counts, unless the session began anew.
     const base = current?.sessionId === begun.sessionId ? current : begun
-    const told = message ? recordInbound(sessionKey, base, message, clock.now()) : base
+    const told = message ? recordMessage(params, base, message, clock.now()) : base
     return model === undefined ? told : { ...told, modelOverride: model, providerOverride: 'anthropic' }
   })
   return stored!
+}
+
+function recordMessage(params: InitParams, entry: SessionEntry, message: Message, now: number): SessionEntry {
+  if (!params.keepsRoute) return recordInbound(params.sessionKey, entry, message, now)
+  const { chatType = message.chatType } = entry
+  return { ...entry, chatType, lastInteractionAt: now, updatedAt: Math.max(entry.updatedAt, now) }
 }
 
 /** A thread's first message: the conversation around it comes along. */

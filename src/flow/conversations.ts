@@ -1,0 +1,236 @@
+// All conversations of this process: channels in, the way of a message, channels out, with a start that takes up what
+// was left and a stop that loses nothing.
+import { randomUUID } from 'node:crypto'
+import type { Address } from '../domain/address.ts'
+import type { Channel } from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Message } from '../domain/message.ts'
+import type { Delivery, Reply } from '../domain/reply.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
+import type { TurnEvent } from '../domain/turn.ts'
+import type { TurnWish } from '../store/work.ts'
+import { Converse } from './converse.ts'
+import { Heartbeats } from './heartbeat.ts'
+import type { WakeRequest } from './heartbeat.ts'
+import type { FlowParts, WatchedEnd } from './parts.ts'
+import { recoverWork, tidyWork } from './upkeep.ts'
+
+export interface AskRequest {
+  agentId: string
+  sessionKey: string
+  text: string
+  /** Who asks, for the record. */
+  from: string
+  /** Where the reply is sent when `deliver` is set. */
+  address?: Address
+  deliver?: boolean
+  model?: string
+  thinking?: string
+  /** The same key asks once; a repeat is refused with `conflict`. */
+  key?: string
+  timeoutMs: number
+  onEvent?: (event: TurnEvent) => void
+}
+
+const lookEveryMs = 1_000
+const tidyEveryMs = 3_600_000
+
+export class Conversations {
+  readonly converse: Converse
+  readonly heartbeats: Heartbeats
+  readonly channels: readonly Channel[]
+  #parts: FlowParts
+  #cancels: Array<() => void> = []
+  #commandAnswers = new Map<string, (reply: Reply | undefined) => void>()
+
+  constructor(parts: FlowParts, channels: readonly Channel[] = []) {
+    this.#parts = {
+      ...parts,
+      onCommand: (input, reply) => {
+        this.#commandAnswers.get(input.key)?.(reply)
+        parts.onCommand?.(input, reply)
+      },
+    }
+    this.channels = channels
+    this.converse = new Converse(this.#parts)
+    this.heartbeats = new Heartbeats(this.converse, this.#parts)
+  }
+
+  /** Takes up what an earlier process left, then opens the channels. */
+  async start(): Promise<void> {
+    const { work, events } = this.#parts
+    await recoverWork(this.converse, work, this.#parts)
+    for (const channel of this.channels) {
+      channel.onStatus((status) => {
+        events.emit({ type: 'channel-status', status })
+        if (status.state === 'connected') this.converse.deliverer.retryNow()
+      })
+      await this.#open(channel)
+    }
+    this.heartbeats.start()
+    this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
+    this.#repeat(tidyEveryMs, () => tidyWork(work, this.#parts.clock))
+  }
+
+  /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */
+  async stop(drainMs: number): Promise<void> {
+    for (const cancel of this.#cancels.splice(0)) cancel()
+    this.heartbeats.stop()
+    await Promise.all(this.channels.map((channel) => this.#close(channel)))
+    const closed = this.converse.close()
+    const late = Promise.withResolvers<'late'>()
+    const cancel = this.#parts.clock.after(drainMs, () => late.resolve('late'))
+    const inTime = (await Promise.race([closed.then(() => 'done' as const), late.promise])) === 'done'
+    cancel()
+    if (!inTime) await this.#interruptRest(closed)
+    await this.converse.deliverer.stop()
+  }
+
+  /** A turn for somebody who waits for it. Throws `timed-out` when it takes too long; the turn is then interrupted. */
+  async ask(request: AskRequest): Promise<WatchedEnd> {
+    const key = `ask:${request.key ?? randomUUID()}`
+    const { promise, resolve } = Promise.withResolvers<WatchedEnd | 'late'>()
+    this.#commandAnswers.set(key, (reply) =>
+      resolve({ sessionKey: request.sessionKey, replies: reply ? [reply] : [] }),
+    )
+    const cancel = this.#parts.clock.after(request.timeoutMs, () => resolve('late'))
+    try {
+      const taken = await this.converse.ask(
+        {
+          key,
+          lane: request.sessionKey,
+          agentId: request.agentId,
+          message: this.#messageOf(request, key),
+          mayCommand: true,
+          owner: true,
+          wish: wishOf(request),
+        },
+        { ...(request.onEvent ? { onEvent: request.onEvent } : {}), onEnd: resolve },
+      )
+      if (!taken) throw alreadyAsked(request.key)
+      const end = await promise
+      if (end !== 'late') return end
+      await this.converse.queue.stop(request.sessionKey)
+      throw tookTooLong(request.timeoutMs)
+    } finally {
+      cancel()
+      this.#commandAnswers.delete(key)
+      this.converse.unwatch(key)
+    }
+  }
+
+  /** Sends something that is no answer of a turn. The same key is sent once; true if it is new. */
+  async send(
+    address: Address,
+    reply: Reply,
+    options: { key?: string; sessionKey?: string; mirror?: boolean },
+  ): Promise<Delivery | undefined> {
+    const { key = randomUUID(), sessionKey, mirror } = options
+    const [row] = await this.converse.deliverer.deliver([
+      {
+        id: randomUUID(),
+        lane: sessionKey ?? `notice:${address.channel}:${address.accountId}:${address.to}`,
+        address,
+        reply,
+        idempotencyKey: `send:${key}`,
+        createdAt: this.#parts.clock.now(),
+        ...(sessionKey === undefined ? {} : { sessionKey }),
+        ...(mirror ? { mirror } : {}),
+      },
+    ])
+    return row?.delivery
+  }
+
+  wake(request: WakeRequest): Promise<boolean> {
+    return this.heartbeats.wake(request)
+  }
+
+  async #open(channel: Channel): Promise<void> {
+    try {
+      await channel.start((message) => this.converse.accept(message))
+    } catch (error) {
+      // One channel that cannot start must not keep the others from it; its status says why.
+      this.#parts.log.error(
+        { channel: channel.name, account: channel.accountId, error: String(error) },
+        'A channel could not be started.',
+      )
+    }
+  }
+
+  async #close(channel: Channel): Promise<void> {
+    await channel
+      .stop()
+      .catch((error: unknown) =>
+        this.#parts.log.warn(
+          { channel: channel.name, error: String(error) },
+          'A channel did not stop cleanly.',
+        ),
+      )
+  }
+
+  /** Turns that are interrupted now wait again after the next start, marked as retried. */
+  async #interruptRest(closed: Promise<void>): Promise<void> {
+    this.#parts.log.warn(
+      { lanes: this.converse.queue.busyLanes() },
+      'Turns did not end in time; they are retried after the next start.',
+    )
+    this.converse.abandon()
+    await Promise.race([this.converse.queue.interruptAll().then(() => closed), this.#pause(2_000)])
+  }
+
+  #messageOf(request: AskRequest, key: string): Message {
+    const { kind } = classifySessionKey(request.sessionKey)
+    return {
+      id: key,
+      event: 'message',
+      address: request.address ?? { channel: 'internal', accountId: 'default', to: request.from },
+      chatType: kind === 'group' || kind === 'channel' ? kind : 'direct',
+      sender: { id: request.from, name: request.from },
+      text: request.text,
+      sentAt: this.#parts.clock.now(),
+      mentioned: true,
+      media: [],
+    }
+  }
+
+  #repeat(everyMs: number, work: () => Promise<void>): void {
+    const again = (): void => {
+      const cancel = this.#parts.clock.after(everyMs, () => {
+        this.#cancels.splice(this.#cancels.indexOf(cancel), 1)
+        void work()
+          .catch((error: unknown) => this.#parts.log.error({ error: String(error) }, 'Upkeep failed.'))
+          .then(again)
+      })
+      this.#cancels.push(cancel)
+    }
+    again()
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#parts.clock.after(ms, resolve))
+  }
+}
+
+function wishOf(request: AskRequest): TurnWish {
+  return {
+    deliver: request.deliver === true && request.address !== undefined,
+    ...(request.model === undefined ? {} : { model: request.model }),
+    ...(request.thinking === undefined ? {} : { thinking: request.thinking }),
+  }
+}
+
+function alreadyAsked(key: string | undefined): RockpoolError {
+  return new RockpoolError('conflict', `This was asked before (${key ?? 'no key'}).`, {
+    hint: 'Use another idempotency key to ask again.',
+  })
+}
+
+function tookTooLong(timeoutMs: number): RockpoolError {
+  return new RockpoolError(
+    'timed-out',
+    `There was no answer within ${Math.round(timeoutMs / 1_000)} s; the turn was stopped.`,
+    {
+      hint: 'Give it more time with --timeout, or look with `rockpool history` what it did.',
+    },
+  )
+}

@@ -1,0 +1,153 @@
+// Turns of an agent's own: from time to time it looks whether something needs attention, and it is woken when something
+// happened. What it says goes only where the configuration says, or to the one chat that a session belongs to.
+import { randomUUID } from 'node:crypto'
+import type { Address } from '../domain/address.ts'
+import { parseOriginChannel } from '../domain/address.ts'
+import type { Config } from '../domain/config.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
+import { buildAgentMainSessionKey } from '../domain/session-key.ts'
+import type { SessionEntry } from '../domain/session.ts'
+import { readWorkspaceFile } from '../store/workspace-files.ts'
+import type { Input } from '../store/work.ts'
+import type { Converse } from './converse.ts'
+import type { FlowParts } from './parts.ts'
+import { parseDuration } from './queue-settings.ts'
+
+export const HEARTBEAT_PROMPT =
+  'Heartbeat: look whether something needs your attention. Follow HEARTBEAT.md strictly; do not repeat old tasks from earlier chats. If nothing needs attention, reply HEARTBEAT_OK.'
+
+const wakePrompt =
+  'Something happened; see the system events above. Deal with it. If nobody needs to know, reply NO_REPLY.'
+
+/** A busy session is not pushed; the heartbeat looks again a little later. */
+const busyPauseMs = 60_000
+
+export interface WakeRequest {
+  text: string
+  agentId: string
+  /** The agent's main session when absent. */
+  sessionKey?: string
+  /** The same key wakes once. */
+  key: string
+}
+
+export class Heartbeats {
+  #converse: Converse
+  #parts: FlowParts
+  #timers = new Map<string, () => void>()
+
+  constructor(converse: Converse, parts: FlowParts) {
+    this.#converse = converse
+    this.#parts = parts
+  }
+
+  /** Off unless an agent's configuration has `heartbeat.every`. */
+  start(): void {
+    for (const { id, every } of heartbeatsOf(this.#parts.config, this.#parts.defaultAgentId)) {
+      this.#schedule(id, every, every)
+    }
+  }
+
+  stop(): void {
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+  }
+
+  /** Tells a session something and lets the agent take a turn at once. */
+  async wake({ text, agentId, sessionKey, key }: WakeRequest): Promise<boolean> {
+    const lane = sessionKey ?? this.#mainKey(agentId)
+    if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
+    await this.#converse.systemEvent(lane, text)
+    return this.#ask(agentId, lane, `wake:${key}`, wakePrompt)
+  }
+
+  /** One heartbeat now. False: there was nothing to look at, or the session was busy. */
+  async beat(agentId: string): Promise<boolean> {
+    const lane = this.#mainKey(agentId)
+    if (this.#converse.queue.isBusy(lane)) return false
+    const file = await readWorkspaceFile(this.#parts.agentOf(agentId).workspace, 'HEARTBEAT.md')
+    const events = await this.#parts.work.systemEvents.waiting(lane)
+    if (isEmptyList(file) && events.length === 0) return false
+    const prompt =
+      file === undefined ? HEARTBEAT_PROMPT : `${HEARTBEAT_PROMPT}\n\nHEARTBEAT.md:\n${file.trim()}`
+    return this.#ask(agentId, lane, `heartbeat:${randomUUID()}`, prompt)
+  }
+
+  #schedule(agentId: string, every: number, after: number): void {
+    const cancel = this.#parts.clock.after(after, () => {
+      void this.beat(agentId).then(
+        (done) => this.#schedule(agentId, every, done ? every : Math.min(every, busyPauseMs)),
+        (error: unknown) => {
+          this.#parts.log.error({ agentId, error: String(error) }, 'A heartbeat failed.')
+          this.#schedule(agentId, every, every)
+        },
+      )
+    })
+    this.#timers.set(agentId, cancel)
+  }
+
+  #mainKey(agentId: string): string {
+    return buildAgentMainSessionKey({ agentId, mainKey: this.#parts.config.session.mainKey })
+  }
+
+  async #ask(agentId: string, lane: string, key: string, text: string): Promise<boolean> {
+    const target = await this.#targetOf(agentId, lane)
+    const input: Input = {
+      key,
+      lane,
+      agentId,
+      mayCommand: false,
+      owner: false,
+      wish: { deliver: target !== undefined, heartbeat: true, internal: true },
+      message: {
+        id: key,
+        event: 'message',
+        address: target ?? { channel: 'internal', accountId: 'default', to: agentId },
+        chatType: 'direct',
+        sender: { id: 'rockpool' },
+        text,
+        sentAt: this.#parts.clock.now(),
+        mentioned: true,
+        media: [],
+      },
+    }
+    return this.#converse.ask(input)
+  }
+
+  /** The configured target; for a session that belongs to one chat, that chat. Never wherever somebody wrote last. */
+  async #targetOf(agentId: string, lane: string): Promise<Address | undefined> {
+    const { kind } = classifySessionKey(lane, { mainKey: this.#parts.config.session.mainKey })
+    if (kind === 'direct' || kind === 'group' || kind === 'channel') {
+      return routeOf(await this.#parts.sessions(agentId).get(lane))
+    }
+    const configured = heartbeatOf(this.#parts.config, agentId)?.target
+    return configured === undefined ? undefined : parseOriginChannel(configured)
+  }
+}
+
+/** Where a session's next words go. */
+export function routeOf(entry: SessionEntry | undefined): Address | undefined {
+  const { channel, to, accountId = 'default', threadId } = entry?.deliveryContext ?? {}
+  if (channel === undefined || to === undefined) return undefined
+  return { channel, to, accountId, ...(threadId === undefined ? {} : { threadId: String(threadId) }) }
+}
+
+function heartbeatOf(config: Config, agentId: string): { every?: string; target?: string } | undefined {
+  const own = config.agents.list.find((agent) => agent.id === agentId)?.heartbeat
+  return own ?? config.agents.defaults.heartbeat
+}
+
+function heartbeatsOf(config: Config, defaultAgentId: string): Array<{ id: string; every: number }> {
+  const ids = config.agents.list.length > 0 ? config.agents.list.map((agent) => agent.id) : [defaultAgentId]
+  return ids.flatMap((id) => {
+    const every = parseDuration(heartbeatOf(config, id)?.every ?? '') ?? 0
+    return every > 0 ? [{ id, every: Math.max(every, 1_000) }] : []
+  })
+}
+
+/** Headings, comments and empty boxes ask for nothing. */
+function isEmptyList(text: string | undefined): boolean {
+  if (text === undefined) return true
+  const lines = text.replace(/<!--[\s\S]*?-->/g, '').split('\n')
+  return lines.every((line) => /^\s*(#.*|[-*]\s*(\[[ x]?\])?)?\s*$/i.test(line))
+}

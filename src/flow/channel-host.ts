@@ -1,9 +1,12 @@
 // Gives channels what they need of the rest: files, secrets, the clock, and who may send files.
 import { join } from 'node:path'
 import type { AccessPolicy } from '../domain/access.ts'
-import type { ChannelHost } from '../domain/channel.ts'
+import type { Channel, ChannelHost } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
+import { findChannelToken } from '../store/channel-tokens.ts'
+import type { Environment } from '../store/config-file.ts'
 import { holdName } from '../store/held-name.ts'
 import { openMediaFiles } from '../store/media-files.ts'
 import type { StatePaths } from '../store/paths.ts'
@@ -25,4 +28,17 @@ export function makeChannelHost({ paths, clock, log, access }: ChannelHostParts)
     takesMedia: (message) => access.wouldAllow(message),
     hold: (name) => holdName(join(paths.root, 'locks'), name),
   }
+}
+
+/** Every channel that the configuration asks for, not yet started. */
+export async function openConfiguredChannels(
+  parts: ChannelHostParts & { config: Config; environment: Environment },
+): Promise<Channel[]> {
+  const { openChannels } = await import('../channels/registry.ts')
+  const { config, environment, paths } = parts
+  return openChannels({
+    config: config.channels,
+    host: makeChannelHost(parts),
+    tokenOf: (account) => findChannelToken(account, environment, paths)?.token,
+  })
 }

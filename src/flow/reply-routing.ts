@@ -1,0 +1,121 @@
+// An answer to any message that we sent goes to the session which that message came from. If that session has begun
+// anew since, the answer goes to a fork of the old conversation, at the point that was answered.
+import { createHash } from 'node:crypto'
+import type { Address } from '../domain/address.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Events } from '../domain/events.ts'
+import type { Message } from '../domain/message.ts'
+import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
+import { newEntry } from '../sessions/lifecycle.ts'
+import { routeReply } from '../store/reply-map.ts'
+import type { ReplyMap, ReplyRoute } from '../store/reply-map.ts'
+import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
+import { transcriptOf } from '../store/transcript-paths.ts'
+
+export interface ReplyRoutingParts {
+  replies: ReplyMap
+  sessions: (agentId: string) => SessionStore
+  transcripts: (agentId: string) => TranscriptStore
+  clock: Clock
+  events: Pick<Events, 'emit'>
+}
+
+/** Both are parts of the flow: `FlowParts.onSent` and `FlowParts.routeReply`. */
+export interface ReplyRouting {
+  onSent(address: Address, messageIds: string[], sessionKey: string | undefined): Promise<void>
+  routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
+}
+
+export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
+  return {
+    onSent: (address, messageIds, sessionKey) => recordSent(parts, address, messageIds, sessionKey),
+    async routeReply(message) {
+      const sent = message.replyTo && parts.replies.find(message.address, message.replyTo.id)
+      if (!sent) return undefined
+      const current = await parts.sessions(sent.agentId).get(sent.sessionKey)
+      const route = routeReply(sent, current)
+      return route.kind === 'continue' ? route : forkAt(parts, route, message)
+    },
+  }
+}
+
+async function recordSent(
+  parts: ReplyRoutingParts,
+  address: Address,
+  messageIds: string[],
+  sessionKey: string | undefined,
+): Promise<void> {
+  const agentId = parseAgentSessionKey(sessionKey)?.agentId
+  if (sessionKey === undefined || agentId === undefined) return
+  const entry = await parts.sessions(agentId).get(sessionKey)
+  const page = entry && (await parts.transcripts(agentId).tail(transcriptOf({ key: sessionKey, entry }), 1))
+  await parts.replies.record(address, messageIds, {
+    agentId,
+    sessionKey,
+    sentAt: parts.clock.now(),
+    ...(entry ? { sessionId: entry.sessionId } : {}),
+    ...(page?.entries.at(-1) ? { entryId: page.entries.at(-1)!.id } : {}),
+  })
+}
+
+type ForkRoute = Extract<ReplyRoute, { kind: 'fork' }>
+
+/** The key follows from the answered message, so a second answer to it finds the same fork. */
+async function forkAt(
+  parts: ReplyRoutingParts,
+  route: ForkRoute,
+  message: Message,
+): Promise<{ agentId: string; sessionKey: string } | undefined> {
+  const { agentId } = route
+  const sessions = parts.sessions(agentId)
+  const sessionId = forkIdOf(message)
+  const sessionKey = `agent:${agentId}:dashboard:${sessionId}`
+  if (await sessions.get(sessionKey)) return { agentId, sessionKey }
+  const forked = await forkOldTranscript(parts.transcripts(agentId), route, sessionId)
+  if (!forked) return undefined
+  await sessions.update(
+    sessionKey,
+    (entry) =>
+      entry ??
+      newEntry(parts.clock.now(), {
+        sessionId,
+        sessionFile: forked.file,
+        parentSessionKey: route.sessionKey,
+        forkedFromParent: true,
+      }),
+  )
+  parts.events.emit({ type: 'session-changed', agentId, key: sessionKey, why: 'created' })
+  return { agentId, sessionKey }
+}
+
+/** The old transcript was set aside when its session began anew; it is brought out for the fork and put back. */
+async function forkOldTranscript(
+  transcripts: TranscriptStore,
+  route: ForkRoute,
+  sessionId: string,
+): Promise<TranscriptRef | undefined> {
+  const to = { sessionId, ...(route.entryId === undefined ? {} : { leafId: route.entryId }) }
+  const live: TranscriptRef = { sessionId: route.sessionId }
+  if (await transcripts.exists(live)) return transcripts.fork(live, to)
+  const archived = (await transcripts.archives()).findLast((one) => one.sessionId === route.sessionId)
+  if (!archived) return undefined
+  const ref = await transcripts.unarchive(archived.name)
+  try {
+    return await transcripts.fork(ref, to)
+  } finally {
+    await transcripts.archive(ref, 'reset')
+  }
+}
+
+function forkIdOf(message: Message): string {
+  const { channel, accountId, to } = message.address
+  const hash = createHash('sha256').update(JSON.stringify([channel, accountId, to, message.replyTo?.id]))
+  const hex = hash.digest('hex')
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-')
+}

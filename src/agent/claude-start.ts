@@ -1,6 +1,7 @@
 // Starts a process of Claude's for a conversation: from a spare that waits already, or afresh.
 import type { Query, SpareProcess, SpawnOptions, SpawnedProcess } from '@anthropic-ai/claude-agent-sdk'
 import type { ConversationOptions } from '../domain/agent.ts'
+import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { Binding, Surroundings } from './claude-options.ts'
@@ -27,13 +28,20 @@ export class Starter {
   #around: Surroundings
   #onSpawn: (process: ClaudeProcess, key: string) => void
   #log: Log
+  #clock: Clock
   #spares = new Map<string, Promise<Spare>>()
+  #closed = false
 
   /** `onSpawn` is told of every process, so that none is forgotten. */
-  constructor(around: Surroundings, onSpawn: (process: ClaudeProcess, key: string) => void, log: Log) {
+  constructor(
+    around: Surroundings,
+    onSpawn: (process: ClaudeProcess, key: string) => void,
+    parts: { clock: Clock; log: Log },
+  ) {
     this.#around = around
     this.#onSpawn = onSpawn
-    this.#log = log
+    this.#log = parts.log
+    this.#clock = parts.clock
   }
 
   async start(options: ConversationOptions): Promise<Started> {
@@ -56,6 +64,7 @@ export class Starter {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     for (const waiting of this.#spares.values()) {
       const spare = await waiting.catch(() => undefined)
       if (!spare) continue
@@ -97,15 +106,23 @@ export class Starter {
     const spare = await waiting
     try {
       const started = await claimSpare(spare, options)
-      void this.prewarm(options).catch((error: unknown) =>
-        this.#log.warn({ error: String(error) }, 'No spare could be started.'),
-      )
+      this.#replaceSpare(options)
       return started
     } catch (error) {
       this.#log.info({ error: String(error) }, 'A spare process could not be used; starting another one.')
       await endTree(spare.process.identity)
       return undefined
     }
+  }
+
+  /** The next new conversation finds a spare too. Not at once: the one that took this spare is about to use the processor. */
+  #replaceSpare(options: ConversationOptions): void {
+    this.#clock.after(3_000, () => {
+      if (this.#closed) return
+      void this.prewarm(options).catch((error: unknown) =>
+        this.#log.warn({ error: String(error) }, 'No spare could be started.'),
+      )
+    })
   }
 
   #spawning(key: string): { spawn: (options: SpawnOptions) => SpawnedProcess; spawned: ClaudeProcess[] } {

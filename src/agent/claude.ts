@@ -59,6 +59,8 @@ class ClaudeAgent implements AgentRuntime {
   /** Opens of the same key wait for each other. */
   #opening = new Map<string, Promise<unknown>>()
   #looks = new LookCache()
+  /** Notes about processes that are still being written. */
+  #notes = new Set<Promise<unknown>>()
 
   constructor(options: ClaudeAgentOptions, processes: ClaudeProcesses) {
     const { claude } = options.config
@@ -74,7 +76,7 @@ class ClaudeAgent implements AgentRuntime {
     this.#starter = new Starter(
       surroundingsOf(options),
       (process, key) => this.#register(process, key),
-      options.log,
+      options,
     )
   }
 
@@ -120,6 +122,7 @@ class ClaudeAgent implements AgentRuntime {
     this.#pool.close()
     await Promise.all(this.#pool.all().map((conversation) => conversation.close()))
     await this.#starter.close()
+    while (this.#notes.size > 0) await Promise.all(this.#notes)
     await this.#processes.close()
   }
 
@@ -193,21 +196,34 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   #lease(sdkSessionId: string, key: string): void {
-    void this.#processes.lease(sdkSessionId, key).then((lease) => {
-      if (!lease.taken)
-        this.#options.log.warn({ sdkSessionId, key, holder: lease.holder }, 'Two conversations write to one.')
+    this.#note(async () => {
+      const lease = await this.#processes.lease(sdkSessionId, key)
+      if (lease.taken) return
+      this.#options.log.warn(
+        { sdkSessionId, key, holder: lease.holder },
+        'Two conversations write to one session.',
+      )
     })
   }
 
-  #register(process: ClaudeProcess, key: string): void {
-    const { identity, exited } = process
-    const added = this.#processes.add(identity, key)
-    void exited.then(() => added).then(() => this.#processes.remove(identity))
+  #register({ identity, exited }: ClaudeProcess, key: string): void {
+    this.#note(() => this.#processes.add(identity, key))
+    void exited.then(() => this.#note(() => this.#processes.remove(identity)))
   }
 
-  async #forget(conversation: ClaudeConversation): Promise<void> {
+  #forget(conversation: ClaudeConversation): void {
     this.#pool.remove(conversation)
-    for (const id of conversation.ids) await this.#processes.release(id, conversation.key)
+    for (const id of conversation.ids) this.#note(() => this.#processes.release(id, conversation.key))
+  }
+
+  /** Writes something down without anybody waiting for it, except the end of the program. */
+  #note(write: () => Promise<unknown>): void {
+    const note = write()
+      .catch((error: unknown) =>
+        this.#options.log.error({ error: String(error) }, "Claude's processes could not be noted."),
+      )
+      .finally(() => this.#notes.delete(note))
+    this.#notes.add(note)
   }
 }
 

@@ -49,9 +49,7 @@ export class Pool<T extends Pooled> {
 
   /** Starts one more as soon as there is room and not too many others start. */
   async start(key: string, pinned: boolean, make: () => Promise<T>): Promise<T> {
-    await this.#turnCame(pinned)
-    this.#starting++
-    if (pinned) this.#startsPinned++
+    await this.#takeSlot(pinned)
     try {
       const item = await make()
       this.#places.set(key, { item, pinned, usedAt: this.#clock.monotonic(), reservedUntil: 0 })
@@ -96,13 +94,16 @@ export class Pool<T extends Pooled> {
     this.#cancelSweep?.()
   }
 
-  async #turnCame(pinned: boolean): Promise<void> {
+  /** Waits for a free slot and takes it in the same moment. */
+  async #takeSlot(pinned: boolean): Promise<void> {
     for (;;) {
       const hasSlot = this.#starting < this.#limits.maxStarts
-      if (hasSlot && (pinned || this.#hasRoom())) return
+      if (hasSlot && (pinned || this.#hasRoom())) break
       if (hasSlot && this.#makeRoom()) continue
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
+    this.#starting++
+    if (pinned) this.#startsPinned++
   }
 
   #hasRoom(): boolean {

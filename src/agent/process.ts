@@ -28,6 +28,8 @@ export function spawnClaude(options: SpawnOptions): ClaudeProcess {
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   })
+  // The SDK listens for the end in many places.
+  child.setMaxListeners(100)
   let tail = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (tail = (tail + text).slice(-4_000)))
   // A process that ends while we write to it is reported by its exit, not by the broken pipe.

@@ -1,0 +1,134 @@
+// Before Claude's context is compacted, it gets a turn to write down what should outlast it. When that is due, what it is
+// told, and how the turn is taken: in a fork that leaves nothing behind but the files it writes.
+import { join } from 'node:path'
+import type { AgentRuntime, ConversationOptions } from '../domain/agent.ts'
+import type { Config } from '../domain/config.ts'
+import type { SessionEntry } from '../domain/session.ts'
+import type { TurnResult } from '../domain/turn.ts'
+
+export const DEFAULT_MEMORY_FLUSH_SOFT_TOKENS = 4_000
+export const DEFAULT_MEMORY_FLUSH_RESERVE_TOKENS_FLOOR = 20_000
+
+export const DEFAULT_MEMORY_FLUSH_PROMPT =
+  'Pre-compaction memory flush. Store durable memories now (use memory/YYYY-MM-DD.md; create memory/ if needed). IMPORTANT: If the file already exists, APPEND new content only and do not overwrite existing entries. If nothing to store, reply with NO_REPLY.'
+
+export const DEFAULT_MEMORY_FLUSH_SYSTEM_PROMPT =
+  'Pre-compaction memory flush turn. The session is near auto-compaction; capture durable memories to disk. You may reply, but usually NO_REPLY is correct.'
+
+export interface MemoryFlushSettings {
+  enabled: boolean
+  softThresholdTokens: number
+  reserveTokensFloor: number
+  prompt: string
+  systemPrompt: string
+}
+
+/** What the agent's configuration says, over what all agents' says, over the defaults; null when it is off. */
+export function resolveMemoryFlushSettings(
+  config: Pick<Config, 'agents'>,
+  agentId: string,
+): MemoryFlushSettings | null {
+  const own = config.agents.list.find((agent) => agent.id === agentId)?.memoryFlush
+  const settings = own ?? config.agents.defaults.memoryFlush
+  if (settings?.enabled === false) return null
+  return {
+    enabled: true,
+    softThresholdTokens: settings?.softThresholdTokens ?? DEFAULT_MEMORY_FLUSH_SOFT_TOKENS,
+    reserveTokensFloor: settings?.reserveTokensFloor ?? DEFAULT_MEMORY_FLUSH_RESERVE_TOKENS_FLOOR,
+    prompt: settings?.prompt?.trim() || DEFAULT_MEMORY_FLUSH_PROMPT,
+    systemPrompt: settings?.systemPrompt?.trim() || DEFAULT_MEMORY_FLUSH_SYSTEM_PROMPT,
+  }
+}
+
+export interface MemoryFlushQuestion {
+  entry?: Pick<
+    SessionEntry,
+    'totalTokens' | 'totalTokensFresh' | 'compactionCount' | 'memoryFlushCompactionCount'
+  >
+  contextWindowTokens: number
+  reserveTokensFloor: number
+  softThresholdTokens: number
+}
+
+/** The context is nearly full, and there was no flush since the last compaction. */
+export function shouldRunMemoryFlush(question: MemoryFlushQuestion): boolean {
+  const { entry, contextWindowTokens, reserveTokensFloor, softThresholdTokens } = question
+  const threshold = contextWindowTokens - reserveTokensFloor - softThresholdTokens
+  // A number from before the last compaction says nothing about the context now.
+  const isKnown = entry?.totalTokens !== undefined && entry.totalTokensFresh !== false
+  if (!isKnown || threshold <= 0 || entry.totalTokens! < threshold) return false
+  return !hasFlushed(entry)
+}
+
+/** A flush that never ran is not the flush of cycle 0, though both would be counted as 0. */
+export function hasFlushed(
+  entry: Pick<SessionEntry, 'compactionCount' | 'memoryFlushCompactionCount'> | undefined,
+): boolean {
+  const flushedAt = entry?.memoryFlushCompactionCount
+  return flushedAt !== undefined && flushedAt === (entry?.compactionCount ?? 0)
+}
+
+/** What a session keeps of a flush: once for each cycle. */
+export function flushDone(
+  entry: Pick<SessionEntry, 'compactionCount'>,
+  now: number,
+): Pick<SessionEntry, 'memoryFlushAt' | 'memoryFlushCompactionCount'> {
+  return { memoryFlushAt: now, memoryFlushCompactionCount: entry.compactionCount ?? 0 }
+}
+
+/** The prompt with the date in it: the person's date, not the machine's. */
+export function memoryFlushPrompt(settings: MemoryFlushSettings, now: number, timeZone?: string): string {
+  const zone = timeZone ? { timeZone } : {}
+  const date = new Intl.DateTimeFormat('en-CA', {
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    ...zone,
+  }).format(now)
+  const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long', ...zone }).format(now)
+  return [
+    settings.systemPrompt,
+    settings.prompt.replaceAll('YYYY-MM-DD', date),
+    `Current time: ${time}`,
+  ].join('\n\n')
+}
+
+/** Takes the flush turn in a fork of the conversation: Claude sees everything that was said, the conversation itself sees
+ *  nothing of it, and it can run while the conversation waits to be compacted. It may write under `memory/` only. */
+export async function runMemoryFlush(
+  runtime: AgentRuntime,
+  options: ConversationOptions,
+  flush: {
+    sdkSessionId: string
+    settings: MemoryFlushSettings
+    now: number
+    timeZone?: string
+    uuid: string
+  },
+): Promise<TurnResult> {
+  const memory = `/${join(options.agent.workspace, 'memory')}/**`
+  const fork = await runtime.open({
+    ...options,
+    key: `${options.key}#memory-flush`,
+    resume: { sdkSessionId: flush.sdkSessionId, fork: true },
+    newSdkSessionId: undefined,
+    title: undefined,
+    ephemeral: true,
+    // It waits for no room: the conversation that it serves waits for it.
+    pinned: true,
+    permissionMode: 'default',
+    allowedTools: [`Read(${memory})`, `Edit(${memory})`],
+    askPermission: async (request) => ({
+      behavior: 'deny',
+      message: `A memory flush may only write under memory/; ${request.toolName} is not allowed.`,
+    }),
+    beforeCompaction: undefined,
+    onUnprompted: undefined,
+  })
+  try {
+    const text = memoryFlushPrompt(flush.settings, flush.now, flush.timeZone)
+    return await fork.turn({ text, uuid: flush.uuid }, () => {})
+  } finally {
+    await fork.close()
+  }
+}

@@ -1,4 +1,5 @@
 // Turns of the real Claude binary: what a first turn costs, and what a second one in the same conversation does.
+import { setTimeout as pause } from 'node:timers/promises'
 import { makeTestAgent, take } from '../test/claude-agent.ts'
 import { inline } from '../test/messages-api.ts'
 import type { BenchResult } from './result.ts'
@@ -13,17 +14,18 @@ export async function bench(): Promise<BenchResult[]> {
   const script = inline({ text: 'Hello.' })
   for (let round = 0; round < rounds; round++) {
     const key = `cold-${round}`
-    cold.push(await timed(async () => void (await take(await t.open({ key }), script))))
+    // A tool of its own: a spare does not fit this one.
+    const allowedTools = ['Read']
+    cold.push(await timed(async () => void (await take(await t.open({ key, allowedTools }), script))))
     const live = t.agent.live(key)!
     const resume = { sdkSessionId: live.sdkSessionId! }
-    warm.push(await timed(async () => void (await take(await t.open({ key, resume }), script))))
+    warm.push(await timed(async () => void (await take(await t.open({ key, allowedTools, resume }), script))))
     await live.close()
-  }
-  for (let round = 0; round < rounds; round++) {
     await t.agent.prewarm!(t.options())
-    const key = `spare-${round}`
-    spare.push(await timed(async () => void (await take(await t.open({ key }), script))))
-    await t.agent.live(key)!.close()
+    // A spare waits for minutes before it is used; give it a moment to come to rest.
+    await pause(500)
+    spare.push(await timed(async () => void (await take(await t.open({ key: `spare-${round}` }), script))))
+    await t.agent.live(`spare-${round}`)!.close()
   }
   await t.close()
   const [first, second, prewarmed] = [median(cold), median(warm), median(spare)]

@@ -6,6 +6,7 @@ import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
+import type { Session } from '../domain/session.ts'
 import type { AskStructured, Decisions } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Database } from '../store/database.ts'
@@ -41,6 +42,10 @@ export interface App {
   runtime(): Promise<AgentRuntime>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
+  /** Does a turn run in this session, or wait for one? Known where turns are taken. */
+  isBusy?(key: string): boolean | Promise<boolean>
+  /** Asks Claude to compact the conversation behind a session. */
+  compactWithClaude?(session: Session): Promise<{ compacted: boolean; reason?: string }>
   close(): Promise<void>
 }
 

@@ -1,8 +1,15 @@
 // Sessions: list, look at and change them.
 import type { Operation } from './operation.ts'
+import { lifeOperations } from './session-life.ts'
 import { listSessions } from './session-list.ts'
 import { patchSession } from './session-patch.ts'
 import { readOperations } from './session-read.ts'
 import { sessionUsage } from './session-usage.ts'
 
-export const operations: Operation[] = [listSessions, ...readOperations, patchSession, sessionUsage]
+export const operations: Operation[] = [
+  listSessions,
+  ...readOperations,
+  patchSession,
+  ...lifeOperations,
+  sessionUsage,
+]

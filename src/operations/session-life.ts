@@ -1,0 +1,293 @@
+// What happens to a session: it begins anew, is shortened, forked, put away, brought back, deleted, named.
+import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Session } from '../domain/session.ts'
+import { truncateTranscript } from '../sessions/compact.ts'
+import { forkSession } from '../sessions/fork.ts'
+import { parseSessionLabel } from '../sessions/label.ts'
+import { archiveSession, deleteSession, resetSession } from '../sessions/lifecycle.ts'
+import { restoreSession } from '../sessions/restore.ts'
+import type { SessionParts } from '../sessions/session-parts.ts'
+import type { App } from './app.ts'
+import { operation } from './operation.ts'
+import type { Caller } from './operation.ts'
+import { findSession, visibleAgents } from './which-session.ts'
+
+const which = {
+  key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
+  agentId: z.string().optional().describe('Look only at this agent.'),
+}
+const flags = { agentId: 'agent' }
+const entry = z.looseObject({ sessionId: z.string(), updatedAt: z.number() })
+const changed = z.object({ ok: z.boolean(), key: z.string(), entry })
+
+const resetOperation = operation({
+  name: 'sessions.reset',
+  says: 'Begin a new conversation under the same key; the old one is archived.',
+  input: z.strictObject({ ...which, reason: z.enum(['new', 'reset']).default('reset').describe('Why.') }),
+  output: changed.extend({ archived: z.string().optional() }),
+  scope: 'write',
+  acts: true,
+  command: { positional: ['key'], flags, examples: ['rockpool sessions reset main'] },
+  async run(app, input, caller) {
+    const found = await findSession(app, caller, input.key, input.agentId)
+    const { session, archived } = await resetSession(partsOf(app, found), found.key, { reason: input.reason })
+    return { ok: true, key: session.key, entry: session.entry, archived }
+  },
+})
+
+const deleteOperation = operation({
+  name: 'sessions.delete',
+  says: 'Delete a session; its transcript is archived first.',
+  input: z.strictObject({
+    ...which,
+    deleteTranscript: z.boolean().default(true).describe('Archive the transcript, too; so it is anyway.'),
+    emitLifecycleHooks: z
+      .boolean()
+      .optional()
+      .describe('Accepted for OpenClaw; subscribers are always told.'),
+    purge: z.boolean().default(false).describe('Leave nothing: also remove all its archives.'),
+  }),
+  output: z.object({
+    ok: z.boolean(),
+    key: z.string(),
+    deleted: z.boolean(),
+    archived: z.array(z.string()),
+  }),
+  scope: 'write',
+  acts: true,
+  destructive: true,
+  command: {
+    positional: ['key'],
+    flags,
+    examples: ['rockpool sessions delete 08ef14de', 'rockpool sessions delete old-label --purge --yes'],
+  },
+  async run(app, input, caller) {
+    const { key, agentId } = await findSession(app, caller, input.key, input.agentId)
+    const { archived } = await deleteSession(partsOf(app, { agentId }), key, { purge: input.purge })
+    return { ok: true, key, deleted: true, archived: archived === undefined ? [] : [archived] }
+  },
+})
+
+const compactOutput = z.object({
+  ok: z.boolean(),
+  key: z.string(),
+  compacted: z.boolean(),
+  reason: z.string().optional(),
+  kept: z.number(),
+  archived: z.string().optional(),
+  claudeUnchanged: z.boolean(),
+})
+
+const compactOperation = operation({
+  name: 'sessions.compact',
+  says: 'Shorten a session: ask Claude to compact, or keep only the last lines of our transcript.',
+  input: z.strictObject({
+    ...which,
+    maxLines: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('Keep this many entries of our transcript; Claude is not asked.'),
+  }),
+  output: compactOutput,
+  scope: 'write',
+  acts: true,
+  command: {
+    positional: ['key'],
+    flags,
+    examples: ['rockpool sessions compact main', 'rockpool sessions compact main --max-lines 400'],
+  },
+  async run(app, input, caller) {
+    const session = await findSession(app, caller, input.key, input.agentId)
+    const bound = session.entry.sdkSessionId !== undefined
+    if (bound && input.maxLines === undefined) return compactWithClaude(app, session)
+    const result = await truncateTranscript(partsOf(app, session), session.key, input.maxLines)
+    const note = result.claudeUnchanged ? { reason: "Claude's own context is unchanged." } : {}
+    return { ok: true, ...result, ...note }
+  },
+})
+
+async function compactWithClaude(app: App, session: Session): Promise<z.input<typeof compactOutput>> {
+  if (!app.compactWithClaude) {
+    throw new RockpoolError(
+      'unavailable',
+      `${session.key} is bound to Claude, and no gateway runs to ask Claude to compact.`,
+      {
+        hint: 'Start `rockpool up`, or give --max-lines to shorten only our own transcript.',
+      },
+    )
+  }
+  const { compacted, reason } = await app.compactWithClaude(session)
+  return { ok: true, key: session.key, compacted, reason, kept: 0, claudeUnchanged: !compacted }
+}
+
+const forkOperation = operation({
+  name: 'sessions.fork',
+  says: 'Begin a session of its own with what was said so far.',
+  input: z.strictObject({
+    ...which,
+    leafId: z.string().optional().describe('Fork at this entry of the transcript instead of at its end.'),
+    label: z.string().optional().describe('A label for the fork.'),
+    force: z.boolean().default(false).describe('Also when it is very long.'),
+  }),
+  output: changed.extend({ parentKey: z.string() }),
+  scope: 'write',
+  acts: true,
+  forAgents: true,
+  command: { positional: ['key'], flags, examples: ['rockpool sessions fork main --label experiment'] },
+  async run(app, input, caller) {
+    const parent = await findSession(app, caller, input.key, input.agentId)
+    const { parentForkMaxTokens } = app.config.session
+    const label = input.label === undefined ? undefined : checkLabel(input.label)
+    const options = { leafId: input.leafId, label, force: input.force, parentForkMaxTokens }
+    const fork = await forkSession(partsOf(app, parent), parent.key, options)
+    return { ok: true, key: fork.key, entry: fork.entry, parentKey: parent.key }
+  },
+})
+
+const archiveOperation = operation({
+  name: 'sessions.archive',
+  says: 'Put sessions out of the lists; nothing is lost, and a message brings one back.',
+  input: z.strictObject({
+    keys: z.array(z.string().min(1).max(2000)).min(1).max(1000).describe('Keys, ids or labels.'),
+    dryRun: z.boolean().default(false).describe('Only say what would happen.'),
+  }),
+  output: z.object({
+    ok: z.boolean(),
+    operation: z.string(),
+    dryRun: z.boolean(),
+    results: z.array(
+      z.object({ key: z.string(), ok: z.boolean(), status: z.string(), error: z.string().optional() }),
+    ),
+  }),
+  scope: 'write',
+  acts: true,
+  command: { positional: ['keys'], examples: ['rockpool sessions archive 08ef14de old-label'] },
+  async run(app, input, caller) {
+    const results = []
+    for (const ref of input.keys) results.push(await archiveOne(app, caller, ref, input.dryRun))
+    return { ok: results.every((one) => one.ok), operation: 'archive', dryRun: input.dryRun, results }
+  },
+})
+
+async function archiveOne(
+  app: App,
+  caller: Caller,
+  ref: string,
+  dryRun: boolean,
+): Promise<{ key: string; ok: boolean; status: string; error?: string }> {
+  try {
+    const session = await findSession(app, caller, ref)
+    if (!dryRun) await archiveSession(partsOf(app, session), session.key)
+    return { key: session.key, ok: true, status: dryRun ? 'would-archive' : 'archived' }
+  } catch (error) {
+    return {
+      key: ref,
+      ok: false,
+      status: 'failed',
+      error: error instanceof Error ? error.message : String(error),
+    }
+  }
+}
+
+const restoreOperation = operation({
+  name: 'sessions.restore',
+  says: 'Bring back an archived session, a deleted one, or the conversation before a reset.',
+  input: z.strictObject({
+    ref: z
+      .string()
+      .min(1)
+      .max(2000)
+      .describe('A key, an id, the beginning of an id, or the name of an archive.'),
+    agentId: which.agentId,
+    key: z.string().optional().describe('Under which key, when the archive does not say.'),
+  }),
+  output: changed.extend({ archived: z.string().optional() }),
+  scope: 'write',
+  acts: true,
+  command: {
+    positional: ['ref'],
+    flags,
+    examples: ['rockpool sessions restore main', 'rockpool sessions restore 08ef14de'],
+  },
+  async run(app, input, caller) {
+    const { session, archived } = await restoreAnywhere(app, caller, input)
+    return { ok: true, key: session.key, entry: session.entry, archived }
+  },
+})
+
+/** An archive does not say whose it is, so every agent that the caller may see is asked. */
+async function restoreAnywhere(
+  app: App,
+  caller: Caller,
+  input: { ref: string; agentId?: string; key?: string },
+): ReturnType<typeof restoreSession> {
+  const named = /^agent:([^:]+):/.exec(input.ref)?.[1]
+  const agents = visibleAgents(app, caller, input.agentId ?? named)
+  let missing: unknown
+  for (const agentId of agents) {
+    try {
+      return await restoreSession(partsOf(app, { agentId }), input.ref, { key: input.key })
+    } catch (error) {
+      if (!(error instanceof RockpoolError && error.code === 'not-found')) throw error
+      missing = error
+    }
+  }
+  throw missing
+}
+
+const labelOperation = operation({
+  name: 'sessions.label',
+  says: 'Give a session a label, or take it away.',
+  input: z.strictObject({
+    ...which,
+    label: z.string().nullable().optional().describe('The label; without one it is taken away.'),
+  }),
+  output: changed,
+  scope: 'write',
+  acts: true,
+  command: {
+    positional: ['key', 'label'],
+    flags,
+    examples: ['rockpool sessions label main home', 'rockpool sessions label main'],
+  },
+  async run(app, input, caller) {
+    const session = await findSession(app, caller, input.key, input.agentId)
+    const label = input.label === undefined || input.label === null ? undefined : checkLabel(input.label)
+    const stored = await app
+      .sessions(session.agentId)
+      .update(session.key, (current) => current && { ...current, label })
+    if (!stored) throw new RockpoolError('not-found', `Session ${session.key} is gone.`)
+    app.events.emit({ type: 'session-changed', agentId: session.agentId, key: session.key, why: 'label' })
+    return { ok: true, key: session.key, entry: stored }
+  },
+})
+
+function checkLabel(raw: string): string {
+  const parsed = parseSessionLabel(raw)
+  if (parsed.ok) return parsed.label
+  throw new RockpoolError('input-invalid', `label: ${parsed.error}`)
+}
+
+/** What the functions of sessions/ work with, for one agent. */
+export function partsOf(app: App, { agentId }: { agentId: string }): SessionParts {
+  const { clock, events } = app
+  return {
+    sessions: app.sessions(agentId),
+    transcripts: app.transcripts(agentId),
+    clock,
+    events,
+    isBusy: (key) => app.isBusy?.(key) ?? false,
+  }
+}
+
+export const lifeOperations = [
+  resetOperation,
+  deleteOperation,
+  compactOperation,
+  forkOperation,
+  archiveOperation,
+  restoreOperation,
+  labelOperation,
+]

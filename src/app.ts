@@ -6,6 +6,7 @@ import { openCodingWorld } from './assembly/coding.ts'
 import { openDiscoveryOf } from './assembly/discovery.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
+import type { ScanProgress } from './domain/discovered-session.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
@@ -24,6 +25,8 @@ export interface AppOptions {
   version: string
   clock?: Clock
   log?: Log
+  /** Told how far a long scan of sessions is. */
+  onScanProgress?: (progress: ScanProgress) => void
 }
 
 export async function openApp(environment: Environment, options: AppOptions): Promise<App> {
@@ -60,7 +63,11 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     database,
     decisions: parts.once(() => sqliteDecisions(database())),
   }
-  const app: App = { ...stores, ...openParts(stores, parts, () => app), close: () => parts.close() }
+  const app: App = {
+    ...stores,
+    ...openParts(stores, parts, () => app, options.onScanProgress),
+    close: () => parts.close(),
+  }
   return app
 }
 
@@ -71,11 +78,12 @@ function openParts(
   stores: Stores,
   parts: Parts,
   app: () => App,
+  onScanProgress: AppOptions['onScanProgress'],
 ): Pick<App, 'discovery' | 'smallModel' | 'runtime' | 'coding'> {
   const { environment, config, paths, clock, log, version } = stores
   return {
     discovery: parts.once(
-      () => openDiscoveryOf(stores),
+      () => openDiscoveryOf(stores, onScanProgress),
       (discovery) => discovery.close(),
     ),
     smallModel: () => undefined,

@@ -46,3 +46,12 @@ export type { SessionScore, SessionSelection, TaskRelevance } from './domain/sel
 export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(async () =>
   (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
 )
+export {
+  ccSessionFileExists,
+  discoverSessions,
+  listAllSessions,
+  parseJsonlHeader,
+  repoPathToSlug,
+} from './library/discovery.ts'
+export type { JsonlHeader } from './library/discovery.ts'
+export type { DiscoveredSession } from './domain/discovered-session.ts'

@@ -18,7 +18,13 @@ export async function main(args: string[]): Promise<void> {
     version,
     now: () => Date.now(),
     cwd: process.cwd(),
-    openApp: async () => (await import('./app.ts')).openApp(environment, { version }),
+    openApp: async () => {
+      const [{ openApp }, { scanProgress }] = await Promise.all([
+        import('./app.ts'),
+        import('./cli/scan-progress.ts'),
+      ])
+      return openApp(environment, { version, onScanProgress: scanProgress(process.stderr) })
+    },
     catalog: readCatalog,
     serveMcp: async (input) => (await import('./serve-mcp.ts')).serveMcp(environment, version, input),
     async up(input, ready) {

@@ -8,6 +8,8 @@ export interface Page {
   width: number
   color: boolean
   now: number
+  /** What was asked, for printers that show more on demand. */
+  input?: Readonly<Record<string, unknown>>
 }
 
 export type Style = Parameters<typeof styleText>[0]

@@ -8,6 +8,10 @@ export type Printer = (output: never, page: Page) => string
 const coding = () => import('./print-coding.ts')
 
 export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {
+  'cc.costs': async () => ({ print: (await import('./print-cc.ts')).printCosts }),
+  'cc.info': async () => ({ print: (await import('./print-cc.ts')).printInfo }),
+  'cc.list': async () => ({ print: (await import('./print-cc.ts')).printList }),
+  'cc.repair': async () => ({ print: (await import('./print-cc.ts')).printRepair }),
   'cc.select': () => import('./print-select.ts'),
   'cc.why': async () => ({ print: (await import('./print-select.ts')).printWhy }),
   'approvals.answer': async () => ({ print: (await coding()).printApprovals }),

@@ -112,7 +112,7 @@ async function performCommand(
   const asker = await openAsker(host)
   try {
     const output = await asker.ask(operation, typed.input)
-    await print(operation.name, output, host, json, typed.follow)
+    await print(operation.name, output, host, json, typed.follow, typed.input)
     if (typed.follow) await follow(operation, typed.input, output, asker, host, json)
     return 0
   } finally {
@@ -153,6 +153,7 @@ async function print(
   host: Host,
   json: boolean,
   following = false,
+  input: Record<string, unknown> = {},
 ): Promise<void> {
   const { terminal } = host
   if (json) {
@@ -163,7 +164,8 @@ async function print(
   const { findPrinter } = await import('./printers.ts')
   const print = await findPrinter(name)
   // Each printer knows its own operation's answer; the registry cannot.
-  const text = print(output as never, { width: terminal.width, color: terminal.color, now: host.now() })
+  const page = { width: terminal.width, color: terminal.color, now: host.now(), input }
+  const text = print(output as never, page)
   if (text !== '') terminal.out(`${text}\n`)
 }
 

@@ -3,7 +3,7 @@ import type { DiscoveredSession, TokenCounts } from '../domain/discovered-sessio
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession } from './live-registry.ts'
 import type { KnownFile } from './native-index.ts'
-import { originMarkerOf } from './parse-header.ts'
+import { originMarkerOf } from './origin-marker.ts'
 import { contextWindowOf } from './price-table.ts'
 import type { RegistryRow } from './registry.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'

@@ -24,6 +24,7 @@ import { readLiveSessions } from './live-registry.ts'
 import { NativeIndex, indexFormat } from './native-index.ts'
 import { readRegistries } from './registry.ts'
 import type { RegistrySource } from './registry.ts'
+import { withoutMarker } from './origin-marker.ts'
 import { repairTranscript } from './repair.ts'
 import { watchTranscripts } from './watch.ts'
 import { xray } from './xray.ts'
@@ -166,7 +167,7 @@ class SessionDiscovery implements Discovery {
         usage,
         models: known.facts.models,
         sessionId,
-        sessionName: session?.title ?? session?.firstMessage ?? sessionId,
+        sessionName: (session && (session.title ?? withoutMarker(session.firstMessage))) || sessionId,
         repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
         agentId: session?.agentId ?? '',
       }

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { originMarkerOf, parseJsonlHeader } from './parse-header.ts'
+import { originMarkerOf } from './origin-marker.ts'
+import { parseJsonlHeader } from './parse-header.ts'
 import { TranscriptScanner } from './scan.ts'
 import { UsageTable } from './usage-table.ts'
 

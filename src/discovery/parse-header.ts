@@ -1,4 +1,5 @@
 // What a transcript says about itself, under the names of the seed.
+import { originMarkerOf } from './origin-marker.ts'
 import { TranscriptScanner } from './scan.ts'
 import type { ScannedTranscript } from './scan.ts'
 
@@ -34,11 +35,6 @@ export interface JsonlHeader {
 /** Reads a whole transcript, in bounded memory. */
 export async function parseJsonlHeader(file: string): Promise<JsonlHeader> {
   return headerOf(new TranscriptScanner().scan(file))
-}
-
-/** `[openclaw:agent=main]` in a first message. Anybody can write it, so it says nothing about who owns the session. */
-export function originMarkerOf(firstMessage: string | undefined): string | undefined {
-  return /\[openclaw:agent=([^\]]+)\]/.exec(firstMessage ?? '')?.[1]
 }
 
 function headerOf({ facts, tornTail }: ScannedTranscript): JsonlHeader {

@@ -42,9 +42,16 @@ export async function readRegistries(
   return rows
 }
 
-export function openclawSource(stateDir: string, log: Log): RegistrySource {
+/** The files of an OpenClaw state directory; ours has the same ones. */
+export function openclawSource(
+  stateDir: string,
+  log: Log,
+  source: RegistryRow['source'] = 'openclaw',
+): RegistrySource {
   return async () =>
-    readOpenclawAgents(stateDir, log).flatMap((agent) => [...codingRows(agent), ...chatRows(agent)])
+    readOpenclawAgents(stateDir, log).flatMap((agent) =>
+      [...codingRows(agent), ...chatRows(agent)].map((row) => ({ ...row, source })),
+    )
 }
 
 /** The id that a session entry keeps for Claude, in any of the places where versions have put it. */

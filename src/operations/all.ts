@@ -16,7 +16,10 @@ const system: Group = () => import('./system.ts')
 export const groups: Readonly<Record<string, Group>> = {
   sessions: () => import('./sessions.ts'),
   agents: () => import('./agents.ts'),
-  cc: together(() => import('./select.ts')),
+  cc: together(
+    () => import('./cc.ts'),
+    () => import('./select.ts'),
+  ),
   project: () => import('./projects.ts'),
   coding: () => import('./coding.ts'),
   approvals: () => import('./approvals.ts'),

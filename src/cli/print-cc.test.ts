@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { afterAll, expect, test } from 'vitest'
+import { openDiscovery } from '../discovery/discovery.ts'
+import { systemClock } from '../domain/clock.ts'
+import { silentLog } from '../domain/log.ts'
+import { written } from '../operations/cc.ts'
+import { cellWidth } from './cell-width.ts'
+import { printCosts, printInfo, printList } from './print-cc.ts'
+
+const state = mkdtempSync(join(tmpdir(), 'rockpool-print-'))
+const discovery = openDiscovery({
+  configDirs: [join(import.meta.dirname, '../../test/fixtures/claude-code')],
+  indexFile: join(state, 'index.sqlite'),
+  registries: [],
+  clock: systemClock,
+  log: silentLog,
+  timeZone: 'UTC',
+})
+afterAll(async () => {
+  await discovery.close()
+  rmSync(state, { recursive: true })
+})
+
+const page = { width: 100, color: false, now: Date.parse('2026-11-15T20:00:00Z') }
+const { total, sessions } = await discovery.list()
+const rows = sessions.map(written)
+const hostile = [
+  '\x1b]52;c;ZXZpbA==\x07',
+  '\x1b]8;;http://evil\x07click',
+  '\x1b[2J',
+  '\x9b31mred',
+  '\x1bPq\x1b\\',
+  'end\x1b',
+  'over\rwritten',
+  '\x07'.repeat(1000),
+  'abc\u202egpj.exe',
+]
+
+test.each([40, 80, 100, 160, 240])('the list fits a terminal of %i columns', (width) => {
+  for (const line of printList({ total, sessions: rows }, { ...page, width }).split('\n'))
+    expect(cellWidth(line)).toBeLessThanOrEqual(Math.max(width, 75))
+})
+
+test('the list says what runs, what it cost and how full its context is, and hides archived ones unless asked', () => {
+  const text = printList({ total, sessions: rows }, { ...page, width: 160 })
+  expect(text).toMatch(
+    /native\/main\s+main\s+Renamed demo session\s+9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
+  )
+  expect(text).not.toContain('00000001 ')
+  expect(text).toContain('… and 1 more')
+  expect(printList({ total, sessions: rows }, { ...page, input: { all: true } })).toContain('00000001 ')
+  const waiting = [
+    { ...rows[0]!, status: 'waiting' as const, isRunning: true, waitingFor: 'permission prompt' },
+  ]
+  expect(printList({ total: 1, sessions: waiting }, { ...page, width: 160 })).toContain(
+    'waiting: permission prompt',
+  )
+  expect(printList({ total: 0, sessions: [] }, page)).toBe('No Claude Code sessions.')
+})
+
+test.each(hostile)('a title like %j cannot drive the terminal', async (title) => {
+  const row = {
+    ...rows[0]!,
+    title,
+    branch: title,
+    waitingFor: title,
+    status: 'waiting' as const,
+    repoPath: title,
+  }
+  const health = await discovery.health(rows[0]!.sessionId)
+  const report = await discovery.costs({ by: 'session' })
+  const texts = [
+    printList({ total: 1, sessions: [row] }, page),
+    printInfo({ session: { ...row, firstMessage: title, label: title, model: title }, health }, page),
+    printCosts({ ...report, by: report.by.map((line) => ({ ...line, name: title })) }, page),
+  ]
+  for (const text of texts) expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
+  if (title.includes('\u202e')) expect(texts[0]).toContain('\\u202e')
+})
+
+test('costs are bars that fit, the largest as long as there is room', async () => {
+  const text = printCosts(await discovery.costs({ by: 'model' }), { ...page, width: 80 })
+  const [bar] = text.split('\n')
+  expect(bar).toMatch(/^claude-sonnet-4-5-20250929 {2}\$0\.65 {2}█+$/)
+  expect(cellWidth(bar!)).toBeLessThanOrEqual(80)
+  expect(text).toContain('Prices of 2026-11-15')
+})

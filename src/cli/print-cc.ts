@@ -1,0 +1,248 @@
+// How Claude Code sessions and their costs look in a terminal.
+import { withoutMarker } from '../discovery/origin-marker.ts'
+import type { CostReport, SessionHealth, TokenCounts } from '../domain/discovered-session.ts'
+import type { z } from 'zod'
+import type { discoveredSession } from '../operations/cc.ts'
+import { cellWidth } from './cell-width.ts'
+import { ago, bytes, duration, fit, oneLine, pad, pairs, styled, table, tokens, usd } from './print.ts'
+import type { Column, Page, Style } from './print.ts'
+
+type Row = z.output<typeof discoveredSession>
+
+const shownUnasked = 40
+
+/** Without `--all` what is useful now: no archived sessions, and not more than one can look over. */
+export function printList(answer: { total: number; sessions: Row[] }, page: Page): string {
+  if (answer.sessions.length === 0) return 'No Claude Code sessions.'
+  const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
+  const current = answer.sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
+  const shown = isAll ? current : current.slice(0, shownUnasked)
+  const more = answer.total - shown.length
+  const hint = isAll
+    ? '--limit and --offset turn the page'
+    : '--all shows them, --search and --repo find some'
+  const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []
+  return [...(shown.length > 0 ? [table(shown, listColumns(page), page)] : []), ...note].join('\n')
+}
+
+/** What people look for first stands first; a narrow terminal loses words of the message, then of the branch. */
+function listColumns(page: Page): Array<Column<Row>> {
+  const wide = page.width >= 120
+  return [
+    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
+    { title: 'STATE', value: stateOf, min: 7, style: stateStyle },
+    { title: 'SOURCE', value: sourceOf, min: 6, style: 'dim' },
+    { title: 'BRANCH', value: (row) => row.branch || '-', min: 6 },
+    { title: 'FIRST MESSAGE', value: headline, min: 10 },
+    { title: 'AGE', value: (row) => age(row, page.now), align: 'right', min: 5 },
+    { title: 'MSGS', value: (row) => String(row.messageCount), align: 'right', min: 4 },
+    ...(wide
+      ? [{ title: 'TOKENS', value: (row: Row) => tokens(allTokens(row)), align: 'right' as const, min: 6 }]
+      : []),
+    {
+      title: 'COST',
+      value: (row) => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`,
+      align: 'right',
+      min: 5,
+    },
+    { title: 'CONTEXT', value: contextOf, align: 'right', min: 4, style: contextStyle },
+    {
+      title: 'CACHE',
+      value: (row) => (row.warm ? 'warm' : 'cold'),
+      min: 4,
+      style: (row) => (row.warm ? 'green' : 'dim'),
+    },
+  ]
+}
+
+function stateOf(row: Row): string {
+  if (row.status === 'waiting') return `waiting: ${row.waitingFor ?? '?'}`
+  if (row.status !== 'stopped') return row.status
+  return row.archived ? 'archived' : '-'
+}
+
+function stateStyle(row: Row): Style | undefined {
+  return row.status === 'waiting' ? 'yellow' : row.status === 'busy' ? 'green' : undefined
+}
+
+function sourceOf(row: Row): string {
+  const kind = row.source === 'native-only' ? 'native' : row.source
+  return row.agentId ? `${kind}/${row.agentId}` : kind
+}
+
+function headline(row: Row): string {
+  return row.title ?? plainMessage(row)
+}
+
+/** Without the marker that programs put in front. */
+function plainMessage(row: Row): string {
+  return withoutMarker(row.firstMessage) || '-'
+}
+
+function age(row: Row, now: number): string {
+  return ago(Date.parse(row.lastModified), now).replace(/ ago$/, '')
+}
+
+function allTokens(row: Row): number {
+  return row.totalInputTokens + row.totalOutputTokens + row.cacheReadTokens + row.cacheCreationTokens
+}
+
+function contextOf(row: Row): string {
+  if (row.contextTokens === 0) return '-'
+  return `${tokens(row.contextTokens)} ${Math.round((row.contextTokens / row.contextWindow) * 100)}%`
+}
+
+function contextStyle(row: Row): Style | undefined {
+  const fill = row.contextTokens / row.contextWindow
+  return fill > 0.8 ? 'red' : fill > 0.6 ? 'yellow' : undefined
+}
+
+export function printInfo({ session, health }: { session: Row; health: SessionHealth }, page: Page): string {
+  const title = styled(page, 'bold', fit(oneLine(headline(session)), page.width))
+  return [title, printFacts(session, page), printSpending(session, page), printHealth(health, page)].join(
+    '\n\n',
+  )
+}
+
+function printFacts(session: Row, page: Page): string {
+  const line = (text: string | undefined): string | undefined =>
+    text === undefined ? undefined : oneLine(text)
+  return pairs(
+    [
+      ['id', session.sessionId],
+      ['state', stateOf(session) === '-' ? 'not running' : stateOf(session)],
+      ['source', sourceOf(session)],
+      ['directory', session.repoPath || '-'],
+      ['branch', session.branch || '-'],
+      ['label', session.label],
+      ['tag', session.tag],
+      ['first message', line(plainMessage(session))],
+      ['last prompt', line(session.lastPrompt)],
+      ['last task', line(session.lastTask)],
+      ['began', session.createdAt && ago(Date.parse(session.createdAt), page.now)],
+      ['last used', ago(Date.parse(session.lastModified), page.now)],
+      ['messages', `${session.messageCount} (${session.promptCount} prompts, ${session.lineCount} lines)`],
+      ['forked from', session.forkedFrom],
+      ['model', session.model],
+      ['written by', session.version && `Claude Code ${session.version} (${session.entrypoint ?? '?'})`],
+      ['file', `${session.filePath} (${bytes(session.fileSizeBytes)})`],
+    ],
+    page,
+  )
+}
+
+function printSpending(session: Row, page: Page): string {
+  const { subagentCount, compactionCount, budgetUsedPct } = session
+  const own = {
+    inputTokens: session.totalInputTokens,
+    outputTokens: session.totalOutputTokens,
+    cacheReadTokens: session.cacheReadTokens,
+    cacheCreationTokens: session.cacheCreationTokens,
+  }
+  return pairs(
+    [
+      ['tokens', tokenLine(own)],
+      [
+        'sub-agents',
+        subagentCount > 0 ? `${subagentCount}: ${tokenLine(session.subagentTokens)}` : undefined,
+      ],
+      ['cost', costLine(session)],
+      [
+        'context',
+        `${contextOf(session)} of ${tokens(session.contextWindow)}, ${compactionCount} compactions`,
+      ],
+      ['cache', cacheLine(session, page.now)],
+      ['budget', budgetUsedPct === undefined ? undefined : `${Math.round(budgetUsedPct * 100)}% used`],
+    ],
+    page,
+  )
+}
+
+function tokenLine(count: TokenCounts): string {
+  const parts = [
+    `${tokens(count.inputTokens)} in`,
+    `${tokens(count.outputTokens)} out`,
+    `${tokens(count.cacheReadTokens)} cache read`,
+    `${tokens(count.cacheCreationTokens)} cache written`,
+  ]
+  return parts.join(', ')
+}
+
+function costLine(session: Row): string {
+  const said =
+    session.reportedCostUsd === undefined ? '' : `; Claude Code says ${usd(session.reportedCostUsd)}`
+  return `${usd(session.costUsd)}${session.costGuessed ? ' (price guessed)' : ''}${said}`
+}
+
+function cacheLine(session: Row, now: number): string {
+  if (!session.warm || session.lastUsageAt === undefined) return 'cold: a resume pays for the whole context'
+  const left = Date.parse(session.lastUsageAt) + session.cacheTtlMinutes * 60_000 - now
+  return `warm for ${duration(Math.max(0, left))}`
+}
+
+export function printHealth(health: SessionHealth, page: Page): string {
+  const style: Style = health.verdict === 'sound' ? 'green' : health.verdict === 'degraded' ? 'yellow' : 'red'
+  const share = `${health.reachable} of ${health.records} records reached (${Math.round(health.reachableShare * 100)}%)`
+  const lines = [
+    `${styled(page, style, health.verdict)}  ${share}`,
+    ...health.findings.map((text) => `  ${oneLine(text)}`),
+  ]
+  return lines.join('\n')
+}
+
+export function printRepair(
+  answer: { sessionId: string; filePath: string; health: SessionHealth; left: number },
+  page: Page,
+): string {
+  const left = answer.left === 0 ? '' : ` ${answer.left} records could not be saved.`
+  return [
+    `Repaired as ${answer.sessionId}.${left} The original is as it was.`,
+    printHealth(answer.health, page),
+    styled(page, 'dim', `claude --resume ${answer.sessionId}`),
+  ].join('\n')
+}
+
+export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): string {
+  const sum = pairs(
+    [
+      ['total', `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`],
+      ['tokens', tokenLine(totals)],
+    ],
+    page,
+  )
+  const note = styled(page, 'dim', `Prices of ${pricesAsOf}; each message counted once over all files.`)
+  return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
+}
+
+/** A bar a line: the name, the dollars, and their share of the largest. */
+function bars(lines: CostReport['by'], page: Page): string {
+  const names = lines.map((line) => oneLine(line.name) || '-')
+  const amounts = lines.map((line) => `${usd(line.costUsd)}${line.guessed ? '?' : ''}`)
+  const amountWidth = Math.max(...amounts.map((text) => text.length))
+  const widest = Math.max(...names.map((name) => cellWidth(name)))
+  const nameWidth = Math.min(widest, Math.max(10, Math.floor(page.width * 0.45)))
+  const room = Math.max(0, page.width - nameWidth - amountWidth - 4)
+  const largest = Math.max(...lines.map((line) => line.costUsd))
+  return lines
+    .map((line, i) => {
+      const name = pad(shortened(names[i]!, nameWidth), nameWidth)
+      const bar = styled(page, 'cyan', barOf(largest > 0 ? line.costUsd / largest : 0, room))
+      return `${name}  ${pad(amounts[i]!, amountWidth, 'right')}  ${bar}`.trimEnd()
+    })
+    .join('\n')
+}
+
+/** Of a path the end says more than the beginning. */
+function shortened(name: string, width: number): string {
+  if (cellWidth(name) <= width || !name.startsWith('/')) return fit(name, width)
+  const end = Array.from(name)
+    .slice(-(width - 1))
+    .join('')
+  return cellWidth(end) < width ? `…${end}` : fit(name, width)
+}
+
+function barOf(share: number, width: number): string {
+  const eighths = Math.round(share * width * 8)
+  const part = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8]!
+  return '█'.repeat(Math.floor(eighths / 8)) + part
+}

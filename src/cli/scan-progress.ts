@@ -1,0 +1,40 @@
+// Says how far the first long look at all sessions is, on stderr, so that stdout stays clean.
+import type { ScanProgress } from '../domain/discovered-session.ts'
+import { bytes } from './print.ts'
+
+/** A scan that is shorter than this needs no words. */
+const silentMs = 700
+const redrawMs = 120
+const nextLineMs = 5_000
+
+interface Output {
+  isTTY?: boolean
+  write(text: string): unknown
+}
+
+/** On a terminal one line that changes; elsewhere a line now and then. */
+export function scanProgress(
+  output: Output,
+  now = (): number => performance.now(),
+): (progress: ScanProgress) => void {
+  let began: number | undefined
+  let saidAt = 0
+  return (progress) => {
+    const time = now()
+    began ??= time
+    const isDone = progress.filesDone === progress.files
+    if (time - began > silentMs && !isDone && time - saidAt > (output.isTTY ? redrawMs : nextLineMs)) {
+      saidAt = time
+      output.write(output.isTTY ? `\r${lineOf(progress)}\x1b[K` : `${lineOf(progress)}\n`)
+    }
+    if (!isDone) return
+    if (output.isTTY && saidAt > 0) output.write('\r\x1b[K')
+    began = undefined
+    saidAt = 0
+  }
+}
+
+function lineOf({ files, filesDone, bytes: all, bytesDone }: ScanProgress): string {
+  const share = all === 0 ? 100 : Math.floor((bytesDone / all) * 100)
+  return `Reading sessions: ${filesDone} of ${files} files, ${bytes(bytesDone)} of ${bytes(all)} (${share}%)`
+}

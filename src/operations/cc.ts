@@ -1,0 +1,236 @@
+// Every Claude Code session on the machine: list them, look into one, add up what they cost, mend one.
+import { z } from 'zod'
+import type { DiscoveredSession, SessionFilter } from '../domain/discovered-session.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { App } from './app.ts'
+import { operation } from './operation.ts'
+import type { Caller } from './operation.ts'
+
+const tokens = z.object({
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cacheReadTokens: z.number(),
+  cacheCreationTokens: z.number(),
+})
+
+export const discoveredSession = z.object({
+  sessionId: z.string(),
+  source: z.enum(['rockpool', 'openclaw', 'native-only']),
+  agentId: z.string().optional(),
+  repoPath: z.string(),
+  branch: z.string(),
+  firstMessage: z.string(),
+  lastPrompt: z.string().optional(),
+  lastModified: z.string(),
+  createdAt: z.string().optional(),
+  messageCount: z.number(),
+  promptCount: z.number(),
+  replyCount: z.number(),
+  lineCount: z.number(),
+  fileSizeBytes: z.number(),
+  totalCostUsd: z.number().optional(),
+  totalTurns: z.number().optional(),
+  lastTask: z.string().optional(),
+  label: z.string().optional(),
+  slug: z.string().optional(),
+  isRunning: z.boolean(),
+  originMarker: z.string().optional(),
+  totalInputTokens: z.number(),
+  totalOutputTokens: z.number(),
+  cacheReadTokens: z.number(),
+  cacheCreationTokens: z.number(),
+  contextTokens: z.number(),
+  contextWindow: z.number(),
+  compactionCount: z.number(),
+  budgetUsedPct: z.number().optional(),
+  subagentCount: z.number(),
+  subagentTokens: tokens,
+  costUsd: z.number(),
+  costGuessed: z.boolean(),
+  reportedCostUsd: z.number().optional(),
+  model: z.string().optional(),
+  title: z.string().optional(),
+  tag: z.string().optional(),
+  forkedFrom: z.string().optional(),
+  archived: z.boolean(),
+  status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
+  waitingFor: z.string().optional(),
+  pid: z.number().optional(),
+  lastUsageAt: z.string().optional(),
+  cacheTtlMinutes: z.number(),
+  warm: z.boolean(),
+  cacheCreation5mTokens: z.number(),
+  cacheCreation1hTokens: z.number(),
+  apiErrorCount: z.number(),
+  damagedLines: z.number(),
+  overlongLines: z.number(),
+  entrypoint: z.string().optional(),
+  version: z.string().optional(),
+  permissionMode: z.string().optional(),
+  configDir: z.string(),
+  filePath: z.string(),
+})
+
+const sessionHealth = z.object({
+  sessionId: z.string(),
+  verdict: z.enum(['sound', 'degraded', 'broken']),
+  records: z.number(),
+  reachable: z.number(),
+  reachableShare: z.number(),
+  orphanedToolResults: z.number(),
+  unansweredToolCalls: z.number(),
+  tornLines: z.number(),
+  damagedLines: z.number(),
+  overlongLines: z.number(),
+  branchPoints: z.number(),
+  twoWriters: z.boolean(),
+  brokenLinks: z.number(),
+  findings: z.array(z.string()),
+})
+
+const cost = tokens.extend({ costUsd: z.number(), guessed: z.boolean() })
+const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
+
+const listSessions = operation({
+  name: 'cc.list',
+  says: 'List every Claude Code session on this machine: running ones first, then the newest.',
+  input: z.strictObject({
+    repo: z.string().max(4_096).optional().describe('Only sessions of this repository and its worktrees.'),
+    all: z.boolean().default(false).describe('In the terminal: all of them, archived ones included.'),
+    agent: z.string().max(100).optional().describe("Only this agent's."),
+    source: z
+      .enum(['rockpool', 'openclaw', 'native-only'])
+      .optional()
+      .describe('Only sessions that we, OpenClaw, or Claude Code alone keep.'),
+    running: z.boolean().optional().describe('Only those that run now.'),
+    archived: z.boolean().optional().describe('Only archived ones, or none of them.'),
+    search: z.string().max(500).optional().describe('Words in the title, prompts, branch, directory or id.'),
+    limit: z.int().min(1).optional().describe('How many at most.'),
+    offset: z.int().min(0).optional().describe('How many to skip.'),
+    sort: z
+      .enum(['recent', 'cost', 'tokens', 'messages', 'context', 'size'])
+      .default('recent')
+      .describe('By what.'),
+  }),
+  output: z.object({ total: z.number(), sessions: z.array(discoveredSession) }),
+  scope: 'read',
+  forAgents: true,
+  command: {
+    paths: ['repo'],
+    examples: [
+      'rockpool cc list',
+      'rockpool cc list --repo . --search "login page"',
+      'rockpool cc list --running --json',
+      'rockpool cc list --sort cost --limit 10',
+    ],
+  },
+  async run(app, input, caller) {
+    const { repo, agent, source, running, archived, search, limit, offset, sort } = input
+    const filter = { repoPath: repo, source, running, archived, search, limit, offset, sort }
+    const { total, sessions } = await app.discovery().list({ ...filter, ...seenBy(caller, agent) })
+    return { total, sessions: sessions.map(written) }
+  },
+})
+
+const showSession = operation({
+  name: 'cc.info',
+  says: 'Show one Claude Code session: where it stands, what it cost, and whether it can be resumed whole.',
+  input: z.strictObject({ id: sessionId }),
+  output: z.object({ session: discoveredSession, health: sessionHealth }),
+  scope: 'read',
+  command: { positional: ['id'], examples: ['rockpool cc info 3f2a', 'rockpool cc info 3f2a --json'] },
+  async run(app, { id }, caller) {
+    const session = await ownSession(app, id, caller)
+    return { session: written(session), health: await app.discovery().health(session.sessionId) }
+  },
+})
+
+const addUpCosts = operation({
+  name: 'cc.costs',
+  says: 'Add up tokens and dollars over all Claude Code sessions, each message once.',
+  input: z.strictObject({
+    since: z.string().max(64).optional().describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.'),
+    until: z.string().max(64).optional().describe('Up to this time.'),
+    by: z.enum(['repo', 'agent', 'day', 'model', 'session']).default('repo').describe('What to group by.'),
+    repo: z.string().max(4_096).optional().describe('Only this repository.'),
+    agent: z.string().max(100).optional().describe("Only this agent's sessions."),
+  }),
+  output: z.object({
+    totals: cost,
+    by: z.array(
+      cost.extend({ key: z.string(), name: z.string(), sessions: z.number(), messages: z.number() }),
+    ),
+    pricesAsOf: z.string(),
+  }),
+  scope: 'read',
+  command: {
+    paths: ['repo'],
+    examples: [
+      'rockpool cc costs',
+      'rockpool cc costs --since 7d --by day',
+      'rockpool cc costs --by model --json',
+    ],
+  },
+  async run(app, { since, until, by, repo, agent }, caller) {
+    const now = app.clock.now()
+    return app.discovery().costs({
+      by,
+      repoPath: repo,
+      since: since === undefined ? undefined : momentOf(since, now),
+      until: until === undefined ? undefined : momentOf(until, now),
+      ...seenBy(caller, agent),
+    })
+  },
+})
+
+const repairSession = operation({
+  name: 'cc.repair',
+  says: 'Make a repaired copy of a damaged session, as a session of its own; the original is not touched.',
+  input: z.strictObject({ id: sessionId }),
+  output: z.object({ sessionId: z.string(), filePath: z.string(), health: sessionHealth, left: z.number() }),
+  scope: 'write',
+  acts: true,
+  command: { positional: ['id'], examples: ['rockpool cc repair 3f2a'] },
+  async run(app, { id }, caller) {
+    const session = await ownSession(app, id, caller)
+    return app.discovery().repair(session.sessionId)
+  },
+})
+
+export const operations = [listSessions, showSession, addUpCosts, repairSession]
+
+/** An agent sees its own sessions; whoever asks for another agent's is told that there are none. */
+function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter, 'agentId'> {
+  if (caller.agentId === undefined) return { agentId: wanted }
+  if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
+  throw new RockpoolError('forbidden', `The sessions of ${JSON.stringify(wanted)} are not yours to see.`)
+}
+
+async function ownSession(app: App, id: string, caller: Caller): Promise<DiscoveredSession> {
+  const session = await app.discovery().get(id)
+  if (caller.agentId === undefined || session.agentId === caller.agentId) return session
+  throw new RockpoolError('not-found', `There is no Claude Code session ${JSON.stringify(id)} of yours.`)
+}
+
+/** As it goes over a wire: times as text. */
+export function written(session: DiscoveredSession): z.input<typeof discoveredSession> {
+  return {
+    ...session,
+    lastModified: session.lastModified.toISOString(),
+    createdAt: session.createdAt?.toISOString(),
+    lastUsageAt: session.lastUsageAt?.toISOString(),
+  }
+}
+
+const spans: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+
+/** A date, a time, or how long ago. */
+function momentOf(text: string, now: number): number {
+  const ago = /^(\d{1,6})([mhdw])$/.exec(text.trim())
+  if (ago) return now - Number(ago[1]) * spans[ago[2]!]!
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return at
+  throw new RockpoolError('input-invalid', `${JSON.stringify(text)} is not a time.`, {
+    hint: 'Write 2026-11-01, 2026-11-01T08:00:00Z, or how long ago: 30m, 12h, 7d, 4w.',
+  })
+}

@@ -1,0 +1,286 @@
+// Choosing a session and looking at a project, from the command line to the disk: a real repository, transcripts as
+// Claude Code writes them, the real index, the real decisions.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openApp } from '../src/app.ts'
+import { run } from '../src/cli/run.ts'
+import { repoPathToSlug } from '../src/discovery/slug.ts'
+import { gatherProjectStatus, scoreSession, selectSession } from '../src/index.ts'
+import { readEnvironment } from '../src/store/config-file.ts'
+import { claudePidDomain, identifyProcess } from '../src/store/process-identity.ts'
+
+let root = ''
+let repo = ''
+let variables: Record<string, string> = {}
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-select-')))
+  repo = join(root, 'shop')
+  mkdirSync(repo)
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=a@example.com', ...args], { cwd: repo })
+  git('init', '-q', '-b', 'main')
+  git('commit', '-q', '--allow-empty', '-m', 'First')
+  variables = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: root,
+    ROCKPOOL_STATE_DIR: join(root, 'state'),
+    CLAUDE_CONFIG_DIR: join(root, 'claude'),
+  }
+})
+
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const id = (digit: number): string => `0000000${digit}-0000-4000-8000-000000000000`
+
+interface Told {
+  minutesAgo: number
+  text: string
+}
+
+/** A transcript in Claude's folder: prompts with one answer each, and what the last call had in its context. */
+function session(digit: number, told: Told[], about: { branch?: string; compactions?: number } = {}): string {
+  const sessionId = id(digit)
+  const records = told.flatMap(({ minutesAgo, text }, at) => {
+    const timestamp = new Date(Date.now() - minutesAgo * 60_000).toISOString()
+    const rest = {
+      sessionId,
+      timestamp,
+      cwd: repo,
+      gitBranch: about.branch ?? 'main',
+      isSidechain: false,
+      version: '2.1.325',
+    }
+    const usage = {
+      input_tokens: 100,
+      output_tokens: 50,
+      cache_read_input_tokens: 19_000,
+      cache_creation_input_tokens: 900,
+    }
+    return [
+      { type: 'user', uuid: `u${at}`, parentUuid: null, message: { role: 'user', content: text }, ...rest },
+      {
+        type: 'assistant',
+        uuid: `a${at}`,
+        parentUuid: `u${at}`,
+        requestId: `r${digit}${at}`,
+        message: {
+          id: `m${digit}${at}`,
+          model: 'claude-sonnet-4-5-20250929',
+          content: [{ type: 'text', text: 'Done.' }],
+          usage,
+        },
+        ...rest,
+      },
+    ]
+  })
+  const boundaries = Array.from({ length: about.compactions ?? 0 }, () => ({
+    type: 'system',
+    subtype: 'compact_boundary',
+  }))
+  const folder = join(root, 'claude', 'projects', repoPathToSlug(repo))
+  mkdirSync(folder, { recursive: true })
+  const lines = [...boundaries, ...records].map((record) => `${JSON.stringify(record)}\n`)
+  writeFileSync(join(folder, `${sessionId}.jsonl`), lines.join(''))
+  return sessionId
+}
+
+/** Says that Claude's session is live, in this very process. */
+function running(sessionId: string): void {
+  const self = identifyProcess(process.pid)!
+  mkdirSync(join(root, 'claude', 'sessions'), { recursive: true })
+  const entry = {
+    pid: self.pid,
+    sessionId,
+    procStart: self.startTime,
+    pidDomain: claudePidDomain(),
+    status: 'busy',
+    cwd: repo,
+  }
+  writeFileSync(join(root, 'claude', 'sessions', `${self.pid}.json`), JSON.stringify(entry))
+}
+
+async function rockpool(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const environment = readEnvironment(variables)
+  const written = { out: '', err: '' }
+  const code = await run(args, {
+    environment,
+    terminal: {
+      width: 160,
+      color: false,
+      isInteractive: false,
+      canAsk: false,
+      out: (text: string) => (written.out += text),
+      err: (text: string) => (written.err += text),
+    },
+    version: '0',
+    now: () => Date.now(),
+    cwd: repo,
+    openApp: () => openApp(environment, { version: '0' }),
+    catalog: async () => [],
+    serveMcp: async () => {},
+    up: async () => {},
+  })
+  return { code, ...written }
+}
+
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  return JSON.parse((await rockpool(...args, '--json')).out) as Record<string, unknown>
+}
+
+test('the same branch and a similar task: resume, with the numbers of the seed and a price', async () => {
+  session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
+  session(2, [{ minutesAgo: 5, text: 'Write manual pages' }], { branch: 'docs' })
+  const found = await json('cc', 'select', 'Repair the login form again')
+  expect(found).toMatchObject({
+    action: 'resume',
+    sessionId: id(1),
+    reason: expect.stringMatching(/^resume 00000001 \(1\.00, \$0\.\d+\): same branch, recent, related/),
+    scores: [
+      {
+        sessionId: id(1),
+        total: 1,
+        factors: { branch: 0.25, recency: 0.2, relevance: 0.25, health: 0.15, capacity: 0.15 },
+        price: { tokens: 20_000, cache: 'cold', resumeUsd: expect.closeTo(0.075, 6), guessed: false },
+      },
+      { sessionId: id(2), total: 0.35, factors: { branch: 0, relevance: -0.15 } },
+    ],
+  })
+})
+
+test('a decision is kept: why shows it by its own id, by the chosen session and by any other that was weighed', async () => {
+  session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
+  session(2, [{ minutesAgo: 5, text: 'Write manual pages' }], { branch: 'docs' })
+  const { decisionId } = await json('cc', 'select', 'Repair the login form again')
+  for (const ref of [String(decisionId), '00000001', id(2)]) {
+    expect(await json('cc', 'why', ref)).toMatchObject({
+      decisions: [
+        {
+          id: decisionId,
+          task: 'Repair the login form again',
+          repoPath: repo,
+          selection: { action: 'resume' },
+        },
+      ],
+    })
+  }
+  const shown = (await rockpool('cc', 'why', '00000001')).out
+  expect(shown).toContain('Repair the login form again')
+  expect(shown).toMatch(/SESSION +SCORE/)
+  expect(await rockpool('cc', 'why', 'nobody')).toMatchObject({
+    code: 3,
+    err: expect.stringContaining('nobody'),
+  })
+})
+
+test('a running native session is forked, never resumed, and never waited for', async () => {
+  running(session(1, [{ minutesAgo: 1, text: 'Repair the login form' }]))
+  const found = await json('cc', 'select', 'Repair the login form again')
+  expect(found).toMatchObject({ action: 'fork', sessionId: id(1), scores: [{ price: { cache: 'warm' } }] })
+})
+
+test('three compactions: fresh, and the answer for people says why', async () => {
+  session(1, [{ minutesAgo: 1, text: 'Repair the login form' }], { compactions: 3 })
+  const { out, code } = await rockpool('cc', 'select', 'Repair the login form')
+  expect(code).toBe(0)
+  expect(out).toMatch(/^fresh: the only session, 00000001, is ruled out: compacted 3 times/)
+})
+
+test('an agent chooses among its own sessions only; the operator among all', async () => {
+  session(1, [{ minutesAgo: 1, text: 'Repair the login form' }])
+  expect(await json('cc', 'select', 'Repair the login form', '--agent', 'main')).toMatchObject({
+    action: 'fresh',
+    scores: [],
+  })
+  expect(await json('cc', 'select', 'Repair the login form')).toMatchObject({ action: 'resume' })
+})
+
+test('what agents want otherwise lies over the general settings', async () => {
+  session(1, [{ minutesAgo: 1, text: 'Something else entirely' }])
+  mkdirSync(join(root, 'state'), { recursive: true })
+  writeFileSync(
+    join(root, 'state', 'rockpool.json'),
+    JSON.stringify({ sessionSelection: { resumeThreshold: 0.5 } }),
+  )
+  expect(await json('cc', 'select', 'Repair the login form')).toMatchObject({
+    action: 'resume',
+    scores: [{ total: 0.6 }],
+  })
+  writeFileSync(
+    join(root, 'state', 'rockpool.json'),
+    JSON.stringify({
+      sessionSelection: { resumeThreshold: 0.5 },
+      agents: { defaults: { sessionSelection: { resumeThreshold: 0.9 } } },
+    }),
+  )
+  expect(await json('cc', 'select', 'Repair the login form')).toMatchObject({ action: 'fresh' })
+})
+
+test('a task must be said', async () => {
+  expect(await rockpool('cc', 'select')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('task is missing'),
+  })
+})
+
+test('history is replayed over the whole machine, and over one repository', async () => {
+  session(1, [
+    { minutesAgo: 600, text: 'Repair the login form' },
+    { minutesAgo: 60, text: 'Repair the login form again' },
+  ])
+  session(2, [{ minutesAgo: 300, text: 'Write manual pages' }], { branch: 'docs' })
+  for (const args of [[], ['--repo', repo]]) {
+    expect(await json('cc', 'select', '--eval', ...args)).toMatchObject({
+      decisions: 2,
+      resumed: 1,
+      fresh: 1,
+      results: [
+        { method: 'selection', hitRate: 1, mrr: 1 },
+        { method: 'most recent', hitRate: 0, mrr: 0.5 },
+        {},
+      ],
+    })
+  }
+  expect((await rockpool('cc', 'select', '--eval')).out).toMatch(/selection +100% +1\.00/)
+})
+
+test('project status is the same for programs and people', async () => {
+  running(session(1, [{ minutesAgo: 1, text: 'Repair the login form' }]))
+  writeFileSync(join(repo, 'README.md'), '')
+  const status = await json('project', 'status')
+  expect(status).toMatchObject({
+    repo: { path: repo, name: 'shop', isGitRepo: true },
+    git: { currentBranch: 'main', headCommitMessage: 'First', uncommittedChanges: ['?? README.md'] },
+    sessions: { active: [{ sessionId: id(1), isRunning: true }], recent: [{}], ownRecent: [{}] },
+    docs: { hasReadme: true },
+    problems: [],
+  })
+  const { out } = await rockpool('project', 'status', '--repo', '.')
+  expect(out).toContain('shop')
+  expect(out).toContain('?? README.md')
+  expect(out).toMatch(/00000001 +busy +main/)
+  expect(await rockpool('project', 'status', '--repo', 'nowhere')).toMatchObject({ code: 3 })
+})
+
+test('the library has the seed’s functions under the seed’s names', async () => {
+  session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
+  const before = { ...process.env }
+  Object.assign(process.env, variables)
+  try {
+    const status = await gatherProjectStatus(repo, 'main')
+    expect(status.sessions.recent).toHaveLength(1)
+    const chosen = await selectSession('Repair the login form', repo, undefined, status)
+    expect(chosen).toMatchObject({ action: 'resume', sessionId: id(1) })
+    expect(await selectSession('x', repo, undefined, status, 'label')).toMatchObject({ action: 'fresh' })
+    const relevance = { sessionId: id(1), relevance: 0, reasoning: '' }
+    expect(
+      scoreSession(status.sessions.recent[0]!, { currentBranch: 'main', relevance, now: Date.now() }).total,
+    ).toBe(0.6)
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name]
+    Object.assign(process.env, before)
+  }
+})

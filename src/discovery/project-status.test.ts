@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   realpathSync,
   rmSync,
@@ -13,10 +14,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../domain/clock.ts'
 import { discoveredSession } from '../../test/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { identifyProcess } from '../store/process-identity.ts'
 import type { ProjectStatusOptions } from './project-status.ts'
 import { gatherProjectStatus } from './project-status.ts'
 
@@ -236,7 +238,10 @@ test('a commit message of ten megabytes with escapes comes back clean and short'
 test('a git log that takes a minute costs five seconds at most, and the rest is there', async () => {
   const repo = repository()
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
-  const bin = programs({ git: `case " $* " in *" log "*) sleep 60;; esac\nexec ${real} "$@"` })
+  const left = join(folder(), 'pid')
+  const bin = programs({
+    git: `case " $* " in *" log "*) sleep 60 & echo $! > '${left}'; wait;; esac\nexec ${real} "$@"`,
+  })
   const started = performance.now()
   const status = await gather(
     repo,
@@ -246,6 +251,8 @@ test('a git log that takes a minute costs five seconds at most, and the rest is 
   expect(performance.now() - started).toBeLessThan(5_000)
   expect(status.problems).toEqual(['git log gave no answer within 0.3 s'])
   expect(status.git).toMatchObject({ currentBranch: 'main', recentCommits: [] })
+  // Nothing of it is left, not even what it started itself.
+  await vi.waitFor(() => expect(identifyProcess(Number(readFileSync(left, 'utf8')))).toBeUndefined())
 })
 
 test('without git installed the status still says what it can', async () => {

@@ -4,7 +4,6 @@ import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { openCodingWorld } from './assembly/coding.ts'
 import { openDiscoveryOf } from './assembly/discovery.ts'
-import { smallModelOf } from './assembly/small-model.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
@@ -28,7 +27,12 @@ export interface AppOptions {
   log?: Log
   /** Told how far a long scan of sessions is. */
   onScanProgress?: (progress: ScanProgress) => void
+  /** The process that holds the channels. */
+  isGateway?: boolean
 }
+
+/** What runs is given this long to end; systemd waits 40 s. */
+const drainMs = 20_000
 
 export async function openApp(environment: Environment, options: AppOptions): Promise<App> {
   const { clock = systemClock, log = silentLog, version } = options
@@ -66,34 +70,41 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   }
   const app: App = {
     ...stores,
-    ...openParts(stores, parts, () => app, options.onScanProgress),
+    ...openParts(stores, parts, options, () => app),
     close: () => parts.close(),
   }
   return app
 }
 
-type Stores = Omit<App, 'discovery' | 'smallModel' | 'runtime' | 'coding' | 'close'>
+type Stores = Omit<App, 'discovery' | 'smallModel' | 'runtime' | 'conversations' | 'coding' | 'close'>
 
 /** The parts that work with the stores. */
 function openParts(
   stores: Stores,
   parts: Parts,
+  options: AppOptions,
   app: () => App,
-  onScanProgress: AppOptions['onScanProgress'],
-): Pick<App, 'discovery' | 'smallModel' | 'runtime' | 'coding'> {
+): Pick<App, 'discovery' | 'smallModel' | 'runtime' | 'conversations' | 'coding'> {
   const { environment, config, paths, clock, log, version } = stores
   return {
     discovery: parts.once(
-      () => openDiscoveryOf(stores, onScanProgress),
+      () => openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),
     ),
-    smallModel: parts.once(() => smallModelOf(stores)),
+    smallModel: () => undefined,
     runtime: parts.once(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')
         return chooseAgent({ environment, config, paths, clock, log, version })
       },
       async (runtime) => (await runtime).close(),
+    ),
+    conversations: parts.once(
+      async () => {
+        const { openConversations } = await import('./assembly/conversations.ts')
+        return openConversations(app(), { withChannels: options.isGateway === true })
+      },
+      async (conversations) => (await conversations).stop(drainMs),
     ),
     coding: parts.once(
       () => openCodingWorld(app()),

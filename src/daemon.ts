@@ -32,7 +32,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   const lock = lockInstance(environment.stateDir)
   try {
     const log = await openDaemonLog(environment)
-    const app = await openApp(environment, { version, log })
+    const app = await openApp(environment, { version, log, isGateway: true })
     try {
       await serve(app, options, log)
     } finally {
@@ -66,11 +66,19 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     pid: process.pid,
     movedFrom,
   })
+  await live(app)
   const why = await options.untilStopped
   log.info({ why }, 'Stopping.')
   removeGatewayFile(environment.stateDir)
   await gateway.close(drainMs)
   log.info({}, 'Stopped.')
+}
+
+/** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. */
+async function live(app: App): Promise<void> {
+  await app.coding().pool.recover()
+  await (await app.conversations()).start()
+  await app.discovery().watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
 }
 
 async function openDaemonLog(environment: Environment): Promise<Log> {

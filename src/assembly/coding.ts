@@ -71,16 +71,15 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       createdAt: app.clock.now(),
     }
     await sqliteOutbox(app.database(), app.clock).add([delivery])
-    app.events.emit({ type: 'outbox-added' })
   }
 }
 
-/** The agent is told before its next message; a running gateway lets it take a turn at once. */
+/** In the gateway the agent takes a turn at once; elsewhere it is told before its next message. */
 function wakeFor(app: App): NotificationParts['wake'] {
-  return async ({ text, agentId, sessionKey }) => {
+  return async ({ text, agentId, sessionKey, key: once }) => {
     const key = sessionKey ?? `agent:${agentId}:${app.config.session.mainKey}`
-    await sqliteSystemEvents(app.database(), app.clock).add(key, text, 20)
-    app.events.emit({ type: 'system-event', agentId, key, mode: 'now' })
+    if (app.gateway) await (await app.conversations()).wake({ text, agentId, sessionKey: key, key: once })
+    else await sqliteSystemEvents(app.database(), app.clock).add(key, text, 20)
   }
 }
 

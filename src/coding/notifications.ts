@@ -6,8 +6,8 @@ import type { Approval, CodingSession, OutputBlock } from '../domain/coding.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { CodingStore } from '../store/coding-store.ts'
 import { formatDuration, oneLine } from './names.ts'
+import { approvalReply } from './approval-reply.ts'
 import { addressOfOrigin } from './origin.ts'
-import { questionsOf } from './approvals.ts'
 
 export interface NotificationParts {
   store: CodingStore
@@ -74,7 +74,7 @@ export class NotificationRouter {
 
   async onApproval(session: CodingSession, approval: Approval): Promise<void> {
     await this.flush(session.id)
-    await this.#tellChat(session, `approval:${approval.id}`, approvalReply(session, approval))
+    await this.#tellChat(session, `approval:${approval.id}`, approvalReply(`[${session.name}]`, approval))
   }
 
   async onSessionComplete(session: CodingSession): Promise<void> {
@@ -173,30 +173,4 @@ export class NotificationRouter {
       .join('\n')
     return lines.length <= previewChars ? lines : `…${lines.slice(-previewChars).toWellFormed()}`
   }
-}
-
-function approvalReply(session: CodingSession, approval: Approval): Reply {
-  const heading = {
-    tool: `🔐 [${session.name}] wants to use ${approval.toolName}:`,
-    question: `❓ [${session.name}] asks:`,
-    plan: `📋 [${session.name}] has a plan:`,
-    budget: `💰 [${session.name}]`,
-  }[approval.kind]
-  const words =
-    approval.kind === 'question'
-      ? `Answer with a number or your own words, or: /claude_respond ${session.name} <answer>`
-      : `Answer yes or no, or: /approve ${approval.id}, /deny ${approval.id}`
-  return { text: `${heading}\n${approval.shown}\n\n${words}`, buttons: approvalButtons(approval) }
-}
-
-function approvalButtons(approval: Approval): Reply['buttons'] {
-  const button = (label: string, answer: string) => ({ label, data: `approve:${approval.id}:${answer}` })
-  if (approval.kind === 'question') {
-    const [first, ...more] = questionsOf(approval.input)
-    return first && more.length === 0
-      ? first.options.map((label, i) => [button(label, String(i + 1))])
-      : undefined
-  }
-  const row = [button('Allow once', 'allow'), button('Deny', 'deny')]
-  return approval.kind === 'tool' ? [row, [button('Allow always in this session', 'always')]] : [row]
 }

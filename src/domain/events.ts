@@ -12,10 +12,6 @@ export type RockpoolEvent =
   | { type: 'turn-ended'; agentId: string; key: string; turnId: string; end: TurnEnd; costUsd: number }
   | { type: 'reply-sent'; key?: string; deliveryId: string; messageIds: string[] }
   | { type: 'reply-failed'; key?: string; deliveryId: string; reason: string }
-  /** Something waits in the outbox that this process did not put into its own deliverer. */
-  | { type: 'outbox-added' }
-  /** The agent was told something; `now` asks for a turn at once. */
-  | { type: 'system-event'; agentId: string; key: string; mode: 'now' | 'next-heartbeat' }
   | { type: 'channel-status'; status: ChannelStatus }
   | { type: 'coding-changed'; id: string; why: string }
   | { type: 'coding-output'; id: string; seq: number; text: string }

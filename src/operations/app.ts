@@ -7,6 +7,7 @@ import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Session } from '../domain/session.ts'
+import type { Conversations } from '../flow/conversations.ts'
 import type { AskStructured, Decisions } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Database } from '../store/database.ts'
@@ -40,6 +41,8 @@ export interface App {
   smallModel(): AskStructured | undefined
   /** Who takes turns here: Claude, or the offline agent. */
   runtime(): Promise<AgentRuntime>
+  /** The turns of sessions, and in the gateway the channels that they come from. */
+  conversations(): Promise<Conversations>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
   /** Does a turn run in this session, or wait for one? Known where turns are taken. */

@@ -1,0 +1,97 @@
+// Puts the way of a message together: the channels, who may talk, the turns, and what lies above them (coding sessions
+// in a chat, approvals, the bridge).
+import { bridgeServer } from '../discovery/bridge.ts'
+import type { AccessPolicy } from '../domain/access.ts'
+import type { ToolServer } from '../domain/agent.ts'
+import type { Delivery } from '../domain/reply.ts'
+import type { Session } from '../domain/session.ts'
+import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
+import { openConfiguredChannels } from '../flow/channel-host.ts'
+import { Conversations } from '../flow/conversations.ts'
+import type { FlowParts } from '../flow/parts.ts'
+import { makeReplyRouting } from '../flow/reply-routing.ts'
+import { makeAccessPolicy } from '../inbound/access.ts'
+import type { App } from '../operations/app.ts'
+import { bridgeWorld } from '../operations/bridge-world.ts'
+import { mirrorDelivery } from '../sessions/mirror.ts'
+import { Pairing } from '../store/pairing.ts'
+import { ReplyMap } from '../store/reply-map.ts'
+import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
+import type { ProcessIdentity } from '../store/process-identity.ts'
+import { sqliteWork } from '../store/work-database.ts'
+import { agentFrom, defaultAgentId } from './agents.ts'
+import { askInChat, pressedButton } from './chat-approvals.ts'
+import { codingCommands } from './coding-commands.ts'
+
+/** With its channels only in the gateway; a command that takes one turn needs none. */
+export async function openConversations(
+  app: App,
+  options: { withChannels: boolean },
+): Promise<Conversations> {
+  const pairing = new Pairing(app.database(), app.clock)
+  const access = makeAccessPolicy({ config: () => app.config.channels, pairing, clock: app.clock })
+  const channels = options.withChannels ? await openConfiguredChannels({ ...app, access }) : []
+  const conversations: Conversations = new Conversations(
+    {
+      ...(await flowParts(app, access)),
+      channelFor: ({ channel, accountId }) =>
+        channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
+      askPermission: (session, address) => askInChat(app, () => conversations, session, address),
+    },
+    channels,
+  )
+  return conversations
+}
+
+async function flowParts(
+  app: App,
+  access: AccessPolicy,
+): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
+  const { config, clock, log, events, paths } = app
+  const replies = makeReplyRouting({ ...app, replies: new ReplyMap(app.database()) })
+  return {
+    config,
+    clock,
+    log,
+    events,
+    access,
+    work: sqliteWork(app.database(), clock),
+    sessions: (agentId) => app.sessions(agentId),
+    transcripts: (agentId) => app.transcripts(agentId),
+    runtime: await app.runtime(),
+    defaultAgentId: defaultAgentId(config),
+    agentOf: (agentId) => agentFrom(config, paths, agentId),
+    storePathOf: (agentId) => paths.sessionsJson(agentId),
+    self: ownerText(identifyProcess(process.pid)!),
+    isAlive,
+    toolsFor: (session) => bridgeFor(app, session),
+    commands: codingCommands(app),
+    onButton: (message, owner) => pressedButton(app, message, owner),
+    onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),
+    routeReply: (message) => replies.routeReply(message),
+    mirror: (delivery) => mirrorInto(app, delivery),
+  }
+}
+
+async function mirrorInto(app: App, { sessionKey: key, reply }: Delivery): Promise<void> {
+  const agentId = parseAgentSessionKey(key)?.agentId
+  const entry = agentId === undefined || key === undefined ? undefined : await app.sessions(agentId).get(key)
+  if (agentId === undefined || key === undefined || !entry) return
+  await mirrorDelivery({ transcripts: app.transcripts(agentId), clock: app.clock }, { key, entry }, reply)
+}
+
+function bridgeFor(app: App, { agentId, key }: Session): ToolServer[] {
+  const repoPath = agentFrom(app.config, app.paths, agentId).workspace
+  const server = bridgeServer(bridgeWorld(app, { agentId, repoPath, sessionKey: key }), app.config.mcpBridge)
+  return server ? [server] : []
+}
+
+/** One line that says which process it is, for rows that outlive it. */
+function ownerText({ pid, startTime, domain }: ProcessIdentity): string {
+  return [pid, startTime, domain].join(' ')
+}
+
+function isAlive(owner: string): boolean {
+  const [pid, startTime = '', ...domain] = owner.split(' ')
+  return isSameProcess({ pid: Number(pid), startTime, domain: domain.join(' ') })
+}

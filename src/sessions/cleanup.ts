@@ -134,7 +134,7 @@ async function reasonToSpare(
 }
 
 /** Nobody's by id and nobody's by name: where there is doubt, it is somebody's. */
-function orphansAmong<File extends TranscriptRef & { changedAt: number }>(
+export function orphansAmong<File extends TranscriptRef & { changedAt: number }>(
   files: File[],
   sessions: Session[],
   now: number,

@@ -1,6 +1,7 @@
 // The tree of a transcript: which entry hangs below which. It is built in one pass over the file and holds places,
 // not texts, so that a transcript of hundreds of megabytes fits. A path through it survives what damage there is.
 import type { FileHandle } from 'node:fs/promises'
+import { RockpoolError } from '../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
 import { readLine } from './transcript-entry.ts'
 import type { ReadLine } from './transcript-entry.ts'
@@ -122,20 +123,25 @@ export function pathTo(
 
 /** The entries at these places, in order. */
 export async function* entriesAt(file: FileHandle, path: TranscriptNode[]): AsyncGenerator<TranscriptEntry> {
-  let previous: string | null = null
+  let parentId: string | null = null
   for (const node of path) {
-    const content = await lineAt(file, node.offset, node.bytes)
-    const read = readLine({ offset: node.offset, bytes: node.bytes, content, ended: true, number: 0 })
-    if (read.kind !== 'entry') continue
-    const { id, firstKeptEntryId } = node
-    const entry: TranscriptEntry = { ...read.entry, id, parentId: previous }
-    if (firstKeptEntryId !== undefined) keepFrom(entry, firstKeptEntryId)
-    yield entry
-    previous = node.id
+    yield { ...(await entryAt(file, node)), parentId }
+    parentId = node.id
   }
 }
 
-function parentOf(tree: TranscriptTree, node: TranscriptNode): TranscriptNode | undefined {
+export async function entryAt(file: FileHandle, node: TranscriptNode): Promise<TranscriptEntry> {
+  const { id, offset, bytes, firstKeptEntryId } = node
+  const content = await lineAt(file, offset, bytes)
+  const read = readLine({ offset, bytes, content, ended: true, number: 0 })
+  if (read.kind !== 'entry') throw new RockpoolError('conflict', 'The transcript changed while it was read.')
+  const entry: TranscriptEntry = { ...read.entry, id, parentId: node.parentId }
+  if (firstKeptEntryId !== undefined) keepFrom(entry, firstKeptEntryId)
+  return entry
+}
+
+/** A lost parent is bridged where there is damage. */
+export function parentOf(tree: TranscriptTree, node: TranscriptNode): TranscriptNode | undefined {
   if (node.parentId === null) return undefined
   const parent = tree.nodes.get(node.parentId)
   if (parent || node.beforeDamage === undefined) return parent

@@ -1,0 +1,212 @@
+// Finds what is wrong with the stored sessions and says what it would do about it. Nothing is changed before somebody
+// asks for the fix of a finding, and no fix destroys anything that can be read.
+import type { Session } from '../domain/session.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { findDatabaseFault, findDeadLocks, findLeftovers, findOpenModes } from '../store/inspect-files.ts'
+import type { FileFault } from '../store/inspect-files.ts'
+import type { StatePaths } from '../store/paths.ts'
+import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
+import { transcriptOf } from '../store/transcript-paths.ts'
+import { inspectTranscript, repairTranscript } from '../store/transcript-repair.ts'
+import { orphansAmong } from './cleanup.ts'
+import type { SessionParts } from './session-parts.ts'
+
+export type FindingKind =
+  | 'lock'
+  | 'leftover'
+  | 'mode'
+  | 'store-unreadable'
+  | 'transcript-damaged'
+  | 'transcript-missing'
+  | 'transcript-foreign'
+  | 'orphan'
+  | 'dangling-id'
+
+export interface Finding {
+  kind: FindingKind
+  agentId?: string
+  /** A path, or the key of a session. */
+  where: string
+  says: string
+  /** What the fix would do; what a person could do where there is none. */
+  remedy: string
+  fix?: () => Promise<void>
+}
+
+export interface DoctorParts {
+  paths: StatePaths
+  agents: SessionParts[]
+  /** Does Claude still have this conversation? */
+  isResumable?: (sdkSessionId: string) => Promise<boolean>
+}
+
+export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
+  const { root, database } = parts.paths
+  yield* findOpenModes(root).map(asFinding('mode'))
+  const stateFault = await findDatabaseFault(database)
+  if (stateFault) yield asFinding('store-unreadable')(stateFault)
+  for (const agent of parts.agents) yield* examineAgent(parts, agent)
+}
+
+/** Runs the fixes; resolves to what could not be fixed, in words. */
+export async function fix(findings: readonly Finding[]): Promise<{ fixed: Finding[]; failed: string[] }> {
+  const fixed: Finding[] = []
+  const failed: string[] = []
+  for (const finding of findings) {
+    if (!finding.fix) continue
+    try {
+      await finding.fix()
+      fixed.push(finding)
+    } catch (error) {
+      failed.push(`${finding.where}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return { fixed, failed }
+}
+
+async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGenerator<Finding> {
+  const { agentId } = agent.sessions
+  const folder = parts.paths.sessions(agentId)
+  const own = (kind: FindingKind) => asFinding(kind, agentId)
+  yield* findDeadLocks(folder, agent.clock).map(own('lock'))
+  yield* findLeftovers(folder, agent.clock).map(own('leftover'))
+  const fault = await findDatabaseFault(parts.paths.sessionDatabase(agentId))
+  if (fault) yield own('store-unreadable')(fault)
+  const transcripts = await agent.transcripts.list()
+  for (const transcript of transcripts) yield* examineTranscript(agent, transcript)
+  const sessions = fault ? undefined : await readSessions(agent)
+  if (sessions instanceof RockpoolError) {
+    const remedy = 'nothing by itself: restore a backup, or move the file away'
+    yield { kind: 'store-unreadable', agentId, where: folder, says: sessions.message, remedy }
+  } else if (sessions) {
+    yield* examineOrphans(agent, sessions, transcripts)
+    yield* examineRows(parts, agent, sessions)
+  }
+}
+
+async function* examineTranscript(agent: SessionParts, { file }: TranscriptRef): AsyncGenerator<Finding> {
+  if (file === undefined) return
+  const damage = await inspectTranscript(file)
+  if (damage.length === 0) return
+  yield {
+    kind: 'transcript-damaged',
+    agentId: agent.sessions.agentId,
+    where: file,
+    says: damage.slice(0, 5).join('; '),
+    remedy: 'write it anew from all that is readable; the file as it is becomes an archive (.bak)',
+    fix: async () => void (await repairTranscript(file, agent.clock)),
+  }
+}
+
+async function* examineOrphans(
+  agent: SessionParts,
+  sessions: Session[],
+  transcripts: Array<TranscriptRef & { changedAt: number }>,
+): AsyncGenerator<Finding> {
+  for (const orphan of orphansAmong(transcripts, sessions, agent.clock.now())) {
+    yield {
+      kind: 'orphan',
+      agentId: agent.sessions.agentId,
+      where: orphan.file ?? orphan.sessionId,
+      says: 'is the transcript of no session',
+      remedy: 'archive it; `rockpool sessions restore` brings it back',
+      fix: async () => void (await agent.transcripts.archive(orphan, 'deleted')),
+    }
+  }
+}
+
+async function* examineRows(
+  parts: DoctorParts,
+  agent: SessionParts,
+  sessions: Session[],
+): AsyncGenerator<Finding> {
+  const keys = new Set(sessions.map(({ key }) => key))
+  const archives = await agent.transcripts.archives()
+  for (const session of sessions) {
+    const found = [await missingTranscript(agent, session, archives), await lostClaude(parts, agent, session)]
+    for (const finding of [...found, lostParent(agent, session, keys)]) if (finding) yield finding
+  }
+}
+
+async function missingTranscript(
+  agent: SessionParts,
+  session: Session,
+  archives: TranscriptArchive[],
+): Promise<Finding | undefined> {
+  const { key, entry } = session
+  const base = { agentId: agent.sessions.agentId, where: key }
+  try {
+    if (await agent.transcripts.exists(transcriptOf(session))) return undefined
+  } catch (error) {
+    if (!(error instanceof RockpoolError)) throw error
+    const remedy = 'forget the name; that file is left alone'
+    const forget = (): Promise<void> => changeRow(agent, session, ['sessionFile'])
+    return { kind: 'transcript-foreign', ...base, says: error.message, remedy, fix: forget }
+  }
+  const hasSpoken =
+    entry.sessionFile !== undefined || entry.systemSent === true || (entry.totalTokens ?? 0) > 0
+  if (!hasSpoken) return undefined
+  const archive = archives.find(({ sessionId, reason }) => sessionId === entry.sessionId && reason !== 'bak')
+  const says = `has no transcript (${entry.sessionId})`
+  if (!archive)
+    return { kind: 'transcript-missing', ...base, says, remedy: 'nothing: the next message begins one' }
+  const remedy = `bring back ${archive.name}`
+  const bringBack = async (): Promise<void> => void (await agent.transcripts.unarchive(archive.name))
+  return { kind: 'transcript-missing', ...base, says, remedy, fix: bringBack }
+}
+
+async function lostClaude(
+  { isResumable }: DoctorParts,
+  agent: SessionParts,
+  session: Session,
+): Promise<Finding | undefined> {
+  const { sdkSessionId } = session.entry
+  if (!isResumable || typeof sdkSessionId !== 'string' || (await isResumable(sdkSessionId))) return undefined
+  const bindings = ['sdkSessionId', 'cliSessionIds', 'claudeCliSessionId', 'cliSessionBindings']
+  return {
+    kind: 'dangling-id',
+    agentId: agent.sessions.agentId,
+    where: session.key,
+    says: `is bound to ${sdkSessionId}, which Claude does not have any more`,
+    remedy: 'forget the binding; the next turn begins a new conversation of Claude with ours as its history',
+    fix: () => changeRow(agent, session, bindings),
+  }
+}
+
+function lostParent(agent: SessionParts, { key, entry }: Session, keys: Set<string>): Finding | undefined {
+  const parent = entry.spawnedBy ?? entry.parentSessionKey
+  const isElsewhere = parent !== undefined && !parent.startsWith(`agent:${agent.sessions.agentId}:`)
+  if (parent === undefined || isElsewhere || keys.has(parent)) return undefined
+  const says = `comes from ${parent}, which is not there any more`
+  const remedy = 'nothing: it is no harm'
+  return { kind: 'dangling-id', agentId: agent.sessions.agentId, where: key, says, remedy }
+}
+
+async function changeRow(agent: SessionParts, session: Session, without: string[]): Promise<void> {
+  await agent.sessions.update(session.key, (entry) => {
+    if (entry?.sessionId !== session.entry.sessionId) return undefined
+    const kept = Object.entries(entry).filter(([field]) => !without.includes(field))
+    const { sessionId, updatedAt } = entry
+    return { ...Object.fromEntries(kept), sessionId, updatedAt }
+  })
+}
+
+async function readSessions(agent: SessionParts): Promise<Session[] | RockpoolError> {
+  const sessions: Session[] = []
+  try {
+    for await (const session of agent.sessions.entries()) sessions.push(session)
+    return sessions
+  } catch (error) {
+    if (error instanceof RockpoolError) return error
+    throw error
+  }
+}
+
+function asFinding(kind: FindingKind, agentId?: string): (fault: FileFault) => Finding {
+  return ({ path, ...fault }) => ({
+    kind,
+    where: path,
+    ...fault,
+    ...(agentId === undefined ? {} : { agentId }),
+  })
+}

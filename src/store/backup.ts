@@ -1,0 +1,207 @@
+// The whole state in a folder of its own, and back. Databases are copied as of one moment although others write to
+// them; transcripts end with a whole line. What can be rebuilt (indexes, logs) is left out.
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync } from 'node:fs'
+import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import type { Clock } from '../domain/clock.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { asFileError, ensureDirectory, syncDirectory } from './atomic-file.ts'
+import { Database } from './database.ts'
+import { linesBackward } from './transcript-lines.ts'
+
+interface Manifest {
+  rockpool: 1
+  createdAt: string
+  files: Array<{ path: string; bytes: number; sha256: string }>
+}
+
+export interface BackupResult {
+  folder: string
+  files: number
+  bytes: number
+  /** What was left out or could not be copied in the usual way, in words. */
+  warnings: string[]
+}
+
+const manifestName = 'backup.json'
+const leftOut = new Set(['index', 'logs'])
+const passing = /(-wal|-shm|\.lock|\.lock\.waiting|\.lock\.reclaim|\.tmp|\.sock)$/
+
+/** Resolves when the backup is complete and on disk; a folder without `backup.json` is one that was interrupted. */
+export async function backUpState(root: string, destination: string, clock: Clock): Promise<BackupResult> {
+  const createdAt = new Date(clock.now()).toISOString()
+  const folder = join(destination, `rockpool-backup-${createdAt.replace(/[:.]/g, '-')}`)
+  if (isInside(folder, root)) throw insideItself(folder, root)
+  if (existsSync(folder)) throw new RockpoolError('conflict', `${folder} exists already.`)
+  const warnings: string[] = []
+  const files: Manifest['files'] = []
+  try {
+    await ensureDirectory(folder)
+    // Databases first: a row may then lack what came later, never the other way round.
+    const paths = await filesIn(root, warnings)
+    for (const path of paths.sort((a, b) => rank(a) - rank(b))) {
+      const copy = join(folder, path)
+      await ensureDirectory(dirname(copy))
+      if (!(await copyOne(join(root, path), copy, warnings))) continue
+      await chmod(copy, 0o600)
+      files.push({ path, ...(await digest(copy)) })
+    }
+    await writeManifest(folder, { rockpool: 1, createdAt, files })
+  } catch (error) {
+    throw asFileError(error, folder)
+  }
+  return { folder, files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0), warnings }
+}
+
+/** Puts a backup in the place of the state. What is there now is moved aside, never removed. */
+export async function restoreState(
+  backup: string,
+  root: string,
+  clock: Clock,
+): Promise<{ files: number; movedTo?: string }> {
+  const manifest = await readManifest(backup)
+  await verify(backup, manifest)
+  const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
+  const fresh = `${root}.restoring-${stamp}`
+  try {
+    for (const { path } of manifest.files) {
+      const copy = join(fresh, path)
+      await ensureDirectory(dirname(copy))
+      await copyFile(join(backup, path), copy)
+      await chmod(copy, 0o600)
+      await sync(copy)
+    }
+    const movedTo = existsSync(root) ? `${root}.before-restore-${stamp}` : undefined
+    if (movedTo) await rename(root, movedTo)
+    await rename(fresh, root)
+    await syncDirectory(dirname(root))
+    return { files: manifest.files.length, ...(movedTo === undefined ? {} : { movedTo }) }
+  } catch (error) {
+    throw asFileError(error, root)
+  }
+}
+
+async function copyOne(from: string, to: string, warnings: string[]): Promise<boolean> {
+  try {
+    if (from.endsWith('.sqlite')) await copyDatabase(from, to, warnings)
+    else await copyFile(from, to)
+    if (from.endsWith('.jsonl')) await cutTornLine(to)
+    await sync(to)
+    return true
+  } catch (error) {
+    // Archived or pruned while we were on our way to it.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** As of one moment, whoever writes to it. One that is damaged is copied as it is: better than nothing. */
+async function copyDatabase(from: string, to: string, warnings: string[]): Promise<void> {
+  try {
+    const database = Database.open(from, [], { readOnly: true })
+    try {
+      database.queries.run('VACUUM INTO ?', to)
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    warnings.push(`${from} was copied as it is: ${error instanceof Error ? error.message : String(error)}`)
+    await rm(to, { force: true })
+    await copyFile(from, to)
+  }
+}
+
+/** A transcript that grew while it was copied may end within a line. */
+async function cutTornLine(copy: string): Promise<void> {
+  await using handle = await open(copy, 'r+')
+  for await (const batch of linesBackward(handle, (await handle.stat()).size)) {
+    const last = batch[0]!
+    if (!last.ended) await handle.truncate(last.offset)
+    return
+  }
+}
+
+async function filesIn(root: string, warnings: string[], below = ''): Promise<string[]> {
+  const found: string[] = []
+  for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
+    const path = join(below, entry.name)
+    if (passing.test(entry.name) || (below === '' && leftOut.has(entry.name))) continue
+    if (entry.isDirectory()) found.push(...(await filesIn(root, warnings, path)))
+    else if (entry.isFile()) found.push(path)
+    else warnings.push(`${join(root, path)} was left out: it is not a plain file`)
+  }
+  return found
+}
+
+function rank(path: string): number {
+  return path.endsWith('.sqlite') ? 0 : 1
+}
+
+async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  const path = join(folder, manifestName)
+  await writeFile(path, `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  await syncDirectory(folder)
+}
+
+async function readManifest(backup: string): Promise<Manifest> {
+  let manifest: Partial<Manifest>
+  try {
+    manifest = JSON.parse(await readFile(join(backup, manifestName), 'utf8'))
+  } catch (error) {
+    throw new RockpoolError(
+      'not-found',
+      `${backup} is not a complete backup: it has no readable ${manifestName}.`,
+      {
+        hint: 'Give the folder that `rockpool backup` named.',
+        cause: error,
+      },
+    )
+  }
+  if (manifest.rockpool === 1 && Array.isArray(manifest.files)) return manifest as Manifest
+  throw new RockpoolError('schema-newer', `${backup} was made by a Rockpool that this one does not know.`)
+}
+
+/** Nothing is touched before every file of the backup is there and as it was. */
+async function verify(backup: string, manifest: Manifest): Promise<void> {
+  for (const { path, bytes, sha256 } of manifest.files) {
+    const file = join(backup, path)
+    const isOurs = typeof path === 'string' && isInside(file, backup) && (await isPlainFile(file))
+    const found = isOurs ? await digest(file) : undefined
+    if (found?.bytes === bytes && found.sha256 === sha256) continue
+    throw new RockpoolError('damaged', `${file} is not what was backed up. Nothing was restored.`, {
+      hint: 'Use another backup.',
+    })
+  }
+}
+
+async function isPlainFile(path: string): Promise<boolean> {
+  // Missing counts as not as it was.
+  return (await lstat(path).catch(() => undefined))?.isFile() ?? false
+}
+
+async function digest(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    bytes += chunk.length
+  }
+  return { bytes, sha256: hash.digest('hex') }
+}
+
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path, 'r+')
+  await handle.sync()
+}
+
+function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path)
+  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !way.startsWith(sep)
+}
+
+function insideItself(folder: string, root: string): RockpoolError {
+  return new RockpoolError('refused', `${folder} is inside ${root}, which is to be backed up.`, {
+    hint: 'Choose a folder outside of it: rockpool backup ~/backups',
+  })
+}

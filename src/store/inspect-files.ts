@@ -1,0 +1,143 @@
+// Looks at the files of a state directory for what should not be: locks of dead processes, things left by killed
+// ones, modes that let others read. Says what it found; changes nothing by itself.
+import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../domain/clock.ts'
+import { errorCode, removeAbandonedFiles } from './atomic-file.ts'
+import { Database } from './database.ts'
+import { FileLock } from './file-lock.ts'
+import { isDead } from './lock-payload.ts'
+import { identifyProcess } from './process-identity.ts'
+
+export interface FileFault {
+  path: string
+  says: string
+  remedy: string
+  fix?: () => Promise<void>
+}
+
+const legacyStaleMs = 30_000
+const hourMs = 3_600_000
+
+/** Locks whose holder is dead. One that somebody holds is no fault. */
+export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
+  return namesIn(folder, (name) => name.endsWith('.lock')).flatMap((name) => {
+    const path = join(folder, name)
+    const content = readIfThere(path)
+    if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs)) return []
+    const says = 'is the lock of a process that does not run any more'
+    return [{ path, says, remedy: 'remove it', fix: () => reclaim(path) }]
+  })
+}
+
+/** What processes left that were killed while they wrote or waited. */
+export function findLeftovers(folder: string, clock: Clock): FileFault[] {
+  const abandoned = namesIn(folder, isAbandoned)
+  const waiting = namesIn(folder, (name) => name.endsWith('.lock.waiting')).filter(
+    (name) => ageOf(join(folder, name), clock) > hourMs,
+  )
+  return [
+    ...abandoned.map((name) => ({
+      path: join(folder, name),
+      says: 'was left by a process that was killed while it wrote',
+      remedy: 'remove it',
+      fix: async () => void (await removeAbandonedFiles(folder)),
+    })),
+    ...waiting.map((name) => ({
+      path: join(folder, name),
+      says: 'was left by a process that was killed while it waited',
+      remedy: 'remove it',
+      fix: async () => rmSync(join(folder, name), { force: true }),
+    })),
+  ]
+}
+
+/** Folders that others may enter and files that others may read, two levels of agents deep. */
+export function findOpenModes(root: string): FileFault[] {
+  const faults: FileFault[] = []
+  const visit = (path: string, depth: number): void => {
+    const stats = lstatSync(path, { throwIfNoEntry: false })
+    if (!stats || stats.isSymbolicLink()) return
+    const fault = modeFault(path, stats)
+    if (fault) faults.push(fault)
+    // Workspaces and media hold other people's files in any number; their folder is closed, and that is enough.
+    if (!stats.isDirectory() || depth > 3 || /\/(workspace|media)$/.test(path)) return
+    for (const entry of entriesIn(path)) visit(join(path, entry.name), depth + 1)
+  }
+  visit(root, 0)
+  return faults
+}
+
+/** Is the database whole? An answer in words, or nothing. */
+export async function findDatabaseFault(path: string): Promise<FileFault | undefined> {
+  if (!lstatSync(path, { throwIfNoEntry: false })) return undefined
+  try {
+    const database = Database.open(path, [], { readOnly: true, busyMs: 2_000 })
+    try {
+      const rows = database.read((queries) => queries.all<{ quick_check: string }>('PRAGMA quick_check(5)'))
+      const words = rows.map((row) => row.quick_check)
+      return words.length === 1 && words[0] === 'ok' ? undefined : databaseFault(path, words.join('; '))
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    return databaseFault(path, error instanceof Error ? error.message : String(error))
+  }
+}
+
+function databaseFault(path: string, why: string): FileFault {
+  const remedy = 'nothing by itself: restore a backup (`rockpool restore-backup`), or move the file away'
+  return { path, says: `cannot be relied on: ${why}`, remedy }
+}
+
+function modeFault(path: string, stats: Stats): FileFault | undefined {
+  const uid = process.getuid?.()
+  if (uid !== undefined && stats.uid !== uid) {
+    return { path, says: `belongs to user ${stats.uid}`, remedy: `nothing by itself: give it to user ${uid}` }
+  }
+  if ((stats.mode & 0o077) === 0 || !(stats.isFile() || stats.isDirectory())) return undefined
+  const wanted = stats.isDirectory() ? 0o700 : 0o600
+  const mode = (stats.mode & 0o777).toString(8)
+  const says = `can be read or changed by others (mode ${mode})`
+  return { path, says, remedy: `set mode ${wanted.toString(8)}`, fix: async () => chmodSync(path, wanted) }
+}
+
+/** Taking a dead lock and letting it go removes it, by the rule that nobody's living lock is lost. */
+async function reclaim(path: string): Promise<void> {
+  await new FileLock(path.slice(0, -'.lock'.length), { timeoutMs: 1_000 }).hold('doctor', async () => {})
+}
+
+function isAbandoned(name: string): boolean {
+  const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp$/.exec(name)?.[1]
+  return pid !== undefined && identifyProcess(Number(pid)) === undefined
+}
+
+function namesIn(folder: string, isWanted: (name: string) => boolean): string[] {
+  return entriesIn(folder)
+    .map((entry) => entry.name)
+    .filter(isWanted)
+}
+
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function ageOf(path: string, clock: Clock): number {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats ? Math.max(0, clock.now() - stats.mtimeMs) : 0
+}

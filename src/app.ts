@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { openCodingWorld } from './assembly/coding.ts'
 import { openDiscoveryOf } from './assembly/discovery.ts'
+import { smallModelOf } from './assembly/small-model.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
@@ -91,7 +92,7 @@ function openParts(
       () => openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),
     ),
-    smallModel: () => undefined,
+    smallModel: parts.once(() => smallModelOf(stores)),
     runtime: parts.once(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')

@@ -34,10 +34,18 @@ export {
   emitSessionTranscriptUpdate,
   onSessionTranscriptUpdate,
 } from './library/transcripts.ts'
+export {
+  DEFAULT_MEMORY_FLUSH_PROMPT,
+  DEFAULT_MEMORY_FLUSH_SOFT_TOKENS,
+  DEFAULT_MEMORY_FLUSH_SYSTEM_PROMPT,
+  resolveMemoryFlushSettings,
+  shouldRunMemoryFlush,
+} from './agent/memory-flush.ts'
+export { ensureSkillSnapshot } from './agent/skills.ts'
 export { evaluateSessionFreshness } from './sessions/freshness.ts'
 export { parseSessionLabel, SESSION_LABEL_MAX_LENGTH } from './sessions/label.ts'
 export { resolveSendPolicy } from './sessions/send-policy.ts'
-export type { DeliveryContext, SessionEntry, SessionOrigin } from './domain/session.ts'
+export type { DeliveryContext, SessionEntry, SessionOrigin, SessionSkillSnapshot } from './domain/session.ts'
 export { scoreSession } from './discovery/score.ts'
 export type { SessionSelectionConfig } from './domain/config/discovery.ts'
 export type { ProjectStatus } from './domain/project-status.ts'

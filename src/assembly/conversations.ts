@@ -1,8 +1,9 @@
 // Puts the way of a message together: the channels, who may talk, the turns, and what lies above them (coding sessions
 // in a chat, approvals, the bridge).
+import { mkdirSync } from 'node:fs'
 import { bridgeServer } from '../discovery/bridge.ts'
 import type { AccessPolicy } from '../domain/access.ts'
-import type { ToolServer } from '../domain/agent.ts'
+import type { Agent, ToolServer } from '../domain/agent.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
@@ -19,6 +20,7 @@ import { ReplyMap } from '../store/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
 import { sqliteWork } from '../store/work-database.ts'
+import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom, defaultAgentId } from './agents.ts'
 import { askInChat, pressedButton } from './chat-approvals.ts'
 import { codingCommands } from './coding-commands.ts'
@@ -60,7 +62,7 @@ async function flowParts(
     transcripts: (agentId) => app.transcripts(agentId),
     runtime: await app.runtime(),
     defaultAgentId: defaultAgentId(config),
-    agentOf: (agentId) => agentFrom(config, paths, agentId),
+    agentOf: (agentId) => readyAgent(app, agentId),
     storePathOf: (agentId) => paths.sessionsJson(agentId),
     self: ownerText(identifyProcess(process.pid)!),
     isAlive,
@@ -70,7 +72,16 @@ async function flowParts(
     onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),
     routeReply: (message) => replies.routeReply(message),
     mirror: (delivery) => mirrorInto(app, delivery),
+    attach: (session, path) =>
+      attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
   }
+}
+
+/** An agent's workspace is there before a turn needs it. */
+function readyAgent(app: App, agentId: string): Agent {
+  const agent = agentFrom(app.config, app.paths, agentId)
+  mkdirSync(agent.workspace, { recursive: true, mode: 0o700 })
+  return agent
 }
 
 async function mirrorInto(app: App, { sessionKey: key, reply }: Delivery): Promise<void> {

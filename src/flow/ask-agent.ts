@@ -27,8 +27,8 @@ export interface AgentTurn {
   askPermission?: AskPermission
   beforeCompaction?: ConversationOptions['beforeCompaction']
   onEvent: (event: TurnEvent) => void
-  /** The conversation is there and the prompt is being handed over: from now on it can be steered. */
-  onOpen: (conversation: Conversation, promptUuid: string) => void
+  /** The conversation is there and the turn has begun: from now on it can be steered and interrupted. */
+  onOpen: (conversation: Conversation) => void
 }
 
 export interface AgentAnswer {
@@ -107,11 +107,12 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: WayBack): Promise
     ...(turn.command ? { command: true } : {}),
   }
   const mapping = new Mapping(turn.session, parts)
-  turn.onOpen(conversation, uuid)
-  const result = await conversation.turn(prompt, (event) => {
+  const running = conversation.turn(prompt, (event) => {
     mapping.see(event)
     turn.onEvent(event)
   })
+  turn.onOpen(conversation)
+  const result = await running
   await mapping.settled()
   return { result, ...(way.lostThread === undefined ? {} : { lostThread: way.lostThread }) }
 }

@@ -15,6 +15,8 @@ export interface DeliverOptions {
   events: Events
   /** The channel that reaches this address, if it is running. */
   channelFor: (address: Address) => Channel | undefined
+  /** What was sent as which messages, before the delivery counts as sent. */
+  onSent?: (address: Address, messageIds: string[], sessionKey: string | undefined) => Promise<void>
   /** The transcript's copy of what is not in it yet. */
   mirror: (delivery: Delivery) => Promise<void>
   /** Somebody should know: a reply will never arrive. */
@@ -179,6 +181,7 @@ export class Deliverer {
   async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
     const { outbox, events, mirror, log } = this.#options
     const { delivery } = row
+    await this.#note(delivery, messageIds)
     await outbox.change(delivery.id, { state: 'sent', messageIds })
     events.emit({ type: 'reply-sent', ...keyOf(delivery), deliveryId: delivery.id, messageIds })
     if (delivery.mirror) {
@@ -190,6 +193,17 @@ export class Deliverer {
       )
     }
     return 'settled'
+  }
+
+  /** So that an answer to it finds its session. A reply that was sent is sent, also when this fails. */
+  async #note(delivery: Delivery, messageIds: string[]): Promise<void> {
+    const { onSent, log } = this.#options
+    await onSent?.(delivery.address, messageIds, delivery.sessionKey).catch((error: unknown) =>
+      log.warn(
+        { delivery: delivery.id, error: String(error) },
+        'Answers to this message will not find its session.',
+      ),
+    )
   }
 
   async #bury(row: OutboxRow, reason: string): Promise<Step> {

@@ -2,7 +2,6 @@
 // call (totalTokens of a window of contextTokens), and what was billed over the life of the session.
 import type { SessionEntry } from '../domain/session.ts'
 import type { Usage } from '../domain/turn.ts'
-import type { SessionStore } from '../store/session-store.ts'
 
 /** `total` is the occupancy of the context: the prompt of the last call, without what was answered. */
 export interface NormalizedUsage extends Partial<Usage> {
@@ -20,13 +19,6 @@ export interface UsageUpdate {
   /** Claude's own id of the conversation. */
   cliSessionId?: string
   costUsd?: number
-}
-
-export async function persistSessionUsageUpdate(
-  params: UsageUpdate & { store: SessionStore; sessionKey: string },
-): Promise<SessionEntry | undefined> {
-  const { store, sessionKey, ...update } = params
-  return store.update(sessionKey, (entry) => entry && withUsage(entry, update))
 }
 
 /** The entry after a turn. Without a known occupancy the old figure stays and is marked as stale. */
@@ -66,18 +58,6 @@ export function withoutClaudeId(entry: SessionEntry): SessionEntry {
     ...(Object.keys(otherIds).length > 0 ? { cliSessionIds: otherIds } : {}),
     ...(Object.keys(otherBindings).length > 0 ? { cliSessionBindings: otherBindings } : {}),
   }
-}
-
-export async function incrementCompactionCount(params: {
-  store: SessionStore
-  sessionKey: string
-  /** How many tokens are left in the context, if that is known. */
-  tokensAfter?: number
-  times?: number
-}): Promise<number | undefined> {
-  const { store, sessionKey, tokensAfter, times = 1 } = params
-  const entry = await store.update(sessionKey, (entry) => entry && withCompactions(entry, times, tokensAfter))
-  return entry?.compactionCount
 }
 
 /** After a compaction the old occupancy is wrong; it is unknown until somebody says. */

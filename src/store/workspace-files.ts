@@ -1,5 +1,5 @@
-// The few files of an agent's workspace that the program itself reads or writes. Links that lead out of it are refused.
-import { appendFile, mkdir, readFile, realpath } from 'node:fs/promises'
+// The few files of an agent's workspace that the program itself reads. Links that lead out of it are refused.
+import { readFile, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 
@@ -15,14 +15,4 @@ export async function readWorkspaceFile(workspace: string, name: string): Promis
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw new RockpoolError('disk-failed', `${join(workspace, name)} cannot be read.`, { cause: error })
   }
-}
-
-export async function ensureWorkspace(workspace: string): Promise<void> {
-  await mkdir(workspace, { recursive: true, mode: 0o700 })
-}
-
-/** Adds to `memory/YYYY-MM-DD.md`; what is there stays. */
-export async function appendMemory(workspace: string, day: string, text: string): Promise<void> {
-  await mkdir(join(workspace, 'memory'), { recursive: true, mode: 0o700 })
-  await appendFile(join(workspace, 'memory', `${day}.md`), text, { mode: 0o600 })
 }

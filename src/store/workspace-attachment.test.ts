@@ -1,0 +1,22 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { attachWorkspaceFile } from './workspace-attachment.ts'
+
+test('a file of the workspace can be sent; nothing outside of it, whatever a link says', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'rockpool-attach-'))
+  const workspace = join(root, 'workspace')
+  mkdirSync(workspace)
+  writeFileSync(join(root, 'secret.txt'), 'secret')
+  writeFileSync(join(workspace, 'chart.png'), 'picture')
+  symlinkSync(join(root, 'secret.txt'), join(workspace, 'link.txt'))
+  const attach = (path: string) =>
+    attachWorkspaceFile(join(root, 'media'), workspace, path, { agentId: 'main', key: 'k' })
+  const sent = await attach('chart.png')
+  expect('path' in sent && readFileSync(sent.path, 'utf8')).toBe('picture')
+  for (const path of ['../secret.txt', 'link.txt', '/etc/passwd', 'missing.png', '.']) {
+    expect(await attach(path)).toHaveProperty('refused')
+  }
+  rmSync(root, { recursive: true })
+})

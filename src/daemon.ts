@@ -66,19 +66,22 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     pid: process.pid,
     movedFrom,
   })
-  await live(app)
+  const rest = await live(app)
   const why = await options.untilStopped
   log.info({ why }, 'Stopping.')
   removeGatewayFile(environment.stateDir)
+  await rest()
   await gateway.close(drainMs)
   log.info({}, 'Stopped.')
 }
 
-/** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. */
-async function live(app: App): Promise<void> {
+/** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. Gives what ends it. */
+async function live(app: App): Promise<() => Promise<void>> {
   await app.coding().pool.recover()
   await (await app.conversations()).start()
-  await app.discovery().watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
+  return app
+    .discovery()
+    .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
 }
 
 async function openDaemonLog(environment: Environment): Promise<Log> {

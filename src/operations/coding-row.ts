@@ -42,13 +42,13 @@ export const codingRow = z.object({
 
 export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
   const now = app.clock.now()
-  const { request, end } = session
+  const { request, end, owner: _owner, sdkSessionId, sharedAllowanceUsd: _allowance, ...shown } = session
   const foreground = app
     .coding()
     .store.watches(session.id)
     .some((watch) => watch.foreground)
   return {
-    ...session,
+    ...shown,
     endReason: end?.reason,
     endMessage: end?.message,
     prompt: request.prompt,
@@ -58,7 +58,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
     model: session.model ?? request.model,
     completedAt: end?.at,
     durationMs: durationOf(session, now),
-    claudeSessionId: session.sdkSessionId,
+    claudeSessionId: sdkSessionId,
     foreground,
     multiTurn: request.multiTurn,
     display: formatListing(session, foreground, now),

@@ -185,10 +185,16 @@ const output = operation({
   async run(app, input, caller) {
     const { id } = findCoding(app, caller, input.session)
     const { session, blocks } = app.coding().pool.output(id, input.full ? 1_000_000 : input.lines)
+    const { name, status, lifecycle, costUsd, lastSeq } = session
     const durationMs = durationOf(session, app.clock.now())
     const lines = blocks.map((block) => block.text)
     return {
-      ...session,
+      id,
+      name,
+      status,
+      lifecycle,
+      costUsd,
+      lastSeq,
       durationMs,
       duration: formatDuration(durationMs),
       lines,
@@ -215,7 +221,8 @@ const foreground = operation({
     const { id } = findCoding(app, caller, input.session)
     const watching = await app.coding().pool.foreground(id, channelOf(caller, input.channel), input.lines)
     const { session, blocks } = watching
-    return { ...session, missed: formatOutput(session, blocks, app.clock.now()) }
+    const { name, lastSeq } = session
+    return { id, name, lastSeq, missed: formatOutput(session, blocks, app.clock.now()) }
   },
 })
 

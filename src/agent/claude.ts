@@ -17,6 +17,7 @@ import { ClaudeConversation } from './conversation.ts'
 import type { Credential } from './credentials.ts'
 import { claudeConfigDir } from './credentials.ts'
 import { childEnvironment } from './environment.ts'
+import { LastWatch } from './last-watch.ts'
 import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
@@ -59,6 +60,7 @@ class ClaudeAgent implements AgentRuntime {
   /** Opens of the same key wait for each other. */
   #opening = new Map<string, Promise<unknown>>()
   #looks = new LookCache()
+  #lastWatch = new LastWatch()
   /** Notes about processes that are still being written. */
   #notes = new Set<Promise<unknown>>()
 
@@ -124,6 +126,7 @@ class ClaudeAgent implements AgentRuntime {
     await this.#starter.close()
     while (this.#notes.size > 0) await Promise.all(this.#notes)
     await this.#processes.close()
+    this.#lastWatch.close()
   }
 
   async #open(options: ConversationOptions): Promise<ClaudeConversation> {
@@ -207,6 +210,7 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   #register({ identity, exited }: ClaudeProcess, key: string): void {
+    this.#lastWatch.add(identity)
     this.#note(() => this.#processes.add(identity, key))
     void exited.then(() => this.#note(() => this.#processes.remove(identity)))
   }

@@ -19,10 +19,11 @@ function openProcesses(folder = mkdtempSync(join(tmpdir(), 'rockpool-processes-'
   return new ClaudeProcesses(join(folder, 'processes.sqlite'))
 }
 
+const stubborn = 'trap "" TERM; setsid sh -c \'trap "" TERM; echo ready; sleep 60\' & wait; wait'
+
 /** A process that ignores SIGTERM, with a child in a session of its own that ignores it too. */
 async function stubbornTree(): Promise<{ root: ProcessIdentity; tree: ProcessIdentity[] }> {
-  const script = 'trap "" TERM; setsid sh -c \'trap "" TERM; echo ready; sleep 60\' & wait; wait'
-  const child = spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn('sh', ['-c', stubborn], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
   await once(child.stdout, 'data')
   const root = identifyProcess(child.pid!)!
   return { root, tree: [root, ...descendantsOf(root.pid)] }
@@ -84,6 +85,32 @@ test('the orphans of a Rockpool that crashed are found and ended by number and s
   expect(processes.orphans()).toEqual([])
   expect(await processes.lease('some-session', 'other')).toEqual({ taken: true })
   await processes.close()
+})
+
+test('a process that will not end when its Rockpool crashed is ended a moment later', async (ctx) => {
+  if (process.platform !== 'linux') ctx.skip('elsewhere it is ended at the next start')
+  const here = (name: string): string => JSON.stringify(join(import.meta.dirname, name))
+  const script = `
+    import { spawn } from 'node:child_process'
+    import { once } from 'node:events'
+    import { LastWatch } from ${here('last-watch.ts')}
+    import { identifyProcess } from ${here('../store/process-identity.ts')}
+    const child = spawn('sh', ['-c', ${JSON.stringify(stubborn)}], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+    await once(child.stdout, 'data')
+    const watch = new LastWatch()
+    watch.add({ ...identifyProcess(process.pid), pid: process.ppid })
+    watch.add(identifyProcess(child.pid))
+    console.log(child.pid)
+    setInterval(() => {}, 1000)`
+  const rockpool = spawn(process.execPath, ['--input-type=module-typescript', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(rockpool.stdout, 'data')) as [Buffer]
+  const root = identifyProcess(Number(line.toString()))!
+  const tree = [root, ...descendantsOf(root.pid)]
+  expect(tree.length).toBeGreaterThan(1)
+  rockpool.kill('SIGKILL')
+  await expect.poll(() => tree.filter(isSameProcess), { timeout: 5_000, interval: 50 }).toEqual([])
 })
 
 test('one writer for each Claude session, also within one process', async () => {

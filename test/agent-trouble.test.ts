@@ -88,7 +88,20 @@ test("a subscription's limit is told with the time it ends", async () => {
   await subscribed.close()
 })
 
-test('a conversation that no longer fits is compacted; if that does not help, it is said', async () => {
+test('a conversation that no longer fits is compacted in the middle of the turn, after the memory flush', async () => {
+  const flushed: string[] = []
+  await t.open({
+    resume: { sdkSessionId: conversation.sdkSessionId! },
+    askPermission: async () => ({ behavior: 'allow' }),
+    beforeCompaction: async ({ trigger }) => void flushed.push(trigger),
+  })
+  const fits = { ...promptTooLong, times: 1, afterwards: { text: 'It fits again.' } }
+  const result = await take(conversation, inline(fits))
+  expect(result).toMatchObject({ end: { kind: 'completed' }, text: 'It fits again.', compactions: 1 })
+  expect(flushed).toEqual(['auto'])
+})
+
+test('if compacting does not help, that is said', async () => {
   const result = await take(conversation, inline(promptTooLong))
   expect(result.end).toMatchObject({ kind: 'failed', why: 'context-full' })
   expect(result.end).toMatchObject({ message: expect.stringContaining('/new') as string })
@@ -257,7 +270,10 @@ test('a process that dies in the middle of a turn is said, and the next open sta
   expect((await take(again, inline({ text: 'Here.' }))).text).toBe('Here.')
 })
 
-test('a directory that is not there is said in plain words', async () => {
+test('a directory or a program that is not there is said in plain words', async () => {
+  const elsewhere = await makeTestAgent({ binary: '/nowhere/claude' }, { api: t.api, home: t.home })
+  await expect(elsewhere.open({ key: 'nowhere' })).rejects.toMatchObject({ code: 'unavailable' })
+  await elsewhere.close()
   await expect(t.open({ key: 'nowhere', cwd: '/nowhere/at/all' })).rejects.toMatchObject({
     code: 'not-found',
     message: expect.stringContaining('/nowhere/at/all') as string,

@@ -144,7 +144,7 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   async #start(options: ConversationOptions): Promise<ClaudeConversation> {
-    checkStartable(options)
+    checkStartable(options, this.#options.config.claude.binary)
     const costBefore = options.resume ? await this.#takeOver(options.key, options.resume) : 0
     try {
       const started = await this.#starter.start(options)
@@ -238,10 +238,15 @@ function isSameConversation(live: ClaudeConversation, wanted: ConversationOption
   return live.sdkSessionId === undefined || live.sdkSessionId === newSdkSessionId
 }
 
-function checkStartable({ cwd, permissionMode }: ConversationOptions): void {
+function checkStartable({ cwd, permissionMode }: ConversationOptions, binary: string | undefined): void {
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new RockpoolError('not-found', `${cwd} is not a directory.`, {
       hint: 'Make it, or choose another working directory.',
+    })
+  }
+  if (binary && !statSync(binary, { throwIfNoEntry: false })?.isFile()) {
+    throw new RockpoolError('unavailable', `There is no program ${binary}.`, {
+      hint: 'Correct claude.binary in the configuration, or remove it to use the one that comes with Rockpool.',
     })
   }
   if (permissionMode === 'bypassPermissions' && process.getuid?.() === 0) {

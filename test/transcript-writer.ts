@@ -3,6 +3,7 @@
 import { writeSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { HeldLock } from '../src/store/file-lock.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
 import { said } from './talk.ts'
 
@@ -16,7 +17,8 @@ const variants: Record<string, () => (text: string) => Promise<unknown>> = {
   },
   'without-lock': () => {
     const lockOf = () => ({
-      hold: <T>(_op: string, fn: (held: { confirm(): void }) => Promise<T>) => fn({ confirm() {} }),
+      hold: <T>(_op: string, fn: (held: HeldLock) => Promise<T>) =>
+        fn({ confirm: () => {}, isWanted: () => false }),
     })
     const transcripts = new FileTranscripts({ agentId: 'main', dir, lockOf })
     return (text) => transcripts.append({ sessionId }, [said(text)], { cwd: '/' })

@@ -2,7 +2,16 @@
 // The rule that matters: a lock is never taken from a holder that lives, however long it holds it. Age says nothing
 // about life; only for a lock that does not say who holds it (OpenClaw's older ones) is age all there is to go by.
 import { randomUUID } from 'node:crypto'
-import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../domain/clock.ts'
 import { systemClock } from '../domain/clock.ts'
@@ -25,6 +34,8 @@ export interface LockOptions {
 export interface HeldLock {
   /** Throws `lock-lost` unless the lock is still ours. Called last before a change becomes visible. */
   confirm(): void
+  /** Does somebody wait for it? Who holds it for a while lets go then. */
+  isWanted(): boolean
 }
 
 /** Whatever keeps others out while `fn` runs. */
@@ -57,7 +68,10 @@ export class FileLock implements Lock {
     await this.#take(payload)
     const touching = setInterval(() => touch(this.#file), this.#touchEveryMs).unref()
     try {
-      return await fn({ confirm: () => confirmHeld(this.#file, payload) })
+      return await fn({
+        confirm: () => confirmHeld(this.#file, payload),
+        isWanted: () => existsSync(`${this.#file}.waiting`),
+      })
     } finally {
       clearInterval(touching)
       this.#release(payload)

@@ -24,6 +24,10 @@ interface WaitingAppend {
 /** With relaxed durability a crash of the machine may lose what was written in this time. */
 const relaxedSyncMs = 1_000
 
+/** Appends that follow each other faster than this are a rush; in one, the lock is kept for so long. */
+const rushMs = 100
+const lingerMs = 20
+
 export class TranscriptQueue {
   readonly #file: string
   readonly #options: QueueOptions
@@ -33,6 +37,10 @@ export class TranscriptQueue {
   #end: FileEnd | undefined
   #syncSoon: (() => void) | undefined
   #waiting = 0
+  /** Who waits to do something else than append. */
+  #others = 0
+  #lastWrite = -Infinity
+  #wake: (() => void) | undefined
 
   constructor(file: string, options: QueueOptions) {
     this.#file = file
@@ -48,13 +56,17 @@ export class TranscriptQueue {
     checkBodies(entries.bodies)
     return new Promise((resolve, reject) => {
       this.#appends.push({ entries, resolve, reject })
-      if (this.#appends.length === 1) void this.#inTurn(() => this.#writeWaiting())
+      if (this.#wake) this.#wake()
+      else if (this.#appends.length === 1) void this.#inTurn(() => this.#writeWaiting())
     })
   }
 
   /** Does something else to the file while nobody writes to it. */
   exclusive<T>(op: string, fn: (confirm: () => void) => Promise<T>): Promise<T> {
+    this.#others++
+    this.#wake?.()
     return this.#inTurn(() => {
+      this.#others--
       this.#end = undefined
       return this.#hold(op, (held) => fn(() => held.confirm()))
     })
@@ -74,29 +86,64 @@ export class TranscriptQueue {
   }
 
   async #writeWaiting(): Promise<void> {
-    let group: WaitingAppend[] = []
+    // They were written together with earlier ones.
+    if (this.#appends.length === 0) return
+    const answers: Array<() => void> = []
+    const answerAll = (): void => answers.splice(0).forEach((answer) => answer())
     try {
-      const written = await this.#hold('append', (held) => {
-        group = this.#appends.splice(0)
-        return appendEntries(
-          this.#file,
-          group.map((append) => append.entries),
-          {
-            known: this.#end,
-            clock: this.#options.clock,
-            sync: this.#options.durability === 'full',
-            confirm: () => held.confirm(),
-          },
-        )
+      await this.#hold('append', async (held) => {
+        // In a rush the lock costs more than the writing, so it is kept from one write to the next.
+        do answers.push(await this.#writeGroup(held))
+        while (!held.isWanted() && (await this.#isMoreComing(answerAll)))
       })
-      this.#end = written.end
-      this.#syncLater()
-      group.forEach((append, index) => append.resolve(written.entries[index]!))
     } catch (error) {
       this.#end = undefined
-      if (group.length === 0) group = this.#appends.splice(0)
-      for (const append of group) append.reject(error)
+      for (const append of this.#appends.splice(0)) append.reject(error)
+    } finally {
+      answerAll()
     }
+  }
+
+  /** Resolves to the telling of it: those who asked hear of it, if nothing else is to be done, after the lock is free. */
+  async #writeGroup(held: HeldLock): Promise<() => void> {
+    const group = this.#appends.splice(0)
+    const entries = group.map((append) => append.entries)
+    const { clock, durability } = this.#options
+    const options = { known: this.#end, clock, sync: durability === 'full', confirm: () => held.confirm() }
+    try {
+      const written = await appendEntries(this.#file, entries, options)
+      this.#end = written.end
+      this.#syncLater()
+      return () => group.forEach((append, index) => append.resolve(written.entries[index]!))
+    } catch (error) {
+      this.#end = undefined
+      return () => group.forEach((append) => append.reject(error))
+    }
+  }
+
+  /** Waits a moment for the next append, if the last ones came in quick succession and nothing else waits. */
+  async #isMoreComing(answerAll: () => void): Promise<boolean> {
+    const now = this.#options.clock.monotonic()
+    const isRush = now - this.#lastWrite < rushMs
+    this.#lastWrite = now
+    if (this.#others > 0) return false
+    if (this.#appends.length === 0 && isRush) {
+      const lingering = this.#linger()
+      answerAll()
+      await lingering
+    }
+    return this.#appends.length > 0
+  }
+
+  #linger(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#wake?.(), lingerMs)
+      this.#wake = () => {
+        this.#wake = undefined
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   #syncLater(): void {

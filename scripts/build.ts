@@ -56,16 +56,7 @@ async function writeCatalog(): Promise<void> {
 
 /** Small libraries are bundled, because one file loads faster; large and optional ones are loaded when used. */
 function isExternal(id: string): boolean {
-  const bundled = [
-    'zod',
-    'hono',
-    '@hono/node-server',
-    'ws',
-    'json5',
-    'get-east-asian-width',
-    'tinyexec',
-    'croner',
-  ]
+  const bundled = ['zod', 'ws', 'json5', 'get-east-asian-width']
   if (id.startsWith('.') || id.startsWith('/')) return false
   if (id.startsWith('node:')) return true
   return !bundled.some((name) => id === name || id.startsWith(`${name}/`))

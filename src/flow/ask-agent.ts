@@ -2,11 +2,14 @@
 // keeps the mapping between our session and Claude's.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
-import type { Agent, AskPermission, Conversation, ConversationOptions, Prompt } from '../domain/agent.ts'
+import { nobodyCanAnswer } from '../agent/permissions.ts'
+import type { Agent, Conversation, ConversationOptions, Prompt } from '../domain/agent.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withClaudeId, withoutClaudeId } from '../sessions/usage.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
+import { flushBeforeCompaction, flushIfNearlyFull } from './memory.ts'
+import type { FlushCost } from './memory.ts'
 import type { FlowParts } from './parts.ts'
 import { reseedText } from './reseed.ts'
 
@@ -24,8 +27,6 @@ export interface AgentTurn {
   /** A command to Claude Code itself. */
   command?: boolean
   systemPromptAppend?: string
-  askPermission?: AskPermission
-  beforeCompaction?: ConversationOptions['beforeCompaction']
   onEvent: (event: TurnEvent) => void
   /** The conversation is there and the turn has begun: from now on it can be steered and interrupted. */
   onOpen: (conversation: Conversation) => void
@@ -92,12 +93,22 @@ async function afterLoss(turn: AgentTurn, parts: FlowParts, reason: string): Pro
   if (history === undefined) return {}
   return {
     history,
-    lostThread: `(Claude's own record of this conversation is gone: ${reason}. I go on from my notes of it; details may be missing.)`,
+    lostThread:
+      "(Claude's own record of this conversation is gone. I go on from my notes of it; details may be missing.)",
   }
 }
 
 async function attempt(turn: AgentTurn, parts: FlowParts, way: WayBack): Promise<AgentAnswer> {
-  const conversation = await parts.runtime.open(optionsOf(turn, parts, way))
+  const costs: FlushCost[] = []
+  const options = optionsOf(turn, parts, way)
+  options.beforeCompaction = flushBeforeCompaction(turn.session, { ...options }, parts, (cost) =>
+    costs.push(cost),
+  )
+  if (way.resume && !way.resume.fork && !turn.command) {
+    const cost = await flushIfNearlyFull(turn.session, way.resume.sdkSessionId, options, parts)
+    if (cost) costs.push(cost)
+  }
+  const conversation = await parts.runtime.open(options)
   const text = way.history === undefined ? turn.text : `${historyNote}\n${way.history}\n\n${turn.text}`
   const uuid = randomUUID()
   const prompt: Prompt = {
@@ -114,7 +125,24 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: WayBack): Promise
   turn.onOpen(conversation)
   const result = await running
   await mapping.settled()
-  return { result, ...(way.lostThread === undefined ? {} : { lostThread: way.lostThread }) }
+  return {
+    result: withCosts(result, costs),
+    ...(way.lostThread === undefined ? {} : { lostThread: way.lostThread }),
+  }
+}
+
+/** What the flushes of a turn cost belongs to the turn. */
+function withCosts(result: TurnResult, costs: readonly FlushCost[]): TurnResult {
+  return costs.reduce<TurnResult>((sum, { usage, costUsd }) => {
+    const { input, output, cacheRead, cacheWrite } = sum.usage
+    const added = {
+      input: input + usage.input,
+      output: output + usage.output,
+      cacheRead: cacheRead + usage.cacheRead,
+      cacheWrite: cacheWrite + usage.cacheWrite,
+    }
+    return { ...sum, usage: added, costUsd: sum.costUsd + costUsd }
+  }, result)
 }
 
 const historyNote =
@@ -122,7 +150,7 @@ const historyNote =
 
 function optionsOf(turn: AgentTurn, parts: FlowParts, way: WayBack): ConversationOptions {
   const { session, agent } = turn
-  const askPermission = turn.askPermission ?? parts.askPermission?.(session, turn.address) ?? refuseAll
+  const askPermission = parts.askPermission?.(session, turn.address) ?? nobodyCanAnswer
   const model = turn.model ?? session.entry.modelOverride ?? agent.model
   const thinkingLevel = turn.thinking ?? session.entry.thinkingLevel
   return {
@@ -137,14 +165,8 @@ function optionsOf(turn: AgentTurn, parts: FlowParts, way: WayBack): Conversatio
     ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
     ...(way.resume === undefined ? {} : { resume: way.resume }),
     ...(turn.systemPromptAppend === undefined ? {} : { systemPromptAppend: turn.systemPromptAppend }),
-    ...(turn.beforeCompaction === undefined ? {} : { beforeCompaction: turn.beforeCompaction }),
   }
 }
-
-const refuseAll: AskPermission = async (request) => ({
-  behavior: 'deny',
-  message: `Nobody can be asked about ${request.toolName} from this chat. Do without it, and say what you would have done.`,
-})
 
 export function claudeIdOf(entry: SessionEntry): string | undefined {
   return entry.sdkSessionId ?? entry.cliSessionIds?.['claude-cli'] ?? entry.claudeCliSessionId

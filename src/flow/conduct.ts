@@ -1,4 +1,7 @@
 // What happens in a turn, step by step: the session, the prompt, the agent, the record, the replies.
+import { buildSystemPrompt } from '../agent/prompt.ts'
+import { ensureSkillSnapshot } from '../agent/skills.ts'
+import type { Agent } from '../domain/agent.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
@@ -42,7 +45,10 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   const transcript = transcriptOf(session)
   const live = new LiveTurn({ turnId: turn.turnId, session, batch, transcript, cwd: agent.workspace }, parts)
   turn.begun(live)
-  const prompt = await promptOf(found, batch, parts)
+  const [prompt, systemPromptAppend] = await Promise.all([
+    promptOf(found, batch, parts),
+    systemPromptOf(found, agent, parts),
+  ])
   const entryId = await live.recordUser(prompt.said)
   try {
     const { result, lostThread } = await askAgent(
@@ -53,6 +59,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
         entryId,
         address: first.message.address,
         text: prompt.text,
+        systemPromptAppend,
         ...(prompt.command ? { command: true } : {}),
         ...(first.wish?.model === undefined ? {} : { model: first.wish.model }),
         ...(first.wish?.thinking === undefined ? {} : { thinking: first.wish.thinking }),
@@ -66,6 +73,20 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   } finally {
     live.stopShowing()
   }
+}
+
+/** The agent's place and skills. The same from turn to turn, so that its process can stay. */
+async function systemPromptOf(found: FoundSession, agent: Agent, parts: TurnParts): Promise<string> {
+  const { session, init } = found
+  const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
+  const { skillsSnapshot } = await ensureSkillSnapshot({
+    sessionEntry: session.entry,
+    isFirstTurnInSession: !init.systemSent,
+    workspaceDir: agent.workspace,
+    ...(settings.skills === undefined ? {} : { skillFilter: settings.skills }),
+  })
+  found.skillsSnapshot = skillsSnapshot
+  return buildSystemPrompt({ agent, isGroup: init.isGroup, skillsPrompt: skillsSnapshot?.prompt })
 }
 
 /** The answer is there: the transcript and the session are brought up to date, and the replies composed. */
@@ -83,7 +104,7 @@ async function conclude(
   const { live, result, batch } = turn
   const { session } = turn.found
   const isHeartbeat = batch.inputs[0]!.wish?.heartbeat === true
-  const [entry] = await Promise.all([settleSession(session, live, result, parts), live.ended(result)])
+  const [entry] = await Promise.all([settleSession(turn.found, live, result, parts), live.ended(result)])
   if (entry) session.entry = entry
   const replies = await composeReplies(
     result,
@@ -173,7 +194,7 @@ function notesFor(found: FoundSession, first: WaitingInput): string[] {
 
 /** One update for all that the turn changed in its session; a session that was reset meanwhile is left alone. */
 function settleSession(
-  session: Session,
+  { session, skillsSnapshot }: FoundSession,
   live: LiveTurn,
   result: TurnResult,
   parts: TurnParts,
@@ -196,7 +217,8 @@ function settleSession(
       forkOfSdkSessionId: _forked,
       ...counted
     } = withCompactions(used, result.compactions, total)
-    return { ...counted, systemSent: true, abortedLastRun: result.end.kind === 'interrupted' }
+    const skills = skillsSnapshot?.version === current.skillsSnapshot?.version ? {} : { skillsSnapshot }
+    return { ...counted, ...skills, systemSent: true, abortedLastRun: result.end.kind === 'interrupted' }
   })
 }
 

@@ -1,5 +1,5 @@
 // Step two: the session of an input, and what people are told when it is not the one they think.
-import type { Session } from '../domain/session.ts'
+import type { Session, SessionSkillSnapshot } from '../domain/session.ts'
 import type { MsgContext } from '../domain/msg-context.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
@@ -13,6 +13,8 @@ export interface FoundSession {
   session: Session
   init: SessionInitResult
   ctx: MsgContext
+  /** The agent's skills as they are in this turn. */
+  skillsSnapshot?: SessionSkillSnapshot
 }
 
 export async function findSession(input: WaitingInput, parts: TurnParts): Promise<FoundSession> {

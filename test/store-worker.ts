@@ -1,6 +1,6 @@
 // A process that updates a session store, for tests that pause, kill and disturb it. It is told what to do by lines
 // on its input and says what became of it by lines on its output:
-//   count <n> [key]   n updates, each adding one; says `ack <key>` after each, `failed <code>` for one that was refused
+//   count <n> [key]   n updates, each adding one; says `ack <key> <time>` after each, `failed <code>` for one that was refused
 //   stop-inside       an update that stops its own process (SIGSTOP) after it has read and before it writes
 //   lock <n>          takes the lock of the file n times; says `in <time>` and `out <time>`
 import { createInterface } from 'node:readline'
@@ -71,7 +71,7 @@ async function count(
 async function report(say: (line: string) => void, key: string, update: Promise<unknown>): Promise<void> {
   try {
     await update
-    say(`ack ${key}`)
+    say(`ack ${key} ${process.hrtime.bigint()}`)
   } catch (error) {
     say(`failed ${asRockpoolError(error).code} ${asRockpoolError(error).message.replaceAll('\n', ' ')}`)
   }

@@ -39,8 +39,12 @@ export class WorkerProcess {
     }
   }
 
-  acknowledged(): number {
-    return this.lines.filter((line) => line.startsWith('ack ')).length
+  /** How many updates were acknowledged, or how many before a moment of the monotonic clock. */
+  acknowledged(before?: bigint): number {
+    const acks = this.lines.filter((line) => line.startsWith('ack '))
+    return before === undefined
+      ? acks.length
+      : acks.filter((line) => BigInt(line.split(' ')[2]!) < before).length
   }
 
   failures(): string[] {

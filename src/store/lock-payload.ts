@@ -1,6 +1,6 @@
 // What a lock file says about its holder: ours in full, OpenClaw's in the three forms that its versions wrote.
 import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
+import { hostname, uptime } from 'node:os'
 import { identifyProcess } from './process-identity.ts'
 
 export interface LockPayload {
@@ -47,7 +47,9 @@ export function isDead(content: Buffer, ageMs: number, staleMs: number): boolean
     const liveness = livenessOf(holder)
     return liveness === 'dead' || (liveness === 'unknown' && ageMs > foreignStaleMs)
   }
-  return ageMs > staleMs || isLegacyHolderGone(parse(content))
+  // After a power cut a lock may be left empty; one that is older than this boot has no holder.
+  const oldest = Math.min(staleMs, uptime() * 1000)
+  return ageMs > oldest || isLegacyHolderGone(parse(content))
 }
 
 export function describeHolder(content: Buffer | undefined, ageMs: number, now: number): string {

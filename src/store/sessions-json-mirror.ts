@@ -170,11 +170,11 @@ export class SessionsJsonMirror {
   }
 }
 
-/** Some rows at a time, so that a large store does not hold up everything else. */
+/** A few rows at a time, so that a large store does not hold up the updates that come meanwhile. */
 async function* membersOf(db: Database): AsyncGenerator<Member[]> {
   for (let last = 0; ;) {
     const rows = db.read((q) =>
-      q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 50`, last),
+      q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 10`, last),
     )
     if (rows.length === 0) break
     yield rows.map((row) => [row.key, formatEntry(wholeEntry(row))])

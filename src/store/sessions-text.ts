@@ -38,6 +38,8 @@ export function parseSessions(text: string, path: string): SessionsContent {
   return content
 }
 
+const pieceLength = 64 * 1024
+
 /** One member of the file: a key and the text of its value. */
 export type Member = [key: string, value: string]
 
@@ -46,12 +48,17 @@ export async function* formatSessions(
   batches: AsyncIterable<Member[]> | Iterable<Member[]>,
 ): AsyncGenerator<string> {
   let before = '{\n'
+  let piece = ''
   for await (const batch of batches) {
-    if (batch.length === 0) continue
-    yield before + batch.map(([key, value]) => `  ${JSON.stringify(key)}: ${value}`).join(',\n')
-    before = ',\n'
+    for (const [key, value] of batch) {
+      piece += `${before}  ${JSON.stringify(key)}: ${value}`
+      before = ',\n'
+    }
+    if (piece.length < pieceLength) continue
+    yield piece
+    piece = ''
   }
-  yield before === '{\n' ? '{}' : '\n}'
+  yield `${piece}${before === '{\n' ? '{}' : '\n}'}`
 }
 
 /** One entry as it stands inside the file. */

@@ -1,0 +1,20 @@
+// The calls that matter most, failed once each; test/full/syscall-sweep.test.ts fails every one.
+import { expect, test } from 'vitest'
+import { updateWithFault, whyNoSweep } from './syscall-sweep.ts'
+
+const whyNot = whyNoSweep()
+
+test.for([
+  ['sqlite', { syscall: 'pwrite64', error: 'ENOSPC', when: 1 }],
+  ['sqlite', { syscall: 'fsync', error: 'EIO', when: 1 }],
+  ['files', { syscall: 'openat', error: 'ENOSPC', when: 2 }],
+  ['files', { syscall: 'fsync', error: 'EIO', when: 1 }],
+  ['files', { syscall: 'fsync', error: 'EIO', when: 2 }],
+  ['files', { syscall: 'rename', error: 'ENOSPC', when: 1 }],
+] as const)(
+  '%s, a call that fails in an update leaves the state before or after: %j',
+  async ([kind, fault], ctx) => {
+    if (whyNot) ctx.skip(whyNot)
+    expect(await updateWithFault(kind, fault)).toBe(true)
+  },
+)

@@ -1,0 +1,80 @@
+// Makes one system call of an update fail, and looks at what is left: the state before or the state after, readable,
+// and good for the next update. strace does it, attached to a process that is about to make the update.
+import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { statePaths } from '../src/store/paths.ts'
+import { inFolder } from './store-storms.ts'
+import { addOne, openStoreOfKind } from './store-worker.ts'
+import type { StoreKind } from './store-worker.ts'
+import { WorkerProcess, storedCount } from './worker-process.ts'
+
+export interface Fault {
+  syscall: string
+  error: 'EIO' | 'ENOSPC'
+  /** Which of the calls fails, counted from 1. */
+  when: number
+}
+
+/** Why it cannot be done here, or nothing when it can. */
+export function whyNoSweep(): string | undefined {
+  const { status, stderr } = spawnSync('strace', ['-o', '/dev/null', 'true'], { encoding: 'utf8' })
+  if (status === 0) return undefined
+  return stderr ? `strace may not trace here: ${stderr.trim().split('\n')[0]}` : 'strace is missing'
+}
+
+/** True when the call was made and failed, false when there were not so many. */
+export async function updateWithFault(kind: StoreKind, fault: Fault): Promise<boolean> {
+  return inFolder(async (root) => {
+    await updateOnce(kind, root)
+    const worker = new WorkerProcess(kind, root)
+    await worker.said('ready')
+    const log = join(root, 'strace.log')
+    const { syscall, error, when } = fault
+    const strace = spawn('strace', [
+      '-f',
+      '-p',
+      String(worker.pid),
+      '-o',
+      log,
+      '-e',
+      `trace=${syscall}`,
+      '-e',
+      `inject=${syscall}:error=${error}:when=${when}`,
+    ])
+    await new Promise<void>((resolve) =>
+      strace.stderr.on('data', (text: Buffer) => void (/attached/.test(text.toString()) && resolve())),
+    )
+    worker.tell('count 1 k')
+    await Promise.race([worker.said('done').catch(() => {}), worker.exited])
+    const acknowledged = worker.acknowledged()
+    await worker.end()
+    await new Promise((resolve) =>
+      strace.exitCode === null ? strace.on('close', resolve) : resolve(undefined),
+    )
+    await expectBeforeOrAfter(kind, root, acknowledged, fault)
+    return readFileSync(log, 'utf8').includes('(INJECTED)')
+  })
+}
+
+async function expectBeforeOrAfter(
+  kind: StoreKind,
+  root: string,
+  acknowledged: number,
+  fault: Fault,
+): Promise<void> {
+  const what = JSON.stringify({ kind, ...fault, acknowledged })
+  const stored = await storedCount(kind, root)
+  expect(acknowledged === 1 ? [2] : [1, 2], what).toContain(stored)
+  await updateOnce(kind, root)
+  expect(await storedCount(kind, root), what).toBe(stored + 1)
+  const left = readdirSync(statePaths(root).sessions('main')).filter((name) => name.endsWith('.tmp'))
+  expect(left, what).toEqual([])
+}
+
+async function updateOnce(kind: StoreKind, root: string): Promise<void> {
+  const store = openStoreOfKind(kind, root)
+  await store.update('k', addOne)
+  await store.close()
+}

@@ -32,6 +32,8 @@ export async function bench(): Promise<BenchResult[]> {
     discovery: { list: async () => ({ total: count, sessions }) },
     clock: systemClock,
     log: silentLog,
+    atWork: () => [],
+    atOnce: 1,
     priceOf: (session: (typeof sessions)[number]) => priceSession(session, pricesOf, now),
   }
   const request = {

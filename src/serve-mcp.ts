@@ -36,7 +36,7 @@ function seatOf(app: App, input: McpInput): BridgeSeat {
   return {
     agentId: checkAgentId(agentId),
     repoPath: realpathSync(input.repo),
-    ...(input.sessionKey === undefined ? {} : { sessionKey: input.sessionKey }),
+    sessionKey: input.sessionKey,
     // Claude Code starts its servers itself: the session is the one whose process stands above ours.
     pid: process.pid,
   }

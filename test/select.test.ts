@@ -9,6 +9,9 @@ import { openApp } from '../src/app.ts'
 import { run } from '../src/cli/run.ts'
 import { repoPathToSlug } from '../src/discovery/slug.ts'
 import { gatherProjectStatus, scoreSession, selectSession } from '../src/index.ts'
+import type { LaunchInput } from '../src/operations/coding-launch.ts'
+import { launchCoding } from '../src/operations/coding-launch.ts'
+import type { Caller } from '../src/operations/operation.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { claudePidDomain, identifyProcess } from '../src/store/process-identity.ts'
 
@@ -263,6 +266,33 @@ test('project status is the same for programs and people', async () => {
   expect(out).toContain('?? README.md')
   expect(out).toMatch(/00000001 +busy +main/)
   expect(await rockpool('project', 'status', '--repo', 'nowhere')).toMatchObject({ code: 3 })
+})
+
+test('an unlabelled launch goes on with the chosen session, and why finds the decision by the launch', async () => {
+  session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
+  const app = await openApp(readEnvironment(variables), { version: '0' })
+  try {
+    const operator: Caller = { via: 'cli', scopes: ['admin'] }
+    const launch = (prompt: string, more: Partial<LaunchInput> = {}) =>
+      launchCoding(
+        app,
+        { prompt, workdir: repo, fresh: false, forkSession: false, multiTurnDisabled: false, ...more },
+        operator,
+      )
+    const again = await launch('Repair the login form again')
+    expect(again).toMatchObject({
+      action: 'resume',
+      session: { request: { resume: { sdkSessionId: id(1), fork: false } } },
+    })
+    const unlike = await launch('Something else entirely, with a label', { label: 'new' })
+    expect(unlike).toMatchObject({ action: expect.stringMatching(/^(fresh|queue)$/) })
+    const why = async (ref: string) => (await json('cc', 'why', ref))['decisions'] as Array<{ task: string }>
+    expect(await why(again.session.id)).toMatchObject([{ task: 'Repair the login form again' }])
+    expect(await why(again.session.name)).toMatchObject([{ task: 'Repair the login form again' }])
+    expect(await why(unlike.session.id)).toMatchObject([{ label: 'new', selection: { action: 'fresh' } }])
+  } finally {
+    await app.close()
+  }
 })
 
 test('the library has the seed’s functions under the seed’s names', async () => {

@@ -51,8 +51,8 @@ export function openCodingWorld(app: App): CodingWorld {
   })
   const isTaken = (session: CodingSession): boolean =>
     repos.workingIn(session.request.workdir, session.id).length > 0
-  const select: CodingWorld['select'] = async ({ task, workdir: repo, agentId, label, asAgent }) =>
-    (await chooseSession(app, { task, repo, label, ...(asAgent ? { agentId } : {}) })).selection
+  const select: CodingWorld['select'] = ({ task, workdir: repo, agentId, label, maxBudgetUsd, asAgent }) =>
+    chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
   return { pool, approvals, approvalStore, store, spend, isTaken, select }
 }
 

@@ -42,8 +42,7 @@ export async function evaluateSelection(
   discovery: Pick<Discovery, 'list'>,
   options: EvaluationOptions,
 ): Promise<Evaluation> {
-  const filter = options.repoPath === undefined ? {} : { repoPath: options.repoPath }
-  const { sessions } = await discovery.list(filter)
+  const { sessions } = await discovery.list({ repoPath: options.repoPath })
   const notes: string[] = []
   const histories: History[] = []
   for (const session of sessions) {

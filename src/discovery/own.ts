@@ -1,4 +1,4 @@
-// Whose session is it, and who runs it? The operator owns the machine, so every session of a repository is theirs. An
+// Whose session is it? The operator owns the machine, so every session of a repository is theirs. An
 // agent owns what a registry row or a trusted tag says is its own; what a message says about itself proves nothing.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
@@ -18,15 +18,6 @@ export function candidatesOf(
   const tree = here(status.repo.path)
   return sessions.filter(
     (session) => isOwn(session, agentId) && !session.archived && here(session.repoPath) === tree,
-  )
-}
-
-/** Only these make a launch wait: what runs natively goes on without us. */
-export function runByRockpool(sessions: DiscoveredSession[], status: ProjectStatus): DiscoveredSession[] {
-  const here = treeFinder(status)
-  const tree = here(status.repo.path)
-  return sessions.filter(
-    (session) => session.isRunning && session.source === 'rockpool' && here(session.repoPath) === tree,
   )
 }
 

@@ -37,7 +37,7 @@ export function priceSession(session: DiscoveredSession, prices: PriceTable, now
     session.cacheTtlMinutes === 60 ? of.cacheWrite1h : of.cacheWrite5m
   const resumeUsd = usd(tokens, warmForMs > 0 ? price.cacheRead : writing(price))
   return {
-    ...(session.model === undefined ? {} : { model: session.model }),
+    model: session.model,
     guessed,
     tokens,
     cache: warmForMs > 0 ? 'warm' : 'cold',

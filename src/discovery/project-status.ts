@@ -44,7 +44,7 @@ export async function gatherProjectStatus(
   return {
     repo: { path, name: plainLine(basename(path)), isGitRepo: answer.isGitRepo },
     git: answer.git,
-    ...(github === undefined ? {} : { github }),
+    github,
     sessions: sessionsOf(sessions, agentId),
     docs,
     timestamp: new Date(sources.clock.now()).toISOString(),

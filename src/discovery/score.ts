@@ -39,7 +39,7 @@ export function scoreSession(session: DiscoveredSession, context: ScoreContext):
     total: ceiling === undefined ? Math.max(0, sum) / 100 : 0,
     factors: fractions(factors),
     relevance: context.relevance,
-    ...(ceiling === undefined ? {} : { ceiling }),
+    ceiling,
     isRunning: session.isRunning,
     reason: ceiling ?? inWords(session, factors, context.relevance, budgetShare),
   }

@@ -7,6 +7,7 @@ import type { ProjectStatus } from '../domain/project-status.ts'
 import type { AskStructured, SessionPrice } from '../domain/selection.ts'
 import { silentLog } from '../domain/log.ts'
 import { systemClock } from '../domain/clock.ts'
+import type { CodingAtWork } from './select.ts'
 import { selectSession } from './select.ts'
 
 const now = Date.UTC(2026, 10, 15)
@@ -53,15 +54,19 @@ interface About {
   config?: Partial<SessionSelectionConfig>
   ask?: AskStructured
   prices?: Record<string, number>
+  atWork?: CodingAtWork[]
+  atOnce?: number
   projectStatus?: ProjectStatus
   log?: (line: string) => void
 }
 
 function select(sessions: DiscoveredSession[], about: About = {}) {
-  const { config = {}, ask, prices = {}, log, ...request } = about
+  const { config = {}, ask, prices = {}, atWork = [], atOnce = 1, log, ...request } = about
   const sources = {
     discovery: { list: async (_filter?: SessionFilter) => ({ total: sessions.length, sessions }) },
     clock,
+    atWork: () => atWork,
+    atOnce,
     log: { ...silentLog, info: (_fields: unknown, line: string) => log?.(line) },
     priceOf: (session: DiscoveredSession) => price(prices[session.sessionId] ?? 0.1),
     ...(ask ? { ask } : {}),
@@ -150,19 +155,45 @@ test('without its label a labelled session is never chosen', async () => {
   expect(found).toMatchObject({ action: 'fresh', scores: [] })
 })
 
-test('a session that Rockpool runs here is waited for; one in another worktree is not', async () => {
-  const running = session({ source: 'rockpool', isRunning: true, status: 'busy' })
-  expect(await select([running])).toMatchObject({ action: 'queue', sessionId: 'aaaaaaaa-1' })
-  const elsewhere = { ...running, repoPath: '/trees/side' }
+test('a session that Rockpool runs here is waited for, whatever else speaks for a resume', async () => {
+  const atWork = [{ agentId: 'main', sessionId: 'busy' }]
+  expect(await select([session()], { atWork })).toMatchObject({
+    action: 'queue',
+    sessionId: 'busy',
+    scores: [],
+  })
+  expect(await select([], { atWork: [{ agentId: 'main' }] })).toMatchObject({ action: 'queue' })
+  // Where two may work at once, one is no reason to wait.
+  expect(await select([session()], { atWork, atOnce: 2 })).toMatchObject({ action: 'resume' })
+})
+
+test('a label waits only for its own session', async () => {
+  const labelled = session({ label: 'login', source: 'rockpool', isRunning: true })
+  const self = [{ agentId: 'main', sessionId: 'aaaaaaaa-1' }]
+  expect(await select([labelled], { label: 'login', atWork: self })).toMatchObject({ action: 'queue' })
+  const other = [{ agentId: 'main', sessionId: 'other' }]
+  const resting = { ...labelled, isRunning: false }
+  expect(await select([resting], { label: 'login', atWork: other })).toMatchObject({ action: 'resume' })
+})
+
+test('one of ours that only waits for its next message has a live process: it is forked, not resumed', async () => {
+  const waiting = session({ source: 'rockpool', isRunning: true, status: 'idle' })
+  expect(await select([waiting])).toMatchObject({ action: 'fork' })
+})
+
+test('sessions of another worktree are no candidates', async () => {
+  const elsewhere = session({ repoPath: '/trees/side' })
   const projectStatus = status({ worktrees: ['/repo', '/trees/side'] })
   expect(await select([elsewhere], { projectStatus })).toMatchObject({ action: 'fresh', scores: [] })
+  expect(await select([session({ repoPath: '/repo/part' })], { projectStatus })).toMatchObject({
+    action: 'resume',
+  })
 })
 
 test('the one that is waited for is not shown to another agent', async () => {
-  const running = session({ source: 'rockpool', isRunning: true, agentId: 'other' })
-  const found = await select([running], { agentId: 'main' })
+  const found = await select([], { agentId: 'main', atWork: [{ agentId: 'other', sessionId: 'secret' }] })
   expect(found.action).toBe('queue')
-  expect(JSON.stringify(found)).not.toContain('aaaaaaaa')
+  expect(JSON.stringify(found)).not.toContain('secret')
 })
 
 test('a native session that is running is never resumed and never waited for: it is forked if it is best', async () => {

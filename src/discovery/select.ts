@@ -7,12 +7,13 @@ import type { Log } from '../domain/log.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import type {
   AskStructured,
+  SelectionAction,
   SessionPrice,
   SessionScore,
   SessionSelection,
   TaskRelevance,
 } from '../domain/selection.ts'
-import { candidatesOf, isOwn, runByRockpool } from './own.ts'
+import { candidatesOf } from './own.ts'
 import type { Assessment } from './relevance.ts'
 import { assessTaskRelevance, keywordRelevance } from './relevance.ts'
 import type { ScoreContext } from './score.ts'
@@ -23,8 +24,18 @@ export interface SelectionSources {
   clock: Clock
   log: Log
   priceOf(session: DiscoveredSession): SessionPrice
+  /** The coding sessions that Rockpool runs and that are at work in this directory now. */
+  atWork(repoPath: string): CodingAtWork[]
+  /** So many may be at work in one directory. */
+  atOnce: number
   /** A small model; words are compared without it. */
   ask?: AskStructured
+}
+
+export interface CodingAtWork {
+  agentId: string
+  /** Claude's id, once it is known. */
+  sessionId?: string
 }
 
 export interface SelectionRequest {
@@ -64,56 +75,53 @@ async function decide(
   request: SelectionRequest,
   sessions: DiscoveredSession[],
 ): Promise<SessionSelection> {
-  if (request.label !== undefined) return decideByLabel(request, sessions)
-  const busy = runByRockpool(sessions, request.projectStatus)[0]
-  if (busy)
-    return waitFor(busy, `Rockpool runs a session in ${request.projectStatus.repo.name}`, request.agentId)
-  const candidates = candidatesOf(sessions, request.projectStatus, request.agentId).filter(
+  const { projectStatus, agentId } = request
+  const atWork = sources.atWork(projectStatus.repo.path)
+  if (request.label !== undefined) return decideByLabel(request, sessions, atWork)
+  if (atWork[0] && atWork.length >= sources.atOnce)
+    return waitFor(atWork[0], `Rockpool runs a session in ${projectStatus.repo.name}`, agentId)
+  const candidates = candidatesOf(sessions, projectStatus, agentId).filter(
     (session) => session.label === undefined,
   )
-  if (candidates.length === 0) {
-    return {
-      action: 'fresh',
-      reason: 'fresh: there is no session here to go on with',
-      scores: [],
-      relevanceBy: 'nobody',
-    }
-  }
+  if (candidates.length === 0) return unscored('fresh', 'fresh: there is no session here to go on with')
   const { scores, by, fallback } = await scoreAll(sources, request, candidates)
   return {
     ...chooseBest(scores, request.config.resumeThreshold),
     scores,
     relevanceBy: by,
-    ...(fallback === undefined ? {} : { fallback }),
+    fallback,
   }
 }
 
 /** A label is somebody's explicit wish: no score and no ceiling stands against it. */
-function decideByLabel(request: SelectionRequest, sessions: DiscoveredSession[]): SessionSelection {
+function decideByLabel(
+  request: SelectionRequest,
+  sessions: DiscoveredSession[],
+  atWork: CodingAtWork[],
+): SessionSelection {
   const label = JSON.stringify(request.label)
   const found = candidatesOf(sessions, request.projectStatus, request.agentId)
     .filter((session) => session.label === request.label)
     .sort(newestFirst)[0]
-  const rest = { scores: [], relevanceBy: 'nobody' as const }
-  if (!found) return { action: 'fresh', reason: `fresh: no session is labelled ${label} yet`, ...rest }
-  if (runByRockpool([found], request.projectStatus).length > 0)
-    return waitFor(found, `the session labelled ${label} is at work`, request.agentId)
+  if (!found) return unscored('fresh', `fresh: no session is labelled ${label} yet`)
+  const busy = atWork.find(({ sessionId }) => sessionId === found.sessionId)
+  if (busy) return waitFor(busy, `the session labelled ${label} is at work`, request.agentId)
   const action = found.isRunning ? 'fork' : 'resume'
   const why = found.isRunning ? `labelled ${label}, and running elsewhere` : `labelled ${label}`
-  return {
-    action,
-    sessionId: found.sessionId,
-    reason: `${action} ${short(found.sessionId)}: ${why}`,
-    ...rest,
-  }
+  return unscored(action, `${action} ${short(found.sessionId)}: ${why}`, found.sessionId)
 }
 
-function waitFor(session: DiscoveredSession, why: string, agentId: string | undefined): SessionSelection {
+function waitFor(busy: CodingAtWork, why: string, agentId: string | undefined): SessionSelection {
+  // Another agent's session is nobody's business, not even by its id.
+  const isOwn = agentId === undefined || agentId === busy.agentId
+  return unscored('queue', `queue: ${why}`, isOwn ? busy.sessionId : undefined)
+}
+
+function unscored(action: SelectionAction, reason: string, sessionId?: string): SessionSelection {
   return {
-    action: 'queue',
-    // Another agent's session is nobody's business, not even by its id.
-    ...(isOwn(session, agentId) ? { sessionId: session.sessionId } : {}),
-    reason: `queue: ${why}`,
+    action,
+    reason,
+    sessionId,
     scores: [],
     relevanceBy: 'nobody',
   }
@@ -128,7 +136,7 @@ async function scoreAll(
   const context = {
     currentBranch: request.projectStatus.git.currentBranch,
     now: sources.clock.now(),
-    ...(maxBudgetUsd === undefined ? {} : { maxBudgetUsd }),
+    maxBudgetUsd,
   }
   const relevance = keywordRelevance(task, candidates)
   const ranked = candidates
@@ -146,7 +154,7 @@ async function scoreAll(
   const scores = rescored
     .sort(bestFirst)
     .map(({ session, score }) => ({ ...score, price: sources.priceOf(session) }))
-  return { scores, by: judged.by, ...(judged.fallback === undefined ? {} : { fallback: judged.fallback }) }
+  return { scores, by: judged.by, fallback: judged.fallback }
 }
 
 /** Asks the model about the most promising, leaving out those that could not win whatever it says. */

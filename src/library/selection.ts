@@ -59,9 +59,9 @@ export function selectionLibrary(open: () => Promise<App>): SelectionLibrary {
           task,
           projectStatus: { ...projectStatus, repo: { ...projectStatus.repo, path: repoPath } },
           config: { ...selectionConfig(app, agentId), ...config },
-          ...(agentId === undefined ? {} : { agentId }),
-          ...(label === undefined ? {} : { label }),
-          ...(maxBudgetUsd === undefined ? {} : { maxBudgetUsd }),
+          agentId,
+          label,
+          maxBudgetUsd,
         }),
       ),
   }

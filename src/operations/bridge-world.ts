@@ -149,10 +149,11 @@ async function announce(
       address,
       reply: { text: message },
       idempotencyKey: `announce:${id}`,
-      ...(sessionKey === undefined ? {} : { sessionKey }),
+      sessionKey,
       createdAt: app.clock.now(),
     },
   ])
+  app.events.emit({ type: 'outbox-added' })
   return { deliveryId: id }
 }
 

@@ -65,6 +65,8 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
   })
+  // `cc why` then finds the decision by the session that came of it.
+  if (chosen.decisionId !== undefined) await app.decisions().became(chosen.decisionId, session.id)
   const action = session.lifecycle === 'queued' && app.coding().isTaken(session) ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
 }
@@ -83,6 +85,8 @@ interface Chosen {
   action: 'resume' | 'fork' | 'fresh'
   reason: string
   resume?: { sdkSessionId: string; fork: boolean }
+  /** The decision that is kept, when somebody had to choose. */
+  decisionId?: string
 }
 
 async function chooseConversation(
@@ -99,16 +103,21 @@ async function chooseConversation(
     return { action, reason: 'asked for', resume: { sdkSessionId, fork: input.forkSession } }
   }
   if (input.fresh) return { action: 'fresh', reason: 'asked for' }
-  const selection = await app
-    .coding()
-    .select({ ...where, task: input.prompt, label: input.label, asAgent: caller.agentId !== undefined })
+  const { selection, decisionId } = await app.coding().select({
+    ...where,
+    task: input.prompt,
+    label: input.label,
+    maxBudgetUsd: input.maxBudgetUsd,
+    asAgent: caller.agentId !== undefined,
+  })
   if (selection.action === 'queue' || selection.action === 'fresh' || !selection.sessionId) {
-    return { action: 'fresh', reason: selection.reason }
+    return { action: 'fresh', reason: selection.reason, decisionId }
   }
   const fork = selection.action === 'fork' || input.forkSession
   return {
     action: fork ? 'fork' : 'resume',
     reason: selection.reason,
+    decisionId,
     resume: { sdkSessionId: selection.sessionId, fork },
   }
 }

@@ -16,7 +16,7 @@ export interface CodingWorld {
   /** Does somebody else work in its repository, so that it has to wait? */
   isTaken(session: CodingSession): boolean
   /** Which conversation should take this task. */
-  select(task: SelectTask): Promise<SessionSelection>
+  select(task: SelectTask): Promise<{ selection: SessionSelection; decisionId: string }>
 }
 
 export interface SelectTask {
@@ -24,6 +24,7 @@ export interface SelectTask {
   workdir: string
   agentId: string
   label?: string
+  maxBudgetUsd?: number
   /** An agent chooses among its own sessions; an operator among all of the repository. */
   asAgent: boolean
 }

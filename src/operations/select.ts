@@ -2,13 +2,16 @@
 import { z } from 'zod'
 import type { SessionSelectionConfig } from '../domain/config/discovery.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import type { SessionSelection } from '../domain/selection.ts'
+import type { Decision, SessionSelection } from '../domain/selection.ts'
+import { ownerLives } from '../coding/pool.ts'
+import { RepoGate } from '../coding/repo-queue.ts'
 import { evaluateSelection } from '../discovery/evaluate.ts'
 import { priceSession } from '../discovery/price.ts'
 import { pricesOf } from '../discovery/price-table.ts'
 import { gatherProjectStatus, realDirectory } from '../discovery/project-status.ts'
 import type { SelectionSources } from '../discovery/select.ts'
 import { selectSession } from '../discovery/select.ts'
+import { CodingStore } from '../store/coding-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
@@ -113,9 +116,9 @@ export const operations = [
         task,
         repo: repoOf(app, input.repo, caller),
         askModel: input.model,
-        ...(agentId === undefined ? {} : { agentId }),
-        ...(label === undefined ? {} : { label }),
-        ...(budget === undefined ? {} : { maxBudgetUsd: budget }),
+        agentId,
+        label,
+        maxBudgetUsd: budget,
       })
       return { ...chosen.selection, decisionId: chosen.decisionId }
     },
@@ -124,7 +127,11 @@ export const operations = [
     name: 'cc.why',
     says: 'Show why a session was chosen, or not: the decisions about it, newest first.',
     input: z.strictObject({
-      id: z.string().min(1).max(200).describe('A session id or its beginning, or the id of a decision.'),
+      id: z
+        .string()
+        .min(1)
+        .max(200)
+        .describe('A session id or its beginning, the name of a coding session, or the id of a decision.'),
       limit: z.int().min(1).max(100).default(5),
     }),
     output: z.object({ decisions: z.array(decision) }),
@@ -133,7 +140,7 @@ export const operations = [
     async run(app, { id, limit }, caller) {
       const mine = ({ agentId }: { agentId?: string }): boolean =>
         caller.agentId === undefined || caller.agentId === agentId
-      const decisions = app.decisions().find(id, limit).filter(mine)
+      const decisions = decisionsAbout(app, id, limit).filter(mine)
       if (decisions.length > 0) return { decisions }
       throw new RockpoolError('not-found', `No decision was made about ${JSON.stringify(id)}.`, {
         hint: 'Decisions are kept for sessions that `cc select` or a launch weighed.',
@@ -141,6 +148,18 @@ export const operations = [
     },
   }),
 ]
+
+/** By a decision or a session; a coding session is also known by its name and by Claude's id. */
+function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
+  const coding = new CodingStore(app.database())
+    .list()
+    .filter(({ name, sdkSessionId }) => name === ref || sdkSessionId?.startsWith(ref))
+  const found = [ref, ...coding.map((session) => session.id)].flatMap((one) =>
+    app.decisions().find(one, limit),
+  )
+  const once = new Map(found.map((decision) => [decision.id, decision]))
+  return [...once.values()].sort((a, b) => b.at - a.at).slice(0, limit)
+}
 
 export interface SessionWish {
   task: string
@@ -169,16 +188,16 @@ export async function chooseSession(
     task,
     projectStatus,
     config: selectionConfig(app, agentId),
-    ...(agentId === undefined ? {} : { agentId }),
-    ...(label === undefined ? {} : { label }),
-    ...(maxBudgetUsd === undefined ? {} : { maxBudgetUsd }),
+    agentId,
+    label,
+    maxBudgetUsd,
   })
   const decisionId = await app.decisions().record({
     at: clock.now(),
     task,
     repoPath: projectStatus.repo.path,
-    ...(agentId === undefined ? {} : { agentId }),
-    ...(label === undefined ? {} : { label }),
+    agentId,
+    label,
     selection,
   })
   return { selection, decisionId }
@@ -186,12 +205,21 @@ export async function chooseSession(
 
 export function selectionSources(app: App, askModel = true): SelectionSources {
   const ask = askModel ? app.smallModel() : undefined
+  const store = new CodingStore(app.database())
+  const atOnce = app.config.coding.perRepo.running
+  const gate = new RepoGate({ store, clock: app.clock, atOnce, isOwned: ownerLives })
   return {
     discovery: app.discovery(),
     clock: app.clock,
     log: app.log,
+    atOnce,
+    atWork: (repoPath) =>
+      gate.workingIn(repoPath).map(({ request, sdkSessionId }) => ({
+        agentId: request.agentId,
+        sessionId: sdkSessionId,
+      })),
     priceOf: (session) => priceSession(session, pricesOf, app.clock.now()),
-    ...(ask ? { ask } : {}),
+    ask,
   }
 }
 
@@ -211,6 +239,6 @@ async function evaluate(
   const threshold = selectionConfig(app, caller.agentId).resumeThreshold
   return evaluateSelection(app.discovery(), {
     threshold,
-    ...(repoPath === undefined ? {} : { repoPath }),
+    repoPath,
   })
 }

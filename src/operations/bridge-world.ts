@@ -153,7 +153,6 @@ async function announce(
       createdAt: app.clock.now(),
     },
   ])
-  app.events.emit({ type: 'outbox-added' })
   return { deliveryId: id }
 }
 

@@ -1,4 +1,5 @@
-// What `rockpool mcp` serves, put together: the bridge for one session that Claude Code runs without us.
+// What `rockpool mcp` serves, put together: Rockpool's operations for any MCP client, or the bridge for one session
+// that Claude Code runs without us.
 import { realpathSync } from 'node:fs'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { openApp } from './app.ts'
@@ -6,28 +7,65 @@ import type { McpInput } from './cli/local-command.ts'
 import { bridgeServer } from './discovery/bridge.ts'
 import { RockpoolError } from './domain/errors.ts'
 import { serveBridge } from './mcp/bridge.ts'
+import { serveOperations } from './mcp/server.ts'
+import type { AskOperation } from './mcp/server.ts'
 import type { App } from './operations/app.ts'
 import type { BridgeSeat } from './operations/bridge-world.ts'
 import { bridgeWorld } from './operations/bridge-world.ts'
+import type { Caller } from './operations/operation.ts'
+import { performOperation } from './operations/perform.ts'
+import { GatewayClient } from './rpc/client.ts'
 import type { Environment } from './store/config-file.ts'
 import { checkAgentId } from './store/paths.ts'
 
 export async function serveMcp(environment: Environment, version: string, input: McpInput): Promise<void> {
-  if (!input.bridge) {
-    throw new RockpoolError('usage', 'Only the bridge can be served yet.', { hint: 'Add --bridge.' })
-  }
+  if (!input.bridge && input.gateway?.token) return serveThroughGateway(version, input, input.gateway)
   const app = await openApp(environment, { version })
   try {
-    const server = bridgeServer(bridgeWorld(app, seatOf(app, input)), app.config.mcpBridge)
-    if (!server) {
-      throw new RockpoolError('refused', 'The bridge is switched off: mcpBridge in the configuration.', {
-        hint: 'Set mcpBridge.enabled to true, or leave it out.',
-      })
-    }
-    await serveBridge(server, new StdioServerTransport())
+    if (input.bridge) await serveTheBridge(app, input)
+    else
+      await serveOperations(
+        { version, scopes: input.scope, ask: askHere(app, input) },
+        new StdioServerTransport(),
+      )
   } finally {
     await app.close()
   }
+}
+
+/** Live sessions are in the gateway, so the tools work there. It gives us no more than we ask for. */
+async function serveThroughGateway(
+  version: string,
+  { scope, agent }: McpInput,
+  gateway: { url: string; token?: string },
+): Promise<void> {
+  const url = `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
+  const narrowed = { scopes: scope, ...(agent === undefined ? {} : { agentId: agent }) }
+  const client = new GatewayClient({ url, token: gateway.token, narrowed })
+  const ask: AskOperation = (operation, input) => client.call(operation.name, input)
+  await serveOperations({ version, scopes: scope, ask }, new StdioServerTransport())
+  client.close()
+}
+
+function askHere(app: App, { scope, agent }: McpInput): AskOperation {
+  const bound = agent === undefined ? {} : { agentId: checkAgentId(agent) }
+  const caller: Caller = { via: 'mcp', scopes: scope, name: 'mcp', ...bound }
+  return async (operation, input) => {
+    if (!operation.needsGateway) return performOperation(app, operation, input, caller)
+    throw new RockpoolError('unavailable', `${operation.name} needs the gateway.`, {
+      hint: '`rockpool up` starts it.',
+    })
+  }
+}
+
+async function serveTheBridge(app: App, input: McpInput): Promise<void> {
+  const server = bridgeServer(bridgeWorld(app, seatOf(app, input)), app.config.mcpBridge)
+  if (!server) {
+    throw new RockpoolError('refused', 'The bridge is switched off: mcpBridge in the configuration.', {
+      hint: 'Set mcpBridge.enabled to true, or leave it out.',
+    })
+  }
+  await serveBridge(server, new StdioServerTransport())
 }
 
 function seatOf(app: App, input: McpInput): BridgeSeat {

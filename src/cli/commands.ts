@@ -7,10 +7,14 @@ export const localGroups: Readonly<Record<string, Group>> = {
   cc: () => import('./cc-commands.ts'),
   completion: () => import('./completion.ts'),
   mcp: () => import('./mcp.ts'),
+  dashboard: () => import('./gateway-call.ts'),
+  gateway: () => import('./gateway-call.ts'),
+  service: () => import('./service.ts'),
+  setup: () => import('./setup.ts'),
   up: () => import('./up.ts'),
 }
 
 export async function allLocalCommands(): Promise<LocalCommand[]> {
   const loaded = await Promise.all(Object.values(localGroups).map((load) => load()))
-  return loaded.flatMap((group) => group.commands)
+  return [...new Set(loaded.flatMap((group) => group.commands))]
 }

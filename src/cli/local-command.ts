@@ -1,6 +1,7 @@
 // A command of the command line alone: it starts, installs or explains something, so it is no operation.
 import type { App } from '../operations/app.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
+import type { Scope } from '../operations/operation.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Terminal } from './terminal.ts'
 import type { Typeable } from './typed.ts'
@@ -23,6 +24,10 @@ export interface Host {
 
 export interface McpInput {
   bridge: boolean
+  /** What the client may do; the bridge has rules of its own. */
+  scope: Scope[]
+  /** The gateway that runs here, if one does. */
+  gateway?: { url: string; token?: string }
   agent?: string
   repo: string
   sessionKey?: string

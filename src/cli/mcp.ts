@@ -1,6 +1,7 @@
 // `rockpool mcp`: another program starts us and speaks MCP with us over stdin and stdout.
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { findGateway } from './ask.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 
 const input = z.strictObject({
@@ -8,7 +9,15 @@ const input = z.strictObject({
     .boolean()
     .default(false)
     .describe('Serve the bridge: what one Claude Code session may know of its world.'),
-  agent: z.string().optional().describe('Whose world it is; the default agent when not given.'),
+  scope: z
+    .array(z.enum(['read', 'write', 'approve', 'admin']))
+    .min(1)
+    .default(['write'])
+    .describe('What the client may do.'),
+  agent: z
+    .string()
+    .optional()
+    .describe("Whose world it is. The bridge takes the default agent; otherwise it is the operator's."),
   repo: z.string().optional().describe('The directory of the session; the current one when not given.'),
   sessionKey: z.string().optional().describe('The chat session that the session works for.'),
 })
@@ -16,12 +25,21 @@ const input = z.strictObject({
 export const commands: LocalCommand[] = [
   {
     name: 'mcp',
-    says: 'Speak MCP over stdin and stdout.',
+    says: 'Offer Rockpool to an MCP client over stdin and stdout.',
     input,
-    command: { examples: ['claude mcp add openclaw-bridge -- rockpool mcp --bridge'] },
+    command: {
+      examples: [
+        'claude mcp add rockpool -- rockpool mcp --scope read',
+        'claude mcp add openclaw-bridge -- rockpool mcp --bridge',
+      ],
+    },
     async run(host: Host, given: Record<string, unknown>) {
       const { repo, ...rest } = given as z.output<typeof input>
-      await host.serveMcp({ ...rest, repo: resolve(host.cwd, repo ?? '.') })
+      await host.serveMcp({
+        ...rest,
+        repo: resolve(host.cwd, repo ?? '.'),
+        gateway: findGateway(host.environment),
+      })
       return undefined
     },
   },

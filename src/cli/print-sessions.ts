@@ -65,6 +65,11 @@ export function printView({ session, transcript, items }: SessionView, page: Pag
   return [facts, ...(said.length > 0 ? ['', ...said] : [])].join('\n')
 }
 
+/** The text itself, so that it can be written to a file. */
+export function printExport({ text }: { text: string }): string {
+  return text.trimEnd()
+}
+
 interface Entry {
   type: string
   timestamp: string

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { findAlias } from '../operations/aliases.ts'
+import type { Alias } from '../operations/aliases.ts'
 import { groups, operationsOfGroup } from '../operations/all.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
 import type { Asker } from './ask.ts'
@@ -32,7 +33,8 @@ async function runCommand(args: string[], host: Host, json: boolean): Promise<nu
   const found = await findCommand(args)
   if (!found) return (await import('./help.ts')).helpOrUnknown(args, host)
   const typeable: Typeable = found.kind === 'local' ? found.command : found.operation
-  const typed = parseTyped(typeable, found.words, found.rest)
+  const given = found.kind === 'local' ? {} : found.given
+  const typed = parseTyped(typeable, found.words, found.rest, given)
   if (typed.help) return (await import('./command-help.ts')).printCommandHelp(typeable, found.words, host)
   if (found.kind === 'local') {
     const { checkInput } = await import('../operations/perform.ts')
@@ -40,7 +42,7 @@ async function runCommand(args: string[], host: Host, json: boolean): Promise<nu
     if (output !== undefined) await print(found.command.name, output, host, json)
     return 0
   }
-  typed.input = withPaths(found.operation.command, { ...found.given, ...typed.input }, host.cwd)
+  typed.input = withPaths(found.operation.command, typed.input, host.cwd)
   return performCommand(found.operation, typed, host, json)
 }
 
@@ -81,11 +83,26 @@ async function findCommand(args: string[]): Promise<Found | undefined> {
     const rest = args.slice(count)
     const alias = findAlias('command', name)
     const operation = await commandOperation(alias?.of ?? name.replaceAll(' ', '.'), alias !== undefined)
-    if (operation) return { kind: 'operation', operation, words: name, rest, given: { ...alias?.given } }
+    if (operation) {
+      return {
+        kind: 'operation',
+        operation: asNamed(operation, alias),
+        words: name,
+        rest,
+        given: { ...alias?.given },
+      }
+    }
     const command = await localCommand(name.replaceAll(' ', '.'))
     if (command) return { kind: 'local', command, words: name, rest }
   }
   return undefined
+}
+
+/** An alias may have names of its own for options. */
+function asNamed(operation: Operation, alias: Alias | undefined): Operation {
+  if (!alias?.fields) return operation
+  const flags = Object.fromEntries(Object.entries(alias.fields).map(([theirs, ours]) => [ours, theirs]))
+  return { ...operation, command: { ...operation.command, flags: { ...operation.command?.flags, ...flags } } }
 }
 
 async function commandOperation(name: string, byAlias: boolean): Promise<Operation | undefined> {

@@ -26,17 +26,22 @@ export interface Typed {
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
-/** `words` is the command as it was typed: `sessions list`. */
-export function parseTyped(typeable: Typeable, words: string, args: readonly string[]): Typed {
+/** `words` is the command as it was typed: `sessions list`. `given` is what that name implies. */
+export function parseTyped(
+  typeable: Typeable,
+  words: string,
+  args: readonly string[],
+  given: Record<string, unknown> = {},
+): Typed {
   const fields = fieldsOf(typeable)
   const positional = positionalFields(typeable, fields)
   const options = optionsOf(typeable, fields, positional)
   const { values, positionals } = readArguments([...args], options, words)
   const help = values['help'] === true
-  const input: Record<string, unknown> = help ? {} : readPositionals(positional, positionals, words)
+  const input = help ? {} : { ...given, ...readPositionals(positional, positionals, words) }
   for (const field of fields) {
-    const given = values[field.flag.slice(2)]
-    if (given !== undefined && !positional.includes(field)) input[field.name] = valueOf(field, given)
+    const value = values[field.flag.slice(2)]
+    if (value !== undefined && !positional.includes(field)) input[field.name] = valueOf(field, value)
   }
   if (!help) checkRequired(fields, input, words)
   return { input, help, follow: values['follow'] === true, yes: values['yes'] === true }

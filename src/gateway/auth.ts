@@ -165,12 +165,17 @@ export class TooManyTries extends RockpoolError {
 }
 
 /** A client may ask for less than its token gives, never for more. */
-export function narrow(caller: Caller, wanted: readonly string[] | undefined): Caller {
-  const plain = (wanted ?? []).map((scope) => scope.replace(/^operator\./, ''))
+export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; agentId?: string }): Caller {
+  const plain = (wanted.scopes ?? []).map((scope) => scope.replace(/^operator\./, ''))
   const kept = allScopes.filter(
     (scope): scope is Scope => plain.includes(scope) && includes(caller.scopes, scope),
   )
-  return kept.length === 0 ? caller : { ...caller, scopes: kept }
+  return {
+    ...caller,
+    ...(kept.length === 0 ? {} : { scopes: kept }),
+    // A token that is bound to an agent stays bound to it.
+    ...(wanted.agentId === undefined || caller.agentId !== undefined ? {} : { agentId: wanted.agentId }),
+  }
 }
 
 export function bearerToken(request: IncomingMessage): string | undefined {

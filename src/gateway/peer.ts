@@ -21,7 +21,14 @@ export interface PeerParts {
   calls: Calls
   events: EventLog
   /** Turns the first frame of a connection that came without a credential into an admission; throws if it is none. */
-  connect(params: { token: string; scopes?: string[] }): Admission
+  connect(params: Hello): Admission
+}
+
+/** What the first frame may say: who it is, and that it wants to be less. */
+export interface Hello {
+  token: string
+  scopes?: string[]
+  agentId?: string
 }
 
 const maxBuffered = 4 * 1024 * 1024
@@ -33,6 +40,7 @@ const maxMalformed = 100
 const connectInput = z.strictObject({
   token: z.string().max(500),
   scopes: z.array(z.string().max(40)).max(10).optional(),
+  agentId: z.string().max(64).optional(),
 })
 
 interface Subscription {

@@ -15,6 +15,7 @@ import { sendError } from './http.ts'
 import { Metrics } from './metrics.ts'
 import { doorplate, isLoopback } from './origin.ts'
 import { Peer } from './peer.ts'
+import type { Hello } from './peer.ts'
 import { checkRequest, handleRequest, pageCookie } from './routes.ts'
 import type { RouteParts } from './routes.ts'
 import { listStaticFiles } from './static.ts'
@@ -194,11 +195,11 @@ function openSocketDoor(
       return
     }
     door.handleUpgrade(request, socket, head, (ws) => {
-      const connect = (params: { token: string; scopes?: string[] }): Admission => {
+      const connect = (params: Hello): Admission => {
         const found = parts.auth.admit(params.token, request)
         parts.unvouched.vouch(socket)
         clearTimeout(handshake)
-        return { ...found, caller: narrow(found.caller, params.scopes) }
+        return { ...found, caller: narrow(found.caller, params) }
       }
       const peer = new Peer(ws, socket, { calls: parts.calls, events, connect }, admission)
       peers.add(peer)

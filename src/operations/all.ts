@@ -23,6 +23,8 @@ export const groups: Readonly<Record<string, Group>> = {
   project: () => import('./projects.ts'),
   coding: () => import('./coding.ts'),
   approvals: () => import('./approvals.ts'),
+  tokens: () => import('./tokens.ts'),
+  dashboard: () => import('./tokens.ts'),
   config: system,
   health: system,
   logs: system,

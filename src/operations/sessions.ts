@@ -1,5 +1,6 @@
 // Sessions: list, look at and change them.
 import type { Operation } from './operation.ts'
+import { exchangeOperations } from './session-export.ts'
 import { lifeOperations } from './session-life.ts'
 import { listSessions } from './session-list.ts'
 import { patchSession } from './session-patch.ts'
@@ -11,5 +12,6 @@ export const operations: Operation[] = [
   ...readOperations,
   patchSession,
   ...lifeOperations,
+  ...exchangeOperations,
   sessionUsage,
 ]

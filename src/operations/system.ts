@@ -1,8 +1,14 @@
-// How Rockpool itself is: health, configuration.
+// How Rockpool itself is: status, health, configuration, log.
 import { z } from 'zod'
+import { showConfig } from './config-show.ts'
+import { showLogs } from './logs.ts'
 import { operation } from './operation.ts'
+import { showStatus } from './status.ts'
 
 export const operations = [
+  showStatus,
+  showConfig,
+  showLogs,
   operation({
     name: 'health',
     says: 'Say whether the gateway is well.',

@@ -12,6 +12,8 @@ export interface ClientOptions {
   url: string
   /** The browser has a cookie instead. */
   token?: string
+  /** To be less than the token allows: fewer scopes, one agent's world. */
+  narrowed?: { scopes?: string[]; agentId?: string }
   onState?: (state: ConnectionState) => void
   /** The gateway said no, for good: the person must log in again. */
   onRefused?: () => void
@@ -106,7 +108,8 @@ export class GatewayClient {
   }
 
   async #hello(): Promise<void> {
-    if (this.#options.token !== undefined) await this.#request('connect', { token: this.#options.token })
+    const { token, narrowed } = this.#options
+    if (token !== undefined) await this.#request('connect', { token, ...narrowed })
     this.#delayMs = firstDelayMs
     this.#options.onState?.('connected')
     for (const subscription of this.#subscriptions) await this.#resubscribe(subscription)

@@ -1,0 +1,159 @@
+// How status, configuration and log look in a terminal.
+import type { SessionRowOutput } from '../operations/session-row.ts'
+import { ago, bytes, duration, oneLine, pairs, printAnything, styled, table, usd, visible } from './print.ts'
+import type { Page } from './print.ts'
+import { printList } from './print-sessions.ts'
+
+interface Status {
+  version: string
+  gateway: { url: string; pid: number; uptimeMs: number } | null
+  waiting: Array<{ kind: string; id: string; name?: string; about: string; since: number }>
+  channels: Array<{ channel: string; accountId: string; state: string; lastError?: string }>
+  sessions: { total: number; recent: SessionRowOutput[] }
+  coding: {
+    running: Array<{
+      id: string
+      name: string
+      lifecycle: string
+      workdir: string
+      costUsd: number
+      doing?: string
+    }>
+  }
+  cost: { todayUsd: number; days?: Array<{ day: string; usd: number }> }
+  agent?: { kind: string }
+  problems?: string[]
+  disk?: { freeBytes: number }
+}
+
+export function printStatus(status: Status, page: Page): string {
+  const { gateway, cost, agent, problems, disk } = status
+  const running = gateway
+    ? `${gateway.url}, up ${duration(gateway.uptimeMs)}`
+    : 'not running (`rockpool up` starts it)'
+  const parts = [
+    pairs(
+      [
+        ['Rockpool', status.version],
+        ['Gateway', running],
+        ['Agent', agent?.kind],
+        ['Cost today', usd(cost.todayUsd)],
+        ['Disk free', disk && bytes(disk.freeBytes)],
+      ],
+      page,
+    ),
+    section(page, 'Waits for you', waitingTable(status, page)),
+    section(page, 'Channels', channelTable(status, page)),
+    section(page, 'Coding sessions', codingTable(status, page)),
+    section(page, `Sessions (${status.sessions.total})`, recentTable(status, page)),
+    section(
+      page,
+      'Cost',
+      cost.days?.map(({ day, usd: amount }) => `${day}  ${usd(amount)}`).join('\n') ?? '',
+    ),
+    section(page, 'Problems', problems?.map((problem) => visible(problem)).join('\n') ?? ''),
+  ]
+  return parts.filter((part) => part !== '').join('\n\n')
+}
+
+function section(page: Page, title: string, body: string): string {
+  return body === '' ? '' : `${styled(page, 'bold', title)}\n${body}`
+}
+
+function waitingTable({ waiting }: Status, page: Page): string {
+  if (waiting.length === 0) return ''
+  return table(
+    waiting,
+    [
+      { title: 'WHAT', value: (row) => row.kind },
+      { title: 'ID', value: (row) => row.name ?? row.id.slice(0, 8) },
+      { title: 'SINCE', value: (row) => ago(row.since, page.now), align: 'right' },
+      { title: 'ABOUT', value: (row) => row.about, min: 20 },
+    ],
+    page,
+  )
+}
+
+function channelTable({ channels }: Status, page: Page): string {
+  if (channels.length === 0) return ''
+  return table(
+    channels,
+    [
+      {
+        title: 'CHANNEL',
+        value: (row) => (row.accountId === 'default' ? row.channel : `${row.channel} ${row.accountId}`),
+      },
+      {
+        title: 'STATE',
+        value: (row) => row.state,
+        style: (row) => (row.state === 'connected' ? 'green' : 'yellow'),
+      },
+      { title: 'LAST ERROR', value: (row) => row.lastError ?? '', min: 20 },
+    ],
+    page,
+  )
+}
+
+function codingTable({ coding }: Status, page: Page): string {
+  if (coding.running.length === 0) return ''
+  return table(
+    coding.running,
+    [
+      { title: 'NAME', value: (row) => row.name, min: 12 },
+      { title: 'STATE', value: (row) => row.lifecycle },
+      { title: 'COST', value: (row) => usd(row.costUsd), align: 'right' },
+      { title: 'WHERE', value: (row) => row.workdir, min: 12 },
+      { title: 'DOING', value: (row) => row.doing ?? '', min: 12 },
+    ],
+    page,
+  )
+}
+
+function recentTable({ sessions }: Status, page: Page): string {
+  if (sessions.recent.length === 0) return ''
+  const { recent } = sessions
+  return printList({ sessions: recent, count: recent.length, total: recent.length }, page)
+}
+
+interface Logs {
+  lines: Array<{ level: string; time: string; message: string; [field: string]: unknown }>
+}
+
+export function printLogs({ lines }: Logs, page: Page): string {
+  return lines.map((line) => printLine(line, page)).join('\n')
+}
+
+function printLine({ level, time, message, pid: _pid, ...rest }: Logs['lines'][number], page: Page): string {
+  const color = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'dim'
+  const fields = Object.entries(rest).map(([name, value]) => `${name}=${oneLine(JSON.stringify(value))}`)
+  const when = styled(page, 'dim', oneLine(time.slice(0, 19).replace('T', ' ')))
+  return [when, styled(page, color, level.padEnd(5)), oneLine(message), styled(page, 'dim', fields.join(' '))]
+    .join(' ')
+    .trimEnd()
+}
+
+interface ShownConfig {
+  file: string
+  config: unknown
+  origins?: Record<string, { value: unknown; origin: string }>
+}
+
+export function printConfig({ file, config, origins }: ShownConfig, page: Page): string {
+  const head = styled(page, 'dim', `# ${visible(file)}`)
+  if (!origins) return `${head}\n${printAnything(config, page)}`
+  const rows = Object.entries(origins).map(([key, { value, origin }]) => ({ key, value, origin }))
+  const shown = table(
+    rows,
+    [
+      { title: 'KEY', value: (row) => row.key, min: 20 },
+      { title: 'VALUE', value: (row) => JSON.stringify(row.value) ?? '-', min: 20 },
+      {
+        title: 'ORIGIN',
+        value: (row) => row.origin,
+        style: (row) => (row.origin === 'file' ? 'green' : 'dim'),
+      },
+    ],
+    page,
+  )
+  return `${head}\n${shown}`
+}

@@ -1,7 +1,7 @@
 // Choosing a session and looking at a project, from the command line to the disk: a real repository, transcripts as
 // Claude Code writes them, the real index, the real decisions.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -14,6 +14,7 @@ import { launchCoding } from '../src/operations/coding-launch.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { claudePidDomain, identifyProcess } from '../src/store/process-identity.ts'
+import { startMessagesApi } from './messages-api.ts'
 
 let root = ''
 let repo = ''
@@ -266,6 +267,40 @@ test('project status is the same for programs and people', async () => {
   expect(out).toContain('?? README.md')
   expect(out).toMatch(/00000001 +busy +main/)
   expect(await rockpool('project', 'status', '--repo', 'nowhere')).toMatchObject({ code: 3 })
+})
+
+test('with a credential the small model judges, leaves nothing on disk, and is not waited for when it hangs', async () => {
+  const api = await startMessagesApi()
+  try {
+    session(1, [{ minutesAgo: 10, text: 'The sign-in page is broken' }])
+    Object.assign(variables, { ANTHROPIC_BASE_URL: api.url, ANTHROPIC_API_KEY: 'test-key' })
+    const scores = [{ index: 1, relevance: 0.9, reasoning: 'the same page' }]
+    api.script('NEW TASK', [{ tools: [{ name: 'answer', input: { scores } }] }])
+    const judged = await json('cc', 'select', 'Repair the login form')
+    expect(judged).toMatchObject({
+      action: 'resume',
+      relevanceBy: 'model',
+      scores: [{ total: 1, relevance: { relevance: 0.9, reasoning: 'the same page' } }],
+    })
+    expect(api.calls()).toHaveLength(1)
+    expect(api.calls()[0]!.body).toMatchObject({ model: 'claude-haiku-5-5', max_tokens: 500 })
+    expect(readdirSync(join(root, 'claude', 'projects'))).toEqual([repoPathToSlug(repo)])
+
+    api.script('NEW TASK', [{ hang: true }])
+    mkdirSync(join(root, 'state'), { recursive: true })
+    writeFileSync(join(root, 'state', 'rockpool.json'), '{ sessionSelection: { relevanceTimeoutMs: 300 } }')
+    const late = await json('cc', 'select', 'Repair the login form')
+    expect(late).toMatchObject({
+      action: 'fresh',
+      relevanceBy: 'keywords',
+      fallback: 'no answer within 0.3 s',
+    })
+    expect(await json('cc', 'select', 'Repair the login form', '--no-model')).toMatchObject({
+      relevanceBy: 'keywords',
+    })
+  } finally {
+    await api.close()
+  }
 })
 
 test('an unlabelled launch goes on with the chosen session, and why finds the decision by the launch', async () => {

@@ -19,7 +19,8 @@ export function parseOriginChannel(text: string): Address | undefined {
     rest.length === 0
       ? { channel, accountId: 'default', to: second }
       : { channel, accountId: second, to: rest.join('|') }
-  return address.to === '' || address.to.startsWith('-') ? undefined : address
+  // A target must never look like an option; groups on Telegram are negative numbers, and those do not.
+  return address.to === '' || /^-(?!\d+$)/.test(address.to) ? undefined : address
 }
 
 export function formatOriginChannel(address: Address): string {

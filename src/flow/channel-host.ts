@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import type { AccessPolicy } from '../domain/access.ts'
 import type { Channel, ChannelHost } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
+import { withAccounts } from '../domain/config/channels.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
-import { findChannelToken } from '../store/channel-tokens.ts'
+import { findChannelToken, keptAccounts } from '../store/channel-tokens.ts'
 import type { Environment } from '../store/config-file.ts'
 import { holdName } from '../store/held-name.ts'
 import { openMediaFiles } from '../store/media-files.ts'
@@ -37,7 +38,7 @@ export async function openConfiguredChannels(
   const { openChannels } = await import('../channels/registry.ts')
   const { config, environment, paths } = parts
   return openChannels({
-    config: config.channels,
+    config: withAccounts(config.channels, keptAccounts(paths)),
     host: makeChannelHost(parts),
     tokenOf: (account) => findChannelToken(account, environment, paths)?.token,
   })

@@ -1,6 +1,6 @@
 // The secret that lets us into a platform: from the configuration, a file that it names, the environment, or
 // credentials/. In that order; the place is known, so that a person can be told where to change it.
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Environment } from './config-file.ts'
@@ -40,6 +40,18 @@ export function findChannelToken(
   if (variable?.trim()) return { token: variable.trim(), origin: 'environment' }
   const kept = readPrivateFile(tokenPath(place, paths))?.trim()
   return kept ? { token: kept, origin: 'credentials' } : undefined
+}
+
+/** Accounts that were added by command: those with a token, or with the keys of a linked phone. */
+export function keptAccounts(paths: StatePaths): Array<{ channel: string; accountId: string }> {
+  const names = existsSync(paths.credentials) ? readdirSync(paths.credentials) : []
+  return names.flatMap((name) => {
+    const [, channel, accountId] =
+      /^(telegram|discord)-([a-z0-9][a-z0-9_-]{0,63})\.token$/.exec(name) ??
+      /^(whatsapp)-([a-z0-9][a-z0-9_-]{0,63})\.sqlite$/.exec(name) ??
+      []
+    return channel && accountId ? [{ channel, accountId }] : []
+  })
 }
 
 export function keepChannelToken(place: TokenPlace, token: string, paths: StatePaths): void {

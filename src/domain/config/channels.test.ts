@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountsOf, channelsConfig } from './channels.ts'
+import { accountsOf, accountSettingsOf, channelsConfig, withAccounts } from './channels.ts'
 
 const problems = (value: unknown): string => {
   const checked = channelsConfig.safeParse(value)
@@ -50,4 +50,15 @@ test('an account has what is set for its platform, and its own words count more'
   ])
   expect(accountsOf(config, 'discord')).toEqual([{ accountId: 'default', settings: {} }])
   expect(accountsOf(config, 'whatsapp')).toEqual([])
+})
+
+test('an account that was added by command is there beside those of the file', () => {
+  const config = channelsConfig.parse({ telegram: { dmPolicy: 'disabled' } })
+  const all = withAccounts(config, [
+    { channel: 'telegram', accountId: 'work' },
+    { channel: 'discord', accountId: 'default' },
+  ])
+  expect(accountsOf(all, 'telegram').map((one) => one.accountId)).toEqual(['default', 'work'])
+  expect(accountsOf(all, 'discord')).toEqual([{ accountId: 'default', settings: {} }])
+  expect(accountSettingsOf(config, 'telegram', 'work')).toEqual({ dmPolicy: 'disabled' })
 })

@@ -137,7 +137,27 @@ export function accountSettingsOf(
 ): AccountSettings {
   const platform = platforms.find((name) => name === channel)
   const account = platform && accountsOf(config, platform).find((one) => one.accountId === accountId)
-  return account?.settings ?? {}
+  if (account || !platform) return account?.settings ?? {}
+  const { accounts: _, ...shared } = config[platform] ?? {}
+  return shared
+}
+
+/** The configuration with accounts that have a secret but no words of their own: they were added by command. */
+export function withAccounts(
+  config: ChannelsConfig,
+  kept: ReadonlyArray<{ channel: string; accountId: string }>,
+): ChannelsConfig {
+  const all: ChannelsConfig = { ...config }
+  for (const platform of platforms) {
+    const named = kept.filter((one) => one.channel === platform).map((one) => one.accountId)
+    const known = accountsOf(config, platform).map((one) => one.accountId)
+    const missing = named.filter((accountId) => !known.includes(accountId))
+    if (missing.length === 0) continue
+    const ids = [...known, ...missing]
+    const accounts = Object.fromEntries(ids.map((id) => [id, config[platform]?.accounts?.[id] ?? {}]))
+    Object.assign(all, { [platform]: { ...config[platform], accounts } })
+  }
+  return all
 }
 
 export type ChannelsConfig = z.infer<typeof channelsConfig>

@@ -1,0 +1,152 @@
+// Fetches a file from the web, for a link that somebody wrote. The address is checked and then used: between the check
+// and the connection nothing is looked up again. Every redirect is checked like the first address.
+import { lookup as lookUpHost } from 'node:dns/promises'
+import { request as requestHttp } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { isIP } from 'node:net'
+import { pipeline } from 'node:stream'
+import type { Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import type { MediaFiles } from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Media } from '../domain/message.ts'
+import { isPublicAddress } from './public-address.ts'
+
+export interface FetchOptions {
+  media: Pick<MediaFiles, 'keep'>
+  /** The addresses of a name; the machine's resolver unless given. */
+  resolve?: (host: string) => Promise<string[]>
+  isAllowed?: (address: string) => boolean
+  /** All of it must be here by then. */
+  totalMs?: number
+  /** No byte for this long ends it. */
+  silenceMs?: number
+}
+
+const maxRedirects = 3
+const namesWithin = /(^|\.)(localhost|local|internal|home\.arpa)\.?$/i
+
+/** Rejects with `refused` for what may not be fetched, with `unavailable` or `timed-out` for what cannot be. */
+export async function fetchMedia(link: string, options: FetchOptions): Promise<Media> {
+  const deadline = AbortSignal.timeout(options.totalMs ?? 60_000)
+  let url = parseLink(link)
+  for (let hops = 0; ; hops++) {
+    const response = await ask(url, await checkedAddress(url, options), options, deadline)
+    const next = redirectOf(response)
+    if (next === undefined) return keep(response, url, options, deadline)
+    response.destroy()
+    if (hops === maxRedirects) throw refused(link, `it redirects more than ${maxRedirects} times`)
+    url = parseLink(next, url)
+  }
+}
+
+function parseLink(link: string, base?: URL): URL {
+  const url = URL.parse(link, base?.href)
+  if (!url) throw refused(link, 'it is not a link')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw refused(link, 'only http and https are fetched')
+  if (url.username || url.password) throw refused(link, 'it holds a password')
+  return url
+}
+
+/** One address that this link may be fetched from. If a name has any address inside, it is not trusted at all. */
+async function checkedAddress(url: URL, options: FetchOptions): Promise<string> {
+  const { resolve = resolveHost, isAllowed = isPublicAddress } = options
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) === 0 && namesWithin.test(host)) throw refused(url.href, 'it leads to this network')
+  const addresses = isIP(host) === 0 ? await resolve(host) : [host]
+  if (addresses.length === 0) throw new RockpoolError('unavailable', `${host} has no address.`)
+  if (!addresses.every((address) => isAllowed(address))) throw refused(url.href, 'it leads to this network')
+  return addresses[0]!
+}
+
+async function resolveHost(host: string): Promise<string[]> {
+  try {
+    return (await lookUpHost(host, { all: true })).map((found) => found.address)
+  } catch (error) {
+    throw new RockpoolError('unavailable', `${host} was not found.`, { cause: error })
+  }
+}
+
+function ask(
+  url: URL,
+  address: string,
+  options: FetchOptions,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp
+  const settings: RequestOptions = {
+    // No shared connections: each goes to the address that was checked for it.
+    agent: false,
+    signal,
+    timeout: options.silenceMs ?? 10_000,
+    headers: { 'accept-encoding': 'gzip, deflate, br', 'user-agent': 'rockpool' },
+    lookup: (_host, wanted, done) => {
+      const family = isIP(address)
+      if (wanted.all) done(null, [{ address, family }])
+      else done(null, address, family)
+    },
+  }
+  return new Promise((resolve, reject) => {
+    const asked = request(url, settings, resolve)
+    asked.on('timeout', () => asked.destroy(new Error('silence')))
+    asked.on('error', (error) => reject(failed(url, error, signal)))
+    asked.end()
+  })
+}
+
+function redirectOf(response: IncomingMessage): string | undefined {
+  const status = response.statusCode ?? 0
+  return [301, 302, 303, 307, 308].includes(status) ? (response.headers.location ?? '') : undefined
+}
+
+/** The limit counts what comes out of the decoder, so a small bomb is cut like a large file. */
+async function keep(
+  response: IncomingMessage,
+  url: URL,
+  options: FetchOptions,
+  signal: AbortSignal,
+): Promise<Media> {
+  if (response.statusCode !== 200) {
+    response.destroy()
+    throw new RockpoolError('unavailable', `${url.host} answered ${response.statusCode}.`)
+  }
+  const name = decodeURIComponentSafely(url.pathname.split('/').at(-1) ?? '')
+  const mimeType = response.headers['content-type']
+  try {
+    return await options.media.keep(decoded(response), { name, mimeType })
+  } catch (error) {
+    response.destroy()
+    throw error instanceof RockpoolError ? error : failed(url, error, signal)
+  }
+}
+
+function decoded(response: IncomingMessage): Readable {
+  const encoding = response.headers['content-encoding'] ?? 'identity'
+  if (encoding === 'identity') return response
+  const decoder =
+    encoding === 'br' ? createBrotliDecompress() : encoding === 'deflate' ? createInflate() : createGunzip()
+  // Whoever reads the decoder sees every error of both.
+  return pipeline(response, decoder, () => {})
+}
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // It is only for show.
+    return text
+  }
+}
+
+function failed(url: URL, error: unknown, signal: AbortSignal): RockpoolError {
+  const isLate = signal.aborted || (error instanceof Error && error.message === 'silence')
+  return isLate
+    ? new RockpoolError('timed-out', `${url.host} took too long to give its file.`, { cause: error })
+    : new RockpoolError('unavailable', `${url.host} did not give its file.`, { cause: error })
+}
+
+function refused(link: string, why: string): RockpoolError {
+  return new RockpoolError('refused', `${JSON.stringify(link.slice(0, 200))} is not fetched: ${why}.`)
+}

@@ -1,0 +1,192 @@
+// Channels and the people in them: which run, which are set up, who waits to be let in, and a message sent by hand.
+import { z } from 'zod'
+import { checkToken } from '../channels/check-token.ts'
+import type { ChannelStatus } from '../domain/channel.ts'
+import { accountsOf, withAccounts } from '../domain/config/channels.ts'
+import type { PlatformName } from '../domain/config/channels.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { findChannelToken, forgetChannelToken, keepChannelToken, keptAccounts } from '../store/channel-tokens.ts'
+import { removeSecretStore } from '../store/secret-store.ts'
+import type { App } from './app.ts'
+import { operation } from './operation.ts'
+
+const accountId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/)
+  .default('default')
+  .describe('Which of your accounts there, when you have several.')
+
+const channelName = z.enum(['telegram', 'discord', 'whatsapp']).describe('The platform.')
+
+const channelRow = z.object({
+  channel: z.string(),
+  accountId: z.string(),
+  enabled: z.boolean(),
+  /** `unknown` when no gateway runs: nobody is connected. */
+  state: z.string(),
+  identity: z.object({ id: z.string(), name: z.string() }).optional(),
+  /** Where its token is kept; never the token. */
+  token: z.string().optional(),
+  since: z.number().optional(),
+  lastError: z.string().optional(),
+  needs: z.object({ kind: z.string(), detail: z.string() }).optional(),
+})
+
+const listOutput = z.object({ running: z.boolean(), channels: z.array(channelRow) })
+
+export const operations = [
+  operation({
+    name: 'channels.list',
+    says: 'List the channels that are set up.',
+    input: z.strictObject({}),
+    output: listOutput,
+    scope: 'read',
+    command: { examples: ['rockpool channels list'] },
+    run: async (app) => describeChannels(app),
+  }),
+  operation({
+    name: 'channels.status',
+    says: 'Say how each channel is doing, and what it needs.',
+    input: z.strictObject({}),
+    output: listOutput,
+    scope: 'read',
+    command: { examples: ['rockpool channels status', 'rockpool channels status --json'] },
+    run: async (app) => describeChannels(app),
+  }),
+  operation({
+    name: 'channels.add',
+    says: 'Check the token of a bot and keep it.',
+    input: z.strictObject({ channel: channelName, accountId, token: z.string().optional() }),
+    output: z.object({
+      channel: z.string(),
+      accountId: z.string(),
+      identity: z.object({ id: z.string(), name: z.string() }).optional(),
+      next: z.array(z.string()),
+    }),
+    scope: 'admin',
+    acts: true,
+    // The command line asks for the token, so that it stands in no history of a shell.
+    command: { hidden: true },
+    async run(app, input) {
+      const { channel } = input
+      if (channel === 'whatsapp') return { channel, accountId: input.accountId, next: nextSteps(app, channel) }
+      const token = input.token?.trim()
+      if (!token) throw new RockpoolError('input-invalid', `A token is needed to add ${channel}.`)
+      const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
+      keepChannelToken({ channel, accountId: input.accountId }, token, app.paths)
+      return { channel, accountId: input.accountId, identity, next: nextSteps(app, channel, identity.name) }
+    },
+  }),
+  operation({
+    name: 'channels.test',
+    says: 'Ask a platform whether it knows our token.',
+    input: z.strictObject({ channel: channelName, accountId }),
+    output: z.object({ ok: z.boolean(), identity: z.object({ id: z.string(), name: z.string() }).optional() }),
+    scope: 'write',
+    command: { positional: ['channel'], flags: { accountId: 'account' }, examples: ['rockpool channels test telegram'] },
+    run: (app, input) => testChannel(app, input.channel, input.accountId),
+  }),
+  operation({
+    name: 'channels.remove',
+    says: 'Forget the token or the link of a channel.',
+    input: z.strictObject({ channel: channelName, accountId }),
+    output: z.object({ removed: z.boolean(), note: z.string().optional() }),
+    scope: 'admin',
+    acts: true,
+    destructive: true,
+    command: { positional: ['channel'], flags: { accountId: 'account' }, examples: ['rockpool channels remove telegram'] },
+    async run(app, input) {
+      const { channel } = input
+      const had = keptAccounts(app.paths).some((one) => one.channel === channel && one.accountId === input.accountId)
+      await app.channels?.close(channel, input.accountId)
+      forgetChannelToken({ channel, accountId: input.accountId }, app.paths)
+      removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
+      const origin = tokenOriginOf(app, channel, input.accountId)
+      return {
+        removed: had,
+        ...(origin ? { note: `A token is still in the ${origin}; take it out there, too.` } : {}),
+      }
+    },
+  }),
+]
+
+async function describeChannels(app: App): Promise<z.input<typeof listOutput>> {
+  const live = app.channels?.statuses() ?? []
+  const config = withAccounts(app.config.channels, keptAccounts(app.paths))
+  const platforms: PlatformName[] = ['telegram', 'discord', 'whatsapp', 'web']
+  const rows = platforms.flatMap((channel) => {
+    const accounts = accountsOf(config, channel)
+    const known = channel === 'web' && accounts.length === 0 ? [{ accountId: 'default', settings: {} }] : accounts
+    return known.map((account) => rowOf(app, channel, account, live))
+  })
+  return { running: app.channels !== undefined, channels: rows }
+}
+
+function rowOf(
+  app: App,
+  channel: PlatformName,
+  account: { accountId: string; settings: { enabled?: boolean } },
+  live: ChannelStatus[],
+): z.input<typeof channelRow> {
+  const { accountId: id, settings } = account
+  const status = live.find((one) => one.channel === channel && one.accountId === id)
+  const origin = channel === 'web' || channel === 'whatsapp' ? undefined : tokenOriginOf(app, channel, id)
+  return {
+    channel,
+    accountId: id,
+    enabled: settings.enabled !== false,
+    state: status?.state ?? 'unknown',
+    ...(origin ? { token: origin } : {}),
+    ...(status
+      ? { since: status.since, identity: status.identity, lastError: status.lastError, needs: status.needs }
+      : {}),
+  }
+}
+
+async function testChannel(
+  app: App,
+  channel: z.infer<typeof channelName>,
+  id: string,
+): Promise<{ ok: boolean; identity?: { id: string; name: string } }> {
+  if (channel === 'whatsapp') {
+    const status = app.channels?.statuses().find((one) => one.channel === channel && one.accountId === id)
+    if (!status) throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.')
+    return { ok: status.state === 'connected', ...(status.identity ? { identity: status.identity } : {}) }
+  }
+  const token = tokenOf(app, channel, id)?.token
+  if (!token) {
+    throw new RockpoolError('not-found', `There is no token for ${channel} (${id}).`, {
+      hint: `Run \`rockpool channels add ${channel}\`.`,
+    })
+  }
+  return { ok: true, identity: await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, id) }) }
+}
+
+function tokenOf(app: App, channel: 'telegram' | 'discord', id: string) {
+  const account = accountsOf(app.config.channels, channel).find((one) => one.accountId === id)
+  const settings: { botToken?: string; token?: string; tokenFile?: string } = account?.settings ?? {}
+  const place = { channel, accountId: id, configured: settings.botToken ?? settings.token, file: settings.tokenFile }
+  return findChannelToken(place, app.environment, app.paths)
+}
+
+function tokenOriginOf(app: App, channel: string, id: string): string | undefined {
+  return channel === 'telegram' || channel === 'discord' ? tokenOf(app, channel, id)?.origin : undefined
+}
+
+function apiRootOf(app: App, channel: 'telegram' | 'discord', id: string): string | undefined {
+  return accountsOf(withAccounts(app.config.channels, [{ channel, accountId: id }]), channel).find(
+    (one) => one.accountId === id,
+  )?.settings.apiRoot
+}
+
+function nextSteps(app: App, channel: string, name?: string): string[] {
+  const start = app.channels
+    ? 'Stop the gateway and start it again, so that it opens the channel.'
+    : 'Start the gateway: `rockpool up`.'
+  const write = {
+    telegram: `Write to ${name} on Telegram. It answers with a pairing code.`,
+    discord: `Invite ${name} to a server, or write to it. It answers with a pairing code.`,
+    whatsapp: 'Write to the linked number from another phone. It answers with a pairing code.',
+  }[channel]!
+  return [start, write, 'Let yourself in: `rockpool pairing approve <code>`. The first one becomes the owner.']
+}

@@ -1,0 +1,88 @@
+// People who wait to be let in, and people who are.
+import { z } from 'zod'
+import { Pairing } from '../store/pairing.ts'
+import type { App } from './app.ts'
+import { operation } from './operation.ts'
+
+const request = z.object({
+  code: z.string(),
+  channel: z.string(),
+  accountId: z.string(),
+  senderId: z.string(),
+  name: z.string().optional(),
+  askedAt: z.number(),
+  expiresAt: z.number(),
+})
+
+const person = z.object({
+  channel: z.string(),
+  accountId: z.string(),
+  senderId: z.string(),
+  name: z.string().optional(),
+  owner: z.boolean(),
+  approvedAt: z.number(),
+})
+
+const code = z.string().min(1).describe('The code that the person was told.')
+
+export const operations = [
+  operation({
+    name: 'pairing.list',
+    says: 'List who waits to be let in, and who may talk.',
+    input: z.strictObject({}),
+    output: z.object({ pending: z.array(request), people: z.array(person) }),
+    scope: 'admin',
+    command: { examples: ['rockpool pairing list'] },
+    async run(app) {
+      const pairing = pairingOf(app)
+      return { pending: pairing.pending(), people: pairing.people() }
+    },
+  }),
+  operation({
+    name: 'pairing.approve',
+    says: 'Let a person in.',
+    input: z.strictObject({ code }),
+    output: z.object({ person }),
+    scope: 'admin',
+    acts: true,
+    command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
+    async run(app, input, caller) {
+      // Who sits at the machine or holds its admin token is the owner; an agent or a chat never is.
+      const byOwner = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
+      return { person: await pairingOf(app).approve(input.code, { byOwner }) }
+    },
+  }),
+  operation({
+    name: 'pairing.deny',
+    says: 'Turn a person away.',
+    input: z.strictObject({ code }),
+    output: z.object({ request }),
+    scope: 'admin',
+    acts: true,
+    command: { positional: ['code'], examples: ['rockpool pairing deny ABCD2345'] },
+    run: async (app, input) => ({ request: await pairingOf(app).deny(input.code) }),
+  }),
+  operation({
+    name: 'pairing.remove',
+    says: 'Take back that a person may talk.',
+    input: z.strictObject({
+      channel: z.string().describe('The platform.'),
+      senderId: z.string().describe('Their id there.'),
+      accountId: z.string().default('default').describe('Which of your accounts.'),
+    }),
+    output: z.object({ removed: z.boolean() }),
+    scope: 'admin',
+    acts: true,
+    destructive: true,
+    command: {
+      positional: ['channel', 'senderId'],
+      flags: { accountId: 'account' },
+      examples: ['rockpool pairing remove telegram 123456789'],
+    },
+    run: async (app, input) => ({ removed: await pairingOf(app).remove(input) }),
+  }),
+]
+
+function pairingOf(app: App): Pairing {
+  return new Pairing(app.database(), app.clock)
+}

@@ -14,8 +14,14 @@ export interface TokenCheck {
 }
 
 const patterns: Readonly<Record<string, { rule: RegExp; where: string }>> = {
-  telegram: { rule: /^\d{3,20}:[\w-]{20,100}$/, where: 'Copy it from @BotFather; it looks like 123456789:AA….' },
-  discord: { rule: /^[\w-]{6,40}\.[\w-]{4,12}\.[\w-]{20,80}$/, where: 'Copy it from the Bot page of your application.' },
+  telegram: {
+    rule: /^\d{3,20}:[\w-]{20,100}$/,
+    where: 'Copy it from @BotFather; it looks like 123456789:AA….',
+  },
+  discord: {
+    rule: /^[\w-]{6,40}\.[\w-]{4,12}\.[\w-]{20,80}$/,
+    where: 'Copy it from the Bot page of your application.',
+  },
 }
 
 const askMs = 15_000

@@ -5,7 +5,12 @@ import type { ChannelStatus } from '../domain/channel.ts'
 import { accountsOf, withAccounts } from '../domain/config/channels.ts'
 import type { PlatformName } from '../domain/config/channels.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { findChannelToken, forgetChannelToken, keepChannelToken, keptAccounts } from '../store/channel-tokens.ts'
+import {
+  findChannelToken,
+  forgetChannelToken,
+  keepChannelToken,
+  keptAccounts,
+} from '../store/channel-tokens.ts'
 import { removeSecretStore } from '../store/secret-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
@@ -69,7 +74,8 @@ export const operations = [
     command: { hidden: true },
     async run(app, input) {
       const { channel } = input
-      if (channel === 'whatsapp') return { channel, accountId: input.accountId, next: nextSteps(app, channel) }
+      if (channel === 'whatsapp')
+        return { channel, accountId: input.accountId, next: nextSteps(app, channel) }
       const token = input.token?.trim()
       if (!token) throw new RockpoolError('input-invalid', `A token is needed to add ${channel}.`)
       const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
@@ -81,9 +87,16 @@ export const operations = [
     name: 'channels.test',
     says: 'Ask a platform whether it knows our token.',
     input: z.strictObject({ channel: channelName, accountId }),
-    output: z.object({ ok: z.boolean(), identity: z.object({ id: z.string(), name: z.string() }).optional() }),
+    output: z.object({
+      ok: z.boolean(),
+      identity: z.object({ id: z.string(), name: z.string() }).optional(),
+    }),
     scope: 'write',
-    command: { positional: ['channel'], flags: { accountId: 'account' }, examples: ['rockpool channels test telegram'] },
+    command: {
+      positional: ['channel'],
+      flags: { accountId: 'account' },
+      examples: ['rockpool channels test telegram'],
+    },
     run: (app, input) => testChannel(app, input.channel, input.accountId),
   }),
   operation({
@@ -94,10 +107,16 @@ export const operations = [
     scope: 'admin',
     acts: true,
     destructive: true,
-    command: { positional: ['channel'], flags: { accountId: 'account' }, examples: ['rockpool channels remove telegram'] },
+    command: {
+      positional: ['channel'],
+      flags: { accountId: 'account' },
+      examples: ['rockpool channels remove telegram'],
+    },
     async run(app, input) {
       const { channel } = input
-      const had = keptAccounts(app.paths).some((one) => one.channel === channel && one.accountId === input.accountId)
+      const had = keptAccounts(app.paths).some(
+        (one) => one.channel === channel && one.accountId === input.accountId,
+      )
       await app.channels?.close(channel, input.accountId)
       forgetChannelToken({ channel, accountId: input.accountId }, app.paths)
       removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
@@ -116,7 +135,8 @@ async function describeChannels(app: App): Promise<z.input<typeof listOutput>> {
   const platforms: PlatformName[] = ['telegram', 'discord', 'whatsapp', 'web']
   const rows = platforms.flatMap((channel) => {
     const accounts = accountsOf(config, channel)
-    const known = channel === 'web' && accounts.length === 0 ? [{ accountId: 'default', settings: {} }] : accounts
+    const known =
+      channel === 'web' && accounts.length === 0 ? [{ accountId: 'default', settings: {} }] : accounts
     return known.map((account) => rowOf(app, channel, account, live))
   })
   return { running: app.channels !== undefined, channels: rows }
@@ -165,7 +185,12 @@ async function testChannel(
 function tokenOf(app: App, channel: 'telegram' | 'discord', id: string) {
   const account = accountsOf(app.config.channels, channel).find((one) => one.accountId === id)
   const settings: { botToken?: string; token?: string; tokenFile?: string } = account?.settings ?? {}
-  const place = { channel, accountId: id, configured: settings.botToken ?? settings.token, file: settings.tokenFile }
+  const place = {
+    channel,
+    accountId: id,
+    configured: settings.botToken ?? settings.token,
+    file: settings.tokenFile,
+  }
   return findChannelToken(place, app.environment, app.paths)
 }
 
@@ -188,5 +213,9 @@ function nextSteps(app: App, channel: string, name?: string): string[] {
     discord: `Invite ${name} to a server, or write to it. It answers with a pairing code.`,
     whatsapp: 'Write to the linked number from another phone. It answers with a pairing code.',
   }[channel]!
-  return [start, write, 'Let yourself in: `rockpool pairing approve <code>`. The first one becomes the owner.']
+  return [
+    start,
+    write,
+    'Let yourself in: `rockpool pairing approve <code>`. The first one becomes the owner.',
+  ]
 }

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { proto } from 'baileys'
+import { channelContract } from '../../test/channel-contract.ts'
+import type { Feature, Platform, Rig, Written } from '../../test/channel-contract.ts'
+import { testHost } from '../../test/channel-host.ts'
+import type { TestHost } from '../../test/channel-host.ts'
+import { WhatsappServer } from '../../test/whatsapp-server.ts'
+import type { Message } from '../domain/message.ts'
+import { WhatsappChannel } from './whatsapp.ts'
+
+const people = { alice: '+4915550002222', bob: '+4915550003333' }
+
+class WhatsappPlatform implements Platform {
+  readonly people = people
+  #server: WhatsappServer
+
+  constructor(server: WhatsappServer) {
+    this.#server = server
+  }
+
+  address(place: string, person: 'alice' | 'bob' = 'alice') {
+    return {
+      channel: 'whatsapp',
+      accountId: 'default',
+      to: place === 'direct' ? people[person] : this.#server.group,
+    }
+  }
+
+  write(what: Written): Promise<string> {
+    return this.#server.write(this.#server[what.from], this.#content(what), { group: what.place === 'group' })
+  }
+
+  async edit(messageId: string, what: Written): Promise<void> {
+    const { from } = what
+    const key = { remoteJid: this.#server[from].jid, fromMe: true, id: messageId }
+    const editedMessage = this.#content(what)
+    await this.#server.write(this.#server[from], { protocolMessage: { key, type: 14, editedMessage } })
+  }
+
+  async react(messageId: string, by: 'alice' | 'bob', text: string): Promise<void> {
+    const key = { remoteJid: this.#server.account.pn, fromMe: false, id: messageId }
+    await this.#server.write(this.#server[by], {
+      reactionMessage: { key, text, senderTimestampMs: Date.now() },
+    })
+  }
+
+  shown() {
+    const shown = this.#server.sent.filter((one) => !one.message.protocolMessage)
+    return shown.map((one) => {
+      const text = textOf(this.#latest(one.id) ?? one.message)
+      const replyTo = one.message.extendedTextMessage?.contextInfo?.stanzaId
+      const to = one.to.endsWith('@g.us') ? one.to : `+${one.to.split('@')[0]}`
+      return { id: one.id, to, text, formats: [], buttons: [], ...(replyTo ? { replyTo } : {}) }
+    })
+  }
+
+  failSends(fault: string): void {
+    if (fault === 'refuse') this.#server.faults.push({ kind: 'refuse', code: '463' })
+    if (fault === 'cut-after') this.#server.faults.push({ kind: 'cut-after' })
+  }
+
+  typings = (): number => this.#server.presences
+  press = (): Promise<void> => Promise.reject(new Error('WhatsApp has no buttons for us'))
+  pressesAcknowledged = (): number => 0
+  cut = (): void => this.#server.cutAll()
+  goDown = (): Promise<void> => this.#server.close()
+  comeBack = (): Promise<void> => this.#server.open()
+
+  #latest(id: string): proto.IMessage | undefined {
+    const edits = this.#server.sent.filter((one) => one.message.protocolMessage?.key?.id === id)
+    return edits.at(-1)?.message.protocolMessage?.editedMessage ?? undefined
+  }
+
+  #content(what: Written): proto.IMessage {
+    const mention = what.mention ? '@4915550001111 ' : ''
+    const contextInfo = {
+      ...(what.mention ? { mentionedJid: [this.#server.account.pn] } : {}),
+      ...(what.replyTo ? { stanzaId: what.replyTo, participant: this.#server.account.pn } : {}),
+      ...(what.forwarded ? { isForwarded: true } : {}),
+    }
+    return { extendedTextMessage: { text: mention + what.text, contextInfo } }
+  }
+}
+
+function textOf(message: proto.IMessage): string {
+  return message.extendedTextMessage?.text ?? message.conversation ?? ''
+}
+
+// Files go over WhatsApp's own HTTPS servers, whose names Baileys has fixed: those two cannot run on loopback.
+const features = new Set<Feature>([
+  'several-people',
+  'replies',
+  'groups',
+  'edited',
+  'reactions',
+  'forwarded',
+  'network',
+  'redelivery',
+])
+
+channelContract('WhatsApp', features, async (): Promise<Rig> => {
+  const server = await WhatsappServer.listen()
+  const host = testHost()
+  await link(server, host)
+  return {
+    host,
+    platform: new WhatsappPlatform(server),
+    open: () => openChannel(server, host),
+    close: async () => {
+      await server.close()
+      host.close()
+    },
+  }
+})
+
+function openChannel(server: WhatsappServer, host: TestHost): WhatsappChannel {
+  return new WhatsappChannel({ accountId: 'default', waWebSocketUrl: server.url }, host)
+}
+
+/** Pairs the device as a person would: the QR code is shown, the phone scans it. */
+async function link(server: WhatsappServer, host: TestHost): Promise<void> {
+  const channel = openChannel(server, host)
+  channel.onStatus((status) => status.needs?.kind === 'qr' && server.scan(status.needs.detail))
+  await channel.start(async () => {})
+  await vi.waitFor(() => expect(channel.status().state).toBe('connected'), { timeout: 15_000, interval: 5 })
+  await channel.stop()
+}
+
+describe('WhatsApp', () => {
+  let server: WhatsappServer
+  let host: TestHost
+  const channels: WhatsappChannel[] = []
+  const received: Message[] = []
+  const accept = async (message: Message): Promise<void> => void received.push(message)
+  beforeEach(async () => {
+    server = await WhatsappServer.listen()
+    host = testHost()
+    received.length = 0
+  })
+  afterEach(async () => {
+    for (const channel of channels.splice(0)) await channel.stop()
+    await server.close()
+    host.close()
+  })
+  const open = (): WhatsappChannel => {
+    const channel = openChannel(server, host)
+    channels.push(channel)
+    return channel
+  }
+  const connected = async (): Promise<WhatsappChannel> => {
+    const channel = open()
+    await channel.start(accept)
+    await vi.waitFor(() => expect(channel.status().state).toBe('connected'), { timeout: 15_000, interval: 5 })
+    return channel
+  }
+
+  test('a new link shows a QR code, and after the scan says whose phone it is', async () => {
+    const channel = open()
+    await channel.start(accept)
+    await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), { timeout: 10_000 })
+    const qr = channel.status().needs!.detail
+    expect(qr).toMatch(/ref-1/)
+    server.scan(qr)
+    await vi.waitFor(() => expect(channel.status().state).toBe('connected'), { timeout: 15_000 })
+    expect(channel.status()).toMatchObject({ identity: { id: '+4915550001111' } })
+    expect(channel.status().needs).toBeUndefined()
+  })
+
+  test('unlinked on the phone, it forgets its keys and shows a new QR code', async () => {
+    await link(server, host)
+    const channel = await connected()
+    server.unlink()
+    await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), { timeout: 15_000 })
+  })
+
+  test('what came while we were away is taken, but nothing that is old', async () => {
+    await link(server, host)
+    const hour = 3_600_000
+    await server.write(server.alice, { conversation: 'an hour ago' }, { at: Date.now() - hour })
+    await server.write(server.alice, { conversation: 'a minute ago' }, { at: Date.now() - 60_000 })
+    await connected()
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['a minute ago']), {
+      timeout: 10_000,
+    })
+  })
+
+  test('what a group is called comes with its messages', async () => {
+    await link(server, host)
+    await connected()
+    await server.write(server.bob, { conversation: 'hello all' }, { group: true })
+    await vi.waitFor(() => expect(received).toHaveLength(1), { timeout: 10_000 })
+    expect(received[0]).toMatchObject({
+      group: { title: 'The group' },
+      sender: { id: people.bob, name: 'Alice' },
+    })
+  })
+
+  test('the keys are in a file for us alone', async () => {
+    await link(server, host)
+    const { statSync } = await import('node:fs')
+    const file = `${host.folder}/credentials/whatsapp-default.sqlite`
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+})

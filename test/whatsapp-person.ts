@@ -45,7 +45,7 @@ export class WhatsappPerson {
   readonly name: string
   readonly creds: AuthenticationCreds = initAuthCreds()
   #repository: ReturnType<typeof makeSignalRepository>
-  #preKey = Curve.generateKeyPair()
+  #lastPreKey = 0
   #store = memoryKeys()
   #knows = new Set<string>()
 
@@ -59,7 +59,6 @@ export class WhatsappPerson {
       delayBetweenTriesMs: 10,
     })
     this.#repository = makeSignalRepository({ creds: this.creds, keys }, quiet)
-    void this.#store.set({ 'pre-key': { '7': this.#preKey } })
   }
 
   isMe(jid: string): boolean {
@@ -67,8 +66,11 @@ export class WhatsappPerson {
     return user === jidDecode(this.jid)?.user || user === jidDecode(this.lid)?.user
   }
 
-  /** What the server tells somebody who wants to write to this phone. */
+  /** What the server tells somebody who wants to write to this phone. Each one-time key is given out once. */
   bundle(asked: string): BinaryNode {
+    const preKey = Curve.generateKeyPair()
+    const preKeyId = ++this.#lastPreKey
+    void this.#store.set({ 'pre-key': { [preKeyId]: preKey } })
     const { registrationId, signedIdentityKey, signedPreKey } = this.creds
     return {
       tag: 'user',
@@ -90,8 +92,8 @@ export class WhatsappPerson {
           tag: 'key',
           attrs: {},
           content: [
-            { tag: 'id', attrs: {}, content: encodeBigEndian(7, 3) },
-            { tag: 'value', attrs: {}, content: this.#preKey.public },
+            { tag: 'id', attrs: {}, content: encodeBigEndian(preKeyId, 3) },
+            { tag: 'value', attrs: {}, content: preKey.public },
           ],
         },
       ],

@@ -6,6 +6,7 @@ import { testHost } from '../../test/channel-host.ts'
 import type { TestHost } from '../../test/channel-host.ts'
 import { WhatsappServer } from '../../test/whatsapp-server.ts'
 import type { Message } from '../domain/message.ts'
+import { keepSignalQuiet } from './whatsapp-logger.ts'
 import { WhatsappChannel } from './whatsapp.ts'
 
 const people = { alice: '+4915550002222', bob: '+4915550003333' }
@@ -193,6 +194,18 @@ describe('WhatsApp', () => {
       group: { title: 'The group' },
       sender: { id: people.bob, name: 'Alice' },
     })
+  })
+
+  test('the library under Baileys writes keys to the console; none of it gets there', () => {
+    const lines: unknown[][] = []
+    const write = (...words: unknown[]): void => void lines.push(words)
+    const fake = { info: write, warn: write, error: write } as unknown as Console
+    keepSignalQuiet(fake)
+    keepSignalQuiet(fake)
+    fake.info('Closing session:', { privKey: 'secret' })
+    fake.error('Session error:Error', 'secret')
+    fake.info('something of ours')
+    expect(lines).toEqual([['something of ours']])
   })
 
   test('the keys are in a file for us alone', async () => {

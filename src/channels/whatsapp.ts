@@ -31,7 +31,7 @@ import type { WhatsappAuth } from './whatsapp-auth.ts'
 import { WhatsappIntake } from './whatsapp-intake.ts'
 import { jidOf, personOfJid } from './whatsapp-messages.ts'
 import { describeFailure, statusOf, WhatsappSender } from './whatsapp-send.ts'
-import { quietLogger } from './whatsapp-logger.ts'
+import { keepSignalQuiet, quietLogger } from './whatsapp-logger.ts'
 
 export interface WhatsappOptions {
   accountId: string
@@ -76,6 +76,7 @@ export class WhatsappChannel implements Channel {
   }
 
   async start(accept: (message: Message) => Promise<void>): Promise<void> {
+    keepSignalQuiet()
     const release = await this.#host.hold(`whatsapp-${this.accountId}`)
     this.#status.set('starting')
     const store = this.#host.secrets(`whatsapp-${this.accountId}`)

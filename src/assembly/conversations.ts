@@ -7,7 +7,7 @@ import type { Agent, ToolServer } from '../domain/agent.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
-import { openConfiguredChannels } from '../flow/channel-host.ts'
+import { openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
 import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/parts.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
@@ -38,6 +38,7 @@ export async function openConversations(
       ...(await flowParts(app, access)),
       channelFor: ({ channel, accountId }) =>
         channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
+      makeChannel: (name, accountId) => openConfiguredChannel({ ...app, access }, name, accountId),
       askPermission: (session, address) => askInChat(app, () => conversations, session, address),
     },
     channels,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { proto } from 'baileys'
+import { proto } from 'baileys'
 import { channelContract } from '../../test/channel-contract.ts'
 import type { Feature, Platform, Rig, Written } from '../../test/channel-contract.ts'
 import { testHost } from '../../test/channel-host.ts'
@@ -35,7 +35,8 @@ class WhatsappPlatform implements Platform {
     const { from } = what
     const key = { remoteJid: this.#server[from].jid, fromMe: true, id: messageId }
     const editedMessage = this.#content(what)
-    await this.#server.write(this.#server[from], { protocolMessage: { key, type: 14, editedMessage } })
+    const type = proto.Message.ProtocolMessage.Type.MESSAGE_EDIT
+    await this.#server.write(this.#server[from], { protocolMessage: { key, type, editedMessage } })
   }
 
   async react(messageId: string, by: 'alice' | 'bob', text: string): Promise<void> {

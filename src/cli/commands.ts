@@ -5,6 +5,7 @@ type Group = () => Promise<{ commands: LocalCommand[] }>
 
 export const localGroups: Readonly<Record<string, Group>> = {
   cc: () => import('./cc-commands.ts'),
+  channels: () => import('./channels-add.ts'),
   completion: () => import('./completion.ts'),
   mcp: () => import('./mcp.ts'),
   dashboard: () => import('./gateway-call.ts'),

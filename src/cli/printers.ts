@@ -5,6 +5,7 @@ import type { Page } from './print.ts'
 /** The answer as text for a terminal, without the last line break. */
 export type Printer = (output: never, page: Page) => string
 
+const channels = () => import('./print-channels.ts')
 const coding = () => import('./print-coding.ts')
 
 export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {
@@ -16,12 +17,18 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'cc.why': async () => ({ print: (await import('./print-select.ts')).printWhy }),
   'approvals.answer': async () => ({ print: (await coding()).printApprovals }),
   'approvals.list': async () => ({ print: (await coding()).printApprovals }),
+  'channels.add': async () => ({ print: (await channels()).printAdded }),
+  'channels.list': async () => ({ print: (await channels()).printChannels }),
+  'channels.status': async () => ({ print: (await channels()).printChannels }),
   'coding.foreground': async () => ({ print: (await coding()).printText }),
   'coding.launch': async () => ({ print: (await coding()).printLaunched }),
   'coding.output': async () => ({ print: (await coding()).printText }),
   'coding.resume': async () => ({ print: (await coding()).printLaunched }),
   'coding.sessions': async () => ({ print: (await coding()).printSessions }),
   'coding.stats': async () => ({ print: (await coding()).printText }),
+  'message.send': async () => ({ print: (await channels()).printSent }),
+  'pairing.approve': async () => ({ print: (await channels()).printApproved }),
+  'pairing.list': async () => ({ print: (await channels()).printPairings }),
   'project.status': () => import('./print-project.ts'),
   logs: async () => ({ print: (await import('./print-system.ts')).printLogs }),
   'sessions.export': async () => ({ print: (await import('./print-sessions.ts')).printExport }),

@@ -57,7 +57,8 @@ function withPaths(
   const settled = here === undefined ? { ...input } : { [here]: cwd, ...input }
   for (const field of paths) {
     const typed = settled[field]
-    if (typeof typed === 'string') settled[field] = resolve(cwd, typed)
+    const isPath = typeof typed === 'string' && !/^https?:\/\//i.test(typed)
+    if (isPath) settled[field] = resolve(cwd, typed)
   }
   return settled
 }

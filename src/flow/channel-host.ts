@@ -1,5 +1,6 @@
 // Gives channels what they need of the rest: files, secrets, the clock, and who may send files.
 import { join } from 'node:path'
+import type { ChannelParts } from '../channels/registry.ts'
 import type { AccessPolicy } from '../domain/access.ts'
 import type { Channel, ChannelHost } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -31,15 +32,32 @@ export function makeChannelHost({ paths, clock, log, access }: ChannelHostParts)
   }
 }
 
-/** Every channel that the configuration asks for, not yet started. */
-export async function openConfiguredChannels(
-  parts: ChannelHostParts & { config: Config; environment: Environment },
-): Promise<Channel[]> {
+export interface ConfiguredParts extends ChannelHostParts {
+  config: Config
+  environment: Environment
+}
+
+/** Every channel that is set up, not yet started. */
+export async function openConfiguredChannels(parts: ConfiguredParts): Promise<Channel[]> {
   const { openChannels } = await import('../channels/registry.ts')
+  return openChannels(registryParts(parts))
+}
+
+/** One of them, if it is set up and enabled. */
+export async function openConfiguredChannel(
+  parts: ConfiguredParts,
+  channel: string,
+  accountId: string,
+): Promise<Channel | undefined> {
+  const { openChannel } = await import('../channels/registry.ts')
+  return openChannel(registryParts(parts), channel, accountId)
+}
+
+function registryParts(parts: ConfiguredParts): ChannelParts {
   const { config, environment, paths } = parts
-  return openChannels({
+  return {
     config: withAccounts(config.channels, keptAccounts(paths)),
     host: makeChannelHost(parts),
     tokenOf: (account) => findChannelToken(account, environment, paths)?.token,
-  })
+  }
 }

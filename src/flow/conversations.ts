@@ -38,12 +38,13 @@ const tidyEveryMs = 3_600_000
 export class Conversations {
   readonly converse: Converse
   readonly heartbeats: Heartbeats
-  readonly channels: readonly Channel[]
+  /** Those that run; more may come and go while we do. */
+  readonly channels: Channel[]
   #parts: FlowParts
   #cancels: Array<() => void> = []
   #commandAnswers = new Map<string, (reply: Reply | undefined) => void>()
 
-  constructor(parts: FlowParts, channels: readonly Channel[] = []) {
+  constructor(parts: FlowParts, channels: Channel[] = []) {
     this.#parts = {
       ...parts,
       onCommand: (input, reply) => {
@@ -58,15 +59,9 @@ export class Conversations {
 
   /** Takes up what an earlier process left, then opens the channels. */
   async start(): Promise<void> {
-    const { work, events } = this.#parts
+    const { work } = this.#parts
     await recoverWork(this.converse, work, this.#parts)
-    for (const channel of this.channels) {
-      channel.onStatus((status) => {
-        events.emit({ type: 'channel-status', status })
-        if (status.state === 'connected') this.converse.deliverer.retryNow()
-      })
-      await this.#open(channel)
-    }
+    for (const channel of this.channels) await this.#open(channel)
     this.heartbeats.start()
     this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
     this.#repeat(tidyEveryMs, () => tidyWork(work, this.#parts.clock))
@@ -145,7 +140,27 @@ export class Conversations {
     return this.heartbeats.wake(request)
   }
 
+  /** Opens an account that was added, or that has another token now. False if there is no such account. */
+  async reopenChannel(name: string, accountId: string): Promise<boolean> {
+    await this.closeChannel(name, accountId)
+    const channel = await this.#parts.makeChannel?.(name, accountId)
+    if (!channel) return false
+    this.channels.push(channel)
+    await this.#open(channel)
+    return true
+  }
+
+  async closeChannel(name: string, accountId: string): Promise<void> {
+    const at = this.channels.findIndex((one) => one.name === name && one.accountId === accountId)
+    const [channel] = at < 0 ? [] : this.channels.splice(at, 1)
+    if (channel) await this.#close(channel)
+  }
+
   async #open(channel: Channel): Promise<void> {
+    channel.onStatus((status) => {
+      this.#parts.events.emit({ type: 'channel-status', status })
+      if (status.state === 'connected') this.converse.deliverer.retryNow()
+    })
     try {
       await channel.start((message) => this.converse.accept(message))
     } catch (error) {

@@ -30,6 +30,8 @@ export interface FlowParts {
   access: AccessPolicy
   /** The running channel that reaches this address. */
   channelFor: (address: Address) => Channel | undefined
+  /** Makes the channel of an account, as the configuration and the credentials are now. */
+  makeChannel?: (name: string, accountId: string) => Promise<Channel | undefined>
   defaultAgentId: string
   agentOf: (agentId: string) => Agent
   /** Where the session rows of an agent are, for those who ask. */

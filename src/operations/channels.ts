@@ -11,7 +11,7 @@ import {
   keepChannelToken,
   keptAccounts,
 } from '../store/channel-tokens.ts'
-import { removeSecretStore } from '../store/secret-store.ts'
+import { openSecretStore, removeSecretStore } from '../store/secret-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 
@@ -74,12 +74,12 @@ export const operations = [
     command: { hidden: true },
     async run(app, input) {
       const { channel } = input
-      if (channel === 'whatsapp')
-        return { channel, accountId: input.accountId, next: nextSteps(app, channel) }
+      if (channel === 'whatsapp') return addWhatsapp(app, input.accountId)
       const token = input.token?.trim()
       if (!token) throw new RockpoolError('input-invalid', `A token is needed to add ${channel}.`)
       const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
       keepChannelToken({ channel, accountId: input.accountId }, token, app.paths)
+      if (app.gateway) await (await app.conversations()).reopenChannel(channel, input.accountId)
       return { channel, accountId: input.accountId, identity, next: nextSteps(app, channel, identity.name) }
     },
   }),
@@ -117,7 +117,7 @@ export const operations = [
       const had = keptAccounts(app.paths).some(
         (one) => one.channel === channel && one.accountId === input.accountId,
       )
-      await app.channels?.close(channel, input.accountId)
+      if (app.gateway) await (await app.conversations()).closeChannel(channel, input.accountId)
       forgetChannelToken({ channel, accountId: input.accountId }, app.paths)
       removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
       const origin = tokenOriginOf(app, channel, input.accountId)
@@ -129,8 +129,29 @@ export const operations = [
   }),
 ]
 
+/** Only the gateway has channels that run. */
+async function liveStatuses(app: App): Promise<ChannelStatus[]> {
+  return app.gateway ? (await app.conversations()).channels.map((channel) => channel.status()) : []
+}
+
+/** The link is made by a connection, so the gateway begins one; its status then shows the QR code. */
+async function addWhatsapp(app: App, accountId: string) {
+  if (!app.gateway) {
+    throw new RockpoolError(
+      'unavailable',
+      'WhatsApp is linked while it is connected, and no gateway runs here.',
+      {
+        hint: 'Run `rockpool channels add whatsapp` in a terminal, or start the gateway first.',
+      },
+    )
+  }
+  await openSecretStore(app.paths.credentials, `whatsapp-${accountId}`).close()
+  await (await app.conversations()).reopenChannel('whatsapp', accountId)
+  return { channel: 'whatsapp', accountId, next: ['Scan the QR code.', ...nextSteps(app, 'whatsapp')] }
+}
+
 async function describeChannels(app: App): Promise<z.input<typeof listOutput>> {
-  const live = app.channels?.statuses() ?? []
+  const live = await liveStatuses(app)
   const config = withAccounts(app.config.channels, keptAccounts(app.paths))
   const platforms: PlatformName[] = ['telegram', 'discord', 'whatsapp', 'web']
   const rows = platforms.flatMap((channel) => {
@@ -139,7 +160,7 @@ async function describeChannels(app: App): Promise<z.input<typeof listOutput>> {
       channel === 'web' && accounts.length === 0 ? [{ accountId: 'default', settings: {} }] : accounts
     return known.map((account) => rowOf(app, channel, account, live))
   })
-  return { running: app.channels !== undefined, channels: rows }
+  return { running: app.gateway !== undefined, channels: rows }
 }
 
 function rowOf(
@@ -169,7 +190,7 @@ async function testChannel(
   id: string,
 ): Promise<{ ok: boolean; identity?: { id: string; name: string } }> {
   if (channel === 'whatsapp') {
-    const status = app.channels?.statuses().find((one) => one.channel === channel && one.accountId === id)
+    const status = (await liveStatuses(app)).find((one) => one.channel === channel && one.accountId === id)
     if (!status) throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.')
     return { ok: status.state === 'connected', ...(status.identity ? { identity: status.identity } : {}) }
   }
@@ -205,16 +226,13 @@ function apiRootOf(app: App, channel: 'telegram' | 'discord', id: string): strin
 }
 
 function nextSteps(app: App, channel: string, name?: string): string[] {
-  const start = app.channels
-    ? 'Stop the gateway and start it again, so that it opens the channel.'
-    : 'Start the gateway: `rockpool up`.'
   const write = {
     telegram: `Write to ${name} on Telegram. It answers with a pairing code.`,
     discord: `Invite ${name} to a server, or write to it. It answers with a pairing code.`,
     whatsapp: 'Write to the linked number from another phone. It answers with a pairing code.',
   }[channel]!
   return [
-    start,
+    ...(app.gateway ? [] : ['Start the gateway: `rockpool up`.']),
     write,
     'Let yourself in: `rockpool pairing approve <code>`. The first one becomes the owner.',
   ]

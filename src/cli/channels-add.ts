@@ -1,0 +1,120 @@
+// `rockpool channels add`: asks for what a platform needs, has it checked, and says what to do next.
+import { readFile } from 'node:fs/promises'
+import { text as readAll } from 'node:stream/consumers'
+import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Asker } from './ask.ts'
+import type { Host, LocalCommand } from './local-command.ts'
+
+interface Added {
+  channel: string
+  accountId: string
+  identity?: { id: string; name: string }
+  next: string[]
+}
+
+interface Row {
+  channel: string
+  accountId: string
+  state: string
+  lastError?: string
+  identity?: { id: string; name: string }
+  needs?: { kind: string; detail: string }
+}
+
+const howTo: Readonly<Record<string, string>> = {
+  telegram: [
+    'A bot on Telegram is made in a chat with @BotFather:',
+    '  1. Open https://t.me/BotFather and send /newbot.',
+    '  2. Give it a name, then a username that ends in "bot".',
+    '  3. Copy the token that it answers with.',
+  ].join('\n'),
+  discord: [
+    'A bot on Discord is made at https://discord.com/developers/applications:',
+    '  1. New Application, then the page Bot.',
+    '  2. Switch on "Message Content Intent" there, and save.',
+    '  3. Reset Token, and copy it.',
+    '  4. On the page OAuth2, choose `bot` with Send Messages and Read Message History, and open the link that it makes.',
+  ].join('\n'),
+  whatsapp: [
+    'WhatsApp is linked like a browser: on the phone, Settings > Linked devices > Link a device.',
+    'Better use a number of its own: the agent answers as that number.',
+  ].join('\n'),
+}
+
+const linkMs = 180_000
+
+export const commands: LocalCommand[] = [
+  {
+    name: 'channels.add',
+    says: 'Set up Telegram, Discord or WhatsApp.',
+    input: z.strictObject({
+      channel: z.enum(['telegram', 'discord', 'whatsapp']).describe('The platform.'),
+      account: z.string().default('default').describe('A name for it, when you have several.'),
+      tokenFile: z
+        .string()
+        .optional()
+        .describe('A file with the token; asked for, or read from stdin, when absent.'),
+    }),
+    command: {
+      positional: ['channel'],
+      examples: [
+        'rockpool channels add telegram',
+        'rockpool channels add whatsapp',
+        'rockpool channels add discord < token.txt',
+      ],
+    },
+    async run(host, input, json) {
+      const { channel, account, tokenFile } = input as {
+        channel: string
+        account: string
+        tokenFile?: string
+      }
+      const { openAsker } = await import('./ask.ts')
+      const asker = await openAsker(host)
+      try {
+        if (!json) host.terminal.err(`${howTo[channel]}\n\n`)
+        const token = channel === 'whatsapp' ? undefined : await tokenFor(host, channel, tokenFile)
+        const added = (await asker.ask(
+          { name: 'channels.add' },
+          { channel, accountId: account, token },
+        )) as Added
+        if (channel === 'whatsapp') await showQrUntilLinked(host, asker, account)
+        return added
+      } finally {
+        await asker.close()
+      }
+    },
+  },
+]
+
+/** Never from the command line itself: what stands there is in the shell's history and in the list of processes. */
+async function tokenFor(host: Host, channel: string, file: string | undefined): Promise<string> {
+  if (file !== undefined) return (await readFile(file, 'utf8')).trim()
+  if (!host.terminal.canAsk) return (await readAll(process.stdin)).trim()
+  const prompts = await import('@clack/prompts')
+  const answer = await prompts.password({ message: `The token of your bot on ${channel}` })
+  if (typeof answer === 'string' && answer.trim() !== '') return answer.trim()
+  throw new RockpoolError('refused', 'No token was given; nothing changed.')
+}
+
+async function showQrUntilLinked(host: Host, asker: Asker, account: string): Promise<void> {
+  const { toString } = await import('qrcode')
+  const end = host.now() + linkMs
+  let shown = ''
+  while (host.now() < end) {
+    const { channels } = (await asker.ask({ name: 'channels.status' }, {})) as { channels: Row[] }
+    const row = channels.find((one) => one.channel === 'whatsapp' && one.accountId === account)
+    if (row?.state === 'connected') return
+    if (row?.state === 'failed')
+      throw new RockpoolError('unavailable', row.lastError ?? 'WhatsApp refused the link.')
+    const qr = row?.needs?.kind === 'qr' ? row.needs.detail : ''
+    if (qr !== '' && qr !== shown)
+      host.terminal.err(`${await toString(qr, { type: 'utf8' })}\nScan this code with the phone.\n`)
+    shown = qr || shown
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+  throw new RockpoolError('timed-out', 'Nobody scanned the code.', {
+    hint: 'Run `rockpool channels add whatsapp` again when the phone is at hand.',
+  })
+}

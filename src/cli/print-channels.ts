@@ -1,0 +1,138 @@
+// Channels, pairings and sent messages in a terminal.
+import { ago, styled, table, visible } from './print.ts'
+import type { Page, Style } from './print.ts'
+
+interface ChannelRow {
+  channel: string
+  accountId: string
+  enabled: boolean
+  state: string
+  since?: number
+  identity?: { id: string; name: string }
+  token?: string
+  lastError?: string
+  needs?: { kind: string; detail: string }
+}
+
+const stateStyles: Readonly<Record<string, Style>> = {
+  connected: 'green',
+  reconnecting: 'yellow',
+  failed: 'red',
+}
+
+export function printChannels(
+  { running, channels }: { running: boolean; channels: ChannelRow[] },
+  page: Page,
+): string {
+  const rows = table(
+    channels,
+    [
+      { title: 'CHANNEL', value: (row) => row.channel },
+      { title: 'ACCOUNT', value: (row) => row.accountId },
+      {
+        title: 'STATE',
+        value: (row) => (row.enabled ? (running ? row.state : 'not running') : 'off'),
+        style: (row) => stateStyles[row.state],
+      },
+      { title: 'SINCE', value: (row) => ago(row.since, page.now) },
+      { title: 'AS', value: (row) => row.identity?.name ?? '' },
+      { title: 'TOKEN', value: (row) => row.token ?? '' },
+    ],
+    page,
+  )
+  const troubles = channels.flatMap((row) => {
+    // A QR code is for a phone, not for a reader.
+    const what =
+      row.needs?.kind === 'qr'
+        ? 'a QR code waits: `rockpool channels add whatsapp`'
+        : (row.needs?.detail ?? row.lastError)
+    return what === undefined
+      ? []
+      : [`${styled(page, 'yellow', `${row.channel} (${row.accountId})`)}: ${visible(what)}`]
+  })
+  const idle = running ? [] : ['The gateway does not run: `rockpool up` starts it.']
+  return [rows, ...troubles, ...idle].join('\n')
+}
+
+export function printAdded(
+  { channel, identity, next }: { channel: string; identity?: { name: string }; next: string[] },
+  page: Page,
+): string {
+  const who = identity ? ` as ${visible(identity.name)}` : ''
+  const steps = next.map((step, index) => `  ${index + 1}. ${visible(step)}`)
+  return [styled(page, 'green', `${channel} is set up${who}.`), 'What to do next:', ...steps].join('\n')
+}
+
+interface Person {
+  channel: string
+  accountId: string
+  senderId: string
+  name?: string
+}
+
+export function printPairings(
+  {
+    pending,
+    people,
+  }: {
+    pending: Array<Person & { code: string; expiresAt: number }>
+    people: Array<Person & { owner: boolean; approvedAt: number }>
+  },
+  page: Page,
+): string {
+  const who = [
+    { title: 'CHANNEL', value: (row: Person) => row.channel },
+    { title: 'ACCOUNT', value: (row: Person) => row.accountId },
+    { title: 'ID', value: (row: Person) => row.senderId },
+    { title: 'NAME (THEIR OWN WORDS)', value: (row: Person) => row.name ?? '' },
+  ]
+  const waiting =
+    pending.length === 0
+      ? 'Nobody waits.'
+      : table<(typeof pending)[number]>(
+          pending,
+          [
+            { title: 'CODE', value: (row) => row.code },
+            ...who,
+            {
+              title: 'MINUTES LEFT',
+              value: (row) => String(Math.max(0, Math.ceil((row.expiresAt - page.now) / 60_000))),
+              align: 'right',
+            },
+          ],
+          page,
+        )
+  const known =
+    people.length === 0
+      ? 'Nobody may talk yet.'
+      : table<(typeof people)[number]>(
+          people,
+          [...who, { title: 'OWNER', value: (row) => (row.owner ? 'yes' : '') }],
+          page,
+        )
+  return [styled(page, 'bold', 'Waiting'), waiting, '', styled(page, 'bold', 'May talk'), known].join('\n')
+}
+
+export function printApproved({ person }: { person: Person & { owner: boolean } }): string {
+  const name = person.name ? ` (${visible(person.name)})` : ''
+  const owner = person.owner ? ' and owns this Rockpool' : ''
+  return `${person.channel}:${visible(person.senderId)}${name} may talk now${owner}.`
+}
+
+export function printSent({
+  state,
+  channel,
+  target,
+  messageIds,
+  note,
+}: {
+  state: string
+  channel: string
+  target: string
+  messageIds: string[]
+  note?: string
+}): string {
+  const ids = messageIds.length > 0 ? ` (${messageIds.map(visible).join(', ')})` : ''
+  const words = state === 'sent' ? 'Sent to' : 'Kept for'
+  return [`${words} ${channel}:${visible(target)}${ids}.`, ...(note ? [visible(note)] : [])].join('\n')
+}

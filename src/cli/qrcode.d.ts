@@ -1,0 +1,4 @@
+// The one function of `qrcode` that we use; the package has no types of its own.
+declare module 'qrcode' {
+  export function toString(text: string, options: { type: 'utf8'; margin?: number }): Promise<string>
+}

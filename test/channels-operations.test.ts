@@ -1,0 +1,168 @@
+// Setting up channels, letting people in and sending by hand, as an operator does it.
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openChannelHouse } from './channel-house.ts'
+import type { ChannelHouse } from './channel-house.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+
+let telegram: TelegramApi
+let house: ChannelHouse
+const alice = { id: 501, name: 'Alice' }
+
+beforeEach(async () => {
+  telegram = await TelegramApi.listen()
+  house = await openChannelHouse({
+    offline: true,
+    channels: { telegram: { apiRoot: telegram.root, pollSeconds: 2 } },
+  })
+})
+afterEach(async () => {
+  await house.close()
+  await telegram.close()
+})
+
+const says = (text: string): void => {
+  telegram.emit({ message: personMessage(telegram, alice, { id: alice.id }, text) })
+}
+const add = () => house.ask('channels.add', { channel: 'telegram', token: telegram.token })
+const connected = () =>
+  vi.waitFor(async () => {
+    const { channels } = (await house.ask('channels.status')) as {
+      channels: Array<{ channel: string; state: string }>
+    }
+    expect(channels.find((one) => one.channel === 'telegram')?.state).toBe('connected')
+  })
+
+test('a bot is added by its token, which is checked, kept for us alone, and shown nowhere', async () => {
+  const before = (await house.ask('channels.status')) as { channels: Array<Record<string, unknown>> }
+  expect(before.channels[0]).toMatchObject({ channel: 'telegram', state: 'failed', needs: { kind: 'token' } })
+  const added = await add()
+  expect(added).toMatchObject({ identity: { name: '@rock_pool_bot' } })
+  expect((added['next'] as string[]).join()).toMatch(/pairing approve/)
+  await connected()
+  const file = join(house.home.stateDir, 'credentials', 'telegram-default.token')
+  expect(readFileSync(file, 'utf8').trim()).toBe(telegram.token)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  for (const name of ['channels.list', 'channels.status']) {
+    expect(JSON.stringify(await house.ask(name))).not.toContain(telegram.token)
+  }
+  expect(await house.ask('channels.test', { channel: 'telegram' })).toMatchObject({ ok: true })
+})
+
+test('a wrong token changes nothing, and a token of nonsense is not even asked about', async () => {
+  const wrong = '111111111:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+  await expect(house.ask('channels.add', { channel: 'telegram', token: wrong })).rejects.toMatchObject({
+    code: 'unauthorized',
+    message: expect.not.stringContaining(wrong),
+  })
+  await expect(house.ask('channels.add', { channel: 'telegram', token: 'hello' })).rejects.toMatchObject({
+    code: 'input-invalid',
+  })
+  expect(
+    readdirSync(house.home.stateDir).includes('credentials')
+      ? readdirSync(join(house.home.stateDir, 'credentials'))
+      : [],
+  ).not.toContain('telegram-default.token')
+})
+
+test('a stranger gets a code, is let in with it, and then is answered', async () => {
+  await add()
+  await connected()
+  says('hello?')
+  await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toMatch(/pairing code is/))
+  says('hello??')
+  const { pending } = (await house.ask('pairing.list')) as { pending: Array<{ code: string }> }
+  expect(pending).toHaveLength(1)
+  expect(await house.ask('pairing.approve', { code: pending[0]!.code })).toMatchObject({
+    person: { senderId: '501', owner: true },
+  })
+  says('now?')
+  await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toMatch(/not Claude/i), { timeout: 10_000 })
+  expect(telegram.shown.filter((one) => /pairing code/.test(one.text))).toHaveLength(1)
+  await house.ask('pairing.remove', { channel: 'telegram', senderId: '501' })
+  expect(await house.ask('pairing.list')).toMatchObject({ people: [] })
+})
+
+test('a message by hand goes out with everything that was asked for', async () => {
+  await add()
+  const file = join(house.home.root, 'chart.txt')
+  writeFileSync(file, 'a chart')
+  const sent = await house.ask('message.send', {
+    channel: 'telegram',
+    target: '-100777',
+    message: 'See **this**',
+    media: file,
+    replyTo: '12',
+    threadId: '7',
+  })
+  expect(sent).toMatchObject({ state: 'sent', channel: 'telegram', target: '-100777' })
+  expect(telegram.shown[0]).toMatchObject({
+    chat: -100777,
+    thread: 7,
+    replyTo: 12,
+    text: 'See this',
+    formats: ['bold'],
+  })
+  expect(telegram.shown[1]!.file).toMatchObject({ name: 'chart.txt', bytes: Buffer.from('a chart') })
+  expect(sent['messageIds']).toEqual(telegram.shown.map((one) => String(one.id)))
+})
+
+test('a message that cannot go now waits, and a bad target is refused', async () => {
+  await expect(
+    house.ask('message.send', { channel: 'telegram', target: '-rf', message: 'x' }),
+  ).rejects.toMatchObject({ code: 'input-invalid' })
+  await add()
+  telegram.fault('sendMessage', { kind: 'error', code: 403, description: 'Forbidden: bot was blocked' })
+  const refused = await house.ask('message.send', { channel: 'telegram', target: '501', message: 'x' })
+  expect(refused).toMatchObject({ state: 'queued', note: expect.stringMatching(/blocked/) })
+})
+
+test('without a gateway a message goes straight to the platform', async () => {
+  await add()
+  delete house.app.gateway
+  const sent = await house.ask('message.send', { channel: 'telegram', target: '501', message: 'direct' })
+  expect(sent).toMatchObject({ state: 'sent' })
+  await expect(
+    house.ask('message.send', { channel: 'discord', target: '501', message: 'x' }),
+  ).rejects.toMatchObject({ code: 'not-found' })
+})
+
+test('a channel that is removed stops at once and forgets its token', async () => {
+  await add()
+  await connected()
+  expect(await house.ask('channels.remove', { channel: 'telegram' })).toEqual({ removed: true })
+  const polls = telegram.callsOf('getUpdates').length
+  says('anybody?')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(telegram.callsOf('getUpdates').length).toBeLessThanOrEqual(polls + 1)
+  expect(readdirSync(join(house.home.stateDir, 'credentials'))).not.toContain('telegram-default.token')
+})
+
+test('the command line takes the token from stdin and says what to do next', async () => {
+  const out = await command(['channels', 'add', 'telegram'], `${telegram.token}\n`)
+  expect(out.code).toBe(0)
+  expect(out.stdout).toMatch(/telegram is set up as @rock_pool_bot/)
+  expect(out.stdout).toMatch(/1\. Start the gateway/)
+  expect(out.stderr).toMatch(/BotFather/)
+  expect(out.stdout + out.stderr).not.toContain(telegram.token)
+  const list = await command(['channels', 'list'], '')
+  expect(list.stdout).toMatch(/telegram\s+default\s+not running.*credentials/)
+})
+
+/** The real program, as a person starts it. */
+async function command(
+  args: string[],
+  stdin: string,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const entry = new URL('../src/main.ts', import.meta.url).href
+  const script = `const { main } = await import(${JSON.stringify(entry)}); await main(${JSON.stringify(args)})`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { env: house.home.variables })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  child.stdin.end(stdin)
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, ...output }
+}

@@ -1,16 +1,13 @@
 // Takes one line after another into the facts of a transcript. What a line means is decided here; where it begins and
 // ends is scan.ts's business, what bytes it has record-walker.ts's.
 import type { Span } from './json-bytes.ts'
-import { hashOf } from './json-bytes.ts'
+import { WordTable } from './json-bytes.ts'
 import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, secondsOf } from './decode.ts'
-import { Kind } from './record-keys.ts'
+import { Kind, Word } from './record-keys.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import type { UsageRecord, UsageTable } from './usage-table.ts'
 
-const compactBoundary = hashOf('compact_boundary')
-const apiError = hashOf('api_error')
-const synthetic = hashOf('<synthetic>')
 const budgetStart = Buffer.from('{"type":"budget_usd"')
 
 /** User records that no person wrote as a prompt. */
@@ -19,21 +16,20 @@ const notPrompts =
 
 type Bookkeeping = (facts: TranscriptFacts, record: Record<string, unknown>) => void
 
-const bookkeeping = new Map<number, Bookkeeping>(
-  Object.entries({
-    'custom-title': (facts, record) => (facts.customTitle = text(record['customTitle'])),
-    'ai-title': (facts, record) => (facts.aiTitle = text(record['aiTitle'] ?? record['title'])),
-    summary: (facts, record) => (facts.summary = text(record['summary'])),
-    tag: (facts, record) => (facts.tag = text(record['tag'])),
-    'last-prompt': (facts, record) => (facts.lastPrompt = text(record['lastPrompt']) ?? facts.lastPrompt),
-    relocated: (facts, record) => (facts.relocatedCwd = text(record['relocatedCwd']) ?? facts.relocatedCwd),
-    'permission-mode': (facts, record) => (facts.permissionMode = text(record['permissionMode'])),
-    'cost-state': (facts, record) => {
-      if (typeof record['totalCostUSD'] === 'number') facts.costStateUsd = record['totalCostUSD']
-    },
-  } satisfies Record<string, Bookkeeping>).map(([type, note]) => [hashOf(type), note]),
-)
-const progress = hashOf('progress')
+const bookkeeping: Readonly<Record<string, Bookkeeping>> = {
+  'custom-title': (facts, record) => (facts.customTitle = text(record['customTitle'])),
+  'ai-title': (facts, record) => (facts.aiTitle = text(record['aiTitle'] ?? record['title'])),
+  summary: (facts, record) => (facts.summary = text(record['summary'])),
+  tag: (facts, record) => (facts.tag = text(record['tag'])),
+  'last-prompt': (facts, record) => (facts.lastPrompt = text(record['lastPrompt']) ?? facts.lastPrompt),
+  relocated: (facts, record) => (facts.relocatedCwd = text(record['relocatedCwd']) ?? facts.relocatedCwd),
+  'permission-mode': (facts, record) => (facts.permissionMode = text(record['permissionMode'])),
+  'cost-state': (facts, record) => {
+    if (typeof record['totalCostUSD'] === 'number') facts.costStateUsd = record['totalCostUSD']
+  },
+}
+const notes = [undefined, ...Object.values(bookkeeping)]
+const noteTypes = new WordTable(Object.fromEntries(Object.keys(bookkeeping).map((type, i) => [type, i + 1])))
 
 /** The bytes of a value as they were last seen, so that the same value again costs no string. */
 class Remembered {
@@ -59,7 +55,7 @@ export class Absorber {
   readonly facts: TranscriptFacts
   readonly #usage: UsageTable
   readonly #walker: RecordWalker
-  readonly #fileHash: number
+  readonly #path: Buffer
   readonly #seen = new Map<string, Remembered>(
     [...places, 'model', 'timestamp'].map((name) => [name, new Remembered()]),
   )
@@ -71,7 +67,7 @@ export class Absorber {
     this.facts = facts
     this.#usage = usage
     this.#walker = walker
-    this.#fileHash = hashOf(path)
+    this.#path = Buffer.from(path)
   }
 
   line(buffer: Buffer, start: number, end: number): void {
@@ -140,7 +136,7 @@ export class Absorber {
   }
 
   #isSynthetic(): boolean {
-    return this.#walker.model.start >= 0 && this.#walker.hashOfSpan(this.#walker.model) === synthetic
+    return this.#walker.wordOf(this.#walker.model) === Word['<synthetic>']
   }
 
   #usageRecord(buffer: Buffer, start: number): UsageRecord {
@@ -163,24 +159,14 @@ export class Absorber {
   }
 
   /** A message is known by its id and its request. One without an id is like no other. */
-  #identity(buffer: Buffer, start: number): { low: number; high: number } {
+  #identity(buffer: Buffer, start: number): Hash {
     const { messageId, requestId } = this.#walker
-    let low = 0x811c9dc5
-    let high = 0x1b873593
-    const mix = (byte: number): void => {
-      low = Math.imul(low ^ byte, 0x01000193)
-      high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13)
-    }
     if (messageId.start < 0) {
-      const place = this.facts.offset + start
-      for (const part of [this.#fileHash, place, place / 2 ** 32])
-        for (let shift = 0; shift < 32; shift += 8) mix((part >>> shift) & 255)
-      return { low: low >>> 0, high: high >>> 0 }
+      const place = Buffer.from(` ${this.facts.offset + start}`)
+      return mixed(mixed(seed, this.#path, 0, this.#path.length), place, 0, place.length)
     }
-    for (let i = messageId.start; i < messageId.end; i++) mix(buffer[i]!)
-    mix(0)
-    for (let i = requestId.start; i >= 0 && i < requestId.end; i++) mix(buffer[i]!)
-    return { low: low >>> 0, high: high >>> 0 }
+    const byMessage = mixed(seed, buffer, messageId.start, messageId.end)
+    return requestId.start < 0 ? byMessage : mixed(byMessage, buffer, requestId.start - 1, requestId.end)
   }
 
   #modelNumber(buffer: Buffer): number {
@@ -244,10 +230,10 @@ export class Absorber {
   #system(buffer: Buffer, start: number, end: number): void {
     const { facts } = this
     const walker = this.#walker
-    const subtype = walker.subtype.start < 0 ? 0 : walker.hashOfSpan(walker.subtype)
+    const subtype = walker.wordOf(walker.subtype)
     this.#leave(start, end)
-    if (subtype === apiError) facts.apiErrorCount++
-    if (subtype !== compactBoundary || walker.isSidechain) return
+    if (subtype === Word.api_error) facts.apiErrorCount++
+    if (subtype !== Word.compact_boundary || walker.isSidechain) return
     facts.compactionCount++
     const after = asRecord(parsed(buffer, start, end)?.['compactMetadata'])?.['postTokens']
     if (typeof after === 'number') facts.contextTokens = after
@@ -264,9 +250,8 @@ export class Absorber {
   }
 
   #bookkeeping(buffer: Buffer, start: number, end: number): void {
-    const type = this.#walker.hashOfSpan(this.#walker.type)
-    if (type === progress) return this.#leave(start, end)
-    const note = bookkeeping.get(type)
+    const { type } = this.#walker
+    const note = notes[noteTypes.find(buffer, type.start, type.end)]
     if (!note) return
     const record = parsed(buffer, start, end)
     if (record) note(this.facts, record)
@@ -304,6 +289,24 @@ export class Absorber {
     const time = walker.textOf(timestamp)
     if (facts.lastTimestamp === undefined || time > facts.lastTimestamp) facts.lastTimestamp = time
   }
+}
+
+interface Hash {
+  low: number
+  high: number
+}
+
+const seed: Hash = { low: 0x811c9dc5, high: 0x1b873593 }
+
+/** 64 bits over some bytes, in two halves that are mixed differently. */
+function mixed(from: Hash, buffer: Buffer, start: number, end: number): Hash {
+  let { low, high } = from
+  for (let i = start; i < end; i++) {
+    const byte = buffer[i]!
+    low = Math.imul(low ^ byte, 0x01000193)
+    high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13)
+  }
+  return { low: low >>> 0, high: high >>> 0 }
 }
 
 function text(value: unknown): string | undefined {

@@ -2,11 +2,11 @@
 import type { Span } from './json-bytes.ts'
 
 /** Characters that are kept of a prompt or a title. */
-export const keptText = 2_000
+export const keptText = 400
 /** Records that are parsed as a whole are small; one that is not is somebody's joke. */
 export const largestParsed = 1 << 20
 
-/** At most the first 2,000 characters of a JSON string, decoded; a cut escape at the end is left out. */
+/** The first characters of a JSON string, decoded; a cut escape at the end is left out. */
 export function decodeText(buffer: Buffer, span: Span): string {
   let raw = buffer.toString('utf8', span.start, Math.min(span.end, span.start + keptText * 2))
   if (span.end - span.start > keptText * 2) raw = raw.replace(/\\u?[0-9a-fA-F]{0,3}$|\uFFFD$/, '')

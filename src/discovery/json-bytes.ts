@@ -11,7 +11,7 @@ const openBrace = 123
 const closeBrace = 125
 
 /** Below this length a loop beats a call into the runtime. */
-const shortString = 48
+const shortString = 24
 
 /** The inside of a string in the buffer, without its quotes, or the whole of an object. Absent when `start` is -1. */
 export interface Span {
@@ -21,25 +21,45 @@ export interface Span {
 
 export const absent = (): Span => ({ start: -1, end: -1 })
 
-/** The same for keys in code and keys in a buffer, so that they can be compared without making strings. */
-export function hashOf(text: string): number {
-  let hash = 0
-  for (const byte of Buffer.from(text)) hash = (Math.imul(hash, 31) + byte) | 0
-  return hash
+/** Finds words in a buffer among a few known ones: by length and three bytes, then by all of them. */
+export class WordTable {
+  readonly #numbers = new Uint8Array(4096)
+  readonly #words: Buffer[] = []
+
+  constructor(words: Readonly<Record<string, number>>) {
+    for (const [word, number] of Object.entries(words)) {
+      const bytes = Buffer.from(word)
+      const slot = slotOf(bytes, 0, bytes.length)
+      if (this.#numbers[slot] !== 0)
+        throw new Error(`The words ${word} and ${String(this.#words[this.#numbers[slot]!])} share a slot.`)
+      this.#numbers[slot] = number
+      this.#words[number] = bytes
+    }
+  }
+
+  /** The number of the word, which is above 0; or 0. */
+  find(buffer: Buffer, start: number, end: number): number {
+    const length = end - start
+    const number = this.#numbers[slotOf(buffer, start, length)]!
+    if (number === 0) return 0
+    const word = this.#words[number]!
+    if (word.length !== length) return 0
+    for (let i = 0; i < length; i++) if (word[i] !== buffer[start + i]) return 0
+    return number
+  }
+}
+
+function slotOf(buffer: Buffer, start: number, length: number): number {
+  const inside = buffer[start + Math.floor(length * 0.4)]!
+  return ((length << 7) ^ (buffer[start]! << 3) ^ (inside << 5) ^ buffer[start + length - 1]!) & 4095
 }
 
 export class JsonBytes {
   protected buffer: Buffer = Buffer.alloc(0)
   protected end = 0
-  /** Of the key that `key` has just passed. */
-  protected keyHash = 0
-
-  hashOfSpan(span: Span): number {
-    const { buffer } = this
-    let hash = 0
-    for (let i = span.start; i < span.end; i++) hash = (Math.imul(hash, 31) + buffer[i]!) | 0
-    return hash
-  }
+  /** Where the key lies that `key` has just passed. */
+  protected keyStart = 0
+  protected keyEnd = 0
 
   protected space(at: number): number {
     const { buffer, end } = this
@@ -50,14 +70,9 @@ export class JsonBytes {
   /** From the quote before a key to the first byte of its value. */
   protected key(at: number): number {
     const { buffer, end } = this
-    let hash = 0
-    for (at++; at < end; at++) {
-      const byte = buffer[at]!
-      if (byte === quote) break
-      if (byte === backslash) at++
-      hash = (Math.imul(hash, 31) + byte) | 0
-    }
-    this.keyHash = hash
+    this.keyStart = ++at
+    while (at < end && (buffer[at] !== quote || buffer[at - 1] === backslash)) at++
+    this.keyEnd = at
     at++
     if (buffer[at] !== colon) at = this.space(at)
     if (at >= end || buffer[at] !== colon) return -1
@@ -128,14 +143,15 @@ export class JsonBytes {
   /** From the first byte inside a string to its closing quote. */
   protected stringEnd(at: number): number {
     const { buffer, end } = this
-    const handLimit = Math.min(end, at + shortString)
-    for (let i = at; i < handLimit; i++) {
-      const byte = buffer[i]!
-      if (byte === quote) return i
-      if (byte === backslash) i++
-      at = i + 1
-    }
     for (;;) {
+      const handLimit = Math.min(end, at + shortString)
+      while (at < handLimit) {
+        const byte = buffer[at]!
+        if (byte === quote) return at
+        at += byte === backslash ? 2 : 1
+      }
+      if (at >= end) return -1
+      // A string of some length: jump to the next quote. If it is an escaped one there are more of them near.
       const found = buffer.indexOf(quote, at)
       if (found < 0 || found >= end) return -1
       let slashes = 0

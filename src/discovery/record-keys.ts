@@ -1,12 +1,11 @@
 // The kinds of records and the keys in them that a scan looks for.
-import { hashOf } from './json-bytes.ts'
+import { WordTable } from './json-bytes.ts'
 
-export const Kind = { unknown: 0, user: 1, assistant: 2, system: 3, attachment: 4, other: 5 } as const
+export const Kind = { user: 1, assistant: 2, system: 3, attachment: 4, other: 5, unknown: 6 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
 /** Keys that we look for, by number: a number is found and compared faster than a name. */
 export const Key = {
-  none: 0,
   type: 1,
   message: 2,
   isSidechain: 3,
@@ -58,9 +57,17 @@ export const topStrings = [
   'promptCacheRequested',
 ] as const
 
-export const keys = new Map<number, number>(
-  Object.entries(Key).map(([name, number]) => [hashOf(name), number]),
-)
-export const kinds = new Map<number, Kind>(
-  (['user', 'assistant', 'system', 'attachment'] as const).map((name) => [hashOf(name), Kind[name]]),
-)
+export const keys = new WordTable(Key)
+/** The types of records that have a kind of their own. */
+export const kinds = new WordTable(Kind)
+
+/** Other words that decide what a record is. */
+export const Word = {
+  tool_result: 1,
+  assistant: 2,
+  fast: 3,
+  '<synthetic>': 4,
+  compact_boundary: 5,
+  api_error: 6,
+} as const
+export const words = new WordTable(Word)

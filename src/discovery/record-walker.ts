@@ -2,8 +2,8 @@
 // the model and the usage. A line that cannot matter (a tool's result, an attachment) is left as soon as that is known,
 // so that most bytes of a transcript are never looked at.
 import type { Span } from './json-bytes.ts'
-import { absent, hashOf, JsonBytes } from './json-bytes.ts'
-import { Key, keys, Kind, kinds, topStrings } from './record-keys.ts'
+import { absent, JsonBytes } from './json-bytes.ts'
+import { Key, keys, Kind, kinds, topStrings, Word, words } from './record-keys.ts'
 
 const quote = 34
 const openBracket = 91
@@ -14,9 +14,8 @@ const letterT = 116
 /** Of `<synthetic>`. */
 const openAngle = 60
 
-const toolResult = hashOf('tool_result')
-const fast = hashOf('fast')
-const assistant = hashOf('assistant')
+/** What follows the content of a reply, in the order in which Claude Code has always written it. */
+const afterContent = Buffer.from('],"stop_reason":')
 
 export class RecordWalker extends JsonBytes {
   kind: Kind = Kind.unknown
@@ -56,6 +55,8 @@ export class RecordWalker extends JsonBytes {
   cache1hTokens = 0
   private wholly = false
   private sidechainSeen = false
+  private isStepwise = false
+  private hasJumped = false
   /** Where the strings at the top level go, by their key's number. */
   private readonly spans: ReadonlyArray<Span | undefined> = spansByKey(this)
   private isReply = false
@@ -63,6 +64,14 @@ export class RecordWalker extends JsonBytes {
 
   /** Walks over the line from `start` to `end`; with `wholly`, also over what cannot matter. */
   walk(buffer: Buffer, start: number, end: number, wholly: boolean): void {
+    this.isStepwise = false
+    this.walkLine(buffer, start, end, wholly)
+    if (this.sound || !this.hasJumped) return
+    this.isStepwise = true
+    this.walkLine(buffer, start, end, wholly)
+  }
+
+  private walkLine(buffer: Buffer, start: number, end: number, wholly: boolean): void {
     this.reset(buffer, end)
     this.wholly = wholly
     let at = this.space(start)
@@ -70,7 +79,7 @@ export class RecordWalker extends JsonBytes {
     at = this.firstPair(at)
     while (at >= 0 && buffer[at] !== closeBrace) {
       at = this.topValue(this.key(at))
-      if (!wholly && this.isEnough()) {
+      if (!wholly && this.isEnough(at)) {
         this.sound = true
         return
       }
@@ -106,9 +115,9 @@ export class RecordWalker extends JsonBytes {
   }
 
   /** Is what was seen so far all that anybody wants to know of such a record? */
-  private isEnough(): boolean {
+  private isEnough(at: number): boolean {
     if (this.kind === Kind.unknown) return false
-    if (this.kind === Kind.assistant) return this.isBilled()
+    if (this.kind === Kind.assistant) return this.isBilled() && this.isFlat(at)
     if (this.kind === Kind.user) return this.isToolResult
     if (this.kind === Kind.system) return this.subtype.start >= 0
     return true
@@ -121,15 +130,22 @@ export class RecordWalker extends JsonBytes {
       this.requestId.start >= 0 &&
       this.timestamp.start >= 0 &&
       this.sidechainSeen &&
-      this.buffer[this.model.start] !== openAngle &&
-      this.buffer[this.end - 1] === closeBrace
+      this.buffer[this.model.start] !== openAngle
     )
+  }
+
+  /** Does the rest of the line only end the record? Then we are where we think, also after a jump. */
+  private isFlat(at: number): boolean {
+    const { buffer, end } = this
+    if (at < 0 || buffer.indexOf(closeBrace, at) !== end - 1) return false
+    const opened = buffer.indexOf(openBrace, at)
+    return opened < 0 || opened >= end
   }
 
   private topValue(at: number): number {
     if (at < 0) return -1
-    const key = keys.get(this.keyHash)
-    if (key === undefined) return this.skip(at)
+    const key = keys.find(this.buffer, this.keyStart, this.keyEnd)
+    if (key === 0) return this.skip(at)
     if (key === Key.type) return this.typeValue(at)
     if (key === Key.message) return this.buffer[at] === openBrace ? this.message(at) : this.skip(at)
     const span = this.spans[key]
@@ -141,8 +157,13 @@ export class RecordWalker extends JsonBytes {
 
   private typeValue(at: number): number {
     const next = this.string(at, this.type)
-    if (next >= 0) this.kind = kinds.get(this.hashOfSpan(this.type)) ?? Kind.other
+    if (next >= 0) this.kind = this.kindOfType()
     return next
+  }
+
+  private kindOfType(): Kind {
+    const kind = kinds.find(this.buffer, this.type.start, this.type.end)
+    return kind === 0 || kind >= Kind.other ? Kind.other : (kind as Kind)
   }
 
   /** Claude writes the type of an attachment behind it, and attachments are long. */
@@ -168,7 +189,7 @@ export class RecordWalker extends JsonBytes {
     at = this.firstPair(at)
     while (at >= 0 && this.buffer[at] !== closeBrace) {
       at = this.messageValue(this.key(at))
-      if (!this.wholly && this.isEnough()) return -1
+      if (!this.wholly && this.isEnough(at)) return -1
       if (at >= 0) at = this.nextPair(at)
     }
     return at < 0 ? -1 : at + 1
@@ -176,7 +197,7 @@ export class RecordWalker extends JsonBytes {
 
   private messageValue(at: number): number {
     if (at < 0) return -1
-    switch (keys.get(this.keyHash)) {
+    switch (keys.find(this.buffer, this.keyStart, this.keyEnd)) {
       case Key.id:
         return this.string(at, this.messageId)
       case Key.model:
@@ -184,12 +205,36 @@ export class RecordWalker extends JsonBytes {
       case Key.usage:
         return this.buffer[at] === openBrace ? this.usage(at) : this.skip(at)
       case Key.role:
-        this.isReply = this.stringIs(at, assistant)
+        this.isReply = this.stringIs(at, Word.assistant)
         return this.skip(at)
       case Key.content:
-        return this.isReply ? this.skip(at) : this.content(at)
+        return this.isReply ? this.replyContent(at) : this.content(at)
       default:
         return this.skip(at)
+    }
+  }
+
+  /**
+   * Past the content of a reply. Its end is looked for as bytes, which jumps over everything that was written; if that
+   * was another end (one inside the input of a tool), the rest of the line does not fit, and it is walked step by step.
+   */
+  private replyContent(at: number): number {
+    if (this.isStepwise || this.buffer[at] !== openBracket) return this.skip(at)
+    const found = this.endOfContent(at)
+    if (found < 0) return this.skip(at)
+    this.hasJumped = true
+    return found + 1
+  }
+
+  private endOfContent(at: number): number {
+    const { buffer, end } = this
+    for (;;) {
+      at = buffer.indexOf(closeBracket, at)
+      if (at < 0 || at >= end) return -1
+      let i = 0
+      while (i < afterContent.length && buffer[at + i] === afterContent[i]) i++
+      if (i === afterContent.length) return at
+      at++
     }
   }
 
@@ -205,16 +250,16 @@ export class RecordWalker extends JsonBytes {
       if (this.buffer[block] === closeBracket) break
       block = this.space(block + 1)
     }
-    return !this.wholly && this.isEnough() ? -1 : this.skip(at)
+    return !this.wholly && this.isEnough(at) ? -1 : this.skip(at)
   }
 
   private block(at: number): number {
     at = this.firstPair(at)
     while (at >= 0 && this.buffer[at] !== closeBrace) {
       at = this.key(at)
-      const key = keys.get(this.keyHash)
+      const key = keys.find(this.buffer, this.keyStart, this.keyEnd)
       if (key === Key.tool_use_id) this.isToolResult = true
-      else if (key === Key.type && this.stringIs(at, toolResult)) this.isToolResult = true
+      else if (key === Key.type && this.stringIs(at, Word.tool_result)) this.isToolResult = true
       if (this.isToolResult) return at
       if (at >= 0) at = key === Key.text ? this.string(at, this.text) : this.skip(at)
       if (at >= 0) at = this.nextPair(at)
@@ -234,7 +279,7 @@ export class RecordWalker extends JsonBytes {
 
   private usageValue(at: number): number {
     if (at < 0) return -1
-    switch (keys.get(this.keyHash)) {
+    switch (keys.find(this.buffer, this.keyStart, this.keyEnd)) {
       case Key.input_tokens:
         this.inputTokens = this.integer(at)
         break
@@ -258,16 +303,21 @@ export class RecordWalker extends JsonBytes {
         this.hasCacheBreakdown = true
         return this.usage(at)
       case Key.speed:
-        this.isFast = this.stringIs(at, fast)
+        this.isFast = this.stringIs(at, Word.fast)
         break
       default:
     }
     return this.skip(at)
   }
 
-  private stringIs(at: number, hash: number): boolean {
+  private stringIs(at: number, word: number): boolean {
     if (at < 0 || this.buffer[at] !== quote || this.string(at, this.scratch) < 0) return false
-    return this.hashOfSpan(this.scratch) === hash
+    return this.wordOf(this.scratch) === word
+  }
+
+  /** Which of the words that we know this is; 0 for any other. */
+  wordOf(span: Span): number {
+    return span.start < 0 ? 0 : words.find(this.buffer, span.start, span.end)
   }
 }
 

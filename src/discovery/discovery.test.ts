@@ -363,6 +363,31 @@ test('while watching, an appended line is seen soon, and answers come from memor
   await stop()
 })
 
+test('while watching, a session that begins to wait is told, and nothing else is read for it', async () => {
+  const configDir = copyOfFixtures()
+  mkdirSync(join(configDir, 'sessions'))
+  const discovery = discover([configDir])
+  let noticed = (_change: string[]): void => {}
+  const stop = await discovery.watch((sessionId, why) => noticed([sessionId, why]))
+  const self = identifyProcess(process.pid)!
+  const seen = new Promise<string[]>((resolve) => (noticed = resolve))
+  const entry = {
+    pid: self.pid,
+    procStart: self.startTime,
+    pidDomain: claudePidDomain(),
+    sessionId: numbered('2'),
+  }
+  writeFileSync(
+    join(configDir, 'sessions', `${self.pid}.json`),
+    JSON.stringify({ ...entry, status: 'waiting' }),
+  )
+  expect(await seen).toEqual([numbered('2'), 'status'])
+  expect((await discovery.list({ running: true })).sessions.map((session) => session.status)).toEqual([
+    'waiting',
+  ])
+  await stop()
+})
+
 test('config directories come from the environment, the home and the configuration, each once', () => {
   const home = folder()
   mkdirSync(join(home, '.claude'))

@@ -21,12 +21,14 @@ import { reportCosts } from './cost.ts'
 import type { FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
 import { readLiveSessions } from './live-registry.ts'
+import type { LiveSession } from './live-registry.ts'
 import { NativeIndex, indexFormat } from './native-index.ts'
 import { readRegistries } from './registry.ts'
 import type { RegistrySource } from './registry.ts'
 import { withoutMarker } from './origin-marker.ts'
 import { repairTranscript } from './repair.ts'
 import { watchTranscripts } from './watch.ts'
+import type { Change } from './watch.ts'
 import { xray } from './xray.ts'
 
 export interface DiscoveryParts {
@@ -51,6 +53,8 @@ class SessionDiscovery implements Discovery {
   readonly #native: NativeIndex
   #groups: Map<string, SessionFiles> | undefined
   #isWatching = false
+  /** As it was when it last changed; questions read it anew. */
+  #live = new Map<string, LiveSession>()
 
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
@@ -114,10 +118,17 @@ class SessionDiscovery implements Discovery {
 
   async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
     await this.refresh()
-    const stop = watchTranscripts(this.#parts.configDirs, this.#parts.clock, async (paths) => {
-      const changed = await this.#native.refresh(undefined, paths)
-      if (changed.length > 0) this.#groups = groupFiles(this.#native.files.values())
-      for (const id of new Set(changed.map((path) => this.#idOf(path)))) onChange(id, 'file')
+    this.#live = this.#readLive()
+    const stop = watchTranscripts(this.#parts.configDirs, this.#parts.clock, async (change) => {
+      try {
+        if (change.live) for (const id of this.#statusChanges()) onChange(id, 'status')
+        for (const id of await this.#fileChanges(change)) onChange(id, 'file')
+      } catch (error) {
+        this.#parts.log.warn(
+          { reason: String(error) },
+          'Changed sessions could not be read; the next look will.',
+        )
+      }
     })
     this.#isWatching = true
     return async () => {
@@ -126,15 +137,35 @@ class SessionDiscovery implements Discovery {
     }
   }
 
+  async #fileChanges({ transcripts }: Change): Promise<Set<string>> {
+    if (transcripts?.length === 0) return new Set()
+    const changed = await this.#native.refresh(undefined, transcripts)
+    if (changed.length > 0) this.#groups = groupFiles(this.#native.files.values())
+    return new Set(changed.map((path) => this.#idOf(path)))
+  }
+
+  /** Sessions that began, ended, or now do or wait for something else. */
+  #statusChanges(): string[] {
+    const before = this.#live
+    this.#live = this.#readLive()
+    const ids = new Set([...before.keys(), ...this.#live.keys()])
+    const stateOf = (live: LiveSession | undefined): string => `${live?.status} ${live?.waitingFor}`
+    return [...ids].filter((id) => stateOf(before.get(id)) !== stateOf(this.#live.get(id)))
+  }
+
+  #readLive(): Map<string, LiveSession> {
+    return readLiveSessions(this.#parts.configDirs)
+  }
+
   close(): Promise<void> {
     return this.#native.close()
   }
 
   async #sessions(): Promise<DiscoveredSession[]> {
     if (!this.#isWatching || this.#groups === undefined) await this.refresh()
-    const { configDirs, registries, log, clock } = this.#parts
+    const { registries, log, clock } = this.#parts
     const rows = await readRegistries(registries, log)
-    const live = readLiveSessions(configDirs)
+    const live = this.#readLive()
     const now = clock.now()
     return [...this.#groups!.values()].map((files) =>
       assemble(files, {

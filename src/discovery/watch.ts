@@ -1,19 +1,27 @@
 // Notices that transcripts change, while the gateway runs. The system tells which folder changed; what changed is then
 // found by looking, so that a lost or doubled notice does no harm. A slow look now and then covers file systems that
 // tell nothing.
-import { watch } from 'node:fs'
+import { readdirSync, statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 
-type OnChange = (paths: string[] | undefined) => Promise<void>
+/** What may have changed. */
+export interface Change {
+  /** Transcripts; undefined when all of them have to be looked at. */
+  transcripts: string[] | undefined
+  /** Claude's registry of live processes. */
+  live: boolean
+}
+
+type OnChange = (change: Change) => Promise<void>
 
 /** Changes come in bursts; this much later they are looked at together. */
 const gatherMs = 15
 const lookAnywayMs = 30_000
+/** Folders of sessions that rested longer than this are not watched: there are many, and a system has few watches. */
+const restedMs = 24 * 3_600_000
 
-/** `onChange` gets the transcripts that changed, or nothing when it has to look at all of them. */
 export function watchTranscripts(
   configDirs: readonly string[],
   clock: Clock,
@@ -32,9 +40,10 @@ class TranscriptWatcher {
   #cancelLook: (() => void) | undefined
   #cancelRound: (() => void) | undefined
   #looking: Promise<void> = Promise.resolve()
-  readonly #changed = new Set<string>()
-  /** Something changed that is no transcript: a folder, a side file, a live process. */
+  #changed = new Set<string>()
+  /** Something changed that is no transcript: a folder, a side file. */
   #isUnclear = false
+  #isLive = false
   #isStopped = false
 
   constructor(configDirs: readonly string[], clock: Clock, onChange: OnChange) {
@@ -46,7 +55,7 @@ class TranscriptWatcher {
   start(): void {
     this.#watchFolders()
     this.#cancelRound = this.#clock.after(lookAnywayMs, () => {
-      this.#look(undefined)
+      this.#look({ transcripts: undefined, live: true })
       if (!this.#isStopped) this.start()
     })
   }
@@ -62,11 +71,10 @@ class TranscriptWatcher {
 
   /** The config directories, their projects, and the folders of sessions, where sub-agents write. */
   #watchFolders(): void {
+    const since = this.#clock.now() - restedMs
     const wanted = new Set(
-      this.#configDirs.flatMap((dir) => [dir, join(dir, 'sessions'), join(dir, 'projects')]),
+      this.#configDirs.flatMap((dir) => [dir, join(dir, 'sessions'), ...projectFolders(dir, since)]),
     )
-    for (const dir of this.#configDirs)
-      for (const folder of foldersBelow(join(dir, 'projects'), 3)) wanted.add(folder)
     for (const [path, watcher] of this.#folders) {
       if (wanted.has(path)) continue
       watcher.close()
@@ -91,38 +99,57 @@ class TranscriptWatcher {
   }
 
   #noticed(folder: string, name: string | null): void {
-    if (name !== null && /\.(?:key|tmp|lock)$/.test(name)) return
-    if (name?.endsWith('.jsonl')) this.#changed.add(join(folder, name))
-    else this.#isUnclear = true
+    if (!this.#note(folder, name)) return
     this.#cancelLook ??= this.#clock.after(gatherMs, () => {
       this.#cancelLook = undefined
-      const paths = this.#isUnclear ? undefined : [...this.#changed]
       // A folder may be new, and then has to be watched as well.
       if (this.#isUnclear) this.#watchFolders()
-      this.#isUnclear = false
-      this.#changed.clear()
-      this.#look(paths)
+      this.#look({ transcripts: this.#isUnclear ? undefined : [...this.#changed], live: this.#isLive })
+      this.#isUnclear = this.#isLive = false
+      this.#changed = new Set()
     })
   }
 
-  #look(paths: string[] | undefined): void {
+  /** Remembers what changed; false when it says nothing about sessions. */
+  #note(folder: string, name: string | null): boolean {
+    const isConfigDir = this.#configDirs.includes(folder)
+    if (basename(folder) === 'sessions' && this.#configDirs.includes(dirname(folder))) {
+      if (name !== null && !/^\d+\.json$/.test(name)) return false
+      this.#isLive = true
+    } else if (isConfigDir && name !== null && name !== 'projects' && name !== 'sessions') return false
+    else if (name?.endsWith('.jsonl')) this.#changed.add(join(folder, name))
+    else if (name === null || !name.includes('.') || sideFiles.has(name)) this.#isUnclear = true
+    else return false
+    return true
+  }
+
+  #look(change: Change): void {
     if (this.#isStopped) return
-    this.#looking = this.#looking.then(() => this.#onChange(paths))
+    this.#looking = this.#looking.then(() => this.#onChange(change))
   }
 }
 
-function foldersBelow(folder: string, depth: number): string[] {
-  if (depth === 0) return []
-  let names: string[]
+const sideFiles = new Set(['custom-title.json', 'archived.json'])
+
+function projectFolders(configDir: string, since: number): string[] {
+  const projects = join(configDir, 'projects')
+  const slugs = foldersIn(projects)
+  const sessions = slugs.flatMap((slug) => foldersIn(slug)).filter((path) => changedSince(path, since))
+  return [projects, ...slugs, ...sessions, ...sessions.flatMap((session) => foldersIn(session))]
+}
+
+function foldersIn(folder: string): string[] {
   try {
-    names = readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name)
+    const entries = readdirSync(folder, { withFileTypes: true })
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
   } catch {
     // Not there yet: its parent is watched.
     return []
   }
-  return names.map((name) => join(folder, name)).flatMap((path) => [path, ...foldersBelow(path, depth - 1)])
+}
+
+function changedSince(path: string, since: number): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= since
 }
 
 function isFolder(path: string): boolean {

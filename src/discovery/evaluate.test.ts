@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { discoveredSession } from '../../test/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { evaluateSelection } from './evaluate.ts'
+import type { Spoken } from './spoken.ts'
 import { spokenIn } from './spoken.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-evaluate-'))
@@ -106,7 +107,7 @@ test('no history is no reason to fail, and an unreadable file is named', async (
   expect((await evaluate([gone])).notes).toEqual([expect.stringContaining('gone: ')])
 })
 
-test('what was said is told from what the program wrote', () => {
+test('what was said is told from what the program wrote', async () => {
   const filePath = join(folder, 'spoken.jsonl')
   const user = (content: unknown, more = {}) => ({
     type: 'user',
@@ -138,9 +139,9 @@ test('what was said is told from what the program wrote', () => {
   ]
   const text = `${records.map((record) => JSON.stringify(record)).join('\n')}\nnot json "type":"user"\n{"type":"user","mess`
   writeFileSync(filePath, text)
-  expect(
-    [...spokenIn(filePath)].map(({ kind, text }) => (text && kind !== 'other' ? `${kind}: ${text}` : kind)),
-  ).toEqual([
+  const spoken: Spoken[] = []
+  for await (const one of spokenIn(filePath)) spoken.push(one)
+  expect(spoken.map(({ kind, text }) => (text && kind !== 'other' ? `${kind}: ${text}` : kind))).toEqual([
     'prompt: Add a helper',
     'other',
     'other',
@@ -152,4 +153,21 @@ test('what was said is told from what the program wrote', () => {
     'answer: Done.',
     'other',
   ])
+})
+
+test('a large transcript does not keep others waiting', async () => {
+  const filePath = join(folder, 'large.jsonl')
+  const record = {
+    type: 'user',
+    message: { content: 'x'.repeat(2_000) },
+    timestamp: '2026-11-01T00:00:00.000Z',
+  }
+  writeFileSync(filePath, `${JSON.stringify(record)}\n`.repeat(10_000))
+  let turns = 0
+  const timer = setInterval(() => turns++, 1)
+  let count = 0
+  for await (const _ of spokenIn(filePath)) count++
+  clearInterval(timer)
+  expect(count).toBe(10_000)
+  expect(turns).toBeGreaterThan(2)
 })

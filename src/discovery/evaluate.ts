@@ -46,10 +46,8 @@ export async function evaluateSelection(
   const notes: string[] = []
   const histories: History[] = []
   for (const session of sessions) {
-    const history = readHistory(session, notes)
+    const history = await readHistory(session, notes)
     if (history && history.prompts.length > 0) histories.push(history)
-    // Reading is synchronous: let others have a turn between two files.
-    await new Promise((resolve) => setImmediate(resolve))
   }
   const repositories = Map.groupBy(histories, ({ session }) => session.repoPath)
   const all = [...repositories.values()].flatMap(decisionsIn).sort((a, b) => a.at - b.at)
@@ -84,14 +82,14 @@ interface History {
   standings: Standing[]
 }
 
-function readHistory(session: DiscoveredSession, notes: string[]): History | undefined {
+async function readHistory(session: DiscoveredSession, notes: string[]): Promise<History | undefined> {
   const history: History = { session, prompts: [], standings: [] }
   const now: Standing = { at: 0, branch: '', lastPrompt: '', messageCount: 0, compactionCount: 0, bytes: 0 }
   const keep = (): void => {
     if (now.at > 0) history.standings.push({ ...now })
   }
   try {
-    for (const { kind, at, branch, text, bytes } of spokenIn(session.filePath)) {
+    for await (const { kind, at, branch, text, bytes } of spokenIn(session.filePath)) {
       if (kind === 'prompt') {
         keep()
         if (at > 0) history.prompts.push({ at, text, branch })

@@ -31,11 +31,19 @@ type ClaudeRecord = z.infer<typeof record>
 
 const wanted = ['"type":"user"', '"type":"assistant"', 'compact_boundary'].map((text) => Buffer.from(text))
 
+/** Longer than this nobody else is kept waiting. */
+const sliceMs = 10
+
 /** In file order. Records of sub-agents and lines that cannot be read are passed over. */
-export function* spokenIn(filePath: string): Generator<Spoken> {
+export async function* spokenIn(filePath: string): AsyncGenerator<Spoken> {
   const fd = openSync(filePath, 'r')
+  let pauseAt = performance.now() + sliceMs
   try {
     for (const { offset, bytes } of linesOfFile(fd, 0)) {
+      if (performance.now() > pauseAt) {
+        await new Promise((resolve) => setImmediate(resolve))
+        pauseAt = performance.now() + sliceMs
+      }
       if (!wanted.some((text) => bytes.includes(text))) continue
       const spoken = readRecord(bytes)
       if (spoken) yield { ...spoken, bytes: offset + bytes.length + 1 }

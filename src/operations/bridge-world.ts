@@ -103,7 +103,7 @@ function spokenEntry(entry: TranscriptEntry): ConversationLine[] {
 async function claudesWords(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
   const session = (await nativeSession(app, seat)) ?? (await transcriptOf(app, seat))
   const lines: ConversationLine[] = []
-  for (const { kind, text, at } of session ? spokenIn(session.filePath) : []) {
+  for await (const { kind, text, at } of session ? spokenIn(session.filePath) : []) {
     if (kind !== 'prompt' && kind !== 'answer') continue
     const role = kind === 'prompt' ? 'user' : 'assistant'
     lines.push({ role, text, ...(at > 0 ? { at: new Date(at).toISOString() } : {}) })

@@ -3,7 +3,11 @@ import type { LocalCommand } from './local-command.ts'
 
 type Group = () => Promise<{ commands: LocalCommand[] }>
 
+const agent: Group = () => import('./agent.ts')
+
 export const localGroups: Readonly<Record<string, Group>> = {
+  agent,
+  chat: agent,
   cc: () => import('./cc-commands.ts'),
   channels: () => import('./channels-add.ts'),
   completion: () => import('./completion.ts'),

@@ -8,7 +8,7 @@ import type { Message } from '../domain/message.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { TurnEvent } from '../domain/turn.ts'
-import type { TurnWish } from '../store/work.ts'
+import type { Input, TurnWish } from '../store/work.ts'
 import { Converse } from './converse.ts'
 import { Heartbeats } from './heartbeat.ts'
 import type { WakeRequest } from './heartbeat.ts'
@@ -24,13 +24,17 @@ export interface AskRequest {
   /** Where the reply is sent when `deliver` is set. */
   address?: Address
   deliver?: boolean
+  /** May the text be a command? Not that of a stranger's program. */
+  mayCommand?: boolean
   model?: string
   thinking?: string
   /** The same key asks once; a repeat is refused with `conflict`. */
   key?: string
-  timeoutMs: number
   onEvent?: (event: TurnEvent) => void
 }
+
+/** The address of a turn that belongs to no chat. */
+export const internalChannel = 'internal'
 
 const lookEveryMs = 1_000
 const tidyEveryMs = 3_600_000
@@ -82,7 +86,7 @@ export class Conversations {
   }
 
   /** A turn for somebody who waits for it. Throws `timed-out` when it takes too long; the turn is then interrupted. */
-  async ask(request: AskRequest): Promise<WatchedEnd> {
+  async ask(request: AskRequest & { timeoutMs: number }): Promise<WatchedEnd> {
     const key = `ask:${request.key ?? randomUUID()}`
     const { promise, resolve } = Promise.withResolvers<WatchedEnd | 'late'>()
     this.#commandAnswers.set(key, (reply) =>
@@ -90,28 +94,35 @@ export class Conversations {
     )
     const cancel = this.#parts.clock.after(request.timeoutMs, () => resolve('late'))
     try {
-      const taken = await this.converse.ask(
-        {
-          key,
-          lane: request.sessionKey,
-          agentId: request.agentId,
-          message: this.#messageOf(request, key),
-          mayCommand: true,
-          owner: true,
-          wish: wishOf(request),
-        },
-        { ...(request.onEvent ? { onEvent: request.onEvent } : {}), onEnd: resolve },
-      )
+      const watcher = { ...(request.onEvent ? { onEvent: request.onEvent } : {}), onEnd: resolve }
+      const taken = await this.converse.ask(this.#inputOf(request, key), watcher)
       if (!taken) throw alreadyAsked(request.key)
       const end = await promise
       if (end !== 'late') return end
-      await this.converse.queue.stop(request.sessionKey)
+      await this.stopTurn(request.sessionKey)
       throw tookTooLong(request.timeoutMs)
     } finally {
       cancel()
       this.#commandAnswers.delete(key)
       this.converse.unwatch(key)
     }
+  }
+
+  /** Hands a message over: it is on disk when this resolves, and answered when its turn comes. */
+  async hand(request: AskRequest): Promise<void> {
+    const key = `ask:${request.key ?? randomUUID()}`
+    if (!(await this.converse.ask(this.#inputOf(request, key)))) throw alreadyAsked(request.key)
+  }
+
+  /** Interrupts the running turn of a session and forgets what waits there. */
+  async stopTurn(sessionKey: string): Promise<{ wasRunning: boolean; forgotten: number }> {
+    const { wasRunning, cancelled } = await this.converse.queue.stop(sessionKey)
+    if (cancelled.length > 0)
+      await this.#parts.work.inbox.end(
+        cancelled.map((input) => input.id),
+        'stopped',
+      )
+    return { wasRunning, forgotten: cancelled.length }
   }
 
   /** Sends something that is no answer of a turn. The same key is sent once; true if it is new. */
@@ -121,6 +132,8 @@ export class Conversations {
     options: { key?: string; sessionKey?: string; mirror?: boolean },
   ): Promise<Delivery | undefined> {
     const { key = randomUUID(), sessionKey, mirror } = options
+    // Whoever asked from a terminal is told there.
+    if (address.channel === internalChannel) return undefined
     const [row] = await this.converse.deliverer.deliver([
       {
         id: randomUUID(),
@@ -193,12 +206,25 @@ export class Conversations {
     await Promise.race([this.converse.queue.interruptAll().then(() => closed), this.#pause(2_000)])
   }
 
+  #inputOf(request: AskRequest, key: string): Input {
+    const { mayCommand = true } = request
+    return {
+      key,
+      lane: request.sessionKey,
+      agentId: request.agentId,
+      message: this.#messageOf(request, key),
+      mayCommand,
+      owner: mayCommand,
+      wish: wishOf(request),
+    }
+  }
+
   #messageOf(request: AskRequest, key: string): Message {
     const { kind } = classifySessionKey(request.sessionKey)
     return {
       id: key,
       event: 'message',
-      address: request.address ?? { channel: 'internal', accountId: 'default', to: request.from },
+      address: request.address ?? { channel: internalChannel, accountId: 'default', to: request.from },
       chatType: kind === 'group' || kind === 'channel' ? kind : 'direct',
       sender: { id: request.from, name: request.from },
       text: request.text,

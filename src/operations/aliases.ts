@@ -35,6 +35,11 @@ const launchFields = {
 
 export const aliases: AliasTable = {
   rpc: {
+    agent: { of: 'turns.run', fields: { agentId: 'agent', timeoutSeconds: 'timeout' } },
+    'chat.send': { of: 'turns.send', fields: { agentId: 'agent' } },
+    'chat.abort': { of: 'turns.stop' },
+    'system.event': { of: 'turns.wake', fields: { agentId: 'agent' } },
+    wake: { of: 'turns.wake', fields: { agentId: 'agent' } },
     'claude-code.sessions': { of: 'coding.sessions' },
     'claude-code.launch': { of: 'coding.launch', fields: launchFields },
     'claude-code.kill': { of: 'coding.kill', fields: { id: 'session' } },
@@ -51,6 +56,7 @@ export const aliases: AliasTable = {
     agents: { of: 'agents.list' },
     history: { of: 'sessions.history' },
     config: { of: 'config.show' },
+    'system event': { of: 'turns.wake' },
     'cc launch': {
       of: 'coding.launch',
       fields: { repo: 'workdir', budget: 'maxBudgetUsd', fork: 'forkSession' },

@@ -16,6 +16,7 @@ const system: Group = () => import('./system.ts')
 export const groups: Readonly<Record<string, Group>> = {
   sessions: () => import('./sessions.ts'),
   agents: () => import('./agents.ts'),
+  turns: () => import('./turns.ts'),
   cc: together(
     () => import('./cc.ts'),
     () => import('./select.ts'),

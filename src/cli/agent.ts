@@ -1,0 +1,106 @@
+// `rockpool agent -m …` asks once; `rockpool chat` is a conversation in the terminal.
+import { createInterface } from 'node:readline/promises'
+import { z } from 'zod'
+import { asRockpoolError } from '../domain/errors.ts'
+import { askFields, whose } from '../operations/turns.ts'
+import type { Question, Talk } from './ask-agent.ts'
+import { messageFrom, openTalk } from './ask-agent.ts'
+import type { Host, LocalCommand } from './local-command.ts'
+import { TurnView } from './show-turn.ts'
+
+const local = z.boolean().default(false).describe('In this process, also when a gateway runs.')
+const timeout = z
+  .number()
+  .positive()
+  .max(86_400)
+  .default(600)
+  .describe('Seconds to wait; then the turn is stopped.')
+
+export const commands: LocalCommand[] = [
+  {
+    name: 'agent',
+    says: 'Ask an agent, and show its answer as it comes.',
+    input: z.strictObject({ ...askFields, message: askFields.message.optional(), local, timeout }),
+    command: {
+      short: { message: 'm', to: 't' },
+      examples: [
+        'rockpool agent -m "What is on my list today?"',
+        'git diff | rockpool agent --thinking high',
+        'rockpool agent --session-key main -m "And now?" --json',
+        'rockpool agent --channel telegram --to 123456789 -m "Good morning" --deliver',
+      ],
+    },
+    async run(host, input, json) {
+      const { local, message, ...rest } = input as unknown as Question & { local: boolean }
+      const text = await messageFrom(message, process.stdin, process.stdin.isTTY)
+      const talk = await openTalk(host, { local })
+      try {
+        const view = json ? undefined : new TurnView(host.terminal)
+        const answer = await talk.ask({ ...rest, message: text }, (event) => view?.see(event))
+        if (json) return answer
+        view?.end(answer.text)
+        return undefined
+      } finally {
+        await talk.close()
+      }
+    },
+  },
+  {
+    name: 'chat',
+    says: 'Talk to an agent in this terminal. Type /help to see what can be typed, /exit to leave.',
+    input: z.strictObject({ ...whose, model: askFields.model, thinking: askFields.thinking, local, timeout }),
+    command: { short: { to: 't' }, examples: ['rockpool chat', 'rockpool chat --session-key main'] },
+    async run(host, input) {
+      const { local, ...rest } = input as unknown as Omit<Question, 'message'> & { local: boolean }
+      const talk = await openTalk(host, { local })
+      try {
+        await converse(host, talk, { ...rest, to: rest.to ?? (hasSession(rest) ? undefined : 'terminal') })
+      } finally {
+        await talk.close()
+      }
+      return undefined
+    },
+  },
+]
+
+async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>): Promise<void> {
+  const lines = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    prompt: '> ',
+    terminal: host.terminal.canAsk,
+  })
+  let running: string | undefined
+  lines.on('SIGINT', () => {
+    // Ctrl-C stops the turn; without one it leaves.
+    if (running === undefined) lines.close()
+    else void talk.stop(running).catch(() => lines.close())
+  })
+  if (host.terminal.canAsk) lines.prompt()
+  for await (const line of lines) {
+    const message = line.trim()
+    if (message === '/exit' || message === '/quit') break
+    if (message !== '') running = await answer(host, talk, { ...about, message })
+    if (host.terminal.canAsk) lines.prompt()
+  }
+  lines.close()
+}
+
+/** A question that fails is said, and the conversation goes on. */
+async function answer(host: Host, talk: Talk, question: Question): Promise<string | undefined> {
+  const view = new TurnView(host.terminal)
+  try {
+    const { text, sessionKey } = await talk.ask(question, (event) => view.see(event))
+    view.end(text)
+    return sessionKey
+  } catch (error) {
+    const { message, hint } = asRockpoolError(error)
+    view.end('')
+    host.terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
+    return undefined
+  }
+}
+
+function hasSession(about: Omit<Question, 'message'>): boolean {
+  return about.sessionId !== undefined || about.sessionKey !== undefined || about.to !== undefined
+}

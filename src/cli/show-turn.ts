@@ -1,0 +1,71 @@
+// A turn in the terminal: words as they are written, one line for each tool, and nothing that could drive the terminal.
+import type { TurnEvent } from '../domain/turn.ts'
+import { toolLine } from '../flow/tool-line.ts'
+import { styled, visible } from './print.ts'
+import type { Page } from './print.ts'
+import type { Terminal } from './terminal.ts'
+
+export class TurnView {
+  #terminal: Terminal
+  #page: Page
+  #shown = ''
+  #pending = ''
+  #atLineStart = true
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+    this.#page = { width: terminal.width, color: terminal.color, now: 0 }
+  }
+
+  see(event: TurnEvent): void {
+    if (event.type === 'text-delta') this.#word(event.text)
+    else if (event.type === 'text') this.#endBlock(event.text)
+    else if (event.type === 'tool-start') this.#note(toolLine(event.name, event.input))
+    else if (event.type === 'tool-end' && event.isError) this.#note('   failed')
+    else if (event.type === 'retry') this.#note(`… ${event.reason}; trying again`)
+    else if (event.type === 'waiting' && event.for === 'permission')
+      this.#note('🔔 waits for a permission; see `rockpool cc approvals`')
+    else if (event.type === 'compaction' && event.phase === 'start')
+      this.#note('… summarising the conversation')
+    else if (event.type === 'notice') this.#note(event.text)
+  }
+
+  /** The answer as it is: printed if it was not shown word by word, or differs from that. */
+  end(text: string): void {
+    if (text.trim() !== '' && text.trim() !== this.#shown.trim()) {
+      this.#newLine()
+      this.#out(visible(text))
+    }
+    this.#newLine()
+  }
+
+  #word(text: string): void {
+    this.#pending += text
+    this.#shown += text
+    this.#out(visible(text))
+  }
+
+  /** A block that did not come in pieces is shown now. */
+  #endBlock(text: string): void {
+    if (this.#pending === '') this.#word(text)
+    this.#pending = ''
+    this.#shown += '\n\n'
+    this.#newLine()
+  }
+
+  /** Beside the answer, so that only the answer is piped on. */
+  #note(text: string): void {
+    this.#newLine()
+    this.#terminal.err(`${styled(this.#page, 'dim', visible(text))}\n`)
+  }
+
+  #newLine(): void {
+    if (!this.#atLineStart) this.#out('\n')
+  }
+
+  #out(text: string): void {
+    if (text === '') return
+    this.#terminal.out(text)
+    this.#atLineStart = text.endsWith('\n')
+  }
+}

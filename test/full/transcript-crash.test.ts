@@ -1,8 +1,9 @@
 // The full sizes of test/transcript-crash.test.ts and of test/transcript-damage.test.ts.
 import { createWriteStream } from 'node:fs'
 import { once } from 'node:events'
-import { expect, test } from 'vitest'
-import { all, cwd, said, talk, transcriptFolder } from '../transcript-folder.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { appendWithFault, canInject, whyNot } from '../transcript-faults.ts'
+import { all, cwd, said, talk, textsOf, transcriptFolder } from '../transcript-folder.ts'
 import { audit, killRounds, startWriter } from '../transcript-writers.ts'
 
 test('200 rounds of kill -9 lose nothing that was acknowledged', async () => {
@@ -36,4 +37,32 @@ test('a line of 600 MB and ten million empty lines are read past within 200 MiB'
   expect((await transcripts.tail(ref, 50)).entries).toHaveLength(11)
   expect(await all(transcripts.read(ref))).toHaveLength(11)
   expect(process.memoryUsage().rss - before).toBeLessThan(200 << 20)
+})
+
+describe('every system call of an append fails once', () => {
+  beforeEach((ctx) => {
+    if (!canInject) ctx.skip(whyNot)
+  })
+
+  test.each(['openat', 'write', 'fdatasync', 'fsync', 'fstat', 'read', 'pread64', 'link', 'unlink', 'close'])(
+    '%s: the entry is there or the caller was told',
+    async (call) => {
+      for (const error of ['EIO', 'ENOSPC', 'EDQUOT'] as const) {
+        for (let when = 1; when < 10; when++) {
+          const { transcripts, dir } = transcriptFolder()
+          await transcripts.append({ sessionId: 's1' }, talk(4), { cwd })
+          const { acknowledged, injected, texts } = await appendWithFault(dir, 's1', 'new', {
+            call,
+            error,
+            when,
+          })
+          if (!injected) break
+          expect(texts.slice(0, 4)).toEqual(['q1', 'a2', 'q3', 'a4'])
+          expect(texts.includes('new-0')).toBe(acknowledged)
+          await transcripts.append({ sessionId: 's1' }, [said('after')], { cwd })
+          expect((await textsOf(transcripts, { sessionId: 's1' })).at(-1)).toBe('after')
+        }
+      }
+    },
+  )
 })

@@ -26,7 +26,7 @@ print(time.monotonic_ns(), flush=True)
 fcntl.ioctl(fd, 0x8004587d, struct.pack('I', 2))
 `
 
-class Disk {
+export class Disk {
   readonly folder = mkdtempSync(join(tmpdir(), 'rockpool-power-'))
   readonly #image = join(this.folder, 'image')
   readonly mountPoint = join(this.folder, 'mounted')

@@ -4,13 +4,18 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
-import { appendWithFault, canInject, whyNot } from './transcript-faults.ts'
+import { whyNoPowerCuts } from './power-cut.ts'
+import { whyNoSweep } from './syscall-sweep.ts'
+import { appendWithFault } from './transcript-faults.ts'
 import type { Fault } from './transcript-faults.ts'
+import { transcriptPowerCuts } from './transcript-power-cut.ts'
 import { cwd, isChain, pathOf, said, talk, textsOf, transcriptFolder } from './transcript-folder.ts'
+
+const whyNot = whyNoSweep()
 
 describe('one system call of an append fails', () => {
   beforeEach((ctx) => {
-    if (!canInject) ctx.skip(whyNot)
+    if (whyNot) ctx.skip(whyNot)
   })
 
   test.each<Fault>([
@@ -35,7 +40,7 @@ describe('one system call of an append fails', () => {
 
 describe('a full disk', () => {
   test('loses no message, and the conversation goes on when there is room again', async (ctx) => {
-    if (process.getuid?.() !== 0) return ctx.skip('mounting a small disk needs root')
+    if (process.getuid?.() !== 0) ctx.skip('mounting a small disk needs root')
     const { root } = transcriptFolder()
     const disk = join(root, 'disk')
     mkdirSync(disk)
@@ -43,7 +48,7 @@ describe('a full disk', () => {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', disk], { stdio: 'ignore' })
     } catch {
       // In most containers.
-      return ctx.skip('a file system cannot be mounted here')
+      ctx.skip('a file system cannot be mounted here')
     }
     onTestFinished(() => void execFileSync('umount', [disk]))
     const transcripts = new FileTranscripts({ agentId: 'main', dir: join(disk, 'sessions') })
@@ -68,5 +73,13 @@ describe('a full disk', () => {
     expect(await textsOf(transcripts, ref)).toEqual(written)
     expect(written.length).toBeGreaterThan(40)
     expect((await transcripts.tail(ref, 5)).damage).toEqual([])
+  })
+})
+
+describe('a power cut', () => {
+  test('loses no acknowledged entry', async (ctx) => {
+    const whyNoCuts = whyNoPowerCuts()
+    if (whyNoCuts) ctx.skip(whyNoCuts)
+    expect(await transcriptPowerCuts(2)).toEqual({ lost: [], damage: [] })
   })
 })

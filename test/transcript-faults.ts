@@ -1,12 +1,9 @@
 // One append in a process of its own, with one system call on the transcript's files made to fail.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
 import { textsOf } from './transcript-folder.ts'
-
-export const canInject = existsSync('/usr/bin/strace')
-export const whyNot = 'strace is not installed (Debian package strace)'
 
 export interface Fault {
   call: string

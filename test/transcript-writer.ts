@@ -23,6 +23,10 @@ const variants: Record<string, () => (text: string) => Promise<unknown>> = {
     const transcripts = new FileTranscripts({ agentId: 'main', dir, lockOf })
     return (text) => transcripts.append({ sessionId }, [said(text)], { cwd: '/' })
   },
+  'without-sync': () => {
+    const transcripts = new FileTranscripts({ agentId: 'main', dir, durability: 'relaxed' })
+    return (text) => transcripts.append({ sessionId }, [said(text)], { cwd: '/' })
+  },
   'acknowledges-first': () => {
     const file = join(dir, `${sessionId}.jsonl`)
     return async (text) => {
@@ -36,5 +40,5 @@ for (let n = 0; n < Number(count); n++) {
   const text = `${name}-${n}`
   await append(text)
   // Written before anything else happens: what stands here was promised.
-  writeSync(1, `${text}\n`)
+  writeSync(1, `${text} ${process.hrtime.bigint()}\n`)
 }

@@ -10,6 +10,8 @@ const script = join(import.meta.dirname, 'transcript-writer.ts')
 
 export interface Writer {
   acknowledged: string[]
+  /** What was acknowledged before a moment of the monotonic clock. */
+  acknowledgedBefore(moment: bigint): string[]
   /** Resolves when it has acknowledged something. */
   begun: Promise<void>
   done: Promise<void>
@@ -22,13 +24,17 @@ export function startWriter(
   name: string,
   count = Infinity,
   variant = 'real',
+  isQuiet = false,
 ): Writer {
   const child = spawn(process.execPath, [script, dir, sessionId, name, String(count), variant], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    // When its disk goes away under it, what it says about that is of no interest.
+    stdio: ['ignore', 'pipe', isQuiet ? 'ignore' : 'inherit'],
   })
   let output = ''
+  let told: string[][] = []
   const writer: Writer = {
     acknowledged: [],
+    acknowledgedBefore: (moment) => told.filter(([, at]) => BigInt(at!) < moment).map(([text]) => text!),
     begun: once(child.stdout, 'data').then(() => {}),
     done: once(child, 'close').then(() => {}),
     kill: () => void child.kill('SIGKILL'),
@@ -36,7 +42,11 @@ export function startWriter(
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString()
     // The last piece may be half a line: the process was killed while it told us.
-    writer.acknowledged = output.split('\n').slice(0, -1)
+    told = output
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => line.split(' '))
+    writer.acknowledged = told.map(([text]) => text!)
   })
   return writer
 }
@@ -65,6 +75,7 @@ export async function killRounds(
 export async function audit(dir: string, sessionId: string, acknowledged: string[]) {
   const transcripts = new FileTranscripts({ agentId: 'main', dir })
   const damage: string[] = []
+  if (!(await transcripts.exists({ sessionId }))) return { damage, lost: acknowledged, offPath: 0 }
   const written = await all(transcripts.read({ sessionId }, (what) => damage.push(what)))
   const path = await all(transcripts.path({ sessionId }))
   const texts = new Set(path.map(textOf))

@@ -2,7 +2,10 @@
 import { createWriteStream } from 'node:fs'
 import { once } from 'node:events'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { appendWithFault, canInject, whyNot } from '../transcript-faults.ts'
+import { whyNoPowerCuts } from '../power-cut.ts'
+import { whyNoSweep } from '../syscall-sweep.ts'
+import { appendWithFault } from '../transcript-faults.ts'
+import { transcriptPowerCuts } from '../transcript-power-cut.ts'
 import { all, cwd, said, talk, textsOf, transcriptFolder } from '../transcript-folder.ts'
 import { audit, killRounds, startWriter } from '../transcript-writers.ts'
 
@@ -39,9 +42,11 @@ test('a line of 600 MB and ten million empty lines are read past within 200 MiB'
   expect(process.memoryUsage().rss - before).toBeLessThan(200 << 20)
 })
 
+const whyNot = whyNoSweep()
+
 describe('every system call of an append fails once', () => {
   beforeEach((ctx) => {
-    if (!canInject) ctx.skip(whyNot)
+    if (whyNot) ctx.skip(whyNot)
   })
 
   test.each(['openat', 'write', 'fdatasync', 'fsync', 'fstat', 'read', 'pread64', 'link', 'unlink', 'close'])(
@@ -65,4 +70,16 @@ describe('every system call of an append fails once', () => {
       }
     },
   )
+})
+
+const whyNoCuts = whyNoPowerCuts()
+
+test('20 power cuts lose no acknowledged entry', async (ctx) => {
+  if (whyNoCuts) ctx.skip(whyNoCuts)
+  expect(await transcriptPowerCuts(20)).toEqual({ lost: [], damage: [] })
+})
+
+test('a writer that does not sync loses entries in a power cut, and this test sees it', async (ctx) => {
+  if (whyNoCuts) ctx.skip(whyNoCuts)
+  expect((await transcriptPowerCuts(10, 'without-sync')).lost).not.toEqual([])
 })

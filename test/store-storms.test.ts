@@ -1,5 +1,6 @@
 // Small cases of bad weather; test/full/store-storms.test.ts has the promised sizes.
 import { expect, test } from 'vitest'
+import { contendersMeetDeadLocks } from './lock-race.ts'
 import { killedWriters, lostByPausedHolder, manyWriters, pausedWriters } from './store-storms.ts'
 
 const kinds = ['sqlite', 'files'] as const
@@ -29,3 +30,7 @@ test.each(kinds)(
     await killedWriters(kind, 4)
   },
 )
+
+test('six processes that meet a dead lock go in one by one, 8 times', async () => {
+  await contendersMeetDeadLocks(8)
+})

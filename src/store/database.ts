@@ -74,7 +74,11 @@ export class Database {
   }
 
   read<T>(fn: (queries: Queries) => T): T {
-    return fn(this.queries)
+    try {
+      return fn(this.queries)
+    } catch (error) {
+      throw asDatabaseError(error, this.path)
+    }
   }
 
   /** Runs `fn` in a transaction and resolves after it is on disk. If `fn` throws, its changes alone are undone. */
@@ -145,7 +149,7 @@ export class Database {
       // A full or failing disk may have ended the whole transaction; then the group fails together.
       if (!this.#db.isTransaction) throw error
       this.#db.exec('ROLLBACK TO one; RELEASE one')
-      return () => write.reject(error)
+      return () => write.reject(asDatabaseError(error, this.path))
     }
   }
 }

@@ -20,6 +20,8 @@ let folder: string
 let path: string
 let file: string
 
+const soon = { timeout: 20_000 }
+
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'rockpool-lock-'))
   path = join(folder, 'sessions.json')
@@ -107,7 +109,7 @@ test('the lock of a zombie is free at once', async (ctx) => {
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]
   const child = identifyProcess(Number(line.toString()))!
   writeFileSync(file, ours({ pid: child.pid, starttime: child.startTime }))
-  await expect.poll(() => identifyProcess(child.pid)).toBeUndefined()
+  await expect.poll(() => identifyProcess(child.pid), soon).toBeUndefined()
   process.kill(child.pid, 0) // It still answers to signals.
   expect(await take()).toBe('held')
   parent.kill('SIGKILL')
@@ -174,7 +176,7 @@ test('a lock that was taken away is noticed before anything is changed, and the 
 test('while it is held it is touched, so that an OpenClaw that goes by age leaves it alone', async () => {
   await new FileLock(path, { touchEveryMs: 20 }).hold('test', async () => {
     setAge(100)
-    await expect.poll(() => Date.now() - statSync(file).mtimeMs).toBeLessThan(10_000)
+    await expect.poll(() => Date.now() - statSync(file).mtimeMs, soon).toBeLessThan(10_000)
   })
 })
 

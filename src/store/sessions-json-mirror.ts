@@ -2,11 +2,12 @@
 // The database is the truth. The file is written soon after a change, many changes at once; what somebody else
 // wrote into it is brought into the database first, so nobody's edit is overwritten unseen.
 import { rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { fileIdentity, readFileSafely, writeFileAtomically } from './atomic-file.ts'
+import { fileIdentity, readFileSafely, removeAbandonedFiles, writeFileAtomically } from './atomic-file.ts'
 import type { FileIdentity } from './atomic-file.ts'
 import type { Database } from './database.ts'
 import { FileLock } from './file-lock.ts'
@@ -53,6 +54,7 @@ export class SessionsJsonMirror {
   }
 
   async open(): Promise<void> {
+    await removeAbandonedFiles(dirname(this.#options.path))
     await this.catchUp()
     if (this.#isStale()) this.schedule()
   }

@@ -1,5 +1,6 @@
 // Bad weather for the session stores, in the promised sizes.
 import { expect, test } from 'vitest'
+import { contendersMeetDeadLocks } from '../lock-race.ts'
 import { killedWriters, lostByPausedHolder, manyWriters, pausedWriters } from '../store-storms.ts'
 
 const kinds = ['sqlite', 'files'] as const
@@ -28,3 +29,7 @@ test.each(kinds)(
     await killedWriters(kind, 60)
   },
 )
+
+test('six processes that meet a dead lock go in one by one, 200 times', async () => {
+  await contendersMeetDeadLocks(200)
+})

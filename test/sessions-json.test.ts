@@ -1,4 +1,6 @@
 // sessions.json beside the database: what others read there, and what becomes of what they write there.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
   existsSync,
@@ -20,6 +22,7 @@ import { silentLog } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
 import { FileSessions } from '../src/store/file-sessions.ts'
 import type { SessionStore } from '../src/store/session-store.ts'
+import { rebuildSessionDatabase } from '../src/store/rebuild-sessions.ts'
 import { SqliteSessions } from '../src/store/sqlite-sessions.ts'
 
 let root: string
@@ -285,6 +288,41 @@ test('a database with one damaged page: what is needed of it is an error, and no
   }
   await expect(all()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(database) })
   expect(file()['k7']).toMatchObject({ sessionId: 'id7' })
+})
+
+test.each(['its first page', 'a page in the middle', 'the file beside it too'])(
+  'a damaged database (%s) is made anew from all that can be read, and set aside',
+  async (what) => {
+    for (let i = 0; i < 200; i++)
+      await store.update(`k${i}`, () => entry(`id-number-${i}`, i, { text: 'x'.repeat(300) }))
+    await store.close()
+    for (const i of [3, 4]) writeFileSync(join(dirname(path), `id-number-${i}.jsonl`), '')
+    const bytes = readFileSync(database)
+    const page = what === 'a page in the middle' ? 20 : 0
+    bytes.fill(0x55, page * 4096, (page + 1) * 4096)
+    writeFileSync(database, bytes)
+    if (what === 'the file beside it too') writeFileSync(path, '{')
+    if (what === 'a page in the middle') edit((entries) => void delete entries['k199'])
+    const rebuilt = await rebuildSessionDatabase({ agentId: 'main', database, mirror: path })
+    store = open()
+    expect((await store.list()).total).toBe(what === 'the file beside it too' ? 2 : 200)
+    expect(rebuilt.sessions).toBe((await store.list()).total)
+    expect(readFileSync(rebuilt.aside)).toEqual(bytes)
+  },
+)
+
+test('a database that another process has open is not made anew', async () => {
+  await store.update('k', () => entry('a', 1))
+  const other = spawn('sh', ['-c', 'exec 9<"$1"; echo ready; sleep 30', 'sh', database], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  await once(other.stdout, 'data')
+  const rebuilding = rebuildSessionDatabase({ agentId: 'main', database, mirror: path })
+  await expect(rebuilding).rejects.toMatchObject({
+    code: 'busy',
+    message: expect.stringContaining(String(other.pid)),
+  })
+  other.kill('SIGKILL')
 })
 
 test('while another program holds the lock of the file, rows are updated all the same', async () => {

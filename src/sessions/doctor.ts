@@ -6,6 +6,7 @@ import { findDatabaseFault, findDeadLocks, findLeftovers, findOpenModes } from '
 import type { FileFault } from '../store/inspect-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
+import { rebuildSessionDatabase } from '../store/rebuild-sessions.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import { inspectTranscript, repairTranscript } from '../store/transcript-repair.ts'
 import { orphansAmong } from './cleanup.ts'
@@ -71,7 +72,7 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   yield* findDeadLocks(folder, agent.clock).map(own('lock'))
   yield* findLeftovers(folder, agent.clock).map(own('leftover'))
   const fault = await findDatabaseFault(parts.paths.sessionDatabase(agentId))
-  if (fault) yield own('store-unreadable')(fault)
+  if (fault) yield own('store-unreadable')(withRebuild(fault, parts.paths, agentId))
   const transcripts = await agent.transcripts.list()
   for (const transcript of transcripts) yield* examineTranscript(agent, transcript)
   const sessions = fault ? undefined : await readSessions(agent)
@@ -81,6 +82,15 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   } else if (sessions) {
     yield* examineOrphans(agent, sessions, transcripts)
     yield* examineRows(parts, agent, sessions)
+  }
+}
+
+function withRebuild(fault: FileFault, paths: StatePaths, agentId: string): FileFault {
+  const mirror = paths.sessionsJson(agentId)
+  return {
+    ...fault,
+    remedy: 'set it aside and make it anew from its readable rows, sessions.json and the transcripts',
+    fix: async () => void (await rebuildSessionDatabase({ agentId, database: fault.path, mirror })),
   }
 }
 

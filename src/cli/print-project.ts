@@ -18,10 +18,12 @@ export function print(status: ProjectStatus, page: Page): string {
   return blocks.filter((block) => block !== '').join('\n\n')
 }
 
-function printGit({ git, docs }: ProjectStatus, page: Page): string {
+function printGit({ repo, git, docs }: ProjectStatus, page: Page): string {
   const { upstream } = git
   const ahead = upstream && `${upstream.name}, ${upstream.ahead} ahead, ${upstream.behind} behind`
-  const others = git.worktrees.slice(1).map(({ path, branch }) => `${path}${branch ? ` (${branch})` : ''}`)
+  const others = git.worktrees
+    .filter(({ path }) => path !== repo.path)
+    .map(({ path, branch }) => `${path}${branch ? ` (${branch})` : ''}`)
   const present = [
     docs.hasClaudeMd && 'CLAUDE.md',
     docs.hasReadme && 'README',

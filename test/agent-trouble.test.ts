@@ -152,6 +152,19 @@ test('a message that arrives while Claude works is taken into the turn, and matc
   expect(conversation.steer(prompt('too late'))).toBe(false)
 })
 
+test('stop means stop, also for what still waits to be said', async () => {
+  const { result, seen } = begin(conversation, inline(sleeping, { text: 'never' }))
+  await seen('waiting')
+  await expect.poll(() => sleepers(conversation.pid!), { timeout: 10_000 }).toHaveLength(1)
+  const late = prompt(`one more thing ${inline({ text: 'It should not be said.', startDelayMs: 3_000 })}`)
+  expect(conversation.steer(late)).toBe(true)
+  await conversation.interrupt()
+  const stopped = await result
+  expect(stopped.end).toEqual({ kind: 'interrupted' })
+  expect(stopped.said.join()).not.toContain('It should not be said.')
+  expect((await take(conversation, inline({ text: 'Ready.' }))).text).toBe('Ready.')
+})
+
 test('a second turn at the same time is refused', async () => {
   const running = conversation.turn(prompt(inline({ text: 'slow', startDelayMs: 300 })), () => {})
   await expect(conversation.turn(prompt('x'), () => {})).rejects.toMatchObject({ code: 'busy' })

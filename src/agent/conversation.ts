@@ -129,6 +129,12 @@ export class ClaudeConversation implements Conversation {
 
   async interrupt(): Promise<void> {
     if (!this.busy || this.closed) return
+    // What was said to steer the turn and still waits would begin another one; stop means stop.
+    if (this.#turn) this.#turn.stopped = true
+    await this.#interruptOnce()
+  }
+
+  async #interruptOnce(): Promise<void> {
     try {
       await withinMs(5_000, this.#parts.query.interrupt())
     } catch (error) {
@@ -233,6 +239,7 @@ export class ClaudeConversation implements Conversation {
     this.#saysPrompts = true
     if (!this.#turn?.has(uuid)) return
     if (state === 'over') this.#turn.settle(uuid)
+    if (state === 'started' && this.#turn.stopped) void this.#interruptOnce()
     if (state !== 'started' || this.#turn.started) return
     // Claude was at work by itself and took the prompt in: what it did so far is part of this turn now.
     this.#turn.begin(this.#unprompted)

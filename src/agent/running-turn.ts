@@ -13,6 +13,8 @@ export class RunningTurn {
   verdict: TurnEnd | undefined
   /** Claude took the first prompt up. */
   started = false
+  /** Somebody wants it stopped. */
+  stopped = false
   #prompts = new Set<string>()
   #unsettled = new Set<string>()
   #queued = 0

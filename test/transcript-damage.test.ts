@@ -260,6 +260,28 @@ describe('sizes', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(100 << 20)
   })
 
+  test('the last entries and an append need only the end of a large file', async (ctx) => {
+    if (!existsSync('/proc/self/io')) ctx.skip('this system does not count what a process reads')
+    const { file, fresh } = await tenMessages()
+    const last = JSON.parse(lines(file).at(-1)!)
+    const entry = {
+      ...last,
+      message: { ...last.message, content: [{ type: 'text', text: 'x'.repeat(100_000) }] },
+    }
+    let parentId = last.id
+    for (let n = 0; n < 300; n++) {
+      const id = `0000${n.toString(16).padStart(4, '0')}`
+      appendFileSync(file, `${JSON.stringify({ ...entry, id, parentId })}\n`)
+      parentId = id
+    }
+    const readBytes = (): number => Number(/rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1])
+    const before = readBytes()
+    expect((await fresh().tail(one, 5)).entries).toHaveLength(5)
+    const [added] = await fresh().append(one, [said('next')], { cwd })
+    expect(readBytes() - before).toBeLessThan(6 << 20)
+    expect(added!.parentId).toBe(parentId)
+  })
+
   test('a million empty lines cost little', async () => {
     const { file, fresh } = await tenMessages()
     appendFileSync(file, '\n'.repeat(1_000_000))

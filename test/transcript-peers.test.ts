@@ -147,6 +147,19 @@ describe('what real OpenClaw left', () => {
     expect(readdirSync(dir)).toEqual(readdirSync(join(fixtures, version)))
   })
 
+  test('entries of the newest OpenClaw, whose header says version 4 and whose ids are long, are read and continued', async () => {
+    const { transcripts, dir, file } = transcriptFolder()
+    mkdirSync(dir, { recursive: true })
+    const id = '09ddb939-2659-4645-9b89-b57e6e7108c0'
+    cpSync(join(fixtures, 'real-2026.9.6', `transcript_events.${id}.jsonl`), file(id))
+    const [header, ...written] = lines(file(id)).map((line) => JSON.parse(line))
+    const ref = { sessionId: id }
+    expect(await transcripts.header(ref)).toEqual(header)
+    expect(await pathOf(transcripts, ref)).toEqual(written)
+    await transcripts.append(ref, [said('on')], { cwd })
+    expect((await textsOf(transcripts, ref)).at(-1)).toBe('on')
+  })
+
   test('the file whose header OpenClaw cut away goes on where it was', async () => {
     const { transcripts } = withFiles(join(fixtures, 'real-2026.1.30'))
     const ref = { sessionId: 'after-sessions.compact-headerless' }

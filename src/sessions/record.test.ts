@@ -70,6 +70,12 @@ describe('what a message tells about its session', () => {
     expect(entry).toMatchObject({ displayName, groupId: '120363@g.us', chatType: 'group' })
   })
 
+  test('a row of an older program learns when its session began', () => {
+    const { sessionStartedAt: _none, ...old } = newEntry(7)
+    expect(recordInbound(key, old, message, 50).sessionStartedAt).toBe(7)
+    expect(recordInbound(key, newEntry(9), message, 50).sessionStartedAt).toBe(9)
+  })
+
   test('settings and unknown fields stay', () => {
     const before = { ...newEntry(1), thinkingLevel: 'high', fromTheFuture: 1, updatedAt: 99 }
     expect(recordInbound(key, before, message, 50)).toMatchObject({

@@ -19,6 +19,8 @@ export function recordInbound(key: string, entry: SessionEntry, message: Message
     lastTo: route.to,
     lastAccountId: route.accountId,
     ...(route.threadId === undefined ? {} : { lastThreadId: route.threadId }),
+    // Rows from before this was written down: from now on something better than `updatedAt` decides about resets.
+    sessionStartedAt: entry.sessionStartedAt ?? entry.updatedAt,
     lastInteractionAt: now,
     updatedAt: Math.max(entry.updatedAt, now),
   }

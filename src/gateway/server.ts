@@ -58,6 +58,8 @@ export interface Gateway {
   /** The port that was asked for was taken. */
   movedFrom?: number
   auth: Auth
+  /** Ends every open connection; clients come back by themselves. */
+  dropConnections(): void
   close(drainMs: number): Promise<void>
 }
 
@@ -107,6 +109,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
     port,
     ...(movedFrom === undefined ? {} : { movedFrom }),
     auth,
+    dropConnections: () => peers.forEach(({ socket }) => socket.terminate()),
     async close(drainMs) {
       timers.forEach(clearInterval)
       server.close()

@@ -34,6 +34,13 @@ interface Subscription {
   since?: { epoch: string; seq: number }
 }
 
+interface Subscribed {
+  subscriptionId: string
+  gap: boolean
+  epoch: string
+  seq: number
+}
+
 interface Pending {
   resolve: (result: unknown) => void
   reject: (error: Error) => void
@@ -117,21 +124,26 @@ export class GatewayClient {
 
   async #resubscribe(subscription: Subscription): Promise<void> {
     const { topic, input, since, listener } = subscription
-    const answer = await this.#request(`${topic}.subscribe`, { ...input, ...(since ? { since } : {}) })
-    const { subscriptionId, gap, epoch, seq } = answer as {
-      subscriptionId: string
-      gap: boolean
-      epoch: string
-      seq: number
-    }
-    subscription.id = subscriptionId
-    if (!since || gap) subscription.since = { epoch, seq }
-    if (gap) listener.gap?.()
+    await this.#request(`${topic}.subscribe`, { ...input, ...(since ? { since } : {}) }, (result) => {
+      const { subscriptionId, gap, epoch, seq } = result as Subscribed
+      subscription.id = subscriptionId
+      if (!since || gap) subscription.since = { epoch, seq }
+      if (gap) listener.gap?.()
+    })
   }
 
-  #request(method: string, params: Record<string, unknown>): Promise<unknown> {
+  /** `atOnce` sees the result before the next frame is read: what was missed follows the answer on its heels. */
+  #request(
+    method: string,
+    params: Record<string, unknown>,
+    atOnce: (result: unknown) => void = () => {},
+  ): Promise<unknown> {
     const id = this.#nextId++
-    return new Promise((resolve, reject) => {
+    return new Promise((settle, reject) => {
+      const resolve = (result: unknown): void => {
+        atOnce(result)
+        settle(result)
+      }
       this.#pending.set(id, { resolve, reject })
       this.#socket?.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     })

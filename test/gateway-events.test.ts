@@ -1,0 +1,222 @@
+// What a client hears while it is there, catches up with when it comes back, and what a slow one costs the others.
+import { connect as connectTcp } from 'node:net'
+import { createHash, randomBytes } from 'node:crypto'
+import { afterEach, expect, test } from 'vitest'
+import { GatewayClient } from '../src/rpc/client.ts'
+import type { RockpoolEvent } from '../src/domain/events.ts'
+import { hashOf, newToken, writeTokenRecords } from '../src/store/tokens.ts'
+import { bearer, connect, openHouse, rpc } from './gateway-house.ts'
+import type { Client, House } from './gateway-house.ts'
+
+const houses: House[] = []
+const open = async (): Promise<House> => {
+  const house = await openHouse()
+  houses.push(house)
+  return house
+}
+afterEach(async () => {
+  for (const house of houses.splice(0)) await house.close()
+})
+
+interface Heard {
+  subscriptionId: string
+  epoch: string
+  seq: number
+  event: RockpoolEvent
+}
+const heard = (client: Client): Heard[] =>
+  client.frames.filter((frame) => frame['method'] === 'event').map((frame) => frame['params'] as Heard)
+const patch = (house: House, key: string, n: number) =>
+  rpc(house, 'sessions.patch', { key, label: `label ${n}` })
+const subscribed = async (client: Client, topic: string, params: object = {}) =>
+  (await client.call(`${topic}.subscribe`, params)).result as {
+    subscriptionId: string
+    gap: boolean
+    epoch: string
+    seq: number
+  }
+
+test('a subscriber hears of every change, numbered', async () => {
+  const house = await open()
+  const client = await connect(house, bearer(house.token))
+  const { subscriptionId, seq } = await subscribed(client, 'sessions')
+  for (let n = 0; n < 5; n++) await patch(house, 'main', n)
+  await client.frame((frame) => frame['method'] === 'event' && (frame['params'] as Heard).seq === seq + 5)
+  expect(heard(client).map((event) => event.seq)).toEqual([1, 2, 3, 4, 5].map((n) => seq + n))
+  expect(heard(client)[0]).toMatchObject({
+    subscriptionId,
+    event: { type: 'session-changed', key: 'agent:main:main', why: 'patch' },
+  })
+})
+
+test('after unsubscribing nothing more is heard', async () => {
+  const house = await open()
+  const client = await connect(house, bearer(house.token))
+  const { subscriptionId } = await subscribed(client, 'sessions')
+  expect((await client.call('sessions.unsubscribe', { subscriptionId })).result).toEqual({ removed: 1 })
+  await patch(house, 'main', 1)
+  await client.call('health')
+  expect(heard(client)).toEqual([])
+})
+
+test('a client that was away gets what it missed', async () => {
+  const house = await open()
+  const first = await connect(house, bearer(house.token))
+  const { epoch, seq } = await subscribed(first, 'sessions')
+  first.socket.terminate()
+  for (let n = 0; n < 3; n++) await patch(house, 'main', n)
+  const again = await connect(house, bearer(house.token))
+  expect(await subscribed(again, 'sessions', { since: { epoch, seq } })).toMatchObject({
+    gap: false,
+    seq: seq + 3,
+  })
+  await again.call('health')
+  expect(heard(again).map((event) => event.seq)).toEqual([seq + 1, seq + 2, seq + 3])
+})
+
+test('a client that was away too long, or since before a restart, is told that there is a gap', async () => {
+  const house = await open()
+  const client = await connect(house, bearer(house.token))
+  const { epoch } = await subscribed(client, 'sessions')
+  for (let n = 0; n < 6000; n++)
+    house.app.events.emit({ type: 'session-deleted', agentId: 'main', key: `k${n}` })
+  const again = await connect(house, bearer(house.token))
+  expect((await subscribed(again, 'sessions', { since: { epoch, seq: 1 } })).gap).toBe(true)
+  expect((await subscribed(again, 'sessions', { since: { epoch: 'another run', seq: 1 } })).gap).toBe(true)
+  expect((await subscribed(again, 'sessions', { since: { epoch, seq: 5999 } })).gap).toBe(false)
+})
+
+test('the messages of one session are heard by those who asked for that session', async () => {
+  const house = await open()
+  const client = await connect(house, bearer(house.token))
+  await subscribed(client, 'sessions.messages', { key: 'agent:main:a' })
+  const turn = (key: string): RockpoolEvent => ({
+    type: 'turn-event',
+    agentId: 'main',
+    key,
+    turnId: 't',
+    event: { type: 'text', text: 'hello' },
+  })
+  house.app.events.emit(turn('agent:main:b'))
+  house.app.events.emit(turn('agent:main:a'))
+  await client.frame((frame) => frame['method'] === 'event')
+  expect(heard(client).map(({ event }) => 'key' in event && event.key)).toEqual(['agent:main:a'])
+})
+
+test('a token that is bound to an agent hears and sees that agent only', async () => {
+  const house = await open()
+  const token = newToken()
+  const hash = hashOf(token).toString('base64url')
+  writeTokenRecords(house.dir, [{ name: 'work', scopes: ['write'], agentId: 'work', createdAt: 0, hash }])
+  await rpc(house, 'agents.add', { id: 'work' })
+  await rpc(house, 'sessions.patch', { key: 'agent:main:main', label: 'private' })
+  const client = await connect(house)
+  await client.call('connect', { token, agentId: 'main' })
+  await subscribed(client, 'sessions')
+  expect((await client.call('sessions.list')).result).toMatchObject({ count: 0 })
+  expect((await client.call('sessions.get', { key: 'agent:main:main' })).error?.data?.code).toBe('not-found')
+  expect((await client.call('sessions.get', { key: 'private' })).error?.data?.code).toBe('not-found')
+  expect(
+    (await client.call('sessions.patch', { key: 'agent:main:main', label: 'x' })).error?.data?.code,
+  ).toBe('not-found')
+  expect((await client.call('sessions.list', { agentId: 'main' })).error?.data?.code).toBe('not-found')
+  await rpc(house, 'sessions.patch', { key: 'agent:main:main', label: 'still private' })
+  await client.call('sessions.patch', { key: 'agent:work:main', label: 'mine' })
+  await client.frame((frame) => frame['method'] === 'event')
+  expect(heard(client).map(({ event }) => 'key' in event && event.key)).toEqual(['agent:work:main'])
+})
+
+test('a client that does not read is closed; the others hear everything', async () => {
+  const house = await open()
+  const sluggish = await stalledSocket(house)
+  const client = await connect(house, bearer(house.token))
+  const { seq } = await subscribed(client, 'sessions')
+  const text = 'x'.repeat(100_000)
+  const before = process.memoryUsage().rss
+  for (let n = 0; n < 400; n++) {
+    house.app.events.emit({ type: 'session-changed', agentId: 'main', key: 'agent:main:main', why: text })
+    // As fast as the one who reads can follow.
+    if (n % 10 === 9)
+      await client.frame((frame) => (frame['params'] as Heard | undefined)?.seq === seq + n + 1)
+  }
+  await sluggish.closed
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+})
+
+test('a repeated request with the same idempotency key is done once and answered alike', async () => {
+  const house = await open()
+  const request = { key: 'main', label: 'once', idempotencyKey: 'k1' }
+  const first = await rpc(house, 'sessions.patch', request)
+  await rpc(house, 'sessions.patch', { key: 'main', label: 'later' })
+  expect(await rpc(house, 'sessions.patch', request)).toEqual(first)
+  expect((await rpc(house, 'sessions.get', { key: 'main' })).result).toMatchObject({
+    entry: { label: 'later' },
+  })
+  const other = await rpc(house, 'sessions.patch', { ...request, label: 'other' })
+  expect(other.error?.data?.code).toBe('conflict')
+})
+
+test('a request that failed may be tried again under its key', async () => {
+  const house = await open()
+  const request = { key: 'nobody', idempotencyKey: 'k2' }
+  expect((await rpc(house, 'sessions.reset', request)).error?.data?.code).toBe('not-found')
+  await rpc(house, 'sessions.patch', { key: 'agent:main:nobody', label: 'nobody' })
+  expect((await rpc(house, 'sessions.reset', request)).error).toBeUndefined()
+})
+
+test('the client of ours comes back by itself and hears what it missed', async () => {
+  const house = await open()
+  const client = new GatewayClient({ url: house.gateway.wsUrl, token: house.token })
+  const events: RockpoolEvent[] = []
+  let wake = (): void => {}
+  client.subscribe('sessions', {}, { event: (event) => (events.push(event), wake()) })
+  await client.call('sessions.patch', { key: 'main', label: 'one' })
+  const until = async (count: number): Promise<void> => {
+    while (events.length < count) await new Promise<void>((resolve) => (wake = resolve))
+  }
+  await until(1)
+  house.gateway.dropConnections()
+  await patch(house, 'main', 2)
+  await until(2)
+  await expect(client.call('nothing.like.this')).rejects.toMatchObject({ code: 'not-found' })
+  client.close()
+})
+
+/** A WebSocket whose owner never reads what it is sent. */
+async function stalledSocket(house: House): Promise<{ closed: Promise<void> }> {
+  const socket = connectTcp(house.gateway.port, '127.0.0.1')
+  const key = randomBytes(16).toString('base64')
+  socket.write(
+    `GET /ws HTTP/1.1\r\nHost: 127.0.0.1:${house.gateway.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\nAuthorization: Bearer ${house.token}\r\n\r\n`,
+  )
+  await new Promise((resolve) => socket.once('data', resolve))
+  socket.pause()
+  socket.write(masked(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sessions.subscribe', params: {} })))
+  const closed = new Promise<void>((resolve) => {
+    const look = setInterval(() => {
+      // A paused socket notices its end only when it writes.
+      socket.write(masked('{}'), (error) => {
+        if (!error) return
+        clearInterval(look)
+        resolve()
+      })
+    }, 50)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      clearInterval(look)
+      resolve()
+    })
+  })
+  return { closed }
+}
+
+/** A text frame as a client must send it. */
+function masked(text: string): Buffer {
+  const payload = Buffer.from(text)
+  const mask = createHash('sha1').update(text).digest().subarray(0, 4)
+  const length =
+    payload.length < 126 ? [0x80 | payload.length] : [0x80 | 126, payload.length >> 8, payload.length & 255]
+  const head = Buffer.from([0x81, ...length])
+  return Buffer.concat([head, mask, payload.map((byte, i) => byte ^ mask[i % 4]!)])
+}

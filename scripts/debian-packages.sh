@@ -3,7 +3,7 @@
 # where it is not, the tests that need them say SKIPPED with the reason.
 set -eu
 missing=""
-for pair in chromium:chromium strace:strace tmux:tmux git:git; do
+for pair in chromium:chromium strace:strace tmux:tmux git:git python3:python3-minimal mkfs.ext4:e2fsprogs; do
   command -v "${pair%%:*}" > /dev/null 2>&1 || missing="$missing ${pair##*:}"
 done
 command -v postgres > /dev/null 2>&1 || [ -n "$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null)" ] || missing="$missing postgresql"

@@ -54,7 +54,6 @@ export class SessionsJsonMirror {
   }
 
   async open(): Promise<void> {
-    await removeAbandonedFiles(dirname(this.#options.path))
     await this.catchUp()
     if (this.#isStale()) this.schedule()
   }
@@ -113,6 +112,7 @@ export class SessionsJsonMirror {
 
   async #writeHeld(held: HeldLock): Promise<void> {
     const { db, path } = this.#options
+    await removeAbandonedFiles(dirname(path))
     await this.#import()
     const before = fileIdentity(path)
     const { revision } = this.#state()

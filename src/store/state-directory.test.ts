@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { secureStateDirectory } from './state-directory.ts'
+import { refuseNetworkFileSystem, secureStateDirectory } from './state-directory.ts'
 
 let folder: string
 beforeEach(() => {
@@ -35,9 +35,15 @@ test("another user's directory is refused", (ctx) => {
   const path = join(folder, 'state')
   mkdirSync(path)
   chownSync(path, 12345, 12345)
-  const script = `import { secureStateDirectory } from ${JSON.stringify(join(import.meta.dirname, 'state-directory.ts'))}
+  const script = `import { refuseNetworkFileSystem, secureStateDirectory } from ${JSON.stringify(join(import.meta.dirname, 'state-directory.ts'))}
     process.setuid(54321)
     try { secureStateDirectory(${JSON.stringify(path)}) } catch (error) { console.log(error.code) }`
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
   expect(stdout.trim()).toBe('refused')
+})
+
+test('a network file system is refused, and a disk of this machine is not', () => {
+  expect(() => refuseNetworkFileSystem('/net/home', 0x6969)).toThrow(/NFS/)
+  expect(() => refuseNetworkFileSystem('/net/home', 0xff534d42)).toThrow(/CIFS/)
+  refuseNetworkFileSystem('/home', 0xef53)
 })

@@ -1,5 +1,5 @@
 // The state directory holds conversations and credentials, so it must be ours and ours alone before we use it.
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, statSync, statfsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 
 /** Makes the directory if it is missing and closes it to others. Gives what had to be put right, in words. */
@@ -12,6 +12,7 @@ export function secureStateDirectory(path: string): string[] {
       hint: 'Point ROCKPOOL_STATE_DIR at a directory of your own.',
     })
   }
+  refuseNetworkFileSystem(path, statfsSync(path).type)
   const warnings: string[] = []
   if (uid !== self && self === 0) warnings.push(`${path} belongs to uid ${uid}, and this runs as root.`)
   if ((mode & 0o077) !== 0) {
@@ -19,4 +20,20 @@ export function secureStateDirectory(path: string): string[] {
     warnings.push(`${path} was open to others (mode ${(mode & 0o777).toString(8)}); it is 700 now.`)
   }
   return warnings
+}
+
+/** As statfs numbers them. Locks and syncs of these cannot be relied on, and neither can a database on them. */
+const networkFileSystems = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB'],
+])
+
+export function refuseNetworkFileSystem(path: string, type: number): void {
+  const name = networkFileSystems.get(type)
+  if (!name) return
+  throw new RockpoolError('refused', `${path} is on a network file system (${name}).`, {
+    hint: 'Point ROCKPOOL_STATE_DIR at a disk of this machine.',
+  })
 }

@@ -28,6 +28,8 @@ export interface ChannelHouse {
 export interface ChannelHouseOptions {
   channels?: Record<string, unknown>
   config?: Record<string, unknown>
+  /** What the agent may use without asking. */
+  allowedTools?: string[]
   /** Without Claude the offline agent answers, and fast. */
   offline?: boolean
   variables?: Record<string, string>
@@ -39,7 +41,9 @@ export async function openChannelHouse(options: ChannelHouseOptions = {}): Promi
   const api = await startMessagesApi()
   const home = makeClaudeHome({ apiUrl: api.url, name: 'channels' })
   const config = {
-    agents: { defaults: { model: testModel, workspace: home.project } },
+    agents: {
+      defaults: { model: testModel, workspace: home.project, allowedTools: options.allowedTools },
+    },
     claude: { credential: options.offline ? 'none' : 'auto', maxRetries: 1 },
     channels: options.channels ?? {},
     ...options.config,

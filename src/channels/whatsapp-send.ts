@@ -14,7 +14,7 @@ import { jidOf, ownMessageId } from './whatsapp-messages.ts'
 
 /** What the sender needs of the connection: there may be none just now. */
 export interface WhatsappLine {
-  socket(): WASocket | undefined
+  connection(): { socket: WASocket; closed: Promise<void> } | undefined
   /** A message that was received, to quote it. */
   received(id: string): WAMessage | undefined
 }
@@ -64,8 +64,9 @@ export class WhatsappSender {
     messageId: string,
     quoted: WAMessage | undefined,
   ): Promise<PartOutcome> {
-    const socket = this.#line.socket()
-    if (!socket) return { kind: 'retry', reason: 'WhatsApp is not connected' }
+    const connection = this.#line.connection()
+    if (!connection) return { kind: 'retry', reason: 'WhatsApp is not connected' }
+    const { socket, closed } = connection
     const acknowledged = socket
       .waitForMessage<{ attrs: Record<string, string> }>(messageId, ackMs)
       .catch(() => undefined)
@@ -74,7 +75,8 @@ export class WhatsappSender {
     } catch (error) {
       return outcomeOfFailure(error)
     }
-    const answer = await acknowledged
+    // Baileys goes on waiting for an answer on a connection that is closed; we do not.
+    const answer = await Promise.race([acknowledged, closed.then(() => undefined)])
     if (!answer) return { kind: 'unknown', reason: 'WhatsApp did not confirm the message' }
     const refusal = answer.attrs['error']
     return refusal

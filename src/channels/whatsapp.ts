@@ -60,7 +60,7 @@ export class WhatsappChannel implements Channel {
   #sender: WhatsappSender
   #recent = new Recent<WAMessage>(1_000)
   #groups = new Recent<GroupMetadata>(200)
-  #socket: WASocket | undefined
+  #connection: { socket: WASocket; closed: Promise<void> } | undefined
   #running: Running | undefined
 
   constructor(options: WhatsappOptions, host: ChannelHost) {
@@ -69,7 +69,7 @@ export class WhatsappChannel implements Channel {
     this.#host = host
     this.#status = new StatusBoard(this.name, this.accountId, host.clock)
     const line = {
-      socket: () => (this.#status.current.state === 'connected' ? this.#socket : undefined),
+      connection: () => (this.#status.current.state === 'connected' ? this.#connection : undefined),
       received: (id: string) => this.#recent.get(id),
     }
     this.#sender = new WhatsappSender(line, host, this.abilities.maxTextLength)
@@ -125,7 +125,7 @@ export class WhatsappChannel implements Channel {
 
   async typing(address: Address): Promise<void> {
     try {
-      await this.#socket?.sendPresenceUpdate('composing', jidOf(address.to))
+      await this.#connection?.socket.sendPresenceUpdate('composing', jidOf(address.to))
     } catch (error) {
       // A lost "is typing…" is not worth anybody's time.
       this.#host.log.debug({ error: describeFailure(error) }, 'typing was not shown')
@@ -158,7 +158,6 @@ export class WhatsappChannel implements Channel {
   /** Resolves when this connection is over. */
   async #connectOnce(auth: WhatsappAuth, intake: WhatsappIntake, signal: AbortSignal): Promise<Ended> {
     const socket = this.#openSocket(auth)
-    this.#socket = socket
     const ended: Ended = { error: undefined, wasOpen: false, hadQr: false }
     const closed = new Promise<void>((resolve) => {
       socket.ev.on('connection.update', (update) => {
@@ -166,6 +165,7 @@ export class WhatsappChannel implements Channel {
         if (update.connection === 'close') resolve()
       })
     })
+    this.#connection = { socket, closed }
     socket.ev.on('creds.update', () => void auth.saveCreds())
     socket.ev.on('messages.upsert', ({ messages, type }) => intake.take(messages, type, this.#lineOf(socket)))
     const close = (): void => void socket.end(undefined)
@@ -173,7 +173,7 @@ export class WhatsappChannel implements Channel {
     if (signal.aborted) close()
     await closed
     signal.removeEventListener('abort', close)
-    this.#socket = undefined
+    this.#connection = undefined
     return ended
   }
 

@@ -72,6 +72,7 @@ async function flowParts(
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),
     routeReply: (message) => replies.routeReply(message),
+    replyCommand: (message) => replies.replyCommand(message),
     mirror: (delivery) => mirrorInto(app, delivery),
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),

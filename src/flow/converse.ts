@@ -58,18 +58,17 @@ export class Converse {
     const { work, access, events } = this.parts
     const key = messageKey(message)
     if (await work.inbox.knows(key)) return
-    const verdict = admit(
-      message,
-      await access.check(message),
-      await this.#activation(message),
-      this.#mentionsFor(message),
-    )
+    const allowed = await access.check(message)
+    // Nothing is looked up for somebody who is refused.
+    if (allowed.kind === 'refused') return this.#refuse(message, allowed)
+    const verdict = admit(message, allowed, await this.#activation(message), this.#mentionsFor(message))
     if (verdict.kind === 'refused') return this.#refuse(message, verdict)
     if (verdict.kind === 'overheard') return this.#overhear(key, message)
     if (verdict.kind === 'ignored' || (message.event === 'edit' && (await this.#edited(message)))) return
     if (message.button) return this.#pressed(message, verdict.owner)
     const { agentId, lane } = await this.#route(message)
-    const input = { key, lane, agentId, message, mayCommand: true, owner: verdict.owner }
+    const said = this.#meant(message)
+    const input = { key, lane, agentId, message: said, mayCommand: true, owner: verdict.owner }
     const waiting = await work.inbox.accept(input)
     if (!waiting) return
     events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })
@@ -160,6 +159,11 @@ export class Converse {
     const routed = message.replyTo && (await routeReply?.(message))
     if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
     return { agentId: defaultAgentId, lane: sessionKeyOf(message, defaultAgentId, config.session) }
+  }
+
+  #meant(message: Message): Message {
+    const command = message.forwarded ? undefined : this.parts.replyCommand?.(message)
+    return command === undefined ? message : { ...message, text: command, event: 'command' }
   }
 
   async #activation(message: Message) {

@@ -20,21 +20,33 @@ export interface ReplyRoutingParts {
   events: Pick<Events, 'emit'>
 }
 
-/** Both are parts of the flow: `FlowParts.onSent` and `FlowParts.routeReply`. */
+/** Parts of the flow: see FlowParts. */
 export interface ReplyRouting {
   onSent(address: Address, messageIds: string[], sessionKey: string | undefined): Promise<void>
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
+  /** What an answer to a notice of a coding session says to that session, as the command that says it. */
+  replyCommand(message: Message): string | undefined
 }
+
+/** A coding session is no session of a chat: it is answered by a command. */
+const codingKey = /^coding:(.+)$/
 
 export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
   return {
     onSent: (address, messageIds, sessionKey) => recordSent(parts, address, messageIds, sessionKey),
     async routeReply(message) {
       const sent = message.replyTo && parts.replies.find(message.address, message.replyTo.id)
-      if (!sent) return undefined
+      if (!sent || codingKey.test(sent.sessionKey)) return undefined
       const current = await parts.sessions(sent.agentId).get(sent.sessionKey)
       const route = routeReply(sent, current)
       return route.kind === 'continue' ? route : forkAt(parts, route, message)
+    },
+    replyCommand(message) {
+      const isPlain =
+        message.event === 'message' && message.text.trim() !== '' && !message.text.trim().startsWith('/')
+      const sent = isPlain && message.replyTo && parts.replies.find(message.address, message.replyTo.id)
+      const codingId = sent ? codingKey.exec(sent.sessionKey)?.[1] : undefined
+      return codingId && `/claude_respond ${codingId} ${message.text.trim()}`
     },
   }
 }
@@ -45,8 +57,12 @@ async function recordSent(
   messageIds: string[],
   sessionKey: string | undefined,
 ): Promise<void> {
+  if (sessionKey === undefined) return
+  if (codingKey.test(sessionKey)) {
+    return parts.replies.record(address, messageIds, { agentId: '', sessionKey, sentAt: parts.clock.now() })
+  }
   const agentId = parseAgentSessionKey(sessionKey)?.agentId
-  if (sessionKey === undefined || agentId === undefined) return
+  if (agentId === undefined) return
   const entry = await parts.sessions(agentId).get(sessionKey)
   const page = entry && (await parts.transcripts(agentId).tail(transcriptOf({ key: sessionKey, entry }), 1))
   await parts.replies.record(address, messageIds, {

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeAskStructured } from '../src/agent/ask-structured.ts'
 import { findCredential } from '../src/agent/credentials.ts'
 import { resolveMemoryFlushSettings, runMemoryFlush } from '../src/agent/memory-flush.ts'
+import type { Clock } from '../src/domain/clock.ts'
+import { systemClock } from '../src/domain/clock.ts'
 import { configSchema } from '../src/domain/config.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { descendantsOf } from '../src/store/process-identity.ts'
@@ -30,6 +32,22 @@ test('a process that was started ahead of time takes the first turn, wherever it
   expect(t.api.calls().at(-1)!.text).toContain('Speak softly.')
   expect(t.api.calls().at(-1)!.text).toContain(elsewhere)
   await conversation.close()
+})
+
+test('where conversations begin, a process is kept ready for the next, and ended when none comes', async () => {
+  // Minutes pass in moments.
+  const clock: Clock = {
+    ...systemClock,
+    after: (ms, fn) => systemClock.after(ms < 60_000 ? ms : ms / 100, fn),
+  }
+  const busy = await makeTestAgent({ idleMinutes: 5 }, { api: t.api, home: t.home, clock })
+  const claudes = (): number => descendantsOf(process.pid).filter(({ pid }) => isClaude(pid)).length
+  const before = claudes()
+  const first = await busy.open({ key: 'first' })
+  await take(first, inline({ text: 'Hi.' }))
+  await expect.poll(claudes, { timeout: 10_000 }).toBe(before + 2)
+  await expect.poll(claudes, { timeout: 15_000 }).toBe(before + 1)
+  await busy.close()
 })
 
 test('room is made by the conversation that is idle, which goes on later', async () => {
@@ -74,6 +92,15 @@ test('the memory flush sees the conversation, writes its file, and leaves no tra
   await take(conversation, `and now? ${inline({ text: 'Well.' })}`)
   expect(t.api.calls().at(-1)!.text).not.toContain('memory flush')
 })
+
+function isClaude(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'claude'
+  } catch {
+    // It ended while we looked.
+    return false
+  }
+}
 
 const question = {
   model: testModel,

@@ -4,6 +4,7 @@ import { openClaudeAgent } from '../src/agent/claude.ts'
 import { findCredential } from '../src/agent/credentials.ts'
 import { nobodyCanAnswer } from '../src/agent/permissions.ts'
 import type { AgentRuntime, Conversation, ConversationOptions, Prompt } from '../src/domain/agent.ts'
+import type { Clock } from '../src/domain/clock.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { configSchema } from '../src/domain/config.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -27,7 +28,7 @@ export interface TestAgent {
 
 export async function makeTestAgent(
   claude: Record<string, unknown> = {},
-  place: { api?: MessagesApi; home?: ClaudeHome } = {},
+  place: { api?: MessagesApi; home?: ClaudeHome; clock?: Clock } = {},
 ): Promise<TestAgent> {
   const api = place.api ?? (await startMessagesApi())
   const home = place.home ?? makeClaudeHome({ apiUrl: api.url, name: 'agent' })
@@ -37,7 +38,7 @@ export async function makeTestAgent(
     config: configSchema.parse({ claude: { maxRetries: 1, ...claude }, timeZone: 'UTC' }),
     paths: statePaths(home.stateDir),
     credential: findCredential(environment, 'auto'),
-    clock: systemClock,
+    clock: place.clock ?? systemClock,
     log: silentLog,
     version: 'test',
   })

@@ -29,30 +29,33 @@ export class Starter {
   #onSpawn: (process: ClaudeProcess, key: string) => void
   #log: Log
   #clock: Clock
+  #idleMs: number
   #spares = new Map<string, Promise<Spare>>()
-  #closed = false
 
   /** `onSpawn` is told of every process, so that none is forgotten. */
   constructor(
     around: Surroundings,
     onSpawn: (process: ClaudeProcess, key: string) => void,
-    parts: { clock: Clock; log: Log },
+    parts: { clock: Clock; log: Log; idleMs: number },
   ) {
     this.#around = around
     this.#onSpawn = onSpawn
     this.#log = parts.log
     this.#clock = parts.clock
+    this.#idleMs = parts.idleMs
   }
 
   async start(options: ConversationOptions): Promise<Started> {
     return (await this.#claim(options)) ?? this.#startAfresh(options)
   }
 
-  /** Has a process ready for conversations of this shape, whatever their directory. */
+  /** Has a process ready for conversations of this shape, whatever their directory; not for longer than `idleMs`. */
   prewarm(options: ConversationOptions): Promise<Spare> {
     const shape = spareShape(options)
     const found = this.#spares.get(shape)
     if (found) return found
+    // One is enough: a spare is as large as a live process.
+    for (const other of this.#spares.keys()) void this.#discard(other)
     const spare = this.#park(options)
     this.#spares.set(shape, spare)
     const forget = (): void => {
@@ -60,17 +63,22 @@ export class Starter {
     }
     // A spare that ends by itself is no longer one.
     void spare.then(({ process }) => process.exited.then(forget), forget)
+    this.#clock.after(this.#idleMs, () => {
+      if (this.#spares.get(shape) === spare) void this.#discard(shape)
+    })
     return spare
   }
 
+  async #discard(shape: string): Promise<void> {
+    const spare = await this.#spares.get(shape)?.catch(() => undefined)
+    this.#spares.delete(shape)
+    if (!spare) return
+    spare.parked.close()
+    await endTree(spare.process.identity)
+  }
+
   async close(): Promise<void> {
-    this.#closed = true
-    for (const waiting of this.#spares.values()) {
-      const spare = await waiting.catch(() => undefined)
-      if (!spare) continue
-      spare.parked.close()
-      await endTree(spare.process.identity)
-    }
+    await Promise.all([...this.#spares.keys()].map((shape) => this.#discard(shape)))
   }
 
   async #startAfresh(options: ConversationOptions): Promise<Started> {
@@ -105,24 +113,12 @@ export class Starter {
     this.#spares.delete(shape)
     const spare = await waiting
     try {
-      const started = await claimSpare(spare, options)
-      this.#replaceSpare(options)
-      return started
+      return await claimSpare(spare, options)
     } catch (error) {
       this.#log.info({ error: String(error) }, 'A spare process could not be used; starting another one.')
       await endTree(spare.process.identity)
       return undefined
     }
-  }
-
-  /** The next new conversation finds a spare too. Not at once: the one that took this spare is about to use the processor. */
-  #replaceSpare(options: ConversationOptions): void {
-    this.#clock.after(3_000, () => {
-      if (this.#closed) return
-      void this.prewarm(options).catch((error: unknown) =>
-        this.#log.warn({ error: String(error) }, 'No spare could be started.'),
-      )
-    })
   }
 
   #spawning(key: string): { spawn: (options: SpawnOptions) => SpawnedProcess; spawned: ClaudeProcess[] } {

@@ -34,6 +34,8 @@ export interface ClaudeAgentOptions {
   version: string
 }
 
+const spareDelayMs = 60_000
+
 /** Ends what a crashed Rockpool left behind, and is then ready to take turns. */
 export async function openClaudeAgent(options: ClaudeAgentOptions): Promise<AgentRuntime> {
   const processes = new ClaudeProcesses(options.paths.claudeProcesses)
@@ -61,6 +63,7 @@ class ClaudeAgent implements AgentRuntime {
   #opening = new Map<string, Promise<unknown>>()
   #looks = new LookCache()
   #lastWatch = new LastWatch()
+  #cancelSpare: (() => void) | undefined
   /** Notes about processes that are still being written. */
   #notes = new Set<Promise<unknown>>()
 
@@ -70,16 +73,15 @@ class ClaudeAgent implements AgentRuntime {
     this.billing = options.credential?.billing ?? 'api'
     this.#configDir = claudeConfigDir(options.environment)
     this.#processes = processes
-    this.#pool = new Pool(options.clock, {
-      maxLive: claude.maxLive,
-      maxStarts: claude.maxStarts,
-      idleMs: claude.idleMinutes * 60_000,
+    const idleMs = claude.idleMinutes * 60_000
+    const { maxLive, maxStarts } = claude
+    this.#pool = new Pool(options.clock, { maxLive, maxStarts, idleMs })
+    const { clock, log } = options
+    this.#starter = new Starter(surroundingsOf(options), (process, key) => this.#register(process, key), {
+      clock,
+      log,
+      idleMs,
     })
-    this.#starter = new Starter(
-      surroundingsOf(options),
-      (process, key) => this.#register(process, key),
-      options,
-    )
   }
 
   async open(options: ConversationOptions): Promise<Conversation> {
@@ -121,6 +123,7 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   async close(): Promise<void> {
+    this.#cancelSpare?.()
     this.#pool.close()
     await Promise.all(this.#pool.all().map((conversation) => conversation.close()))
     await this.#starter.close()
@@ -164,11 +167,26 @@ class ClaudeAgent implements AgentRuntime {
       })
       started.binding.conversation = conversation
       void conversation.ended.then(() => this.#forget(conversation))
+      if (!options.resume && !options.pinned && !options.ephemeral) this.#keepSpareLike(options)
       return conversation
     } catch (error) {
       if (options.resume) await this.#processes.release(options.resume.sdkSessionId, options.key)
       throw error
     }
+  }
+
+  /** Where one new conversation began, the next will: it finds a process ready. Not at once, and not for a program that
+   *  takes one turn and ends. */
+  #keepSpareLike(options: ConversationOptions): void {
+    const { clock, log, config } = this.#options
+    if (!config.claude.spare) return
+    this.#cancelSpare?.()
+    this.#cancelSpare = clock.after(spareDelayMs, () => {
+      if (this.#pool.all().length >= config.claude.maxLive) return
+      this.#starter.prewarm(options).catch((error: unknown) => {
+        log.warn({ error: String(error) }, 'No spare process could be started.')
+      })
+    })
   }
 
   /** Makes sure that it can be resumed and that nobody else writes to it. Returns what it has cost so far. */

@@ -130,7 +130,9 @@ test('the lock keeps others out, and the store can be changed inside it', async 
   await Promise.all([
     withSessionStoreLock(path, async () => {
       order.push('in')
-      await updateSessionStore(path, (store) => void (store['inside'] = entry('a')))
+      await Promise.all(
+        ['inside', 'too'].map((key) => updateSessionStore(path, (store) => void (store[key] = entry('a')))),
+      )
       await withSessionStoreLock(path, async () => order.push('again'))
       order.push('out')
     }),
@@ -142,7 +144,16 @@ test('the lock keeps others out, and the store can be changed inside it', async 
     throw error
   })
   expect(order.indexOf('out') - order.indexOf('in')).toBe(2)
-  expect(Object.keys(loadSessionStore(path)).sort()).toEqual(['inside', 'other'])
+  expect(Object.keys(loadSessionStore(path)).sort()).toEqual(['inside', 'other', 'too'])
+})
+
+test('an update inside an update is refused, because neither could end', async () => {
+  const nested = updateSessionStore(path, () => updateSessionStore(path, () => {}))
+  await expect(nested).rejects.toMatchObject({ code: 'refused' })
+  await updateSessionStore(path, (store) => void (store['k'] = entry('a')))
+  rmSync(folder, { recursive: true })
+  await updateSessionStore(path, (store) => void (store['k'] = entry('b')))
+  expect(loadSessionStore(path)).toEqual({ k: entry('b') })
 })
 
 test('a lock that is held too long gives an error that names the holder', async () => {

@@ -71,9 +71,9 @@ export class SessionsFile {
   #texts = new WeakMap<SessionEntry, string>()
   #waiting: Waiting[] = []
   #writing: Promise<void> | undefined
-  /** The lock that the code that calls us holds already. */
-  #heldHere = new AsyncLocalStorage<HeldLock>()
-  #prepared = false
+  /** What the code that calls us is already inside of: a change, or the lock with the changes made under it. */
+  #around = new AsyncLocalStorage<'change' | { held: HeldLock; last: Promise<void> }>()
+  #swept = false
 
   constructor(options: SessionsFileOptions) {
     this.path = options.path
@@ -101,11 +101,12 @@ export class SessionsFile {
 
   /** Resolves when the change is on disk. If it throws, its changes alone are dropped. */
   change<T>(change: (draft: Draft) => T | Promise<T>): Promise<T> {
-    const held = this.#heldHere.getStore()
+    const around = this.#around.getStore()
+    if (around === 'change') return Promise.reject(insideAnother(this.path))
     return new Promise<T>((resolve, reject) => {
       const one: Waiting = { change, resolve: resolve as (value: unknown) => void, reject }
-      if (held) {
-        this.#writeBatch([one], held).catch(reject)
+      if (around) {
+        around.last = around.last.then(() => this.#writeBatch([one], around.held)).catch(reject)
         return
       }
       this.#waiting.push(one)
@@ -115,10 +116,10 @@ export class SessionsFile {
 
   /** Runs `fn` while no other writer, here or elsewhere, can change the file; `fn` itself can. */
   async withLock<T>(fn: () => Promise<T>, options?: LockOptions): Promise<T> {
-    if (this.#heldHere.getStore()) return fn()
+    if (this.#around.getStore()) return fn()
     await this.#prepareFolder()
     const lock = options ? new FileLock(this.path, { clock: this.#options.clock, ...options }) : this.#lock
-    return lock.hold('hold', (held) => this.#heldHere.run(held, fn))
+    return lock.hold('hold', (held) => this.#around.run({ held, last: Promise.resolve() }, fn))
   }
 
   async close(): Promise<void> {
@@ -148,7 +149,7 @@ export class SessionsFile {
     const content = await this.#readSettled()
     const entries = new Map(content.entries)
     const answers: Array<() => void> = []
-    for (const one of batch) answers.push(await applyChange(one, entries))
+    for (const one of batch) answers.push(await this.#around.run('change', () => applyChange(one, entries)))
     if (!sameMembers(content.entries, entries)) await this.#save(content, entries, held)
     for (const answer of answers) answer()
   }
@@ -181,10 +182,9 @@ export class SessionsFile {
   }
 
   async #prepareFolder(): Promise<void> {
-    if (this.#prepared) return
     await ensureDirectory(dirname(this.path))
-    await removeAbandonedFiles(dirname(this.path))
-    this.#prepared = true
+    if (!this.#swept) await removeAbandonedFiles(dirname(this.path))
+    this.#swept = true
   }
 
   *#batchesOf(entries: Map<string, SessionEntry>, unusable: Map<string, Unusable>): Generator<Member[]> {
@@ -292,5 +292,11 @@ export function timestamp(now: number): string {
 function changedUnderUs(path: string): RockpoolError {
   return new RockpoolError('lock-lost', `${path} was replaced while we held its lock. Nothing was changed.`, {
     hint: 'Try again. Another program writes this file without its lock.',
+  })
+}
+
+function insideAnother(path: string): RockpoolError {
+  return new RockpoolError('refused', `${path} is being changed by the code that asked for this change.`, {
+    hint: 'Make both changes in one, or one after the other: inside the first the second could never be written.',
   })
 }

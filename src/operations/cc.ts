@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { DiscoveredSession, SessionFilter } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { cardsOf } from '../discovery/cards.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
@@ -197,7 +198,38 @@ const repairSession = operation({
   },
 })
 
-export const operations = [listSessions, showSession, addUpCosts, repairSession]
+const readSession = operation({
+  name: 'cc.read',
+  says: 'Read a Claude Code session from its end, card by card: prompts, answers, tools and their results.',
+  input: z.strictObject({
+    id: sessionId,
+    limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
+    before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
+  }),
+  output: z.object({
+    sessionId: z.string(),
+    cards: z.array(
+      z.object({
+        kind: z.enum(['prompt', 'text', 'thinking', 'tool', 'result', 'compaction', 'notice']),
+        uuid: z.string().optional(),
+        at: z.number(),
+        text: z.string(),
+        tool: z.object({ name: z.string(), input: z.record(z.string(), z.unknown()) }).optional(),
+        toolUseId: z.string().optional(),
+        isError: z.boolean().optional(),
+      }),
+    ),
+    before: z.number().optional(),
+  }),
+  scope: 'read',
+  command: { positional: ['id'], examples: ['rockpool cc read 3f2a --limit 20'] },
+  async run(app, { id, limit, before }, caller) {
+    const session = await ownSession(app, id, caller)
+    return { sessionId: session.sessionId, ...(await cardsOf(session.filePath, limit, before)) }
+  },
+})
+
+export const operations = [listSessions, showSession, readSession, addUpCosts, repairSession]
 
 /** An agent sees its own sessions; whoever asks for another agent's is told that there are none. */
 function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter, 'agentId'> {

@@ -58,10 +58,7 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
     permissionMode,
     multiTurn: !input.multiTurnDisabled,
     resume: chosen.resume,
-    originChannel: resolveOriginChannel(
-      { originChannel: input.originChannel, messageChannel, workdir },
-      config.coding,
-    ),
+    originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
   })
@@ -69,6 +66,12 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
   if (chosen.decisionId !== undefined) await app.decisions().became(chosen.decisionId, session.id)
   const action = session.lifecycle === 'queued' && app.coding().isTaken(session) ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
+}
+
+/** An operator looks for himself: nobody is woken for a launch from a terminal or a program that names no chat. */
+function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
+  const origin = resolveOriginChannel(asked, app.config.coding)
+  return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
 }
 
 /** A chat, a hook or an agent never gets a session that asks nobody. */

@@ -5,6 +5,7 @@ import { formatOriginChannel } from '../domain/address.ts'
 import { durationOf, formatOutput, formatStats } from '../coding/listing.ts'
 import { codingMetrics } from '../coding/metrics.ts'
 import { formatDuration } from '../coding/names.ts'
+import { withoutOriginMarker } from '../coding/origin.ts'
 import { launchCoding } from './coding-launch.ts'
 import { channelOf, codingRow, findCoding, rowOf } from './coding-row.ts'
 import type { Operation } from './operation.ts'
@@ -187,7 +188,9 @@ const output = operation({
     const { session, blocks } = app.coding().pool.output(id, input.full ? 1_000_000 : input.lines)
     const { name, status, lifecycle, costUsd, lastSeq } = session
     const durationMs = durationOf(session, app.clock.now())
-    const lines = blocks.map((block) => block.text)
+    const lines = blocks.map((block) =>
+      block.kind === 'prompt' ? `> ${withoutOriginMarker(block.text)}` : block.text,
+    )
     return {
       id,
       name,

@@ -1,4 +1,6 @@
-// The dashboard's entry.
+// The dashboard's entry: log in, connect, show.
 import { render } from 'preact'
+import { App } from './app.tsx'
 
-render(<p>Rockpool</p>, document.body)
+const root = document.getElementById('app')
+if (root) render(<App />, root)

@@ -1,0 +1,139 @@
+// The frame of every view: where one is, how the line to the gateway is, and the palette above all.
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { openGateway } from './gateway.ts'
+import type { ConnectionState } from './gateway.ts'
+import { GatewayContext } from './live.ts'
+import { Login, codeInAddress } from './login.tsx'
+import { Palette } from './parts/palette.tsx'
+import { useNeedsYou } from './needs-you.ts'
+import { pathOf, go, useRoute } from './route.ts'
+import type { Route } from './route.ts'
+import { Choose } from './views/choose.tsx'
+import { Chat } from './views/chat.tsx'
+import { CodingView } from './views/coding.tsx'
+import { Cost } from './views/cost.tsx'
+import { Home } from './views/home.tsx'
+import { Project } from './views/project.tsx'
+import { SessionView } from './views/session.tsx'
+import { Settings } from './views/settings.tsx'
+
+const places: Array<{ route: Route; label: string; key: string }> = [
+  { route: { view: 'home' }, label: 'Home', key: '1' },
+  { route: { view: 'choose' }, label: 'New task', key: '2' },
+  { route: { view: 'chat' }, label: 'Chat', key: '3' },
+  { route: { view: 'cost' }, label: 'Cost', key: '4' },
+  { route: { view: 'settings' }, label: 'Channels and settings', key: '5' },
+]
+
+export function App() {
+  const [line, setLine] = useState<ConnectionState>('connecting')
+  const [wasConnected, setWasConnected] = useState(false)
+  const [loginNeeded, setLoginNeeded] = useState(codeInAddress() !== undefined)
+  const gateway = useMemo(
+    () =>
+      openGateway((state) => {
+        setLine(state)
+        if (state === 'connected') setWasConnected(true)
+      }),
+    [loginNeeded],
+  )
+  useEffect(() => {
+    if (loginNeeded) return undefined
+    // A socket that never opened says nothing of why: without a cookie the gateway refuses it.
+    gateway.call('health').catch(() => !wasConnected && setLoginNeeded(true))
+    return undefined
+  }, [gateway, loginNeeded])
+  if (loginNeeded) return <Login onIn={() => setLoginNeeded(false)} />
+  return (
+    <GatewayContext.Provider value={gateway}>
+      <Frame line={line} />
+    </GatewayContext.Provider>
+  )
+}
+
+function Frame({ line }: { line: ConnectionState }) {
+  const route = useRoute()
+  const [paletteOpen, setPaletteOpen] = useState(false)
+  const waiting = useNeedsYou()
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault()
+        setPaletteOpen((open) => !open)
+      } else if (event.altKey && places.some((place) => place.key === event.key)) {
+        event.preventDefault()
+        go(places.find((place) => place.key === event.key)!.route)
+      }
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header>
+        <a class="brand" href="/" onClick={follow({ view: 'home' })}>
+          <img src="/icon.svg" alt="" width="24" height="24" /> Rockpool
+        </a>
+        <nav aria-label="Views">
+          {places.map((place) => (
+            <a
+              key={place.label}
+              href={pathOf(place.route)}
+              aria-current={place.route.view === route.view ? 'page' : undefined}
+              onClick={follow(place.route)}
+              title={`Alt+${place.key}`}
+            >
+              {place.label}
+              {place.route.view === 'home' && waiting > 0 && <span class="badge">{waiting}</span>}
+            </a>
+          ))}
+        </nav>
+        <button type="button" class="find" onClick={() => setPaletteOpen(true)}>
+          Find <kbd>Ctrl K</kbd>
+        </button>
+      </header>
+      {line === 'away' && (
+        <p class="away" role="status">
+          The gateway is away. This page comes back by itself; if it does not, run <code>rockpool up</code>.
+        </p>
+      )}
+      <main id="main" tabIndex={-1}>
+        <View route={route} />
+      </main>
+      {paletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
+    </div>
+  )
+}
+
+function View({ route }: { route: Route }) {
+  switch (route.view) {
+    case 'session':
+      return <SessionView id={route.id} key={route.id} />
+    case 'coding':
+      return <CodingView id={route.id} key={route.id} />
+    case 'chat':
+      return <Chat sessionKey={route.key} key={route.key} />
+    case 'choose':
+      return <Choose />
+    case 'project':
+      return <Project path={route.path} key={route.path} />
+    case 'cost':
+      return <Cost />
+    case 'settings':
+      return <Settings />
+    default:
+      return <Home />
+  }
+}
+
+function follow(route: Route): (event: MouseEvent) => void {
+  return (event) => {
+    // A new tab or window is the browser's business.
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    go(route)
+  }
+}

@@ -1,0 +1,53 @@
+// The page's line to its own gateway: the same client as the command line's, logged in by cookie.
+import { GatewayClient } from '../../src/rpc/client.ts'
+import type { ConnectionState } from '../../src/rpc/client.ts'
+import type { RockpoolEvent } from '../../src/domain/events.ts'
+
+export type { ConnectionState, RockpoolEvent }
+
+export interface Gateway {
+  call: <Output>(method: string, params?: Record<string, unknown>) => Promise<Output>
+  /** Hears of what a topic tells; `gap` means: look at the whole anew. */
+  listen: (topic: string, input: Record<string, unknown>, listener: Listener) => () => void
+}
+
+export interface Listener {
+  event(event: RockpoolEvent): void
+  gap(): void
+}
+
+/** Only ever to where the page itself came from: nothing in the address can send it elsewhere. */
+export function openGateway(onState: (state: ConnectionState) => void): Gateway {
+  const scheme = location.protocol === 'https:' ? 'wss' : 'ws'
+  const client = new GatewayClient({ url: `${scheme}://${location.host}/ws`, onState })
+  return {
+    call: async <Output>(method: string, params: Record<string, unknown> = {}) =>
+      // The gateway checked the output against its schema; the page names the part that it reads.
+      (await client.call(method, params)) as Output,
+    listen: (topic, input, listener) => client.subscribe(topic, input, listener),
+  }
+}
+
+export type LoginOutcome = 'in' | 'refused' | 'unreachable'
+
+/** A code is good once; the answer is a cookie that scripts cannot read. */
+export async function logIn(code: string): Promise<LoginOutcome> {
+  try {
+    const answer = await fetch('/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code }),
+    })
+    return answer.ok ? 'in' : 'refused'
+  } catch {
+    return 'unreachable'
+  }
+}
+
+export async function isReachable(): Promise<boolean> {
+  try {
+    return (await fetch('/health')).ok
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,85 @@
+// Data that keeps itself fresh: asked once, asked again when something changed, and at the latest after a gap.
+import { createContext } from 'preact'
+import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
+import type { Gateway, RockpoolEvent } from './gateway.ts'
+
+export const GatewayContext = createContext<Gateway | undefined>(undefined)
+
+export function useGateway(): Gateway {
+  const gateway = useContext(GatewayContext)
+  if (!gateway) throw new Error('The page is not connected.')
+  return gateway
+}
+
+export interface Live<Output> {
+  data: Output | undefined
+  error: string | undefined
+  reload: () => void
+}
+
+const settleMs = 80
+
+/** `wants` says which events make the answer old. */
+export function useLive<Output>(
+  method: string,
+  params: Record<string, unknown>,
+  wants: (event: RockpoolEvent) => boolean = () => false,
+): Live<Output> {
+  const gateway = useGateway()
+  const [state, setState] = useState<{ data?: Output; error?: string }>({})
+  const asked = JSON.stringify([method, params])
+  const timer = useRef<number>(undefined)
+  const ask = useCallback(() => {
+    gateway
+      .call<Output>(method, params)
+      .then((data) => setState({ data }))
+      .catch((error: unknown) => setState((before) => ({ ...before, error: messageOf(error) })))
+  }, [gateway, asked])
+  const soon = useCallback(() => {
+    clearTimeout(timer.current)
+    timer.current = window.setTimeout(ask, settleMs)
+  }, [ask])
+  useEffect(() => {
+    setState({})
+    ask()
+    return () => clearTimeout(timer.current)
+  }, [ask])
+  useEffect(() => {
+    const listener = { event: (event: RockpoolEvent) => wants(event) && soon(), gap: soon }
+    const stops = ['sessions', 'coding', 'system'].map((topic) => gateway.listen(topic, {}, listener))
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }, [gateway, soon])
+  return { data: state.data, error: state.error, reload: ask }
+}
+
+export interface Action {
+  run: (method: string, params: Record<string, unknown>) => Promise<unknown>
+  busy: boolean
+  error: string | undefined
+}
+
+/** Something the person does: once at a time, with its failure in words. */
+export function useAction(): Action {
+  const gateway = useGateway()
+  const [state, setState] = useState<{ busy: boolean; error?: string }>({ busy: false })
+  const run = async (method: string, params: Record<string, unknown>): Promise<unknown> => {
+    setState({ busy: true })
+    try {
+      const output = await gateway.call(method, params)
+      setState({ busy: false })
+      return output
+    } catch (error) {
+      setState({ busy: false, error: messageOf(error) })
+      return undefined
+    }
+  }
+  return { run, busy: state.busy, error: state.error }
+}
+
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const hint = 'hint' in error && typeof error.hint === 'string' ? ` ${error.hint}` : ''
+  return error.message + hint
+}

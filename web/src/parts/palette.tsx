@@ -1,0 +1,129 @@
+// Find anything: sessions by name, what was said in them, and places to go. Opens on Ctrl-K.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { NativeSession } from '../data.ts'
+import { ago, shortPath } from '../format.ts'
+import { useGateway } from '../live.ts'
+import { go } from '../route.ts'
+import type { Route } from '../route.ts'
+
+interface Item {
+  group: string
+  title: string
+  detail: string
+  route: Route
+}
+
+interface Hit {
+  sessionId: string
+  source: string
+  repoPath?: string
+  snippet: string
+  at: number
+}
+
+const commands: Item[] = [
+  { group: 'Go to', title: 'Home', detail: 'who must act', route: { view: 'home' } },
+  { group: 'Go to', title: 'New task', detail: 'choose a session and launch', route: { view: 'choose' } },
+  { group: 'Go to', title: 'Chat', detail: 'talk to an agent', route: { view: 'chat' } },
+  { group: 'Go to', title: 'Cost', detail: 'by day, repository, model', route: { view: 'cost' } },
+  {
+    group: 'Go to',
+    title: 'Settings',
+    detail: 'channels, pairing, configuration',
+    route: { view: 'settings' },
+  },
+]
+
+export function Palette({ onClose }: { onClose: () => void }) {
+  const gateway = useGateway()
+  const [text, setText] = useState('')
+  const [items, setItems] = useState<Item[]>(commands)
+  const [chosen, setChosen] = useState(0)
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => input.current?.focus(), [])
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      void findAll(gateway.call, text).then((found) => {
+        setItems(found)
+        setChosen(0)
+      })
+    }, 120)
+    return () => clearTimeout(timer)
+  }, [text])
+  const open = (item: Item | undefined): void => {
+    if (!item) return
+    onClose()
+    go(item.route)
+  }
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape') onClose()
+    else if (event.key === 'ArrowDown') setChosen((at) => Math.min(at + 1, items.length - 1))
+    else if (event.key === 'ArrowUp') setChosen((at) => Math.max(at - 1, 0))
+    else if (event.key === 'Enter') open(items[chosen])
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div class="veil" onClick={(event) => event.target === event.currentTarget && onClose()}>
+      <div class="palette" role="dialog" aria-modal="true" aria-label="Find">
+        <input
+          ref={input}
+          type="search"
+          role="combobox"
+          list={undefined}
+          aria-expanded="true"
+          aria-controls="found"
+          aria-activedescendant={items[chosen] ? `found-${chosen}` : undefined}
+          placeholder="Find sessions, words that were said, or a place to go"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={onKey}
+        />
+        <ul id="found" role="listbox" aria-label="Found">
+          {items.map((item, i) => (
+            <li
+              key={`${item.group}${item.title}${i}`}
+              id={`found-${i}`}
+              role="option"
+              aria-selected={i === chosen}
+              onClick={() => open(item)}
+              onMouseMove={() => setChosen(i)}
+            >
+              {items[i - 1]?.group !== item.group && <span class="group">{item.group}</span>}
+              <span class="title">{item.title}</span>
+              <span class="faint detail">{item.detail}</span>
+            </li>
+          ))}
+          {items.length === 0 && <li class="faint">Nothing found. Other words?</li>}
+        </ul>
+      </div>
+    </div>
+  )
+}
+
+type Call = <Output>(method: string, params: Record<string, unknown>) => Promise<Output>
+
+async function findAll(call: Call, text: string): Promise<Item[]> {
+  const wanted = text.trim()
+  const places = commands.filter(({ title }) => title.toLowerCase().includes(wanted.toLowerCase()))
+  if (wanted === '') return places
+  const [sessions, hits] = await Promise.all([
+    call<{ sessions: NativeSession[] }>('cc.list', { search: wanted, limit: 8 }).catch(() => ({
+      sessions: [],
+    })),
+    call<{ hits: Hit[] }>('sessions.search', { query: wanted, limit: 12 }).catch(() => ({ hits: [] })),
+  ])
+  return [...sessions.sessions.map(itemOfSession), ...hits.hits.map(itemOfHit), ...places]
+}
+
+function itemOfSession(session: NativeSession): Item {
+  const title = session.title ?? session.label ?? session.firstMessage ?? session.sessionId
+  const detail = `${shortPath(session.repoPath)} · ${session.branch || '–'} · ${ago(Date.parse(session.lastModified))}`
+  return { group: 'Sessions', title, detail, route: { view: 'session', id: session.sessionId } }
+}
+
+function itemOfHit(hit: Hit): Item {
+  const where = hit.repoPath ? shortPath(hit.repoPath) : hit.source
+  const route: Route = hit.source === 'rockpool' ? { view: 'chat' } : { view: 'session', id: hit.sessionId }
+  return { group: 'What was said', title: hit.snippet, detail: `${where} · ${ago(hit.at)}`, route }
+}

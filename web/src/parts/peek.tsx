@@ -1,0 +1,125 @@
+// A look at a coding session without leaving the list: its last words, what it asks, and the answer.
+import { useState } from 'preact/hooks'
+import type { Approval, CodingRow } from '../data.ts'
+import { useAction, useLive } from '../live.ts'
+import { Problem } from './states.tsx'
+
+interface PeekProps {
+  row: CodingRow
+  approval: Approval | undefined
+  onAnswered: () => void
+}
+
+export function Peek({ row, approval, onAnswered }: PeekProps) {
+  const output = useLive<{ lines: string[] }>(
+    'coding.output',
+    { session: row.id, lines: 6 },
+    (event) => event.type === 'coding-output' && event.id === row.id,
+  )
+  return (
+    <div class="peek">
+      <pre>{output.data?.lines.join('\n') || 'No output yet.'}</pre>
+      {approval ? (
+        <AnswerApproval approval={approval} onAnswered={onAnswered} />
+      ) : (
+        <Respond row={row} onSent={onAnswered} />
+      )}
+    </div>
+  )
+}
+
+/** The whole of what is asked; nobody should approve what they cannot see. */
+export function AnswerApproval({ approval, onAnswered }: { approval: Approval; onAnswered: () => void }) {
+  const [text, setText] = useState('')
+  const { run, busy, error } = useAction()
+  const answer = async (decision: 'allow' | 'deny', more: Record<string, unknown> = {}): Promise<void> => {
+    const said = text.trim() === '' ? {} : { text: text.trim() }
+    const { id, inputHash } = approval
+    if (await run('approvals.answer', { id, inputHash, decision, ...said, ...more })) onAnswered()
+  }
+  const isQuestion = approval.kind === 'question'
+  return (
+    <div class="ask">
+      <h3>{heading(approval)}</h3>
+      <pre class="asked">{visible(approval.shown)}</pre>
+      <label>
+        {isQuestion ? 'Answer: a number or your own words' : 'Say something with it (optional)'}
+        <input value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <div class="buttons">
+        <button
+          type="button"
+          class="primary"
+          disabled={busy || (isQuestion && text.trim() === '')}
+          onClick={() => void answer('allow')}
+        >
+          {isQuestion ? 'Answer' : 'Allow once'}
+        </button>
+        {approval.kind === 'tool' && (
+          <button type="button" disabled={busy} onClick={() => void answer('allow', { always: true })}>
+            Allow always in this session
+          </button>
+        )}
+        {approval.alike > 1 && (
+          <button
+            type="button"
+            disabled={busy}
+            onClick={() => void answer('allow', { alike: true, inputHash: undefined })}
+          >
+            Allow for all {approval.alike} that ask the same
+          </button>
+        )}
+        <button type="button" disabled={busy} onClick={() => void answer('deny')}>
+          Deny
+        </button>
+      </div>
+      {error && <Problem text={error} />}
+    </div>
+  )
+}
+
+function heading(approval: Approval): string {
+  if (approval.kind === 'plan') return 'It has a plan'
+  if (approval.kind === 'budget') return 'Its budget is used up'
+  return approval.kind === 'question' ? 'It asks' : `It would like to use ${approval.toolName}`
+}
+
+export function Respond({ row, onSent }: { row: CodingRow; onSent: () => void }) {
+  const [text, setText] = useState('')
+  const { run, busy, error } = useAction()
+  const running = row.status === 'running' || row.status === 'starting'
+  const send = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    const sent = running
+      ? await run('coding.respond', { session: row.id, message: text })
+      : await run('coding.resume', { session: row.id, ...(text.trim() === '' ? {} : { prompt: text }) })
+    if (!sent) return
+    setText('')
+    onSent()
+  }
+  return (
+    <form class="respond" onSubmit={(event) => void send(event)}>
+      <label class="sr" for={`respond-${row.id}`}>
+        Message to {row.name}
+      </label>
+      <input
+        id={`respond-${row.id}`}
+        value={text}
+        placeholder={running ? 'Say something to it' : 'Go on with it'}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <button type="submit" class="primary" disabled={busy || (running && text.trim() === '')}>
+        {running ? 'Send' : 'Resume'}
+      </button>
+      {error && <Problem text={error} />}
+    </form>
+  )
+}
+
+/** Characters that could deceive a reader are shown as their code. */
+function visible(text: string): string {
+  return text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  )
+}

@@ -1,0 +1,44 @@
+// What is shown when there is nothing to show: empty, loading, failed. Each says what to do.
+import type { ComponentChildren } from 'preact'
+import type { Live } from '../live.ts'
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+export function Problem({ text, retry }: { text: string; retry?: () => void }) {
+  return (
+    <div class="problem" role="alert">
+      <span>{text}</span>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** Shows the data, or the state that it is in. */
+export function Loaded<Output>({
+  live,
+  children,
+}: {
+  live: Live<Output>
+  children: (data: Output) => ComponentChildren
+}) {
+  if (live.data !== undefined) return <>{children(live.data)}</>
+  if (live.error !== undefined) return <Problem text={live.error} retry={live.reload} />
+  return (
+    <div class="loading" role="status" aria-label="Loading">
+      <span class="bar" />
+      <span class="bar" />
+      <span class="bar" />
+    </div>
+  )
+}

@@ -1,0 +1,156 @@
+// Channels, who may talk, and the configuration with its origins.
+import { useAction, useLive } from '../live.ts'
+import { Loaded, Problem } from '../parts/states.tsx'
+
+interface ChannelRow {
+  channel: string
+  accountId: string
+  state: string
+  identity?: { name: string }
+  lastError?: string
+  needs?: { kind: string; detail: string }
+}
+
+interface Pairings {
+  pending: Array<{ code: string; channel: string; accountId: string; senderId: string; name?: string }>
+  people: Array<{ channel: string; senderId: string; name?: string; owner: boolean }>
+}
+
+interface ShownConfig {
+  file: string
+  origins?: Record<string, { value: unknown; origin: string }>
+}
+
+export function Settings() {
+  return (
+    <div class="settings">
+      <h1>Channels and settings</h1>
+      <Channels />
+      <People />
+      <Notifications />
+      <Configuration />
+    </div>
+  )
+}
+
+function Channels() {
+  const channels = useLive<{ channels: ChannelRow[] }>(
+    'channels.status',
+    {},
+    (event) => event.type === 'channel-status',
+  )
+  return (
+    <section aria-label="Channels">
+      <h2>Channels</h2>
+      <Loaded live={channels}>
+        {(data) => (
+          <ul class="names">
+            {data.channels.map((row) => (
+              <li key={`${row.channel}${row.accountId}`}>
+                <strong>{row.channel}</strong> {row.accountId === 'default' ? '' : row.accountId}{' '}
+                <span class={`chip ${row.state}`}>{row.state}</span> {row.identity?.name}
+                {row.needs && <p>{row.needs.detail}</p>}
+                {row.lastError && <p class="faint">{row.lastError}</p>}
+              </li>
+            ))}
+            <li class="faint">
+              Add one in a terminal: <code>rockpool channels add telegram</code>
+            </li>
+          </ul>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+function People() {
+  const pairing = useLive<Pairings>('pairing.list', {}, (event) => event.type === 'channel-status')
+  const { run, busy, error } = useAction()
+  const decide = (verb: 'approve' | 'deny', code: string): void => {
+    void run(`pairing.${verb}`, { code }).then(pairing.reload)
+  }
+  return (
+    <section aria-label="People">
+      <h2>Who may talk</h2>
+      {error && <Problem text={error} />}
+      <Loaded live={pairing}>
+        {({ pending, people }) => (
+          <ul class="names">
+            {pending.map((request) => (
+              <li key={request.code}>
+                <strong>{request.name ?? request.senderId}</strong> on {request.channel} asks to talk, code{' '}
+                <code>{request.code}</code>
+                <div class="buttons">
+                  <button
+                    type="button"
+                    class="primary"
+                    disabled={busy}
+                    onClick={() => decide('approve', request.code)}
+                  >
+                    Let in
+                  </button>
+                  <button type="button" disabled={busy} onClick={() => decide('deny', request.code)}>
+                    No
+                  </button>
+                </div>
+              </li>
+            ))}
+            {people.map((person) => (
+              <li key={`${person.channel}${person.senderId}`}>
+                {person.name ?? person.senderId} <span class="faint">{person.channel}</span>
+                {person.owner && <span class="chip">owner</span>}
+              </li>
+            ))}
+            {pending.length + people.length === 0 && <li class="faint">Nobody has asked yet.</li>}
+          </ul>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+function Notifications() {
+  if (!('Notification' in window)) return null
+  return (
+    <section aria-label="Notifications">
+      <h2>Notifications</h2>
+      <p>While this page is open, be told when a session needs you.</p>
+      <button type="button" onClick={() => void Notification.requestPermission()}>
+        Allow notifications
+      </button>
+    </section>
+  )
+}
+
+function Configuration() {
+  const config = useLive<ShownConfig>(
+    'config.show',
+    { origin: true },
+    (event) => event.type === 'config-changed',
+  )
+  return (
+    <section aria-label="Configuration">
+      <h2>Configuration</h2>
+      <Loaded live={config}>
+        {(data) => (
+          <>
+            <p class="faint">{data.file}</p>
+            <table class="config">
+              <tbody>
+                {Object.entries(data.origins ?? {}).map(([key, { value, origin }]) => (
+                  <tr key={key}>
+                    <th scope="row">{key}</th>
+                    <td>
+                      <code>{JSON.stringify(value)}</code>
+                    </td>
+                    <td class="faint">{origin}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}

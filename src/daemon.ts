@@ -2,6 +2,7 @@
 // down in the opposite one.
 import { join } from 'node:path'
 import { openApp } from './app.ts'
+import { reloadConfigOnChange } from './assembly/reload.ts'
 import type { ReadyLine, UpInput } from './cli/local-command.ts'
 import type { Log } from './domain/log.ts'
 import { makeRedactor } from './domain/redact.ts'
@@ -67,9 +68,11 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     movedFrom,
   })
   const rest = await live(app)
+  const stopReloading = reloadConfigOnChange(app)
   const why = await options.untilStopped
   log.info({ why }, 'Stopping.')
   removeGatewayFile(environment.stateDir)
+  stopReloading()
   await rest()
   await gateway.close(drainMs)
   log.info({}, 'Stopped.')

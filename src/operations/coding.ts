@@ -90,7 +90,7 @@ const resume = operation({
     prompt: z.string().default('Continue where you left off.').describe('What to say.'),
     fork: z.boolean().default(false).describe('Leave the earlier one as it is.'),
     atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
-    originChannel: z.string().optional(),
+    originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
     wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
   }),
   output: codingRow.extend({ output: z.string().optional() }),
@@ -212,8 +212,8 @@ const foreground = operation({
   says: 'Stream a session into this chat, after what the chat has missed.',
   input: z.strictObject({
     session: ref,
-    lines: z.number().int().min(1).default(30),
-    channel: z.string().optional(),
+    lines: z.number().int().min(1).default(30).describe('How much of what was said last.'),
+    channel: z.string().optional().describe('The chat: channel|target. The one that asks unless given.'),
   }),
   output: z.object({ id: z.string(), name: z.string(), missed: z.string(), lastSeq: z.number() }),
   scope: 'write',
@@ -232,7 +232,10 @@ const foreground = operation({
 const background = operation({
   name: 'coding.background',
   says: 'Stop streaming a session, or all of them, into this chat.',
-  input: z.strictObject({ session: ref.optional(), channel: z.string().optional() }),
+  input: z.strictObject({
+    session: ref.optional(),
+    channel: z.string().optional().describe('The chat: channel|target. The one that asks unless given.'),
+  }),
   output: z.object({ ids: z.array(z.string()) }),
   scope: 'write',
   acts: true,

@@ -132,7 +132,7 @@ export const operations = [
         .min(1)
         .max(200)
         .describe('A session id or its beginning, the name of a coding session, or the id of a decision.'),
-      limit: z.int().min(1).max(100).default(5),
+      limit: z.int().min(1).max(100).default(5).describe('How many decisions.'),
     }),
     output: z.object({ decisions: z.array(decision) }),
     scope: 'read',

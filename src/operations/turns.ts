@@ -112,7 +112,7 @@ const stop = operation({
   says: 'Stop the running turn of a session and forget what waits there.',
   input: z.strictObject({
     sessionKey: z.string().min(1).describe('The session: key, id or label.'),
-    runId: z.string().optional(),
+    runId: z.string().optional().describe('Only this turn.'),
   }),
   output: z.object({ ok: z.boolean(), aborted: z.boolean(), forgotten: z.number() }),
   scope: 'write',

@@ -1,0 +1,235 @@
+// The command line as people and scripts meet it: the built program, its output and its exit codes.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { allLocalCommands } from '../src/cli/commands.ts'
+import { makeCatalog } from '../src/operations/catalog.ts'
+import { makeHome } from './program.ts'
+import type { Home } from './program.ts'
+
+let home: Home
+beforeAll(async () => {
+  home = makeHome()
+  await home.run(['sessions', 'patch', 'main', '--label', 'home'])
+  await home.run(['sessions', 'patch', 'agent:main:telegram:direct:42', '--model', 'claude-opus-5'])
+})
+afterAll(() => home.remove())
+
+describe('answers', () => {
+  test('sessions --json is one document in the shape that scripts rely on', async () => {
+    const { code, stdout, stderr } = await home.run(['sessions', '--json'])
+    expect([code, stderr]).toEqual([0, ''])
+    const answer = JSON.parse(stdout) as { sessions: object[] }
+    expect(answer).toMatchObject({
+      ts: expect.any(Number),
+      path: expect.stringMatching(/sessions\.json$/),
+      count: 2,
+      total: 2,
+    })
+    expect(answer.sessions[1]).toMatchObject({
+      key: 'agent:main:main',
+      agentId: 'main',
+      kind: 'direct',
+      label: 'home',
+      sessionId: expect.any(String),
+      updatedAt: expect.any(Number),
+    })
+  })
+
+  test('the table fits the terminal and shows what the JSON says', async () => {
+    const { stdout } = await home.run(['sessions'])
+    expect(stdout).toContain('home (agent:main:main)')
+    expect(stdout).toContain('opus-5')
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+    expect(stdout).not.toContain('\u001b')
+  })
+
+  test('a session is found by key, old spelling, id, beginning of its id and label', async () => {
+    const { sessionId } = ((await home.run(['sessions', 'get', 'home', '--json'])).json()['entry'] ?? {}) as {
+      sessionId: string
+    }
+    for (const ref of ['agent:main:main', 'main', sessionId, sessionId.slice(0, 8), 'home']) {
+      expect((await home.run(['sessions', 'resolve', ref, '--json'])).json()).toMatchObject({
+        key: 'agent:main:main',
+      })
+    }
+  })
+
+  test('--json may stand anywhere, and `sessions` is `sessions list`', async () => {
+    expect((await home.run(['--json', 'sessions'])).json()).toMatchObject({ count: 2 })
+    expect((await home.run(['sessions', 'list', '--json', '--limit', '1'])).json()).toMatchObject({
+      count: 1,
+      total: 2,
+      hasMore: true,
+    })
+    expect((await home.run(['sessions', '--limit', 'all', '--json'])).json()).toMatchObject({ count: 2 })
+  })
+
+  test('colours come only when they are wanted', async () => {
+    expect((await home.run(['sessions'], { FORCE_COLOR: '1' })).stdout).toContain('\u001b[')
+    expect((await home.run(['sessions'], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001b')
+  })
+
+  test('config show --origin says where each value comes from, and shows no secret', async () => {
+    const other = makeHome()
+    mkdirSync(join(other.dir, 'state'), { mode: 0o700 })
+    const written = '{ // a comment\n "session": { "dmScope": "per-peer" } }'
+    writeFileSync(join(other.dir, 'state', 'rockpool.json'), written, { mode: 0o600 })
+    const answer = await other.run(['config', 'show', '--origin', '--json'], {
+      ANTHROPIC_API_KEY: 'sk-ant-secret-secret-secret',
+    })
+    expect(answer.stdout).not.toContain('sk-ant-secret')
+    expect(answer.json()['origins']).toMatchObject({
+      'session.dmScope': { value: 'per-peer', origin: 'file' },
+      'session.mainKey': { value: 'main', origin: 'default' },
+    })
+    other.remove()
+  })
+})
+
+describe('errors', () => {
+  test.each<[string[], number, string]>([
+    [['sessions', 'get', 'nothing-like-this'], 3, 'not-found'],
+    [['sessions', 'delete', 'main'], 4, 'refused'],
+    [['sessions', 'list', '--limit', '0'], 2, 'input-invalid'],
+    [['sessions', 'list', '--bogus'], 2, 'usage'],
+    [['sessions', 'get'], 2, 'usage'],
+    [['sessions', 'get', 'a', 'b'], 2, 'usage'],
+    [['nonsense'], 2, 'usage'],
+    [['sessions', 'nonsense'], 2, 'usage'],
+    [['dashboard'], 69, 'unavailable'],
+    [['gateway', 'call', 'no.such.method'], 3, 'not-found'],
+    [['gateway', 'call', 'health', '{'], 2, 'usage'],
+  ])('%j ends with %i and says %s', async (args, exit, errorCode) => {
+    const { code, stdout } = await home.run([...args, '--json'])
+    expect(code).toBe(exit)
+    const { error } = JSON.parse(stdout) as { error: object }
+    expect(error).toMatchObject({
+      code: errorCode,
+      message: expect.any(String),
+      retryable: expect.any(Boolean),
+    })
+    expect(Object.keys(error).every((name) => ['code', 'message', 'hint', 'retryable'].includes(name))).toBe(
+      true,
+    )
+  })
+
+  test('without --json the error is for people, on stderr', async () => {
+    const { code, stdout, stderr } = await home.run(['sesions'])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('There is no command `rockpool sesions`.')
+    expect(stderr).toContain('Did you mean `rockpool sessions`?')
+    expect((await home.run(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
+  })
+
+  test('a configuration that is wrong is named with file, key and remedy', async () => {
+    const other = makeHome()
+    mkdirSync(join(other.dir, 'state'), { mode: 0o700 })
+    writeFileSync(
+      join(other.dir, 'state', 'rockpool.json'),
+      '{"session":{"dmScop":"main"},"store":"paper"}',
+      { mode: 0o600 },
+    )
+    const { code, stdout } = await other.run(['sessions', '--json'])
+    expect(code).toBe(2)
+    expect(stdout).toContain('session.dmScop')
+    expect(stdout).toContain('rockpool.json')
+    other.remove()
+  })
+
+  test('a gateway that is named but not there is an error, not another answer', async () => {
+    const { code, stdout } = await home.run(['sessions', '--json'], {
+      ROCKPOOL_GATEWAY_URL: 'http://127.0.0.1:9',
+    })
+    expect(code).toBe(69)
+    expect(stdout).toContain('cannot be reached')
+  })
+})
+
+describe('hostile text', () => {
+  const nasty = 'a\u001b]52;c;ZXZpbA==\u0007b\u009b31mc\u202ed\u0000e\rf\u200b'
+
+  test('T137, T138: what would drive a terminal or deceive a reader is shown as its code', async () => {
+    const other = makeHome()
+    const sessions = join(other.dir, 'state', 'agents', 'main', 'sessions')
+    mkdirSync(sessions, { recursive: true, mode: 0o700 })
+    const key = 'agent:main:telegram:direct:7'
+    const entry = { sessionId: 'abc', updatedAt: 1, displayName: nasty, subject: nasty }
+    writeFileSync(join(sessions, 'sessions.json'), JSON.stringify({ [key]: entry }), { mode: 0o600 })
+    const message = { role: 'user', content: nasty, timestamp: 1 }
+    const lines = [
+      { type: 'session', version: 3, id: 'abc', timestamp: '2026-01-01T00:00:00.000Z', cwd: '/' },
+      { type: 'message', id: '00000001', parentId: null, timestamp: '2026-01-01T00:00:01.000Z', message },
+    ]
+    writeFileSync(join(sessions, 'abc.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''), {
+      mode: 0o600,
+    })
+    for (const args of [
+      ['sessions'],
+      ['history', 'abc'],
+      ['sessions', 'show', 'abc'],
+      ['sessions', 'tail', 'abc'],
+    ]) {
+      for (const json of [[], ['--json']]) {
+        const { stdout, code } = await other.run([...args, ...json])
+        expect(code).toBe(0)
+        expect(stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
+        expect(stdout).toContain('\\u202e')
+      }
+    }
+    other.remove()
+  })
+})
+
+describe('help and completion', () => {
+  test('every command says what it does and takes, with an example', async () => {
+    const catalog = await makeCatalog(await allLocalCommands())
+    expect(catalog.length).toBeGreaterThan(40)
+    for (const entry of catalog) {
+      expect([entry.command, entry.says]).toEqual([entry.command, expect.stringMatching(/^[A-Z].*\.$/)])
+      for (const option of entry.options) {
+        expect([entry.command, option.flag, option.says]).toEqual([
+          entry.command,
+          option.flag,
+          expect.stringMatching(/\S/),
+        ])
+      }
+    }
+    const { stdout } = await home.run(['sessions', 'list', '--help'])
+    expect(stdout).toContain('--active <n>')
+    expect(stdout).toContain('$ rockpool sessions')
+    expect((await home.run(['--help'])).stdout).toContain('sessions')
+    expect((await home.run(['help', 'sessions'])).stdout).toContain('sessions list')
+  })
+
+  test('the built catalog is the one that the operations make', async () => {
+    const built = (await import('../dist/catalog.json', { with: { type: 'json' } })) as { default: unknown }
+    expect(built.default).toEqual(JSON.parse(JSON.stringify(await makeCatalog(await allLocalCommands()))))
+  })
+
+  test('bash completes commands and options', async () => {
+    const script = (await home.run(['completion', 'bash'])).stdout
+    const ask = (words: string): string[] => {
+      const line = words.split(' ')
+      const setUp = `COMP_WORDS=(${line.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${line.length - 1}; _rockpool; echo "\${COMPREPLY[@]}"`
+      return execFileSync('bash', ['-c', `${script}\n${setUp}`], { encoding: 'utf8' })
+        .trim()
+        .split(' ')
+    }
+    expect(ask('rockpool sess')).toEqual(['sessions'])
+    expect(ask('rockpool sessions li')).toEqual(['list'])
+    expect(ask('rockpool sessions list --act')).toEqual(['--active'])
+    expect(ask('rockpool completion f')).toEqual(['fish'])
+  })
+
+  test('the scripts for zsh and fish can be read by their shells', async (context) => {
+    for (const shell of ['zsh', 'fish']) {
+      const script = (await home.run(['completion', shell])).stdout
+      expect(script).toContain('sessions')
+      if (spawnSync(shell, ['--version']).error) continue
+      expect(spawnSync(shell, ['-n', '-c', script]).status).toBe(0)
+    }
+    expect(context).toBeDefined()
+  })
+})

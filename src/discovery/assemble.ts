@@ -61,7 +61,50 @@ function isWorthListing(facts: TranscriptFacts): boolean {
   )
 }
 
-export function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
+/** Assembles sessions, and gives the one from last time where nothing about it has changed. */
+export class Assembler {
+  readonly #known = new Map<
+    string,
+    { files: SessionFiles; around: Surroundings; session: DiscoveredSession }
+  >()
+
+  assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
+    const known = this.#known.get(files.sessionId)
+    if (known && isSame(known.files, files) && isSameAround(known.around, around)) {
+      if (isWarm(files.main.facts, around.now) === known.session.warm) return known.session
+    }
+    const session = assemble(files, around)
+    this.#known.set(files.sessionId, { files, around, session })
+    return session
+  }
+}
+
+function isSame(a: SessionFiles, b: SessionFiles): boolean {
+  if (a === b) return true
+  return (
+    a.main === b.main &&
+    a.subagents.length === b.subagents.length &&
+    a.subagents.every((sub, i) => sub === b.subagents[i])
+  )
+}
+
+function isSameAround(a: Surroundings, b: Surroundings): boolean {
+  return (
+    a.registry === b.registry &&
+    a.live?.status === b.live?.status &&
+    a.live?.waitingFor === b.live?.waitingFor &&
+    a.live?.pid === b.live?.pid &&
+    a.side?.archived === b.side?.archived &&
+    a.side?.customTitle === b.side?.customTitle
+  )
+}
+
+function isWarm(facts: TranscriptFacts, now: number): boolean {
+  const usedAt = facts.lastUsageSeconds * 1000
+  return usedAt > 0 && now < usedAt + facts.cacheTtlMinutes * 60_000
+}
+
+function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
   const { facts, file, torn } = files.main
   const { registry, side, now } = around
   const subagentTokens = addTokens(files.subagents)
@@ -156,7 +199,7 @@ function cacheState(
   return {
     lastUsageAt: usedAt > 0 ? new Date(usedAt) : undefined,
     cacheTtlMinutes: facts.cacheTtlMinutes,
-    warm: usedAt > 0 && now < usedAt + facts.cacheTtlMinutes * 60_000,
+    warm: isWarm(facts, now),
     cacheCreation5mTokens: Math.max(facts.cache5mTokens, facts.cacheCreationTokens - facts.cache1hTokens),
     cacheCreation1hTokens: facts.cache1hTokens,
   }

@@ -15,7 +15,7 @@ import type {
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { DiscoveryIndex } from '../store/discovery-index.ts'
-import { assemble, groupFiles, sessionIdOf } from './assemble.ts'
+import { Assembler, groupFiles, sessionIdOf } from './assemble.ts'
 import type { SessionFiles } from './assemble.ts'
 import { reportCosts } from './cost.ts'
 import type { FileUsage } from './cost.ts'
@@ -51,6 +51,7 @@ export function openDiscovery(parts: DiscoveryParts): Discovery {
 class SessionDiscovery implements Discovery {
   readonly #parts: DiscoveryParts
   readonly #native: NativeIndex
+  readonly #assembler = new Assembler()
   #groups: Map<string, SessionFiles> | undefined
   #isWatching = false
   /** As it was when it last changed; questions read it anew. */
@@ -168,7 +169,7 @@ class SessionDiscovery implements Discovery {
     const live = this.#readLive()
     const now = clock.now()
     return [...this.#groups!.values()].map((files) =>
-      assemble(files, {
+      this.#assembler.assemble(files, {
         side: this.#native.side.get(files.sessionId),
         registry: rows.get(files.sessionId),
         live: live.get(files.sessionId),

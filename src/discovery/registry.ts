@@ -2,7 +2,7 @@
 // is, its label, what it was asked, what it may cost.
 import type { SessionSource, SessionStatus } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
-import { readOpenclawAgents } from '../store/openclaw-stores.ts'
+import { openclawReader } from '../store/openclaw-stores.ts'
 import type { OpenclawAgent } from '../store/openclaw-stores.ts'
 
 export interface RegistryRow {
@@ -48,8 +48,9 @@ export function openclawSource(
   log: Log,
   source: RegistryRow['source'] = 'openclaw',
 ): RegistrySource {
+  const readAgents = openclawReader(stateDir, log)
   return async () =>
-    readOpenclawAgents(stateDir, log).flatMap((agent) =>
+    readAgents().flatMap((agent) =>
       [...codingRows(agent), ...chatRows(agent)].map((row) => ({ ...row, source })),
     )
 }

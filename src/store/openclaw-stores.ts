@@ -1,5 +1,5 @@
 // What OpenClaw keeps on this machine about sessions: files and databases of another program, read and never written.
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../domain/log.ts'
 import { Database } from './database.ts'
@@ -13,20 +13,44 @@ export interface OpenclawAgent {
   sessions: Record<string, unknown>
 }
 
-export function readOpenclawAgents(stateDir: string, log: Log): OpenclawAgent[] {
+/** Reads all agents; what has not changed since the last time is not read again. */
+export function openclawReader(stateDir: string, log: Log): () => OpenclawAgent[] {
   const agents = join(stateDir, 'agents')
-  return foldersIn(agents).map((agentId) => {
-    const folder = join(agents, agentId)
-    const registry = readJson(join(folder, 'claude-code-sessions.json'), log)['sessions']
-    return {
-      agentId,
-      codingSessions: isRecord(registry) ? registry : {},
-      sessions: {
-        ...readJson(join(folder, 'sessions', 'sessions.json'), log),
-        ...readNodes(join(folder, 'agent', 'openclaw-agent.sqlite'), log),
-      },
-    }
-  })
+  const json = unlessUnchanged((path) => readJson(path, log))
+  const nodes = unlessUnchanged((path) => readNodes(path, log))
+  return () =>
+    foldersIn(agents).map((agentId) => {
+      const folder = join(agents, agentId)
+      const registry = json(join(folder, 'claude-code-sessions.json'))['sessions']
+      return {
+        agentId,
+        codingSessions: isRecord(registry) ? registry : {},
+        sessions: {
+          ...json(join(folder, 'sessions', 'sessions.json')),
+          ...nodes(join(folder, 'agent', 'openclaw-agent.sqlite')),
+        },
+      }
+    })
+}
+
+type Read = (path: string) => Record<string, unknown>
+
+/** A database changes in its log first, so that file's size and time count as well. */
+function unlessUnchanged(read: Read): Read {
+  const known = new Map<string, { stamp: string; value: Record<string, unknown> }>()
+  return (path) => {
+    const stamp = [path, `${path}-wal`].map(stampOf).join(' ')
+    const last = known.get(path)
+    if (last?.stamp === stamp) return last.value
+    const value = read(path)
+    known.set(path, { stamp, value })
+    return value
+  }
+}
+
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat ? `${stat.ino} ${stat.size} ${stat.mtimeMs}` : ''
 }
 
 function readNodes(path: string, log: Log): Record<string, unknown> {

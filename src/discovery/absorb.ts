@@ -6,6 +6,7 @@ import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, seconds
 import { Kind, Word } from './record-keys.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
+import { noUsage } from './usage-table.ts'
 import type { UsageRecord, UsageTable } from './usage-table.ts'
 
 const budgetStart = Buffer.from('{"type":"budget_usd"')
@@ -55,7 +56,9 @@ export class Absorber {
   readonly facts: TranscriptFacts
   readonly #usage: UsageTable
   readonly #walker: RecordWalker
-  readonly #path: Buffer
+  readonly #path: string
+  /** What the last reply used; one object for all of them. */
+  readonly #record = noUsage()
   readonly #seen = new Map<string, Remembered>(
     [...places, 'model', 'timestamp'].map((name) => [name, new Remembered()]),
   )
@@ -67,7 +70,7 @@ export class Absorber {
     this.facts = facts
     this.#usage = usage
     this.#walker = walker
-    this.#path = Buffer.from(path)
+    this.#path = path
   }
 
   line(buffer: Buffer, start: number, end: number): void {
@@ -128,45 +131,46 @@ export class Absorber {
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
     if (!walker.hasUsage || this.#isSynthetic()) return
-    const record = this.#usageRecord(buffer, start)
-    const { added, replaced } = this.#usage.put(record)
-    if (added) facts.replyCount++
-    if (added || replaced) this.#count(record, replaced)
-    if (!walker.isSidechain || facts.isSidechain) this.#noteContext(record)
+    this.#readUsage(buffer, start)
+    const { outcome } = this.#usage.put(this.#record)
+    if (outcome === 'added') facts.replyCount++
+    if (outcome !== 'known') this.#count()
+    if (!walker.isSidechain || facts.isSidechain) this.#noteContext(this.#record)
   }
 
   #isSynthetic(): boolean {
     return this.#walker.wordOf(this.#walker.model) === Word['<synthetic>']
   }
 
-  #usageRecord(buffer: Buffer, start: number): UsageRecord {
+  #readUsage(buffer: Buffer, start: number): void {
     const walker = this.#walker
-    const { low, high } = this.#identity(buffer, start)
-    return {
-      hashLow: low,
-      hashHigh: high,
-      input: walker.inputTokens,
-      output: walker.outputTokens,
-      cacheRead: walker.cacheReadTokens,
-      cacheCreation: walker.cacheCreationTokens,
-      cache5m: walker.cache5mTokens,
-      cache1h: walker.cache1hTokens,
-      seconds: secondsOf(buffer, walker.timestamp),
-      model: this.#modelNumber(buffer),
-      fast: walker.isFast,
-      itemised: walker.hasCacheBreakdown,
-    }
+    const record = this.#record
+    this.#identify(buffer, start)
+    record.input = walker.inputTokens
+    record.output = walker.outputTokens
+    record.cacheRead = walker.cacheReadTokens
+    record.cacheCreation = walker.cacheCreationTokens
+    record.cache5m = walker.cache5mTokens
+    record.cache1h = walker.cache1hTokens
+    record.seconds = secondsOf(buffer, walker.timestamp)
+    record.model = this.#modelNumber(buffer)
+    record.fast = walker.isFast
+    record.itemised = walker.hasCacheBreakdown
   }
 
   /** A message is known by its id and its request. One without an id is like no other. */
-  #identity(buffer: Buffer, start: number): Hash {
+  #identify(buffer: Buffer, start: number): void {
     const { messageId, requestId } = this.#walker
+    const record = this.#record
+    record.hashLow = 0x811c9dc5
+    record.hashHigh = 0x1b873593
     if (messageId.start < 0) {
-      const place = Buffer.from(` ${this.facts.offset + start}`)
-      return mixed(mixed(seed, this.#path, 0, this.#path.length), place, 0, place.length)
+      const place = Buffer.from(`${this.#path} ${this.facts.offset + start}`)
+      mix(record, place, 0, place.length)
+      return
     }
-    const byMessage = mixed(seed, buffer, messageId.start, messageId.end)
-    return requestId.start < 0 ? byMessage : mixed(byMessage, buffer, requestId.start - 1, requestId.end)
+    mix(record, buffer, messageId.start, messageId.end)
+    if (requestId.start >= 0) mix(record, buffer, requestId.start - 1, requestId.end)
   }
 
   #modelNumber(buffer: Buffer): number {
@@ -185,14 +189,16 @@ export class Absorber {
     return found >= 0 ? found : this.facts.models.push(model) - 1
   }
 
-  #count(record: UsageRecord, replaced: UsageRecord | undefined): void {
+  #count(): void {
     const { facts } = this
-    facts.inputTokens += record.input - (replaced?.input ?? 0)
-    facts.outputTokens += record.output - (replaced?.output ?? 0)
-    facts.cacheReadTokens += record.cacheRead - (replaced?.cacheRead ?? 0)
-    facts.cacheCreationTokens += record.cacheCreation - (replaced?.cacheCreation ?? 0)
-    facts.cache5mTokens += record.cache5m - (replaced?.cache5m ?? 0)
-    facts.cache1hTokens += record.cache1h - (replaced?.cache1h ?? 0)
+    const record = this.#record
+    const { replaced } = this.#usage
+    facts.inputTokens += record.input - replaced.input
+    facts.outputTokens += record.output - replaced.output
+    facts.cacheReadTokens += record.cacheRead - replaced.cacheRead
+    facts.cacheCreationTokens += record.cacheCreation - replaced.cacheCreation
+    facts.cache5mTokens += record.cache5m - replaced.cache5m
+    facts.cache1hTokens += record.cache1h - replaced.cache1h
   }
 
   #noteContext(record: UsageRecord): void {
@@ -291,22 +297,17 @@ export class Absorber {
   }
 }
 
-interface Hash {
-  low: number
-  high: number
-}
-
-const seed: Hash = { low: 0x811c9dc5, high: 0x1b873593 }
-
-/** 64 bits over some bytes, in two halves that are mixed differently. */
-function mixed(from: Hash, buffer: Buffer, start: number, end: number): Hash {
-  let { low, high } = from
+/** Takes some bytes into the record's 64 bits, whose halves are mixed differently. */
+function mix(record: UsageRecord, buffer: Buffer, start: number, end: number): void {
+  let low = record.hashLow
+  let high = record.hashHigh
   for (let i = start; i < end; i++) {
     const byte = buffer[i]!
     low = Math.imul(low ^ byte, 0x01000193)
     high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13)
   }
-  return { low: low >>> 0, high: high >>> 0 }
+  record.hashLow = low >>> 0
+  record.hashHigh = high >>> 0
 }
 
 function text(value: unknown): string | undefined {

@@ -4,7 +4,7 @@ import type { Cost, CostFilter, CostGroup, CostReport } from '../domain/discover
 import { pricesAsOf, pricesOf } from './price-table.ts'
 import type { Prices } from './price-table.ts'
 import type { UsageRecord } from './usage-table.ts'
-import { UsageTable, creationOf } from './usage-table.ts'
+import { UsageTable, creationOf, noUsage } from './usage-table.ts'
 
 /** The usage of one file, with what its calls are grouped by. */
 export interface FileUsage {
@@ -24,8 +24,9 @@ export function costOfFile(usage: UsageTable, models: string[]): { costUsd: numb
   const unknown = pricesOf(undefined)
   let costUsd = 0
   let costGuessed = false
+  const record = noUsage()
   for (let i = 0; i < usage.length; i++) {
-    const record = usage.at(i)
+    usage.read(i, record)
     const price = prices[record.model] ?? unknown
     // Here the whole cache creation counts, also where its parts do not add up to it.
     const h1 = Math.min(record.cache1h, record.cacheCreation)

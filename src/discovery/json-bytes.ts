@@ -11,7 +11,7 @@ const openBrace = 123
 const closeBrace = 125
 
 /** Below this length a loop beats a call into the runtime. */
-const shortString = 24
+const shortString = 64
 
 /** The inside of a string in the buffer, without its quotes, or the whole of an object. Absent when `start` is -1. */
 export interface Span {
@@ -54,12 +54,58 @@ function slotOf(buffer: Buffer, start: number, length: number): number {
   return ((length << 7) ^ (buffer[start]! << 3) ^ (inside << 5) ^ buffer[start + length - 1]!) & 4095
 }
 
+/**
+ * A key that was seen, and those that came after it. Programs write the same keys in the same order again and again, so
+ * the next key is compared with the one that came next the last time, before it is looked at any closer.
+ */
+interface SeenKey {
+  /** With its quotes and the colon. */
+  bytes: Buffer
+  /** The same, four bytes at a time; the last four again, because few keys have a length that fits. */
+  words: Int32Array
+  number: number
+  next: SeenKey | undefined
+  others: SeenKey[]
+}
+
+function seenKey(bytes: Buffer, number: number): SeenKey {
+  const starts = Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => i * 4)
+  const words = Int32Array.from(
+    [...starts, bytes.length - 4].map((at) => (at < 0 ? 0 : bytes.readInt32LE(at))),
+  )
+  return { bytes, words, number, next: undefined, others: [] }
+}
+
+const noKey = (): SeenKey => seenKey(Buffer.alloc(0), 0)
+
+/** Enough for every layout that there is; a file that has more is up to something, and learning starts anew. */
+const mostSeenKeys = 5_000
+
 export class JsonBytes {
   protected buffer: Buffer = Buffer.alloc(0)
   protected end = 0
-  /** Where the key lies that `key` has just passed. */
-  protected keyStart = 0
-  protected keyEnd = 0
+  /** The number of the key that `key` has just passed; 0 for one that nobody asked for. */
+  protected keyNumber = 0
+  readonly #keys: WordTable
+  #firstKey = noKey()
+  #lastKey = this.#firstKey
+  #seenKeys = 0
+  /** Over the same bytes: four of them are read and compared at once. */
+  #words: DataView = new DataView(new ArrayBuffer(0))
+
+  constructor(keys: WordTable) {
+    this.#keys = keys
+  }
+
+  /** A new object begins that is no part of the one before. */
+  protected begin(buffer: Buffer, end: number): void {
+    if (buffer !== this.buffer) {
+      this.buffer = buffer
+      this.#words = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+    }
+    this.end = end
+    this.#lastKey = this.#firstKey
+  }
 
   protected space(at: number): number {
     const { buffer, end } = this
@@ -69,15 +115,48 @@ export class JsonBytes {
 
   /** From the quote before a key to the first byte of its value. */
   protected key(at: number): number {
+    const guess = this.#lastKey.next
+    if (guess === undefined || !this.#isAt(at, guess)) return this.#otherKey(at)
+    this.#lastKey = guess
+    this.keyNumber = guess.number
+    at += guess.bytes.length
+    return this.buffer[at]! > 32 ? at : this.space(at)
+  }
+
+  #isAt(at: number, { words, bytes }: SeenKey): boolean {
+    const { length } = bytes
+    if (at + length > this.end) return false
+    const view = this.#words
+    const last = words.length - 1
+    for (let i = 0; i < last; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
+    return view.getInt32(at + length - 4, true) === words[last]
+  }
+
+  /** A key that came as a surprise. */
+  #otherKey(at: number): number {
     const { buffer, end } = this
-    this.keyStart = ++at
+    const start = at++
     while (at < end && (buffer[at] !== quote || buffer[at - 1] === backslash)) at++
-    this.keyEnd = at
+    this.keyNumber = this.#keys.find(buffer, start + 1, at)
     at++
-    if (buffer[at] !== colon) at = this.space(at)
-    if (at >= end || buffer[at] !== colon) return -1
-    at++
-    return buffer[at]! > 32 ? at : this.space(at)
+    if (buffer[at] === colon && at - start > 3) this.#learn(buffer.subarray(start, at + 1))
+    else if (buffer[at] !== colon) at = this.space(at)
+    return at < end && buffer[at] === colon ? this.space(at + 1) : -1
+  }
+
+  #learn(bytes: Buffer): void {
+    const last = this.#lastKey
+    let seen = last.others.find((other) => other.bytes.equals(bytes))
+    if (!seen) {
+      if (++this.#seenKeys > mostSeenKeys) {
+        this.#seenKeys = 0
+        this.#firstKey = noKey()
+      }
+      seen = seenKey(Buffer.from(bytes), this.keyNumber)
+      last.others.push(seen)
+    }
+    last.next = seen
+    this.#lastKey = seen
   }
 
   /** Past a value of any kind. */
@@ -144,13 +223,13 @@ export class JsonBytes {
   protected stringEnd(at: number): number {
     const { buffer, end } = this
     for (;;) {
-      const handLimit = Math.min(end, at + shortString)
-      while (at < handLimit) {
-        const byte = buffer[at]!
-        if (byte === quote) return at
-        at += byte === backslash ? 2 : 1
-      }
+      at = this.#plainUntil(at, Math.min(end, at + shortString))
       if (at >= end) return -1
+      if (buffer[at] === quote) return at
+      if (buffer[at] === backslash) {
+        at += 2
+        continue
+      }
       // A string of some length: jump to the next quote. If it is an escaped one there are more of them near.
       const found = buffer.indexOf(quote, at)
       if (found < 0 || found >= end) return -1
@@ -161,7 +240,23 @@ export class JsonBytes {
     }
   }
 
-  private compositeEnd(at: number): number {
+  /** The first quote or backslash from here on, or `limit`. Four bytes at once, by the old trick that finds a zero byte. */
+  #plainUntil(at: number, limit: number): number {
+    const view = this.#words
+    const lastWord = limit - 4
+    for (; at <= lastWord; at += 4) {
+      const word = view.getInt32(at, true)
+      const quotes = word ^ 0x22222222
+      const slashes = word ^ 0x5c5c5c5c
+      const isHit = ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)
+      if ((isHit & 0x80808080) !== 0) break
+    }
+    const { buffer } = this
+    while (at < limit && buffer[at] !== quote && buffer[at] !== backslash) at++
+    return at
+  }
+
+  protected compositeEnd(at: number): number {
     const { buffer, end } = this
     let depth = 0
     for (; at < end; at++) {
@@ -178,7 +273,7 @@ export class JsonBytes {
     return -1
   }
 
-  private scalarEnd(at: number): number {
+  protected scalarEnd(at: number): number {
     const { buffer, end } = this
     const start = at
     for (; at < end; at++) {

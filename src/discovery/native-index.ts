@@ -21,6 +21,9 @@ export interface KnownFile {
   torn: boolean
 }
 
+/** What the index holds of a file, without the text of its facts. */
+type Stored = Omit<IndexedFile, 'facts'>
+
 export class NativeIndex {
   /** By path; replaced, never changed, so that whoever holds one has a whole picture. */
   readonly files = new Map<string, KnownFile>()
@@ -28,7 +31,9 @@ export class NativeIndex {
   readonly #index: DiscoveryIndex
   readonly #configDirs: readonly string[]
   readonly #log: Log
-  readonly #stored = new Map<string, IndexedFile>()
+  readonly #stored = new Map<string, Stored>()
+  /** Facts as the index has them, of files that were not asked for yet. */
+  readonly #unparsed = new Map<string, string>()
   #isLoaded = false
   #looking: Promise<unknown> = Promise.resolve()
 
@@ -88,7 +93,10 @@ export class NativeIndex {
 
   #load(): void {
     if (this.#isLoaded) return
-    for (const stored of this.#index.files()) this.#stored.set(stored.path, stored)
+    for (const { facts, ...stored } of this.#index.files()) {
+      this.#stored.set(stored.path, stored)
+      this.#unparsed.set(stored.path, facts)
+    }
     this.#isLoaded = true
   }
 
@@ -106,17 +114,25 @@ export class NativeIndex {
   #keep(file: TranscriptFile): void {
     const known = this.files.get(file.path)
     if (known) known.file = file
-    else this.#remember(file, this.#stored.get(file.path)!)
+    else this.#remember(file, this.#stored.get(file.path)!, this.#takeText(file.path)!)
   }
 
-  #remember(file: TranscriptFile, stored: IndexedFile): void {
+  #remember(file: TranscriptFile, stored: Stored, text: string): void {
     this.#stored.set(file.path, stored)
-    const facts = JSON.parse(stored.facts) as TranscriptFacts
+    const facts = JSON.parse(text) as TranscriptFacts
     this.files.set(file.path, { file, facts, torn: stored.torn })
+  }
+
+  /** The facts as text: from the index if they were never looked at, else written again. */
+  #takeText(path: string): string | undefined {
+    const text = this.#unparsed.get(path)
+    this.#unparsed.delete(path)
+    return text ?? JSON.stringify(this.files.get(path)?.facts)
   }
 
   #forget(path: string): void {
     this.#stored.delete(path)
+    this.#unparsed.delete(path)
     this.files.delete(path)
   }
 
@@ -138,13 +154,14 @@ export class NativeIndex {
   /** Goes on where the last scan ended, if the file can only have grown. */
   #jobFor(file: TranscriptFile): ScanJob {
     const stored = this.#stored.get(file.path)
-    if (!stored || stored.inode !== file.inode || file.size <= stored.size)
+    const facts = this.#takeText(file.path)
+    if (!stored || facts === undefined || stored.inode !== file.inode || file.size <= stored.size)
       return { path: file.path, bytes: file.size }
     const usage = this.#index.usage(file.path) ?? new Uint8Array()
     return {
       path: file.path,
       bytes: file.size - stored.size,
-      before: { facts: stored.facts, usage, mark: stored.mark },
+      before: { facts, usage, mark: stored.mark },
     }
   }
 
@@ -152,8 +169,8 @@ export class NativeIndex {
     const scanned = outcomes.flatMap((outcome) => ('scanned' in outcome ? [outcome.scanned] : []))
     for (const outcome of outcomes) {
       if ('scanned' in outcome) {
-        const { usage: _usage, ...stored } = outcome.scanned
-        this.#remember(files.get(outcome.path)!, stored)
+        const { usage: _usage, facts, ...stored } = outcome.scanned
+        this.#remember(files.get(outcome.path)!, stored, facts)
       } else this.#log.warn({ path: outcome.path, reason: outcome.failed }, 'A transcript cannot be read.')
     }
     return this.#index.save(scanned)

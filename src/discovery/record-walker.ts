@@ -62,6 +62,10 @@ export class RecordWalker extends JsonBytes {
   private isReply = false
   private readonly scratch = absent()
 
+  constructor() {
+    super(keys)
+  }
+
   /** Walks over the line from `start` to `end`; with `wholly`, also over what cannot matter. */
   walk(buffer: Buffer, start: number, end: number, wholly: boolean): void {
     this.isStepwise = false
@@ -93,8 +97,7 @@ export class RecordWalker extends JsonBytes {
   }
 
   private reset(buffer: Buffer, end: number): void {
-    this.buffer = buffer
-    this.end = end
+    this.begin(buffer, end)
     this.kind = Kind.unknown
     this.sound = false
     this.type.start = this.subtype.start = this.requestId.start = this.timestamp.start = -1
@@ -144,7 +147,7 @@ export class RecordWalker extends JsonBytes {
 
   private topValue(at: number): number {
     if (at < 0) return -1
-    const key = keys.find(this.buffer, this.keyStart, this.keyEnd)
+    const key = this.keyNumber
     if (key === 0) return this.skip(at)
     if (key === Key.type) return this.typeValue(at)
     if (key === Key.message) return this.buffer[at] === openBrace ? this.message(at) : this.skip(at)
@@ -197,7 +200,7 @@ export class RecordWalker extends JsonBytes {
 
   private messageValue(at: number): number {
     if (at < 0) return -1
-    switch (keys.find(this.buffer, this.keyStart, this.keyEnd)) {
+    switch (this.keyNumber) {
       case Key.id:
         return this.string(at, this.messageId)
       case Key.model:
@@ -257,7 +260,7 @@ export class RecordWalker extends JsonBytes {
     at = this.firstPair(at)
     while (at >= 0 && this.buffer[at] !== closeBrace) {
       at = this.key(at)
-      const key = keys.find(this.buffer, this.keyStart, this.keyEnd)
+      const key = this.keyNumber
       if (key === Key.tool_use_id) this.isToolResult = true
       else if (key === Key.type && this.stringIs(at, Word.tool_result)) this.isToolResult = true
       if (this.isToolResult) return at
@@ -279,7 +282,7 @@ export class RecordWalker extends JsonBytes {
 
   private usageValue(at: number): number {
     if (at < 0) return -1
-    switch (keys.find(this.buffer, this.keyStart, this.keyEnd)) {
+    switch (this.keyNumber) {
       case Key.input_tokens:
         this.inputTokens = this.integer(at)
         break

@@ -1,14 +1,14 @@
-// Scans many files: a few in this thread, with pauses so that others get their turn; many in two threads, because the
-// work is reading and counting and machines have more than one core.
+// Scans many files: a few in this thread, with pauses so that others get their turn; many in this thread and a second
+// one, because the work is reading and counting and machines have more than one core.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { TranscriptScanner } from './scan.ts'
 import { runScanJob } from './scan-job.ts'
 import type { ScanJob, ScanOutcome } from './scan-job.ts'
 
-/** Below this, starting threads costs more than it saves. */
-const worthThreads = 24 << 20
-const batchBytes = 4 << 20
+/** Below this, starting a thread costs more than it saves. */
+const worthThread = 24 << 20
+const batchBytes = 2 << 20
 const batchFiles = 64
 const pauseAfterMs = 8
 
@@ -19,10 +19,10 @@ export async function scanAll(
   take: (outcomes: ScanOutcome[]) => void,
 ): Promise<void> {
   const bytes = jobs.reduce((sum, job) => sum + job.bytes, 0)
-  if (workerFile === undefined || bytes < worthThreads) return scanHere(jobs, take)
-  // The largest first: the last one to end then is a small one.
+  if (workerFile === undefined || bytes < worthThread) return scanHere(jobs, take)
+  // The other thread begins with the largest; this one, which has more to do, with the smallest. They meet somewhere.
   const batches = inBatches(jobs.toSorted((a, b) => b.bytes - a.bytes))
-  await Promise.all([0, 1].map(() => scanInThread(workerFile, batches, take)))
+  await Promise.all([scanInThread(workerFile, batches, take), scanBatches(batches, take)])
 }
 
 /** Where the thread's program is: beside this module's folder in the sources, at the top of what was built. */
@@ -40,6 +40,14 @@ async function scanHere(jobs: ScanJob[], take: (outcomes: ScanOutcome[]) => void
     if (performance.now() - since < pauseAfterMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     since = performance.now()
+  }
+}
+
+async function scanBatches(batches: ScanJob[][], take: (outcomes: ScanOutcome[]) => void): Promise<void> {
+  const scanner = new TranscriptScanner()
+  for (let batch = batches.pop(); batch; batch = batches.pop()) {
+    take(batch.map((job) => runScanJob(scanner, job)))
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

@@ -39,6 +39,25 @@ export interface UsageRecord {
   itemised: boolean
 }
 
+export function noUsage(): UsageRecord {
+  return { ...nothing }
+}
+
+const nothing: UsageRecord = {
+  hashLow: 0,
+  hashHigh: 0,
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheCreation: 0,
+  cache5m: 0,
+  cache1h: 0,
+  seconds: 0,
+  model: 0,
+  fast: false,
+  itemised: false,
+}
+
 /** Grows as records are added; finds a message by its hash. */
 export class UsageTable {
   length = 0
@@ -56,34 +75,44 @@ export class UsageTable {
     }
   }
 
-  /** Adds a message, or replaces what is known of it if this record is more complete. Returns what it replaced. */
-  put(record: UsageRecord): { index: number; added: boolean; replaced?: UsageRecord } {
+  /** What the last `put` replaced: all zeros for a new message. */
+  readonly replaced = noUsage()
+
+  /** Adds a message, or replaces what is known of it if this record is more complete. */
+  put(record: UsageRecord): { index: number; outcome: 'added' | 'replaced' | 'known' } {
     const index = this.#find(record.hashLow, record.hashHigh)
-    if (index < 0) return { index: this.#append(record), added: true }
-    const known = this.at(index)
-    if (tokensOf(record) <= tokensOf(known)) return { index, added: false }
+    if (index < 0) {
+      Object.assign(this.replaced, nothing)
+      return { index: this.#append(record), outcome: 'added' }
+    }
+    this.read(index, this.replaced)
+    if (tokensOf(record) <= tokensOf(this.replaced)) return { index, outcome: 'known' }
     this.#write(index, record)
-    return { index, added: false, replaced: known }
+    return { index, outcome: 'replaced' }
   }
 
   at(index: number): UsageRecord {
+    return this.read(index, noUsage())
+  }
+
+  /** The same into an object that is there already: there are many records. */
+  read(index: number, into: UsageRecord): UsageRecord {
     const w = this.#words
     const base = index * width
     const model = w[base + word.model]!
-    return {
-      hashLow: w[base + word.hashLow]!,
-      hashHigh: w[base + word.hashHigh]!,
-      input: w[base + word.input]!,
-      output: w[base + word.output]!,
-      cacheRead: w[base + word.cacheRead]!,
-      cacheCreation: w[base + word.cacheCreation]!,
-      cache5m: w[base + word.cache5m]!,
-      cache1h: w[base + word.cache1h]!,
-      seconds: w[base + word.seconds]!,
-      model: model & 0xffff,
-      fast: (model & fastBit) !== 0,
-      itemised: (model & itemisedBit) !== 0,
-    }
+    into.hashLow = w[base + word.hashLow]!
+    into.hashHigh = w[base + word.hashHigh]!
+    into.input = w[base + word.input]!
+    into.output = w[base + word.output]!
+    into.cacheRead = w[base + word.cacheRead]!
+    into.cacheCreation = w[base + word.cacheCreation]!
+    into.cache5m = w[base + word.cache5m]!
+    into.cache1h = w[base + word.cache1h]!
+    into.seconds = w[base + word.seconds]!
+    into.model = model & 0xffff
+    into.fast = (model & fastBit) !== 0
+    into.itemised = (model & itemisedBit) !== 0
+    return into
   }
 
   /** A copy of the records alone, to be stored. */

@@ -65,6 +65,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     wsUrl,
     tokenFile: gatewayTokenFile(environment.stateDir),
     pid: process.pid,
+    dashboardUrl: `${url}/#code=${gateway.auth.makeCode().code}`,
     movedFrom,
   })
   const rest = await live(app)

@@ -45,6 +45,8 @@ export interface ReadyLine {
   wsUrl: string
   tokenFile: string
   pid: number
+  /** Logs in once; for people, never in `--json`. */
+  dashboardUrl: string
   /** The port that was asked for was taken. */
   movedFrom?: number
 }

@@ -15,10 +15,10 @@ export const commands: LocalCommand[] = [
     command: { examples: ['rockpool up', 'rockpool up --port 0 --json'] },
     async run(host, input, json) {
       await host.up(input, (ready) => {
-        const { movedFrom, ...line } = ready
+        const { movedFrom, dashboardUrl, ...line } = ready
         if (movedFrom !== undefined)
           host.terminal.err(`Port ${movedFrom} is taken; using the next free one.\n`)
-        const human = `Rockpool listens at ${ready.url}\nThe token is in ${ready.tokenFile}\n`
+        const human = `Rockpool listens at ${ready.url}\n\n  ${dashboardUrl}\n\nThis link opens the dashboard once, within a minute; \`rockpool dashboard\` makes another. Ctrl-C stops.\n`
         host.terminal.out(json ? `${jsonText(line)}\n` : human)
       })
       return undefined

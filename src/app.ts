@@ -64,7 +64,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     ),
     transcripts: parts.perAgent(
       (agentId) => openTranscriptStore(agentId, storeParts),
-      async () => {},
+      (store) => store.close(),
     ),
     database,
     decisions: parts.once(() => sqliteDecisions(database())),

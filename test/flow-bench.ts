@@ -130,6 +130,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       await converse.close()
       await converse.deliverer.stop()
       await runtime.close()
+      await transcripts.close()
       await sessions.close()
       await database.close()
       if (errors.length > 0) throw errors[0]

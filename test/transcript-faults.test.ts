@@ -21,7 +21,7 @@ describe('one system call of an append fails', () => {
   test.each<Fault>([
     { call: 'openat', error: 'EIO', when: 1 },
     { call: 'write', error: 'ENOSPC', when: 1 },
-    { call: 'fdatasync', error: 'EIO', when: 1 },
+    { call: 'write', error: 'EIO', when: 1 },
     { call: 'close', error: 'EIO', when: 1 },
   ])('$call with $error', async (fault) => {
     const { transcripts, dir } = transcriptFolder()
@@ -50,8 +50,11 @@ describe('a full disk', () => {
       // In most containers.
       ctx.skip('a file system cannot be mounted here')
     }
-    onTestFinished(() => void execFileSync('umount', [disk]))
     const transcripts = new FileTranscripts({ agentId: 'main', dir: join(disk, 'sessions') })
+    onTestFinished(async () => {
+      await transcripts.close()
+      execFileSync('umount', [disk])
+    })
     const ref = { sessionId: 's1' }
     const written: string[] = []
     writeFileSync(join(disk, 'room'), Buffer.alloc(64 << 10))

@@ -113,6 +113,23 @@ export function workStoreContract(
     ])
   })
 
+  test('a reply that is sent at once is marked in the step that queues it', async () => {
+    const { work, reopen } = await open()
+    const a = (await work.inbox.accept(anInput(1)))!
+    await work.lanes.begin(turn('t1', [a.id]))
+    const rows = await work.lanes.finish('t1', {
+      end: { kind: 'completed' },
+      deliveries: [aDelivery(1), aDelivery(2)],
+      sendsFirst: true,
+    })
+    expect(rows.map((row) => row.isMarked)).toEqual([true, undefined])
+    const again = await reopen()
+    expect((await again.outbox.open()).map((row) => [row.state, row.attempts, row.isMarked])).toEqual([
+      ['attempting', 1, undefined],
+      ['queued', 0, undefined],
+    ])
+  })
+
   test('a turn that was lost gives its inputs back, with one lost turn more', async () => {
     const { work, reopen } = await open()
     const a = (await work.inbox.accept(anInput(1)))!

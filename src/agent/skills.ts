@@ -1,6 +1,6 @@
 // The skills of an agent: folders in its workspace that say how something is done. The prompt names them; Claude reads a
 // skill's file when it needs it. A session keeps a snapshot, taken on its first turn and again when the files change.
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { plainLine } from '../domain/plain-text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
@@ -120,10 +120,12 @@ function newestChange(workspaceDir: string): number {
 }
 
 function namesIn(folder: string): string[] {
+  // Asked with every turn, and most agents have none: an exception would cost more than all the rest.
+  if (!existsSync(folder)) return []
   try {
     return readdirSync(folder)
   } catch {
-    // No skills folder: no skills.
+    // A folder that cannot be read has no skills for us.
     return []
   }
 }

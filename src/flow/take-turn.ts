@@ -42,6 +42,7 @@ async function finish(
   const rows = await parts.work.lanes.finish(turnId, {
     ...outcome,
     deliveries,
+    sendsFirst: parts.deliverer.isFree(batch.lane, batch.inputs.at(-1)!.message.address),
     unanswered: unanswered.map((input) => input.id),
   })
   parts.deliverer.add(rows)

@@ -150,6 +150,16 @@ test('after a crash in the middle of a send the reply is sent again and marked',
   ])
 })
 
+test('a reply that was marked when it was queued is sent once, unmarked; after a crash it is uncertain', async () => {
+  const { work, deliverer, channel } = bench()
+  const [row] = await work.outbox.add([aDelivery(1)])
+  await work.outbox.change('d1', { state: 'attempting', resent: false })
+  deliverer.add([{ ...row!, state: 'attempting', attempts: 1, isMarked: true }])
+  await deliverer.idle()
+  expect(channel.sent.map((sent) => sent.resent)).toEqual([false])
+  expect(await work.outbox.get('d1')).toMatchObject({ state: 'sent', attempts: 1 })
+})
+
 test('a crash in the second, marked send is not followed by a third', async () => {
   const { work, deliverer, channel, dead } = bench()
   await work.outbox.add([aDelivery(1)])

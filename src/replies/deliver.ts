@@ -68,6 +68,11 @@ export class Deliverer {
     }
   }
 
+  /** Would a reply of this lane be sent at once? Then it can be marked in the same step in which it is queued. */
+  isFree(lane: string, address: Address): boolean {
+    return !this.#stopped && !this.#lanes.has(lane) && this.#options.channelFor(address) !== undefined
+  }
+
   /** Rows that another process has queued since we last looked. */
   async lookForMore(): Promise<void> {
     this.add(await this.#options.outbox.open(this.#lastSeq))
@@ -122,15 +127,19 @@ export class Deliverer {
     if (row.notBefore > now) return { again: row.notBefore }
     const channel = channelFor(delivery.address)
     if (!channel) return { again: now + 5_000 }
-    const isUncertain = row.state === 'attempting' || row.state === 'unknown'
+    const isMarked = row.isMarked === true
+    row.isMarked = false
+    const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
     const isRepeatable = channel.abilities.idempotentSend || delivery.replacesMessageId !== undefined
     if (isUncertain && row.resent && !isRepeatable) {
       return this.#bury(row, 'It was sent twice and nobody knows whether it arrived.')
     }
     row.resent ||= isUncertain
-    row.state = 'attempting'
-    row.attempts++
-    await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
+    if (!isMarked) {
+      row.state = 'attempting'
+      row.attempts++
+      await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
+    }
     return this.#settle(row, await this.#send(channel, row), isRepeatable)
   }
 

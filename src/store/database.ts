@@ -41,6 +41,8 @@ export class Database {
   readonly path: string
   readonly queries: Queries
   #db: DatabaseSync
+  /** Prepared once: they frame every write. */
+  #savepoint: { begin: StatementSync; release: StatementSync }
   #pending: PendingWrite[] = []
   #flushing: Promise<void> | undefined
   #busyMs: number
@@ -50,6 +52,7 @@ export class Database {
     this.#db = db
     this.#busyMs = busyMs
     this.queries = makeQueries(db)
+    this.#savepoint = { begin: db.prepare('SAVEPOINT one'), release: db.prepare('RELEASE one') }
   }
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
@@ -140,10 +143,10 @@ export class Database {
   }
 
   #runOne(write: PendingWrite): () => void {
-    this.#db.exec('SAVEPOINT one')
+    this.#savepoint.begin.run()
     try {
       const value = write.fn(this.queries)
-      this.#db.exec('RELEASE one')
+      this.#savepoint.release.run()
       return () => write.resolve(value)
     } catch (error) {
       // A full or failing disk may have ended the whole transaction; then the group fails together.

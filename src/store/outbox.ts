@@ -30,31 +30,32 @@ export function sqliteOutbox(db: Database, clock: Clock): Outbox {
 }
 
 /** For the transactions that produce replies: they are queued in the same step as what they answer is ended. */
-export function insertDeliveries(q: Queries, deliveries: Delivery[], now: number): OutboxRow[] {
-  const added: OutboxRow[] = []
-  for (const delivery of deliveries) {
-    const { changes, lastInsertRowid } = q.run(
-      `INSERT INTO outbox (id, idempotency_key, lane, state, updated_at, record) VALUES (?, ?, ?, 'queued', ?, ?)
-       ON CONFLICT (idempotency_key) DO NOTHING`,
-      delivery.id,
-      delivery.idempotencyKey,
-      delivery.lane,
-      now,
-      JSON.stringify(delivery),
-    )
-    if (changes === 0) continue
-    added.push({
-      seq: lastInsertRowid,
-      delivery,
-      state: 'queued',
-      attempts: 0,
-      resent: false,
-      notBefore: 0,
-      messageIds: [],
-      updatedAt: now,
-    })
-  }
-  return added
+export function insertDeliveries(
+  q: Queries,
+  deliveries: Delivery[],
+  now: number,
+  sendsFirst = false,
+): OutboxRow[] {
+  return deliveries.flatMap((delivery, index) => insertOne(q, delivery, now, sendsFirst && index === 0))
+}
+
+function insertOne(q: Queries, delivery: Delivery, now: number, isMarked: boolean): OutboxRow[] {
+  const state = isMarked ? 'attempting' : 'queued'
+  const attempts = isMarked ? 1 : 0
+  const { changes, lastInsertRowid } = q.run(
+    `INSERT INTO outbox (id, idempotency_key, lane, state, attempts, updated_at, record) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (idempotency_key) DO NOTHING`,
+    delivery.id,
+    delivery.idempotencyKey,
+    delivery.lane,
+    state,
+    attempts,
+    now,
+    JSON.stringify(delivery),
+  )
+  if (changes === 0) return []
+  const about = { resent: false, notBefore: 0, messageIds: [], updatedAt: now }
+  return [{ seq: lastInsertRowid, delivery, state, attempts, ...about, ...(isMarked ? { isMarked } : {}) }]
 }
 
 function changeDelivery(q: Queries, id: string, change: DeliveryChange, now: number): void {

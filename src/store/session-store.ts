@@ -105,6 +105,8 @@ export interface TranscriptStore {
   discard(name: string): Promise<void>
   /** Every transcript there is, whether a session has it or not. */
   list(): Promise<Array<TranscriptRef & { bytes: number; changedAt: number }>>
+  /** Lets go of everything; resolves when every append is on disk. */
+  close(): Promise<void>
 }
 
 export interface TranscriptArchive {

@@ -80,6 +80,10 @@ export class FileTranscripts implements TranscriptStore {
     return entries
   }
 
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.settle()))
+  }
+
   tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage> {
     return this.#reading(ref, (handle) => readPage(handle, limit, before))
   }

@@ -6,8 +6,8 @@ import type { Clock } from '../domain/clock.ts'
 import type { TranscriptEntry } from '../domain/transcript.ts'
 import { ensureDirectory } from './atomic-file.ts'
 import type { HeldLock, Lock } from './file-lock.ts'
-import { appendEntries, checkBodies } from './transcript-append.ts'
-import type { FileEnd, NewEntries } from './transcript-append.ts'
+import { appendEntries, checkBodies, openToAppend } from './transcript-append.ts'
+import type { FileEnd, NewEntries, OpenTranscript } from './transcript-append.ts'
 
 export interface QueueOptions {
   clock: Clock
@@ -24,9 +24,11 @@ interface WaitingAppend {
 /** With relaxed durability a crash of the machine may lose what was written in this time. */
 const relaxedSyncMs = 1_000
 
-/** Appends that follow each other faster than this are a rush; in one, the lock is kept for so long. */
-const rushMs = 100
-const lingerMs = 20
+/** Appends that follow each other faster than this are a rush; in one, the lock is kept for so long, unless somebody
+ *  else wants it. */
+const rushMs = 2_000
+const lingerMs = 300
+const lookEveryMs = 25
 
 export class TranscriptQueue {
   readonly #file: string
@@ -61,6 +63,14 @@ export class TranscriptQueue {
     })
   }
 
+  /** Lets go of the lock, when what waits is written. */
+  async settle(): Promise<void> {
+    this.#others++
+    this.#wake?.()
+    await this.#last
+    this.#others--
+  }
+
   /** Does something else to the file while nobody writes to it. */
   exclusive<T>(op: string, fn: (confirm: () => void) => Promise<T>): Promise<T> {
     this.#others++
@@ -92,9 +102,14 @@ export class TranscriptQueue {
     const answerAll = (): void => answers.splice(0).forEach((answer) => answer())
     try {
       await this.#hold('append', async (held) => {
-        // In a rush the lock costs more than the writing, so it is kept from one write to the next.
-        do answers.push(await this.#writeGroup(held))
-        while (!held.isWanted() && (await this.#isMoreComing(answerAll)))
+        const file = await openToAppend(this.#file, this.#options.durability === 'full')
+        try {
+          // In a rush the lock costs more than the writing, so it is kept from one write to the next.
+          do answers.push(await this.#writeGroup(held, file))
+          while (!held.isWanted() && (await this.#isMoreComing(held, answerAll)))
+        } finally {
+          await file.handle.close()
+        }
       })
     } catch (error) {
       this.#end = undefined
@@ -105,13 +120,13 @@ export class TranscriptQueue {
   }
 
   /** Resolves to the telling of it: those who asked hear of it, if nothing else is to be done, after the lock is free. */
-  async #writeGroup(held: HeldLock): Promise<() => void> {
+  async #writeGroup(held: HeldLock, file: OpenTranscript): Promise<() => void> {
     const group = this.#appends.splice(0)
     const entries = group.map((append) => append.entries)
     const { clock, durability } = this.#options
     const options = { known: this.#end, clock, sync: durability === 'full', confirm: () => held.confirm() }
     try {
-      const written = await appendEntries(this.#file, entries, options)
+      const written = await appendEntries(file, entries, options)
       this.#end = written.end
       this.#syncLater()
       return () => group.forEach((append, index) => append.resolve(written.entries[index]!))
@@ -122,25 +137,27 @@ export class TranscriptQueue {
   }
 
   /** Waits a moment for the next append, if the last ones came in quick succession and nothing else waits. */
-  async #isMoreComing(answerAll: () => void): Promise<boolean> {
+  async #isMoreComing(held: HeldLock, answerAll: () => void): Promise<boolean> {
     const now = this.#options.clock.monotonic()
     const isRush = now - this.#lastWrite < rushMs
     this.#lastWrite = now
     if (this.#others > 0) return false
     if (this.#appends.length === 0 && isRush) {
-      const lingering = this.#linger()
+      const lingering = this.#linger(held)
       answerAll()
       await lingering
     }
     return this.#appends.length > 0
   }
 
-  #linger(): Promise<void> {
+  #linger(held: HeldLock): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#wake?.(), lingerMs)
+      const looking = setInterval(() => held.isWanted() && this.#wake?.(), lookEveryMs)
       this.#wake = () => {
         this.#wake = undefined
         clearTimeout(timer)
+        clearInterval(looking)
         resolve()
       }
     })

@@ -78,7 +78,7 @@ function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: numbe
     const { group, upTo } = heard.overheard
     q.run('DELETE FROM overheard WHERE group_key = ? AND id <= ?', group, upTo)
   }
-  return insertDeliveries(q, outcome.deliveries, now)
+  return insertDeliveries(q, outcome.deliveries, now, outcome.sendsFirst)
 }
 
 function releaseTurn(q: Queries, turnId: string, now: number): void {

@@ -102,6 +102,8 @@ export interface TurnOutcome {
   contextTokens?: number
   compactions?: number
   deliveries: Delivery[]
+  /** The first of them is sent at once: it is marked `attempting` in the same step. */
+  sendsFirst?: boolean
   /** Inputs that had joined and were not dealt with: they wait again. */
   unanswered?: number[]
   /** What the turn was told and must not be told again. */
@@ -144,6 +146,8 @@ export interface OutboxRow {
   reason?: string
   messageIds: string[]
   updatedAt: number
+  /** Marked `attempting` by this process and not tried yet; not in the database. */
+  isMarked?: boolean
 }
 
 export type DeliveryChange =

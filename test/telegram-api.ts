@@ -59,6 +59,8 @@ export class TelegramApi {
   /** Updates that wait for confirmation. */
   pending: Update[] = []
   webhook: { url: string; secret: string } | undefined
+  /** Faults by chance, beside the planned ones. */
+  randomFault: ((method: string, params: Record<string, unknown>) => TelegramFault | undefined) | undefined
   root = ''
   #server: Server
   #sockets = new Set<Socket>()
@@ -122,6 +124,21 @@ export class TelegramApi {
     return update
   }
 
+  /** What waits comes in another order; each chat keeps its own. */
+  shuffleAcrossChats(): void {
+    const chats = Map.groupBy(this.pending, (update) => update.message?.chat.id ?? 0)
+    const shuffled: Update[] = []
+    while (chats.size > 0) {
+      const names = [...chats.keys()]
+      const name = names[Math.floor(Math.random() * names.length)]!
+      shuffled.push(chats.get(name)!.shift()!)
+      if (chats.get(name)!.length === 0) chats.delete(name)
+    }
+    // Telegram numbers updates as it gives them out, so their numbers stay in order.
+    const numbers = this.pending.map((update) => update.update_id)
+    this.pending = shuffled.map((update, n) => ({ ...update, update_id: numbers[n]! }))
+  }
+
   addFile(path: string, bytes: Buffer): string {
     const id = `file-${this.#files.size + 1}`
     this.#files.set(id, bytes)
@@ -147,7 +164,7 @@ export class TelegramApi {
     const params = await readParams(request)
     if (token !== this.token) return send(response, 401, failure(401, 'Unauthorized'))
     this.calls.push({ method, params, at: Date.now() })
-    const fault = this.#takeFault(method)
+    const fault = this.#takeFault(method) ?? this.randomFault?.(method, params)
     if (fault && this.#injectBefore(fault, response)) return undefined
     const result = await this.#perform(method, params, response)
     if (fault?.kind === 'cut-after') return void response.socket?.destroy()

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { telegramStorm } from '../telegram-storm.ts'
+
+test('5,000 messages through a faulty Telegram with kill -9 at random: 0 lost, 0 unmarked duplicates, 0 cross-chat', async () => {
+  const report = await telegramStorm({
+    chats: 100,
+    each: 50,
+    kills: 12,
+    maxLifeMs: 12_000,
+    faultsPerHundred: 8,
+  })
+  console.log(report)
+  expect(report).toMatchObject({ lost: [], unmarkedDuplicates: [], crossChat: [], outOfOrder: [] })
+  expect(report.kills).toBeGreaterThanOrEqual(5)
+  expect(report.markedDuplicates).toBeLessThanOrEqual(report.kills * 100 + report.faults)
+}, 900_000)

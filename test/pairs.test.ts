@@ -1,0 +1,6 @@
+import { expect, test } from 'vitest'
+import { writeInPairs } from './pairs.ts'
+
+test('two people who write at the same millisecond each get their own answer', async () => {
+  expect(await writeInPairs(50)).toEqual({ answered: 100, toTheWrongPerson: [] })
+})

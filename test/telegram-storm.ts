@@ -1,0 +1,209 @@
+// The real program on a faulty Telegram, killed at random moments: what was lost, said twice, or said to the wrong person?
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openStateDatabase } from '../src/store/state-database.ts'
+import { makeClaudeHome } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+import type { ShownMessage, TelegramFault } from './telegram-api.ts'
+
+export interface TelegramStorm {
+  chats: number
+  /** Messages of each chat. */
+  each: number
+  kills: number
+  /** How long a process lives before it is killed, at most. */
+  maxLifeMs: number
+  /** Of a hundred calls, how many fail in some way. */
+  faultsPerHundred: number
+}
+
+export interface TelegramStormReport {
+  kills: number
+  faults: number
+  answered: number
+  /** Neither answered nor reported as given up. */
+  lost: string[]
+  /** Reported: nobody knows whether they arrived, after a marked repeat. */
+  givenUp: number
+  unmarkedDuplicates: string[]
+  markedDuplicates: number
+  crossChat: string[]
+  outOfOrder: string[]
+}
+
+export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStormReport> {
+  const telegram = await TelegramApi.listen()
+  const home = makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name: 'storm' })
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(configFor(telegram)))
+  const state = { faults: 0 }
+  telegram.randomFault = (method, params) => pickFault(storm, state, method, params)
+  try {
+    const kills = await runUntilAnswered(storm, telegram, home)
+    const dead = deadIn(home)
+    return { kills, faults: state.faults, ...check(storm, telegram.shown, dead) }
+  } finally {
+    await telegram.close()
+    home.remove()
+  }
+}
+
+function configFor(telegram: TelegramApi): object {
+  return {
+    claude: { credential: 'none' },
+    messages: { queue: { mode: 'followup', cap: 10_000 } },
+    channels: {
+      messagesPerMinute: 1_000_000,
+      telegram: {
+        botToken: telegram.token,
+        apiRoot: telegram.root,
+        pollSeconds: 1,
+        dmPolicy: 'open',
+        allowFrom: ['*'],
+      },
+    },
+  }
+}
+
+async function runUntilAnswered(
+  storm: TelegramStorm,
+  telegram: TelegramApi,
+  home: ClaudeHome,
+): Promise<number> {
+  let kills = 0
+  const writing = writeAll(storm, telegram)
+  for (;;) {
+    const child = start(home)
+    const mayKill = kills < storm.kills
+    const ended = await Promise.race([
+      new Promise<'died'>((resolve) => child.once('exit', () => resolve('died'))),
+      mayKill
+        ? pause(500 + Math.random() * storm.maxLifeMs).then(() => 'kill' as const)
+        : new Promise<never>(() => {}),
+      writing.then(() => settled(storm, telegram, home)).then(() => 'done' as const),
+    ])
+    await end(child, ended === 'done' ? 'SIGTERM' : 'SIGKILL')
+    if (ended === 'done') return kills
+    kills += 1
+  }
+}
+
+/** People write in bursts, all at once; some updates come twice, and some out of order. */
+async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<void> {
+  for (let n = 0; n < storm.each; n++) {
+    for (let chat = 0; chat < storm.chats; chat++) {
+      const person = { id: 10_000 + chat, name: `Person ${chat}` }
+      const message = personMessage(telegram, person, { id: person.id }, `word-${chat}-${n}.`)
+      telegram.emit({ message })
+      if (Math.random() < 0.05) telegram.emit({ message })
+    }
+    if (Math.random() < 0.2) telegram.shuffleAcrossChats()
+    await pause(storm.maxLifeMs / 50)
+  }
+}
+
+function start(home: ClaudeHome): ChildProcess {
+  const entry = new URL('../src/main.ts', import.meta.url).href
+  const script = `const { main } = await import(${JSON.stringify(entry)}); await main(['up', '--port', '0', '--json'])`
+  return spawn(process.execPath, ['--input-type=module', '-e', script], {
+    env: home.variables,
+    stdio: 'ignore',
+  })
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill(signal)
+  await gone
+}
+
+/** Everything is answered or given up, and nothing has changed for a moment. */
+async function settled(storm: TelegramStorm, telegram: TelegramApi, home: ClaudeHome): Promise<void> {
+  for (;;) {
+    const { lost } = check(storm, telegram.shown, deadIn(home))
+    if (lost.length === 0 && telegram.pending.length === 0) return
+    await pause(200)
+  }
+}
+
+function pickFault(
+  storm: TelegramStorm,
+  state: { faults: number },
+  method: string,
+  params: Record<string, unknown>,
+): TelegramFault | undefined {
+  if (Math.random() * 100 >= storm.faultsPerHundred) return undefined
+  // A repeat that is lost again is given up: that is another promise, and tested elsewhere.
+  const isRepeat = /\(resent/.test(String(params['text']))
+  const sure: TelegramFault[] = [{ kind: 'too-many', retryAfter: 1 }]
+  const unsure: TelegramFault[] = [
+    { kind: 'cut-before' },
+    { kind: 'cut-after' },
+    { kind: 'error', code: 500 },
+    { kind: 'html', code: 502 },
+  ]
+  const choices = method === 'sendMessage' && isRepeat ? sure : [...sure, ...unsure]
+  state.faults += 1
+  return choices[Math.floor(Math.random() * choices.length)]
+}
+
+/** Replies that were given up, by the words that they would have said. */
+function deadIn(home: ClaudeHome): Set<string> {
+  const dead = new Set<string>()
+  try {
+    const database = openStateDatabase(join(home.stateDir, 'rockpool.sqlite'), { readOnly: true })
+    const rows = database.read((q) =>
+      q.all<{ record: string }>("SELECT record FROM outbox WHERE state = 'dead'"),
+    )
+    for (const { record } of rows) for (const [word] of record.matchAll(/word-\d+-\d+\./g)) dead.add(word)
+    void database.close()
+  } catch {
+    // Not there yet, or just being written: looked at again in a moment.
+  }
+  return dead
+}
+
+function check(
+  storm: TelegramStorm,
+  shown: ShownMessage[],
+  dead: Set<string>,
+): Omit<TelegramStormReport, 'kills' | 'faults'> {
+  const report = {
+    answered: 0,
+    lost: [] as string[],
+    givenUp: dead.size,
+    unmarkedDuplicates: [] as string[],
+    markedDuplicates: 0,
+    crossChat: [] as string[],
+    outOfOrder: [] as string[],
+  }
+  for (let chat = 0; chat < storm.chats; chat++) {
+    const seen = new Set<number>()
+    let last = -1
+    for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
+      const isMarked = /\(resent|Retried after a restart/.test(message.text)
+      for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
+        const n = Number(number)
+        if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
+        else if (seen.has(n) && !isMarked) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
+        else if (seen.has(n)) report.markedDuplicates += 1
+        if (n < last && !isMarked && !seen.has(n)) report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
+        seen.add(n)
+        last = Math.max(last, n)
+      }
+    }
+    report.answered += seen.size
+    for (let n = 0; n < storm.each; n++) {
+      const word = `word-${chat}-${n}.`
+      if (!seen.has(n) && !dead.has(word)) report.lost.push(word)
+    }
+  }
+  return report
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

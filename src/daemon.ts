@@ -8,10 +8,12 @@ import type { Log } from './domain/log.ts'
 import { makeRedactor } from './domain/redact.ts'
 import { startGateway } from './gateway/server.ts'
 import type { App } from './operations/app.ts'
+import { channelSecrets } from './store/channel-tokens.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
 import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/instance-lock.ts'
+import { statePaths } from './store/paths.ts'
 import { openLog } from './store/log-file.ts'
 import { ensureGatewayToken, gatewayTokenFile } from './store/tokens.ts'
 
@@ -92,6 +94,8 @@ async function openDaemonLog(environment: Environment): Promise<Log> {
   const { config } = await loadConfig(environment)
   const redactor = makeRedactor()
   redactor.know('gateway-token', ensureGatewayToken(environment.stateDir))
+  const secrets = channelSecrets(config.channels, environment, statePaths(environment.stateDir))
+  for (const { name, value } of secrets) redactor.know(name, value)
   const file = config.log.file ?? join(environment.stateDir, 'logs', 'rockpool.log')
   return openLog({ level: config.log.level, file, redactor })
 }

@@ -12,7 +12,8 @@ const { ROCKPOOL_LIVE_DISCORD_TOKEN: discordToken, ROCKPOOL_LIVE_DISCORD_CHANNEL
 
 test('the real Telegram takes a message, an edit and buttons', async (ctx) => {
   if (!telegramToken || !telegramChat) {
-    return ctx.skip('set ROCKPOOL_LIVE_TELEGRAM_TOKEN and ROCKPOOL_LIVE_TELEGRAM_CHAT to run it')
+    ctx.skip('set ROCKPOOL_LIVE_TELEGRAM_TOKEN and ROCKPOOL_LIVE_TELEGRAM_CHAT to run it')
+    return
   }
   expect((await checkToken({ channel: 'telegram', token: telegramToken })).name).toMatch(/^@/)
   const host = testHost(systemClock)
@@ -23,7 +24,8 @@ test('the real Telegram takes a message, an edit and buttons', async (ctx) => {
 
 test('the real Discord takes a message, an edit and buttons', async (ctx) => {
   if (!discordToken || !discordChannel) {
-    return ctx.skip('set ROCKPOOL_LIVE_DISCORD_TOKEN and ROCKPOOL_LIVE_DISCORD_CHANNEL to run it')
+    ctx.skip('set ROCKPOOL_LIVE_DISCORD_TOKEN and ROCKPOOL_LIVE_DISCORD_CHANNEL to run it')
+    return
   }
   const host = testHost(systemClock)
   const channel = new DiscordChannel({ accountId: 'default', token: discordToken }, host)

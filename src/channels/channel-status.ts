@@ -33,6 +33,17 @@ export class StatusBoard {
     for (const listener of this.#listeners) listener(this.#status)
   }
 
+  /** What keeps a channel from starting is its status, too. */
+  async starting(begin: () => Promise<void>): Promise<void> {
+    this.set('starting')
+    try {
+      await begin()
+    } catch (error) {
+      this.set('failed', { lastError: error instanceof Error ? error.message : String(error) })
+      throw error
+    }
+  }
+
   on(listener: (status: ChannelStatus) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -70,9 +70,12 @@ export class DiscordChannel implements Channel {
     this.#status = new StatusBoard(this.name, this.accountId, host.clock)
   }
 
-  async start(accept: (message: Message) => Promise<void>): Promise<void> {
+  start(accept: (message: Message) => Promise<void>): Promise<void> {
+    return this.#status.starting(() => this.#begin(accept))
+  }
+
+  async #begin(accept: (message: Message) => Promise<void>): Promise<void> {
     const release = await this.#host.hold(`discord-${fingerprint(this.#options.token)}`)
-    this.#status.set('starting')
     const store = this.#host.secrets(`discord-${this.accountId}`)
     const stopping = new AbortController()
     const marks = new SeenMarks(store, this.#host.clock)

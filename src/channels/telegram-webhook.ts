@@ -23,7 +23,6 @@ export async function listenForUpdates(
   log: Log,
   take: (update: Update) => Promise<void>,
 ): Promise<{ port: number; close(): Promise<void> }> {
-  refuseBlankSecret(webhook)
   const path = new URL(webhook.url).pathname
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
     void answer(request, path, webhook.secret, take)
@@ -96,7 +95,7 @@ function sameSecret(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b))
 }
 
-function refuseBlankSecret(webhook: TelegramWebhook): void {
+export function refuseBlankSecret(webhook: TelegramWebhook): void {
   if (webhook.secret.trim().length >= 16) return
   throw new RockpoolError(
     'config-invalid',

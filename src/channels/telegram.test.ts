@@ -181,7 +181,9 @@ describe('Telegram', () => {
 
   test('one process polls for a bot; the second is told so', async () => {
     await open().start(accept)
-    await expect(open().start(accept)).rejects.toThrow(/in use by another process/)
+    const second = open()
+    await expect(second.start(accept)).rejects.toThrow(/in use by another process/)
+    expect(second.status()).toMatchObject({ state: 'failed', lastError: expect.stringMatching(/in use/) })
   })
 
   test('another program that polls for the same bot is named as the trouble', async () => {

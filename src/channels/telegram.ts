@@ -20,7 +20,7 @@ import { fetchFiles } from './telegram-files.ts'
 import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.ts'
 import { pressIdOf, readUpdate, wantedUpdates } from './telegram-updates.ts'
 import type { TelegramWebhook } from './telegram-webhook.ts'
-import { listenForUpdates } from './telegram-webhook.ts'
+import { listenForUpdates, refuseBlankSecret } from './telegram-webhook.ts'
 
 export interface TelegramOptions {
   accountId: string
@@ -71,11 +71,15 @@ export class TelegramChannel implements Channel {
     this.#status = new StatusBoard(this.name, this.accountId, host.clock)
   }
 
-  async start(accept: Accept): Promise<void> {
+  start(accept: Accept): Promise<void> {
+    return this.#status.starting(() => this.#begin(accept))
+  }
+
+  async #begin(accept: Accept): Promise<void> {
+    const { webhook } = this.#options
+    if (webhook) refuseBlankSecret(webhook)
     this.#release = await this.#host.hold(`telegram-${fingerprint(this.#options.token)}`)
     this.#stopping = new AbortController()
-    this.#status.set('starting')
-    const { webhook } = this.#options
     const run = webhook ? await this.#listen(webhook, accept) : () => this.#poll(accept)
     this.#running = run().catch((error: unknown) => {
       this.#host.log.error({ error: describeFailure(error) }, 'telegram stopped receiving')

@@ -75,10 +75,13 @@ export class WhatsappChannel implements Channel {
     this.#sender = new WhatsappSender(line, host, this.abilities.maxTextLength)
   }
 
-  async start(accept: (message: Message) => Promise<void>): Promise<void> {
+  start(accept: (message: Message) => Promise<void>): Promise<void> {
+    return this.#status.starting(() => this.#begin(accept))
+  }
+
+  async #begin(accept: (message: Message) => Promise<void>): Promise<void> {
     keepSignalQuiet()
     const release = await this.#host.hold(`whatsapp-${this.accountId}`)
-    this.#status.set('starting')
     const store = this.#host.secrets(`whatsapp-${this.accountId}`)
     const marks = new SeenMarks(store, this.#host.clock)
     const stopping = new AbortController()

@@ -191,7 +191,7 @@ export class Converse {
 
   async #refuse(message: Message, verdict: { reason: string; say?: string }): Promise<void> {
     this.parts.log.info(
-      { channel: message.address.channel, reason: verdict.reason },
+      { channel: message.address.channel, chat: message.address.to, reason: verdict.reason },
       'A message was refused.',
     )
     if (verdict.say === undefined) return

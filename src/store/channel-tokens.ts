@@ -2,6 +2,8 @@
 // credentials/. In that order; the place is known, so that a person can be told where to change it.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { accountsOf, withAccounts } from '../domain/config/channels.ts'
+import type { ChannelsConfig } from '../domain/config/channels.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Environment } from './config-file.ts'
 import type { StatePaths } from './paths.ts'
@@ -40,6 +42,27 @@ export function findChannelToken(
   if (variable?.trim()) return { token: variable.trim(), origin: 'environment' }
   const kept = readPrivateFile(tokenPath(place, paths))?.trim()
   return kept ? { token: kept, origin: 'credentials' } : undefined
+}
+
+/** Every secret of a channel that this process may come to hold, so that no log ever shows one. */
+export function channelSecrets(
+  channels: ChannelsConfig,
+  environment: Environment,
+  paths: StatePaths,
+): Array<{ name: string; value: string }> {
+  const config = withAccounts(channels, keptAccounts(paths))
+  const telegram = accountsOf(config, 'telegram').map(({ accountId, settings }) => ({
+    place: { channel: 'telegram', accountId, configured: settings.botToken, file: settings.tokenFile },
+    secret: settings.webhook?.secret,
+  }))
+  const discord = accountsOf(config, 'discord').map(({ accountId, settings }) => ({
+    place: { channel: 'discord', accountId, configured: settings.token, file: settings.tokenFile },
+    secret: undefined,
+  }))
+  return [...telegram, ...discord].flatMap(({ place, secret }) => [
+    { name: `${place.channel}-token`, value: findChannelToken(place, environment, paths)?.token ?? '' },
+    { name: 'webhook-secret', value: secret ?? '' },
+  ])
 }
 
 /** Accounts that were added by command: those with a token, or with the keys of a linked phone. */

@@ -391,6 +391,24 @@ describe('hooks', () => {
     },
   )
 
+  test('T42: the same request with the same idempotency key is one run; another one with it is refused', async () => {
+    const key = { 'idempotency-key': 'k' }
+    const first = await hook('/hooks/agent', { message: 'hello' }, key, open)
+    expect(first.status).toBe(202)
+    const { runId, sessionKey } = first.json() as { runId: string; sessionKey: string }
+    expect(sessionKey).toMatch(/^agent:main:hook:[0-9a-f]{32}$/)
+    const again = await hook('/hooks/agent', { message: 'hello' }, key, open)
+    expect([again.status, again.json()['runId']]).toEqual([202, runId])
+    expect((await hook('/hooks/agent', { message: 'other' }, key, open)).status).toBe(409)
+    const waited = await rpc(open, 'agent.wait', { runId, timeoutMs: 20_000 })
+    expect(waited.result).toMatchObject({ status: 'ok' })
+  })
+
+  test('a wake is taken with the hook token, and only by our own gateway', async () => {
+    const answer = await hook('/hooks/wake', { text: 'the backup is done', mode: 'next-heartbeat' }, {}, open)
+    expect([answer.status, answer.json()]).toEqual([200, { ok: true, mode: 'next-heartbeat' }])
+  })
+
   test('unknown fields and wrong types are refused', async () => {
     expect((await hook('/hooks/wake', { text: 'x', admin: true }, {}, open)).status).toBe(400)
     expect((await hook('/hooks/wake', { text: ['x'] }, {}, open)).status).toBe(400)

@@ -14,6 +14,7 @@ export const localGroups: Readonly<Record<string, Group>> = {
   mcp: () => import('./mcp.ts'),
   dashboard: () => import('./gateway-call.ts'),
   gateway: () => import('./gateway-call.ts'),
+  'restore-backup': () => import('./restore-backup.ts'),
   service: () => import('./service.ts'),
   setup: () => import('./setup.ts'),
   up: () => import('./up.ts'),

@@ -4,8 +4,10 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
+import { buildInternalSessionKey } from '../domain/session-key.ts'
 import type { Caller } from '../operations/operation.ts'
 import { checkInput } from '../operations/perform.ts'
+import { defaultAgent } from '../operations/which-session.ts'
 import { parseJson } from '../rpc/frames.ts'
 import { bearerToken } from './auth.ts'
 import type { Auth } from './auth.ts'
@@ -78,21 +80,21 @@ async function wake(body: Record<string, unknown>, key: Key, { calls }: HookPart
 
 async function agentTurn(body: Record<string, unknown>, key: Key, { calls }: HookParts): Promise<unknown> {
   const given = checkInput({ name: '/hooks/agent', input: agentInput }, body) as z.infer<typeof agentInput>
-  const { agentId, sessionKey, message, name, ...rest } = given
+  // How long a turn may take is for the configuration to say; the field is known because OpenClaw's callers send it.
+  const { agentId, sessionKey, message, name, timeoutSeconds: _timeout, ...rest } = given
   if (agentId !== undefined && !calls.app.agentIds().includes(agentId)) {
     throw new RockpoolError('input-invalid', `There is no agent ${JSON.stringify(agentId.slice(0, 80))}.`)
   }
   if (sessionKey !== undefined) checkSessionKey(sessionKey, calls.app.config.hooks.allowRequestSessionKey)
+  // A stranger's words get a session of their own, never the owner's conversation.
+  const id = sessionKey?.slice('hook:'.length) ?? hookSession(key)
   const params = {
-    message: name === undefined ? message : `[${name.replace(/[\r\n[\]]+/g, ' ')}] ${message}`,
-    deliver: false,
     ...rest,
-    ...(agentId === undefined ? {} : { agentId }),
-    // A stranger's words get a session of their own, never the owner's conversation.
-    sessionKey: sessionKey ?? `hook:${hookSession(key)}`,
+    message: name === undefined ? message : `[${name.replace(/[\r\n[\]]+/g, ' ')}] ${message}`,
+    sessionKey: buildInternalSessionKey({ agentId: agentId ?? defaultAgent(calls.app), kind: 'hook', id }),
     ...key,
   }
-  const result = await calls.call({ jsonrpc: '2.0', method: 'agent', params }, hookCaller)
+  const result = await calls.call({ jsonrpc: '2.0', method: 'turns.send', params }, hookCaller)
   return { ok: true, ...(typeof result === 'object' ? result : {}) }
 }
 

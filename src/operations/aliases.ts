@@ -37,7 +37,10 @@ export const aliases: AliasTable = {
   rpc: {
     agent: { of: 'turns.run', fields: { agentId: 'agent', timeoutSeconds: 'timeout' } },
     'chat.send': { of: 'turns.send', fields: { agentId: 'agent' } },
+    'agent.wait': { of: 'turns.wait' },
     'chat.abort': { of: 'turns.stop' },
+    'chat.history': { of: 'sessions.history', fields: { sessionKey: 'key' } },
+    'chat.inject': { of: 'sessions.inject', fields: { sessionKey: 'key' } },
     'system.event': { of: 'turns.wake', fields: { agentId: 'agent' } },
     wake: { of: 'turns.wake', fields: { agentId: 'agent' } },
     'claude-code.sessions': { of: 'coding.sessions' },

@@ -29,6 +29,8 @@ export const groups: Readonly<Record<string, Group>> = {
   channels: () => import('./channels.ts'),
   message: () => import('./messages.ts'),
   pairing: () => import('./pairing.ts'),
+  doctor: () => import('./upkeep.ts'),
+  backup: () => import('./upkeep.ts'),
   config: system,
   health: system,
   logs: system,

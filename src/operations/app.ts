@@ -1,13 +1,11 @@
 // Everything that operations work with, put together by src/app.ts. Heavy parts are functions: they are made when
 // they are first asked for, so that a small command starts fast.
 import type { AgentRuntime } from '../domain/agent.ts'
-import type { ChannelStatus } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
-import type { Session } from '../domain/session.ts'
 import type { Conversations } from '../flow/conversations.ts'
 import type { AskStructured, Decisions } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
@@ -46,12 +44,6 @@ export interface App {
   conversations(): Promise<Conversations>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
-  /** The channels of this process, when it has any. */
-  channelStatuses?(): Promise<ChannelStatus[]>
-  /** Does a turn run in this session, or wait for one? Known where turns are taken. */
-  isBusy?(key: string): boolean | Promise<boolean>
-  /** Asks Claude to compact the conversation behind a session. */
-  compactWithClaude?(session: Session): Promise<{ compacted: boolean; reason?: string }>
   close(): Promise<void>
 }
 

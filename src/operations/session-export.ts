@@ -1,19 +1,20 @@
 // Sessions in and out: a transcript as JSONL, Markdown or HTML; the sessions of an OpenClaw taken over; and what has
 // become too old or too much put away.
 import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
 import { makeRedactor } from '../domain/redact.ts'
-import type { TranscriptEntry } from '../domain/transcript.ts'
 import { applyCleanup, planCleanup } from '../sessions/cleanup.ts'
 import type { CleanupPlan } from '../sessions/cleanup.ts'
+import { exportSession } from '../sessions/export.ts'
+import { importSession } from '../sessions/import.ts'
+import { fileSize, isFile, readTextFile } from '../store/given-file.ts'
 import { importOpenClaw } from '../store/openclaw-import.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
-import { partsOf } from './session-life.ts'
-import { textOf } from './session-preview.ts'
-import { findSession, visibleAgents } from './which-session.ts'
+import { partsOf } from './session-parts.ts'
+import { defaultAgent, findSession, visibleAgents } from './which-session.ts'
 
-const exportSession = operation({
+const exportOne = operation({
   name: 'sessions.export',
   says: 'Give a whole transcript as JSONL, Markdown or HTML, without secrets.',
   input: z.strictObject({
@@ -26,7 +27,6 @@ const exportSession = operation({
     sessionId: z.string(),
     format: z.string(),
     text: z.string(),
-    damage: z.array(z.string()),
   }),
   scope: 'read',
   command: {
@@ -36,127 +36,94 @@ const exportSession = operation({
   },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    const transcripts = app.transcripts(session.agentId)
-    const ref = transcriptOf(session)
-    const damage: string[] = []
-    const entries: TranscriptEntry[] = []
-    if (await transcripts.exists(ref)) {
-      const read =
-        input.format === 'jsonl' ? transcripts.read(ref, note) : transcripts.path(ref, undefined, note)
-      for await (const entry of read) entries.push(entry)
+    const redactor = makeRedactor()
+    const pieces: string[] = []
+    const redact = (text: string): string => redactor.everything(text)
+    for await (const piece of exportSession(app.transcripts(session.agentId), session, input.format, {
+      redact,
+    })) {
+      pieces.push(piece)
     }
-    function note(what: string): void {
-      damage.push(what)
-    }
-    const title = session.entry.label ?? session.entry.displayName ?? session.key
-    const header = await transcripts.header(ref).catch(() => undefined)
-    const text = { jsonl: asJsonl, markdown: asMarkdown, html: asHtml }[input.format](entries, title, header)
-    const { key, entry } = session
     return {
-      key,
-      sessionId: entry.sessionId,
+      key: session.key,
+      sessionId: session.entry.sessionId,
       format: input.format,
-      text: makeRedactor().everything(text),
-      damage,
+      text: pieces.join(''),
     }
   },
 })
-
-function asJsonl(entries: TranscriptEntry[], _title: string, header: unknown): string {
-  return [...(header ? [header] : []), ...entries].map((entry) => `${JSON.stringify(entry)}\n`).join('')
-}
-
-interface Said {
-  who: string
-  when: string
-  text: string
-}
-
-function saidIn(entries: TranscriptEntry[]): Said[] {
-  return entries.flatMap((entry) => {
-    const when = entry.timestamp.slice(0, 19).replace('T', ' ')
-    if (entry.type === 'compaction') return [{ who: 'Compacted', when, text: entry.summary }]
-    if (entry.type !== 'message') return []
-    const text = textOf(entry.message)
-    const who = {
-      user: 'User',
-      assistant: 'Assistant',
-      toolResult: 'Tool',
-      bashExecution: 'Shell',
-      custom: 'Note',
-    }
-    return text === '' ? [] : [{ who: who[entry.message.role], when, text }]
-  })
-}
-
-function asMarkdown(entries: TranscriptEntry[], title: string): string {
-  const parts = saidIn(entries).map(({ who, when, text }) => `## ${who} · ${when}\n\n${text}\n`)
-  return [`# ${title.replace(/\s+/g, ' ')}\n`, ...parts].join('\n')
-}
-
-/** Text only: whatever was said is shown, never run. */
-function asHtml(entries: TranscriptEntry[], title: string): string {
-  const style =
-    'body{font:16px/1.5 system-ui;max-width:48rem;margin:2rem auto;padding:0 1rem}pre{white-space:pre-wrap}'
-  const parts = saidIn(entries).map(
-    ({ who, when, text }) =>
-      `<section><h2>${escaped(who)} <small>${escaped(when)}</small></h2><pre>${escaped(text)}</pre></section>`,
-  )
-  const policy = `<meta http-equiv="content-security-policy" content="default-src 'none'; style-src 'unsafe-inline'">`
-  const head = `<!doctype html><meta charset="utf-8">${policy}<title>${escaped(title)}</title><style>${style}</style>`
-  return `${head}<h1>${escaped(title)}</h1>\n${parts.join('\n')}\n`
-}
-
-function escaped(text: string): string {
-  const entities: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  }
-  return text.replace(/[&<>"']/g, (character) => entities[character]!)
-}
 
 const counts = z.object({ found: z.number(), added: z.number(), changed: z.number(), kept: z.number() })
 
 const importSessions = operation({
   name: 'sessions.import',
-  says: 'Take over the sessions of an OpenClaw; nothing there is changed, nothing here is overwritten.',
+  says: 'Take over the sessions of an OpenClaw, or one session from a file; nothing here is overwritten.',
   input: z.strictObject({
-    stateDir: z.string().optional().describe("OpenClaw's state directory; ~/.openclaw unless given."),
-    agentId: z.string().optional().describe('Only this agent.'),
+    from: z
+      .string()
+      .optional()
+      .describe("OpenClaw's state directory (~/.openclaw unless given), or an exported file."),
+    agentId: z.string().optional().describe('Only this agent; for a file, the agent that gets it.'),
+    key: z.string().optional().describe('For a file: the key of the session.'),
     dryRun: z.boolean().default(false).describe('Only say what would be done.'),
   }),
   output: z.object({
-    stateDir: z.string(),
+    from: z.string(),
     dryRun: z.boolean(),
-    agents: z.array(
-      z.object({
-        agentId: z.string(),
-        sessions: counts,
-        transcripts: counts,
-        problems: z.array(z.string()),
-      }),
-    ),
+    agents: z
+      .array(
+        z.object({
+          agentId: z.string(),
+          sessions: counts,
+          transcripts: counts,
+          problems: z.array(z.string()),
+        }),
+      )
+      .optional(),
+    session: z
+      .object({ key: z.string(), agentId: z.string(), entries: z.number(), damage: z.array(z.string()) })
+      .optional(),
   }),
   scope: 'admin',
   acts: true,
   command: {
-    positional: ['stateDir'],
+    positional: ['from'],
     flags: { agentId: 'agent' },
-    paths: ['stateDir'],
-    examples: ['rockpool sessions import --dry-run', 'rockpool sessions import ~/.openclaw'],
+    paths: ['from'],
+    examples: [
+      'rockpool sessions import --dry-run',
+      'rockpool sessions import ~/.openclaw',
+      'rockpool sessions import talk.jsonl',
+    ],
   },
   async run(app, input) {
-    return importOpenClaw(input.stateDir ?? app.environment.openclawStateDir, {
-      dryRun: input.dryRun,
+    const from = input.from ?? app.environment.openclawStateDir
+    const { dryRun } = input
+    if (isFile(from)) return { from, dryRun, session: await importFile(app, from, input) }
+    const { agents } = await importOpenClaw(from, {
+      dryRun,
       agentId: input.agentId,
       sessions: (agentId) => app.sessions(agentId),
       folder: (agentId) => app.paths.sessions(agentId),
     })
+    return { from, dryRun, agents }
   },
 })
+
+const maxImportBytes = 256 * 1024 * 1024
+
+async function importFile(
+  app: App,
+  file: string,
+  { agentId = defaultAgent(app), key, dryRun }: { agentId?: string; key?: string; dryRun: boolean },
+): Promise<{ key: string; agentId: string; entries: number; damage: string[] }> {
+  if (dryRun) throw new RockpoolError('usage', 'A file is imported or not; there is no dry run for it.')
+  if (fileSize(file) > maxImportBytes) throw new RockpoolError('refused', `${file} is larger than 256 MiB.`)
+  const { session, entries, damage } = await importSession(partsOf(app, { agentId }), readTextFile(file), {
+    key,
+  })
+  return { key: session.key, agentId, entries, damage }
+}
 
 const cleanup = operation({
   name: 'sessions.cleanup',
@@ -199,4 +166,4 @@ async function cleanAgent(
   return { agentId, ...plan, failed: enforce ? await applyCleanup(parts, plan) : [] }
 }
 
-export const exchangeOperations = [exportSession, importSessions, cleanup]
+export const exchangeOperations = [exportOne, importSessions, cleanup]

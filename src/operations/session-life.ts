@@ -1,16 +1,16 @@
-// What happens to a session: it begins anew, is shortened, forked, put away, brought back, deleted, named.
+// What happens to a session: it begins anew, is forked, put away, brought back, deleted, named.
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
-import type { Session } from '../domain/session.ts'
-import { truncateTranscript } from '../sessions/compact.ts'
 import { forkSession } from '../sessions/fork.ts'
 import { parseSessionLabel } from '../sessions/label.ts'
+import { deliveryMirror } from '../sessions/mirror.ts'
 import { archiveSession, deleteSession, resetSession } from '../sessions/lifecycle.ts'
 import { restoreSession } from '../sessions/restore.ts'
-import type { SessionParts } from '../sessions/session-parts.ts'
+import { transcriptOf } from '../store/transcript-paths.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
+import { partsOf } from './session-parts.ts'
 import { findSession, visibleAgents } from './which-session.ts'
 
 const which = {
@@ -68,59 +68,6 @@ const deleteOperation = operation({
     return { ok: true, key, deleted: true, archived: archived === undefined ? [] : [archived] }
   },
 })
-
-const compactOutput = z.object({
-  ok: z.boolean(),
-  key: z.string(),
-  compacted: z.boolean(),
-  reason: z.string().optional(),
-  kept: z.number(),
-  archived: z.string().optional(),
-  claudeUnchanged: z.boolean(),
-})
-
-const compactOperation = operation({
-  name: 'sessions.compact',
-  says: 'Shorten a session: ask Claude to compact, or keep only the last lines of our transcript.',
-  input: z.strictObject({
-    ...which,
-    maxLines: z
-      .int()
-      .min(1)
-      .optional()
-      .describe('Keep this many entries of our transcript; Claude is not asked.'),
-  }),
-  output: compactOutput,
-  scope: 'write',
-  acts: true,
-  command: {
-    positional: ['key'],
-    flags,
-    examples: ['rockpool sessions compact main', 'rockpool sessions compact main --max-lines 400'],
-  },
-  async run(app, input, caller) {
-    const session = await findSession(app, caller, input.key, input.agentId)
-    const bound = session.entry.sdkSessionId !== undefined
-    if (bound && input.maxLines === undefined) return compactWithClaude(app, session)
-    const result = await truncateTranscript(partsOf(app, session), session.key, input.maxLines)
-    const note = result.claudeUnchanged ? { reason: "Claude's own context is unchanged." } : {}
-    return { ok: true, ...result, ...note }
-  },
-})
-
-async function compactWithClaude(app: App, session: Session): Promise<z.input<typeof compactOutput>> {
-  if (!app.compactWithClaude) {
-    throw new RockpoolError(
-      'unavailable',
-      `${session.key} is bound to Claude, and no gateway runs to ask Claude to compact.`,
-      {
-        hint: 'Start `rockpool up`, or give --max-lines to shorten only our own transcript.',
-      },
-    )
-  }
-  const { compacted, reason } = await app.compactWithClaude(session)
-  return { ok: true, key: session.key, compacted, reason, kept: 0, claudeUnchanged: !compacted }
-}
 
 const forkOperation = operation({
   name: 'sessions.fork',
@@ -237,6 +184,27 @@ async function restoreAnywhere(
   throw missing
 }
 
+const injectOperation = operation({
+  name: 'sessions.inject',
+  says: 'Write something into a transcript as if the agent had said it; nothing is sent.',
+  input: z.strictObject({
+    ...which,
+    message: z.string().trim().min(1).max(100_000).describe('What was said.'),
+  }),
+  output: z.object({ ok: z.boolean(), key: z.string(), messageId: z.string() }),
+  scope: 'write',
+  acts: true,
+  command: { hidden: true },
+  async run(app, input, caller) {
+    const session = await findSession(app, caller, input.key, input.agentId)
+    const body = deliveryMirror(input.message, app.clock.now())
+    const cwd = app.paths.workspace(session.agentId)
+    const transcripts = app.transcripts(session.agentId)
+    const [entry] = await transcripts.append(transcriptOf(session), [body], { cwd, key: session.key })
+    return { ok: true, key: session.key, messageId: entry!.id }
+  },
+})
+
 const labelOperation = operation({
   name: 'sessions.label',
   says: 'Give a session a label, or take it away.',
@@ -270,24 +238,12 @@ function checkLabel(raw: string): string {
   throw new RockpoolError('input-invalid', `label: ${parsed.error}`)
 }
 
-/** What the functions of sessions/ work with, for one agent. */
-export function partsOf(app: App, { agentId }: { agentId: string }): SessionParts {
-  const { clock, events } = app
-  return {
-    sessions: app.sessions(agentId),
-    transcripts: app.transcripts(agentId),
-    clock,
-    events,
-    isBusy: (key) => app.isBusy?.(key) ?? false,
-  }
-}
-
 export const lifeOperations = [
   resetOperation,
   deleteOperation,
-  compactOperation,
   forkOperation,
   archiveOperation,
   restoreOperation,
   labelOperation,
+  injectOperation,
 ]

@@ -1,5 +1,6 @@
 // Sessions: list, look at and change them.
 import type { Operation } from './operation.ts'
+import { compactSession } from './session-compact.ts'
 import { exchangeOperations } from './session-export.ts'
 import { lifeOperations } from './session-life.ts'
 import { listSessions } from './session-list.ts'
@@ -12,6 +13,7 @@ export const operations: Operation[] = [
   ...readOperations,
   patchSession,
   ...lifeOperations,
+  compactSession,
   ...exchangeOperations,
   sessionUsage,
 ]

@@ -81,7 +81,9 @@ export const showStatus = operation({
 })
 
 async function channelsOf(app: App): Promise<ChannelStatus[]> {
-  return app.gateway ? [...((await app.channelStatuses?.()) ?? [])] : []
+  if (!app.gateway) return []
+  const { channels } = await app.conversations()
+  return channels.map((channel) => channel.status())
 }
 
 async function recentSessions(

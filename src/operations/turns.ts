@@ -13,6 +13,7 @@ import { sqliteTurnLanes } from '../store/turn-lanes.ts'
 import type { App } from './app.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
+import { waitForTurn } from './turn-wait.ts'
 import { defaultAgent, findSession, spellKey, visibleAgents } from './which-session.ts'
 
 const maxText = 100_000
@@ -182,7 +183,7 @@ const wake = operation({
   },
 })
 
-export const operations = [run, where, send, stop, list, wake]
+export const operations = [run, where, send, stop, list, wake, waitForTurn]
 
 interface Asked extends Whose {
   message: string

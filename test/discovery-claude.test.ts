@@ -1,0 +1,114 @@
+// Discovery beside the real Claude: a session that runs is seen running, what it used is what the API said, and a
+// repaired session goes on with everything that was lost.
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDiscovery } from '../src/discovery/discovery.ts'
+import { repoPathToSlug } from '../src/discovery/slug.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import type { Discovery } from '../src/domain/discovered-session.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { claudeBinary, makeClaudeHome, testModel } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { inline, startMessagesApi } from './messages-api.ts'
+import type { MessagesApi } from './messages-api.ts'
+
+const run = promisify(execFile)
+const missing = existsSync(claudeBinary) ? undefined : 'the Claude binary is not installed'
+let api: MessagesApi
+let home: ClaudeHome
+let discovery: Discovery
+
+beforeAll(async () => {
+  api = await startMessagesApi()
+  home = makeClaudeHome({ apiUrl: api.url, name: 'discovery' })
+  discovery = openDiscovery({
+    configDirs: [home.configDir],
+    indexFile: join(home.stateDir, 'index', 'discovery.sqlite'),
+    registries: [],
+    clock: systemClock,
+    log: silentLog,
+  })
+})
+afterAll(async () => {
+  await discovery.close()
+  await api.close()
+  home.remove()
+})
+
+const arguments_ = (prompt: string, ...more: string[]): string[] => [
+  '-p',
+  '--model',
+  testModel,
+  ...more,
+  prompt,
+]
+
+test('a session is seen busy while the real Claude works, and stopped when it has ended', async (ctx) => {
+  if (missing) ctx.skip(missing)
+  const sessionId = '12345678-0000-4000-8000-000000000001'
+  const usage = {
+    input_tokens: 7,
+    output_tokens: 11,
+    cache_read_input_tokens: 500,
+    cache_creation_input_tokens: 30,
+  }
+  const prompt = `Look around ${inline({ text: 'Done.', hold: 'look', usage })}`
+  const child = spawn(claudeBinary, arguments_(prompt, '--session-id', sessionId), {
+    cwd: home.project,
+    env: home.variables,
+    stdio: 'ignore',
+  })
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  const running = async (): Promise<unknown> => (await discovery.list({ running: true })).sessions.at(0)
+  await expect.poll(running, { timeout: 20_000 }).toMatchObject({ sessionId, status: 'busy', pid: child.pid })
+  api.release('look')
+  expect(await ended).toBe(0)
+  const session = await discovery.get(sessionId)
+  expect(session).toMatchObject({
+    status: 'stopped',
+    isRunning: false,
+    repoPath: home.project,
+    totalInputTokens: 7,
+    totalOutputTokens: 11,
+    cacheReadTokens: 500,
+    cacheCreationTokens: 30,
+    promptCount: 1,
+    replyCount: 1,
+    entrypoint: 'sdk-cli',
+    source: 'native-only',
+  })
+  expect(session.firstMessage).toMatch(/^Look around/)
+  expect(session.costUsd).toBeCloseTo(session.reportedCostUsd!, 9)
+  expect(session.filePath).toBe(
+    join(home.configDir, 'projects', repoPathToSlug(realpathSync(home.project)), `${sessionId}.jsonl`),
+  )
+  expect((await discovery.health(sessionId)).verdict).toBe('sound')
+})
+
+test('the real Claude goes on with a repaired session, and knows what both writers had said', async (ctx) => {
+  if (missing) ctx.skip(missing)
+  const broken = '00000018-0000-4000-8000-00000000000a'
+  const folder = join(home.configDir, 'projects', repoPathToSlug(home.project))
+  mkdirSync(folder, { recursive: true })
+  const recorded = join(
+    import.meta.dirname,
+    'fixtures/claude-code/projects/-home-dev-projects-demo',
+    `${broken}.jsonl`,
+  )
+  const text = readFileSync(recorded, 'utf8').replaceAll('/home/dev/projects/demo', home.project)
+  writeFileSync(join(folder, `${broken}.jsonl`), text)
+  const repaired = await discovery.repair(broken)
+  expect(repaired.health.verdict).toBe('sound')
+  expect(readFileSync(join(folder, `${broken}.jsonl`), 'utf8')).toBe(text)
+  const args = arguments_(`And now? ${inline({ text: 'All of it.' })}`, '--resume', repaired.sessionId)
+  const { stdout } = await run(claudeBinary, args, { cwd: home.project, env: home.variables })
+  expect(stdout.trim()).toBe('All of it.')
+  const lost = JSON.parse(text.split('\n')[21]!).message.content[0].text as string
+  const kept = JSON.parse(text.split('\n')[31]!).message.content as string
+  const sent = JSON.stringify(api.calls().at(-1)!.body.messages)
+  expect(sent).toContain(lost)
+  expect(sent).toContain(kept)
+})

@@ -37,8 +37,10 @@ export interface Chain {
 }
 
 const longestLineBytes = 16 << 20
+const pauseAfterMs = 10
 
-export function readChain(path: string): Chain {
+/** Long files are read with pauses, so that others get their turn. */
+export async function readChain(path: string): Promise<Chain> {
   const chain: Chain = {
     links: new Map(),
     leaf: undefined,
@@ -48,7 +50,7 @@ export function readChain(path: string): Chain {
     overlongLines: 0,
     isTorn: false,
   }
-  readLinks(path, chain)
+  await readLinks(path, chain)
   chain.leaf = [...chain.links.values()].findLast((link) => link.kind !== 'note')
   walkBack(chain)
   reachSiblings(chain)
@@ -68,15 +70,21 @@ export function* recordsOf(path: string): Generator<{ offset: number; record: Re
   }
 }
 
-function readLinks(path: string, chain: Chain): void {
+async function readLinks(path: string, chain: Chain): Promise<void> {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     const lines = linesOfFile(fd, 0, longestLineBytes)
+    let since = performance.now()
     for (let next = lines.next(); ; next = lines.next()) {
       if (next.done) {
         chain.overlongLines = next.value.skipped
         chain.isTorn = fstatSync(fd).size > next.value.end
         return
+      }
+      if (performance.now() - since > pauseAfterMs) {
+        // The bytes of a line are lent until the next one; a pause does not end that.
+        await new Promise((resolve) => setImmediate(resolve))
+        since = performance.now()
       }
       const text = next.value.bytes.toString('utf8')
       if (text.trim() === '') continue

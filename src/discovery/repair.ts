@@ -20,7 +20,7 @@ export interface Repaired {
 type JsonRecord = Record<string, unknown>
 
 export async function repairTranscript(sessionId: string, path: string): Promise<Repaired> {
-  const chain = readChain(path)
+  const chain = await readChain(path)
   const order = inOneChain(chain)
   if (order.length === 0)
     throw new RockpoolError('damaged', `${path} holds no conversation that could be saved.`, {
@@ -29,7 +29,7 @@ export async function repairTranscript(sessionId: string, path: string): Promise
   const newId = randomUUID()
   const filePath = join(dirname(path), `${newId}.jsonl`)
   await writeFileAtomically(filePath, copyOf(path, order, { from: sessionId, to: newId }))
-  const health = xray(newId, filePath)
+  const health = await xray(newId, filePath)
   const kept = new Set(order.map((link) => link.uuid))
   const left = [...chain.links.values()].filter((link) => link.kind !== 'note' && !kept.has(link.uuid)).length
   return { sessionId: newId, filePath, health, left }

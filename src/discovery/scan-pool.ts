@@ -10,6 +10,8 @@ import type { ScanJob, ScanOutcome } from './scan-job.ts'
 const worthThread = 24 << 20
 const batchBytes = 2 << 20
 const batchFiles = 64
+/** A file that is larger than this would hold up whatever else this thread has to do. */
+const largestHere = 8 << 20
 const pauseAfterMs = 8
 
 /** Hands over outcomes as they come, in any order. */
@@ -45,10 +47,16 @@ async function scanHere(jobs: ScanJob[], take: (outcomes: ScanOutcome[]) => void
 
 async function scanBatches(batches: ScanJob[][], take: (outcomes: ScanOutcome[]) => void): Promise<void> {
   const scanner = new TranscriptScanner()
-  for (let batch = batches.pop(); batch; batch = batches.pop()) {
+  while (sizeOf(batches.at(-1)) <= largestHere) {
+    const batch = batches.pop()!
     take(batch.map((job) => runScanJob(scanner, job)))
     await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+/** None left is larger than anything. */
+function sizeOf(batch: ScanJob[] | undefined): number {
+  return batch?.reduce((sum, job) => sum + job.bytes, 0) ?? Number.POSITIVE_INFINITY
 }
 
 function inBatches(jobs: ScanJob[]): ScanJob[][] {

@@ -72,10 +72,10 @@ const result = (uuid: string, id: string, more: object = {}): Record<string, unk
   ...more,
 })
 
-test('what the SDK shows of a recorded session is what we reach', () => {
+test('what the SDK shows of a recorded session is what we reach', async () => {
   const bySdk = reachedBySdk(fixtures, recorded)
   for (const id of recorded) {
-    const { reached } = readChain(fixture(id))
+    const { reached } = await readChain(fixture(id))
     expect(
       bySdk[id]!.filter((uuid) => !reached.has(uuid)),
       id,
@@ -83,33 +83,42 @@ test('what the SDK shows of a recorded session is what we reach', () => {
   }
 })
 
-test('recorded sessions are sound, but for the torn one, the one that its budget stopped and the one with two writers', () => {
-  const verdicts = recorded.map((id) => [id, xray(id, fixture(id))] as const)
+test('recorded sessions are sound, but for the torn one, the one that its budget stopped and the one with two writers', async () => {
+  const verdicts = await Promise.all(recorded.map(async (id) => [id, await xray(id, fixture(id))] as const))
   const notSound = verdicts.filter(([, health]) => health.verdict !== 'sound').map(([id]) => id)
   expect(notSound.sort()).toEqual([numbered('d'), numbered('18'), numbered('1d')])
-  expect(xray('x', fixture(numbered('18')))).toMatchObject({
+  expect(await xray('x', fixture(numbered('18')))).toMatchObject({
     verdict: 'degraded',
     records: 6,
     reachable: 4,
     twoWriters: true,
     branchPoints: 1,
   })
-  expect(xray('x', fixture(numbered('1d')))).toMatchObject({ tornLines: 1, verdict: 'degraded' })
+  expect(await xray('x', fixture(numbered('1d')))).toMatchObject({ tornLines: 1, verdict: 'degraded' })
 })
 
-test('parallel tool calls are one way, not two', () => {
-  expect(xray('x', fixture(numbered('2')))).toMatchObject({ records: 15, reachable: 15, branchPoints: 0 })
+test('parallel tool calls are one way, not two', async () => {
+  expect(await xray('x', fixture(numbered('2')))).toMatchObject({
+    records: 15,
+    reachable: 15,
+    branchPoints: 0,
+  })
 })
 
-test('a missing parent, a circle and an orphaned result are found', () => {
+test('a missing parent, a circle and an orphaned result are found', async () => {
   const cut = write('cut', [prompt('a'), reply('b'), prompt('c', { parentUuid: 'gone' }), reply('d')])
-  expect(xray('cut', cut)).toMatchObject({ brokenLinks: 1, records: 4, reachable: 2, reachableShare: 0.5 })
+  expect(await xray('cut', cut)).toMatchObject({
+    brokenLinks: 1,
+    records: 4,
+    reachable: 2,
+    reachableShare: 0.5,
+  })
   const circle = write('circle', [prompt('a', { parentUuid: 'b' }), reply('b')])
-  expect(xray('circle', circle)).toMatchObject({ brokenLinks: 1, reachable: 2 })
+  expect(await xray('circle', circle)).toMatchObject({ brokenLinks: 1, reachable: 2 })
   const orphan = write('orphan', [prompt('a'), result('b', 'toolu_gone'), reply('c')])
-  expect(xray('orphan', orphan)).toMatchObject({ orphanedToolResults: 1, verdict: 'broken' })
+  expect(await xray('orphan', orphan)).toMatchObject({ orphanedToolResults: 1, verdict: 'broken' })
   const empty = write('empty', [])
-  expect(xray('empty', empty)).toMatchObject({ verdict: 'broken', records: 0 })
+  expect(await xray('empty', empty)).toMatchObject({ verdict: 'broken', records: 0 })
 })
 
 test('a repaired fork holds both branches of two writers, and the original is as it was', async () => {

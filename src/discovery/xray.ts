@@ -3,8 +3,8 @@ import type { SessionHealth } from '../domain/discovered-session.ts'
 import { readChain } from './chain.ts'
 import type { Chain, Link } from './chain.ts'
 
-export function xray(sessionId: string, path: string): SessionHealth {
-  return healthOf(sessionId, readChain(path))
+export async function xray(sessionId: string, path: string): Promise<SessionHealth> {
+  return healthOf(sessionId, await readChain(path))
 }
 
 export function healthOf(sessionId: string, chain: Chain): SessionHealth {

@@ -20,6 +20,7 @@ import { silentLog } from '../src/domain/log.ts'
 import type { Log } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
 import { FileSessions } from '../src/store/file-sessions.ts'
+import { setSessionsAside } from '../src/store/recover-sessions.ts'
 
 let root: string
 let path: string
@@ -121,6 +122,14 @@ test.each(damagedTexts())(
     expect(names()).toEqual(['sessions.json'])
   },
 )
+
+test('once the doctor has set such a file aside, work goes on, and its bytes are still there', async () => {
+  writeFileSync(path, '{"torn')
+  const aside = await setSessionsAside(path, systemClock)
+  await open().update('k', () => entry(1))
+  expect((await open().list()).total).toBe(1)
+  expect(readFileSync(aside, 'utf8')).toBe('{"torn')
+})
 
 test('entries that are none are left where they are, word for word; the others are listed and changed', async () => {
   const deep = '['.repeat(10_000) + ']'.repeat(10_000)

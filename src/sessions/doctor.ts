@@ -1,5 +1,7 @@
 // Finds what is wrong with the stored sessions and says what it would do about it. Nothing is changed before somebody
 // asks for the fix of a finding, and no fix destroys anything that can be read.
+import { existsSync } from 'node:fs'
+import type { Clock } from '../domain/clock.ts'
 import type { Session } from '../domain/session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { findDatabaseFault, findDeadLocks, findLeftovers, findOpenModes } from '../store/inspect-files.ts'
@@ -7,6 +9,7 @@ import type { FileFault } from '../store/inspect-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
 import { rebuildSessionDatabase } from '../store/rebuild-sessions.ts'
+import { setSessionsAside } from '../store/recover-sessions.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import { inspectTranscript, repairTranscript } from '../store/transcript-repair.ts'
 import { orphansAmong } from './cleanup.ts'
@@ -77,12 +80,23 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   for (const transcript of transcripts) yield* examineTranscript(agent, transcript)
   const sessions = fault ? undefined : await readSessions(agent)
   if (sessions instanceof RockpoolError) {
-    const remedy = 'nothing by itself: restore a backup, or move the file away'
-    yield { kind: 'store-unreadable', agentId, where: folder, says: sessions.message, remedy }
+    yield own('store-unreadable')(unreadableFile(sessions, parts.paths.sessionsJson(agentId), agent.clock))
   } else if (sessions) {
     yield* examineOrphans(agent, sessions, transcripts)
     yield* examineRows(parts, agent, sessions)
   }
+}
+
+/** There was no copy of it and no transcript, or it would have been put together from those. */
+function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileFault {
+  if (error.code !== 'damaged' || !existsSync(path))
+    return {
+      path,
+      says: error.message,
+      remedy: 'nothing by itself: restore a backup (`rockpool restore-backup`)',
+    }
+  const remedy = 'set it aside and begin anew; nothing is left to put it together from'
+  return { path, says: error.message, remedy, fix: async () => void (await setSessionsAside(path, clock)) }
 }
 
 function withRebuild(fault: FileFault, paths: StatePaths, agentId: string): FileFault {

@@ -1,9 +1,12 @@
 // Puts a sessions.json together again that cannot be read: from its last good copy, and from the transcripts beside
-// it. Nothing on disk is changed here.
+// it. Recovering changes nothing on disk; setting the unreadable file aside is a step of its own.
 import { closeSync, openSync, readSync, readdirSync, statSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import type { Clock } from '../domain/clock.ts'
 import type { SessionEntry } from '../domain/session.ts'
-import { readFileSafely } from './atomic-file.ts'
+import { readFileSafely, syncDirectory } from './atomic-file.ts'
+import { FileLock } from './file-lock.ts'
 import { agentOfFolder } from './paths.ts'
 import { parseSessions } from './sessions-text.ts'
 import type { SessionsContent } from './sessions-text.ts'
@@ -32,6 +35,21 @@ export function recoverSessions(path: string): RecoveredSessions | undefined {
       : []),
   ]
   return { entries, unusable: new Map(copy?.unusable), plain: true, damage }
+}
+
+/** Moves an unreadable sessions.json out of the way; gives where it is now. */
+export function setSessionsAside(path: string, clock: Clock): Promise<string> {
+  return new FileLock(path, { clock }).hold('set aside', async () => {
+    const aside = `${path}.corrupt-${timestamp(clock.now())}`
+    await rename(path, aside)
+    await syncDirectory(dirname(path))
+    return aside
+  })
+}
+
+/** A time that can be part of a file's name. */
+export function timestamp(now: number): string {
+  return new Date(now).toISOString().replaceAll(':', '-')
 }
 
 function readLastCopy(path: string): SessionsContent | undefined {

@@ -18,7 +18,7 @@ import {
 import type { FileIdentity } from './atomic-file.ts'
 import { FileLock } from './file-lock.ts'
 import type { HeldLock, Lock, LockOptions } from './file-lock.ts'
-import { recoverSessions } from './recover-sessions.ts'
+import { recoverSessions, timestamp } from './recover-sessions.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent, Unusable } from './sessions-text.ts'
 
@@ -283,10 +283,6 @@ function sameMembers(a: Map<string, SessionEntry>, b: Map<string, SessionEntry>)
 
 function describe(unusable: Map<string, Unusable>): string[] {
   return [...unusable].map(([key, { fault }]) => `the entry of ${key} ${fault}`)
-}
-
-export function timestamp(now: number): string {
-  return new Date(now).toISOString().replaceAll(':', '-')
 }
 
 function changedUnderUs(path: string): RockpoolError {

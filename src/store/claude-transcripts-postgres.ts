@@ -1,0 +1,122 @@
+// Claude's transcripts in PostgreSQL, by the contract of the Agent SDK: a session that began on one machine goes on on
+// another. Entries are text, because jsonb would change numbers and refuse what JSON allows.
+import type { Pool } from 'pg'
+import { RockpoolError } from '../domain/errors.ts'
+import type { SessionKey, SessionStoreEntry } from '../domain/sdk-contract.ts'
+import type { ClosableSessionStore } from './claude-transcripts-sqlite.ts'
+
+export interface PostgresSessionStoreOptions {
+  url: string
+  /** The schema that holds the table; `rockpool` unless given. */
+  schema?: string
+}
+
+export function postgresSessionStore({
+  url,
+  schema = 'rockpool',
+}: PostgresSessionStoreOptions): ClosableSessionStore {
+  const table = `${quoted(schema)}.claude_entry`
+  let opening: Promise<Pool> | undefined
+  const pool = (): Promise<Pool> => (opening ??= open(url, schema, table))
+  const rows = async <Row>(sql: string, values: unknown[]): Promise<Row[]> =>
+    (await (await pool()).query(sql, values)).rows as Row[]
+  return {
+    async append(key, entries) {
+      if (entries.length === 0) return
+      const values = [
+        ...placeOf(key),
+        entries.map((entry) => entry.uuid ?? null),
+        entries.map((entry) => JSON.stringify(entry)),
+      ]
+      // One statement, so a batch is there whole or not at all; its order is the order of the array.
+      await rows(
+        `INSERT INTO ${table} (project, session, subpath, uuid, entry)
+         SELECT $1, $2, $3, given.uuid, given.entry
+           FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given (uuid, entry, place) ORDER BY given.place
+         ON CONFLICT DO NOTHING`,
+        values,
+      )
+    },
+    async load(key) {
+      const found = await rows<{ entry: string }>(
+        `SELECT entry FROM ${table} WHERE project = $1 AND session = $2 AND subpath = $3 ORDER BY seq`,
+        placeOf(key),
+      )
+      return found.length === 0 ? null : found.map((row) => JSON.parse(row.entry) as SessionStoreEntry)
+    },
+    async listSessions(projectKey) {
+      const found = await rows<{ session: string; at: Date }>(
+        `SELECT session, max(at) AS at FROM ${table} WHERE project = $1 AND subpath = '' GROUP BY session`,
+        [projectKey],
+      )
+      return found.map(({ session, at }) => ({ sessionId: session, mtime: at.getTime() }))
+    },
+    async delete({ projectKey, sessionId, subpath }) {
+      await rows(
+        `DELETE FROM ${table} WHERE project = $1 AND session = $2 AND ($3::text IS NULL OR subpath = $3)`,
+        [projectKey, sessionId, subpath ?? null],
+      )
+    },
+    async listSubkeys({ projectKey, sessionId }) {
+      const found = await rows<{ subpath: string }>(
+        `SELECT DISTINCT subpath FROM ${table} WHERE project = $1 AND session = $2 AND subpath <> '' ORDER BY subpath`,
+        [projectKey, sessionId],
+      )
+      return found.map((row) => row.subpath)
+    },
+    async close() {
+      if (opening) await (await opening).end()
+    },
+  }
+}
+
+/** The driver is loaded when a database is really used. */
+async function open(url: string, schema: string, table: string): Promise<Pool> {
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 10_000 })
+  // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
+  pool.on('error', () => {})
+  try {
+    await makeTable(pool, schema, table)
+    return pool
+  } catch (cause) {
+    await pool.end()
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new RockpoolError('unavailable', `PostgreSQL cannot be used: ${reason}.`, { cause })
+  }
+}
+
+/** Under a lock, so that several that begin at once do not get in each other's way. */
+async function makeTable(pool: Pool, schema: string, table: string): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`rockpool ${schema}`])
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`)
+    await client.query(`CREATE TABLE IF NOT EXISTS ${table} (
+      seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      project text NOT NULL, session text NOT NULL, subpath text NOT NULL,
+      uuid text, entry text NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp()
+    )`)
+    await client.query(
+      `CREATE INDEX IF NOT EXISTS claude_entry_place ON ${table} (project, session, subpath, seq)`,
+    )
+    await client.query(
+      `CREATE UNIQUE INDEX IF NOT EXISTS claude_entry_uuid ON ${table} (project, session, subpath, uuid) WHERE uuid IS NOT NULL`,
+    )
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+function placeOf(key: SessionKey): unknown[] {
+  return [key.projectKey, key.sessionId, key.subpath ?? '']
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postgresSessionStore, sqliteSessionStore } from '../src/sdk-session-store.ts'
+import type { TestContext } from 'vitest'
 import type { TestPostgres } from './postgres.ts'
 import { startPostgres } from './postgres.ts'
 
@@ -25,13 +26,16 @@ const stores: Array<[string, (again?: number) => Store | undefined]> = [
   ['PostgreSQL', (which) => postgres && postgresSessionStore({ url: postgres.url, schema: `s"${which}` })],
 ]
 
+function present(store: Store | undefined, ctx: TestContext): Store {
+  return store ?? ctx.skip('PostgreSQL is not installed')
+}
+
 describe.each(stores)('in %s', (_name, openStore) => {
   const key = { projectKey: 'p', sessionId: 's' }
 
   test('entries come back deep-equal, in order, and again after reopening', async (ctx) => {
     const which = made++
-    const store = openStore(which)
-    if (!store) return ctx.skip('PostgreSQL is not installed')
+    const store = present(openStore(which), ctx)
     const entries = [
       {
         type: 'user',
@@ -54,8 +58,7 @@ describe.each(stores)('in %s', (_name, openStore) => {
   })
 
   test('an entry that is delivered again is kept once; those without a uuid are kept as they come', async (ctx) => {
-    const store = openStore(made++)
-    if (!store) return ctx.skip('PostgreSQL is not installed')
+    const store = present(openStore(made++), ctx)
     await store.append(key, [{ type: 'user', uuid: 'a' }, { type: 'tag' }])
     await store.append(key, [{ type: 'user', uuid: 'a' }, { type: 'user', uuid: 'b' }, { type: 'tag' }])
     expect((await store.load(key))?.map((entry) => entry.uuid ?? entry.type)).toEqual([
@@ -68,8 +71,7 @@ describe.each(stores)('in %s', (_name, openStore) => {
   })
 
   test('projects, sessions and sub-agents do not mix; deleting a session takes its sub-agents with it', async (ctx) => {
-    const store = openStore(made++)
-    if (!store) return ctx.skip('PostgreSQL is not installed')
+    const store = present(openStore(made++), ctx)
     const sub = { ...key, subpath: 'subagents/agent-1' }
     const other = { projectKey: 'q', sessionId: 's' }
     for (const place of [key, sub, other]) await store.append(place, [{ type: 'user', uuid: 'a' }])
@@ -84,22 +86,21 @@ describe.each(stores)('in %s', (_name, openStore) => {
 
   test('writers at the same time lose nothing and keep their own order', async (ctx) => {
     const which = made++
-    const writers = [openStore(which), openStore(which), openStore(which)]
-    if (!writers[0]) return ctx.skip('PostgreSQL is not installed')
+    const writers = [0, 1, 2].map(() => present(openStore(which), ctx))
     const batches = writers.map((store, w) =>
       Array.from({ length: 20 }, (_, n) => n).reduce(
-        (before, n) => before.then(() => store!.append(key, [{ type: 'user', uuid: `${w}-${n}`, w, n }])),
+        (before, n) => before.then(() => store.append(key, [{ type: 'user', uuid: `${w}-${n}`, w, n }])),
         Promise.resolve(),
       ),
     )
     await Promise.all(batches)
-    const all = (await writers[0].load(key)) ?? []
+    const all = (await writers[0]!.load(key)) ?? []
     expect(all).toHaveLength(60)
     for (const w of [0, 1, 2]) {
       expect(all.filter((entry) => entry['w'] === w).map((entry) => entry['n'])).toEqual(
         Array.from({ length: 20 }, (_, n) => n),
       )
     }
-    for (const store of writers) await store!.close()
+    for (const store of writers) await store.close()
   })
 })

@@ -390,7 +390,8 @@ test('a gh that hangs or fails leaves github out and says why', async () => {
   const hanging = programs({ gh: 'sleep 60' })
   const hung = await gather(repository(), { path: `${hanging}:${process.env['PATH']}` }, { timeoutMs: 300 })
   expect(hung.github).toBeUndefined()
-  expect(hung.problems).toEqual(['gh: no answer within 0.3 s'])
+  // On a busy machine git may be late, too.
+  expect(hung.problems).toContain('gh: no answer within 0.3 s')
 
   const failing = programs({ gh: 'echo "error connecting to api.github.com" >&2; exit 1' })
   const failed = await gather(repository(), { path: `${failing}:${process.env['PATH']}` }, {})

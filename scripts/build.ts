@@ -32,7 +32,7 @@ function fingerprintOfSources(): string {
 }
 
 async function bundleProgram(): Promise<void> {
-  const entries = ['main', 'index', 'sdk-session-store', 'scan-worker'].filter((name) =>
+  const entries = ['main', 'index', 'sdk-session-store', 'scan-worker', 'search-worker'].filter((name) =>
     existsSync(`src/${name}.ts`),
   )
   const bundle = await rolldown({

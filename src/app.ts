@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { openCodingWorld } from './assembly/coding.ts'
 import { openDiscoveryOf } from './assembly/discovery.ts'
+import { openSearch } from './assembly/search.ts'
 import { smallModelOf } from './assembly/small-model.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
@@ -11,6 +12,7 @@ import type { ScanProgress } from './domain/discovered-session.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
+import type { IndexProgress } from './domain/search.ts'
 import type { App } from './operations/app.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
@@ -28,6 +30,8 @@ export interface AppOptions {
   log?: Log
   /** Told how far a long scan of sessions is. */
   onScanProgress?: (progress: ScanProgress) => void
+  /** Told how far a long reading of what was said is. */
+  onIndexProgress?: (progress: IndexProgress) => void
   /** The process that holds the channels. */
   isGateway?: boolean
 }
@@ -77,20 +81,20 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   return app
 }
 
-type Stores = Omit<App, 'discovery' | 'smallModel' | 'runtime' | 'conversations' | 'coding' | 'close'>
+type PartName = 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
+type Stores = Omit<App, PartName | 'close'>
 
 /** The parts that work with the stores. */
-function openParts(
-  stores: Stores,
-  parts: Parts,
-  options: AppOptions,
-  app: () => App,
-): Pick<App, 'discovery' | 'smallModel' | 'runtime' | 'conversations' | 'coding'> {
+function openParts(stores: Stores, parts: Parts, options: AppOptions, app: () => App): Pick<App, PartName> {
   const { environment, config, paths, clock, log, version } = stores
   return {
     discovery: parts.once(
       () => openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),
+    ),
+    search: parts.once(
+      () => openSearch(app(), options.onIndexProgress),
+      (search) => search.close(),
     ),
     smallModel: parts.once(() => smallModelOf(stores)),
     runtime: parts.once(

@@ -85,9 +85,14 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
 async function live(app: App): Promise<() => Promise<void>> {
   await app.coding().pool.recover()
   await (await app.conversations()).start()
-  return app
+  const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
+  const endIndexing = await app.search().follow()
+  return async () => {
+    await endIndexing()
+    await endWatching()
+  }
 }
 
 async function openDaemonLog(environment: Environment): Promise<Log> {

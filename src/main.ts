@@ -19,11 +19,16 @@ export async function main(args: string[]): Promise<void> {
     now: () => Date.now(),
     cwd: process.cwd(),
     openApp: async () => {
-      const [{ openApp }, { scanProgress }] = await Promise.all([
+      const [{ openApp }, { indexProgress, scanProgress }] = await Promise.all([
         import('./app.ts'),
         import('./cli/scan-progress.ts'),
       ])
-      return openApp(environment, { version, onScanProgress: scanProgress(process.stderr) })
+      const onScanProgress = scanProgress(process.stderr)
+      return openApp(environment, {
+        version,
+        onScanProgress,
+        onIndexProgress: indexProgress(process.stderr),
+      })
     },
     catalog: readCatalog,
     serveMcp: async (input) => (await import('./serve-mcp.ts')).serveMcp(environment, version, input),

@@ -26,6 +26,9 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'coding.resume': async () => ({ print: (await coding()).printLaunched }),
   'coding.sessions': async () => ({ print: (await coding()).printSessions }),
   'coding.stats': async () => ({ print: (await coding()).printText }),
+  'memory.list': async () => ({ print: (await import('./print-search.ts')).printNotes }),
+  'memory.search': async () => ({ print: (await import('./print-search.ts')).printSearch }),
+  'memory.show': async () => ({ print: (await import('./print-search.ts')).printNote }),
   'message.send': async () => ({ print: (await channels()).printSent }),
   'pairing.approve': async () => ({ print: (await channels()).printApproved }),
   'pairing.list': async () => ({ print: (await channels()).printPairings }),
@@ -36,6 +39,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'config.show': async () => ({ print: (await import('./print-system.ts')).printConfig }),
   'sessions.history': async () => ({ print: (await import('./print-sessions.ts')).printHistory }),
   'sessions.list': async () => ({ print: (await import('./print-sessions.ts')).printList }),
+  'sessions.search': async () => ({ print: (await import('./print-search.ts')).printSearch }),
   'sessions.show': async () => ({ print: (await import('./print-sessions.ts')).printView }),
   'sessions.tail': async () => ({ print: (await import('./print-sessions.ts')).printHistory }),
 }

@@ -1,5 +1,6 @@
 // Says how far the first long look at all sessions is, on stderr, so that stdout stays clean.
 import type { ScanProgress } from '../domain/discovered-session.ts'
+import type { IndexProgress } from '../domain/search.ts'
 import { bytes } from './print.ts'
 
 /** A scan that is shorter than this needs no words. */
@@ -13,10 +14,25 @@ interface Output {
 }
 
 /** On a terminal one line that changes; elsewhere a line now and then. */
-export function scanProgress(
+export function scanProgress(output: Output, now?: () => number): (progress: ScanProgress) => void {
+  return showProgress(output, lineOf, now)
+}
+
+/** The same for what is read into the search index. */
+export function indexProgress(output: Output, now?: () => number): (progress: IndexProgress) => void {
+  return showProgress(
+    output,
+    ({ files, filesDone, bytesRead }) =>
+      `Indexing what was said: ${filesDone} of ${files} files, ${bytes(bytesRead)}`,
+    now,
+  )
+}
+
+function showProgress<Progress extends { files: number; filesDone: number }>(
   output: Output,
+  lineOf: (progress: Progress) => string,
   now = (): number => performance.now(),
-): (progress: ScanProgress) => void {
+): (progress: Progress) => void {
   let began: number | undefined
   let saidAt = 0
   return (progress) => {

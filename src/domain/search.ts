@@ -7,8 +7,8 @@ export type SearchRole = 'user' | 'assistant' | 'tool' | 'memory'
 export interface SearchSource {
   kind: SearchKind
   path: string
-  /** Empty for files that belong to no agent of ours: only operators find those. */
-  agentId?: string
+  /** Whose it is; several for a workspace that agents share, `*` for every agent. Without one only operators find it. */
+  agentIds?: string[]
   /** The session's id (Claude's own for native ones); a memory file's name for memory. */
   sessionId: string
   sessionKey?: string
@@ -18,6 +18,8 @@ export interface SearchSource {
 }
 
 export interface SearchFilter {
+  /** Leave tool input and output out. */
+  withoutTools?: boolean
   /** An agent finds only its own; operators leave it out. */
   agentId?: string
   repoPath?: string
@@ -52,6 +54,49 @@ export interface SearchHit {
   score: number
   /** How it was found. */
   by: Array<'words' | 'pieces' | 'meaning' | 'regex'>
+}
+
+export interface SearchQuestion extends SearchFilter {
+  text: string
+  /** The text is a regular expression; looked for from the newest passage on, for a bounded time. */
+  regex?: boolean
+}
+
+export interface SearchAnswer {
+  total: number
+  hits: SearchHit[]
+  /** Ways of searching that could not be used, in words. */
+  notes: string[]
+}
+
+/** How far a look at the sources is. */
+export interface IndexProgress {
+  filesDone: number
+  files: number
+  bytesRead: number
+  passages: number
+}
+
+export interface SearchStatus {
+  sources: number
+  passages: number
+  withPieces: number
+  withVector: number
+  /** What a gateway that has just started still reads; absent when all is read. */
+  reading?: IndexProgress
+  /** The model for meaning; absent without one. */
+  meaning?: { name: string; languages: string }
+}
+
+/** Everything that was said and noted, findable. */
+export interface SearchPart {
+  search(question: SearchQuestion): Promise<SearchAnswer>
+  /** Reads what is new in all sources. */
+  refresh(): Promise<IndexProgress>
+  /** Keeps up with what is said, until the returned function is called. For the gateway. */
+  follow(): Promise<() => Promise<void>>
+  status(): SearchStatus
+  close(): Promise<void>
 }
 
 /** Turns text into vectors, on the machine or at a provider's. */

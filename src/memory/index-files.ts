@@ -1,19 +1,12 @@
 // Brings the index up to date with its sources: reads only what was appended, forgets what is gone.
-import { closeSync, fstatSync, openSync, readFileSync, constants } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import type { SearchSource } from '../domain/search.ts'
+import type { IndexProgress, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/file-lines.ts'
-import type { ReadSoFar } from '../store/file-lines.ts'
-import type { FileState, NewPassage, SearchIndex } from '../store/search-index.ts'
-import { withIdentifierParts } from './identifiers.ts'
-import { conversationNeedles, conversationOf, toolTextOf } from './passages.ts'
-
-export interface IndexProgress {
-  filesDone: number
-  files: number
-  bytesRead: number
-  passages: number
-}
+import { aboutSource } from '../store/search-rows.ts'
+import type { Addition, FileState, KnownSource, NewPassage, SearchIndex } from '../store/search-index.ts'
+import { indexedText } from './identifiers.ts'
+import { conversationOf, mayConverse } from './passages.ts'
 
 export interface IndexOptions {
   /** Secrets must not get into the index. */
@@ -24,134 +17,167 @@ export interface IndexOptions {
   signal?: AbortSignal
 }
 
-/** Passages that go into one transaction; bounded, so that a turn never waits long for the disk. */
-const groupPassages = 2_000
+/** What goes into one transaction; bounded, so that nobody waits long for the disk. */
+const groupPassages = 3_000
 const groupChars = 4_000_000
+const groupFiles = 200
+/** The size that is noted of a file of which only a part was read: no file has it, so the next look goes on. */
+const notWhole = -1
 
+/** Reads what is new in all of these, and forgets every other file. */
 export async function indexSources(
   index: SearchIndex,
   sources: Iterable<SearchSource>,
   options: IndexOptions,
 ): Promise<IndexProgress> {
+  const known = index.known()
   const wanted = [...sources]
-  const states = index.states()
-  const progress: IndexProgress = { filesDone: 0, files: wanted.length, bytesRead: 0, passages: 0 }
-  for (const source of wanted) {
-    if (options.signal?.aborted) return progress
-    await indexSource(index, source, states.get(source.path), options, progress)
-    states.delete(source.path)
-    progress.filesDone++
-    options.onProgress?.(progress)
-    await options.pause?.()
-  }
-  for (const path of states.keys()) await index.remove(path)
+  const progress = await new Reading(index, known, options).read(wanted)
+  for (const { path } of wanted) known.delete(path)
+  if (!options.signal?.aborted) await index.remove([...known.keys()])
   return progress
 }
 
-/** One file: appended lines only, unless it was replaced or cut. */
-export async function indexSource(
+/** Reads what is new in these alone. */
+export function indexSome(
   index: SearchIndex,
-  source: SearchSource,
-  known: FileState | undefined,
+  sources: SearchSource[],
   options: IndexOptions,
-  progress: IndexProgress,
-): Promise<void> {
-  const fd = openSource(source.path)
-  if (fd === undefined) return index.remove(source.path)
-  try {
-    const stat = fstatSync(fd, { bigint: true })
-    if (known && isUnchanged(known, stat)) return
-    const replaced =
-      known !== undefined && (known.inode !== String(stat.ino) || Number(stat.size) < known.readBytes)
-    if (known && (replaced || source.kind === 'memory')) await index.remove(source.path)
-    const from = replaced || source.kind === 'memory' ? undefined : known
-    if (source.kind === 'memory') await indexMemoryFile(index, source, stat, options, progress)
-    else await indexTranscript(index, source, fd, stat, from, options, progress)
-  } finally {
-    closeSync(fd)
-  }
+): Promise<IndexProgress> {
+  return new Reading(index, index.known(), options).read(sources)
 }
 
-async function indexTranscript(
-  index: SearchIndex,
-  source: SearchSource,
-  fd: number,
-  stat: BigIntStats,
-  known: FileState | undefined,
-  options: IndexOptions,
-  progress: IndexProgress,
-): Promise<void> {
-  const kind = source.kind === 'native' ? 'native' : 'rockpool'
-  const needles = conversationNeedles[kind]
-  const state = stateFrom(stat, known)
-  const before = state.readLines
-  const reader = linesOfFile(fd, state.readBytes)
-  let passages: NewPassage[] = []
-  let chars = 0
-  let line = before
-  const flush = async (soFar: Pick<ReadSoFar, 'end' | 'lines'>): Promise<void> => {
-    progress.bytesRead += soFar.end - state.readBytes
-    progress.passages += passages.length
-    Object.assign(state, { readBytes: soFar.end, readLines: before + soFar.lines })
-    await index.add(source, state, passages)
-    passages = []
-    chars = 0
-  }
-  for (;;) {
-    const next = reader.next()
-    if (next.done) return flush(next.value)
-    line++
-    const { bytes, offset } = next.value
-    if (!needles.some((needle) => bytes.includes(needle))) continue
-    const passage = passageOf(bytes, offset, line, source, options)
-    if (!passage) continue
-    passages.push(passage)
-    chars += passage.text.length
-    if (passages.length < groupPassages && chars < groupChars) continue
-    await flush({ end: offset + bytes.length + 1, lines: line - before })
-    await options.pause?.()
-    if (options.signal?.aborted) return
-  }
-}
+/** One look at some sources. What several small files have goes into one transaction. */
+class Reading {
+  readonly #index: SearchIndex
+  readonly #known: Map<string, KnownSource>
+  readonly #options: IndexOptions
+  readonly #progress: IndexProgress = { filesDone: 0, files: 0, bytesRead: 0, passages: 0 }
+  #additions: Addition[] = []
+  #passages = 0
+  #chars = 0
+  #gone: string[] = []
+  #described: SearchSource[] = []
 
-function passageOf(
-  bytes: Buffer,
-  offset: number,
-  line: number,
-  source: SearchSource,
-  options: IndexOptions,
-): NewPassage | undefined {
-  // A tool's output may be megabytes; its line is not conversation, so it is not even decoded.
-  if (bytes.includes('"type":"tool_result"') || bytes.includes('"role":"toolResult"')) return undefined
-  const found = conversationOf(bytes.toString('utf8'), source.kind)
-  if (!found) return undefined
-  const text = withIdentifierParts(options.redact(found.text))
-  return { text, line, offset, length: bytes.length, role: found.role, at: found.at }
-}
+  constructor(index: SearchIndex, known: Map<string, KnownSource>, options: IndexOptions) {
+    this.#index = index
+    this.#known = known
+    this.#options = options
+  }
 
-/** A memory file is small: paragraph by paragraph, whole again after each change. */
-async function indexMemoryFile(
-  index: SearchIndex,
-  source: SearchSource,
-  stat: BigIntStats,
-  options: IndexOptions,
-  progress: IndexProgress,
-): Promise<void> {
-  const bytes = readFileSync(source.path)
-  const passages = paragraphsOf(bytes).map((paragraph) => ({
-    ...paragraph,
-    text: withIdentifierParts(options.redact(paragraph.text)),
-    role: 'memory' as const,
-    at: Number(stat.mtimeMs),
-  }))
-  const lines = bytes.toString('utf8').split('\n').length
-  await index.add(
-    source,
-    { ...stateFrom(stat, undefined), readBytes: bytes.length, readLines: lines },
-    passages,
-  )
-  progress.bytesRead += bytes.length
-  progress.passages += passages.length
+  async read(sources: SearchSource[]): Promise<IndexProgress> {
+    this.#progress.files = sources.length
+    for (const source of sources) {
+      if (this.#options.signal?.aborted) break
+      await this.#readSource(source)
+      this.#progress.filesDone++
+      if (!this.#isFull()) continue
+      await this.#write()
+    }
+    await this.#write()
+    await this.#index.remove(this.#gone)
+    await this.#index.describe(this.#described)
+    return this.#progress
+  }
+
+  async #readSource(source: SearchSource): Promise<void> {
+    const known = this.#known.get(source.path)
+    const fd = openSource(source.path)
+    if (fd === undefined) {
+      if (known) this.#gone.push(source.path)
+      return
+    }
+    try {
+      const stat = fstatSync(fd, { bigint: true })
+      if (known && isUnchanged(known, stat)) this.#compare(source, known)
+      else if (source.kind === 'memory') this.#readNotes(source, fd, stat)
+      else await this.#readTranscript(source, fd, stat, known && !isReplaced(known, stat) ? known : undefined)
+    } finally {
+      closeSync(fd)
+    }
+  }
+
+  #compare(source: SearchSource, known: KnownSource): void {
+    const isSame = String(aboutSource(source)) === String(aboutSource(known.source))
+    if (!isSame) this.#described.push(source)
+  }
+
+  async #readTranscript(
+    source: SearchSource,
+    fd: number,
+    stat: BigIntStats,
+    known: FileState | undefined,
+  ): Promise<void> {
+    const state = stateFrom(stat, known)
+    let from = known && { readBytes: known.readBytes, toolsBytes: known.toolsBytes }
+    let passages: NewPassage[] = []
+    const readTo = (end: number, lines: number, size: number): void => {
+      this.#progress.bytesRead += end - state.readBytes
+      Object.assign(state, { readBytes: end, readLines: lines, size })
+      this.#additions.push({ source, from, state: { ...state }, passages })
+      from = { readBytes: end, toolsBytes: state.toolsBytes }
+      passages = []
+    }
+    const before = state.readLines
+    const reader = linesOfFile(fd, state.readBytes)
+    for (;;) {
+      const next = reader.next()
+      // The very last state says that the file was seen whole, also when nothing in it was worth indexing.
+      if (next.done) return readTo(next.value.end, before + next.value.lines, Number(stat.size))
+      const line = before + next.value.number
+      const passage = this.#passageOf(next.value.bytes, next.value.offset, line, source)
+      if (!passage) continue
+      passages.push(passage)
+      if (!this.#isFull()) continue
+      readTo(next.value.offset + next.value.bytes.length + 1, line, notWhole)
+      await this.#write()
+      if (this.#options.signal?.aborted) return
+    }
+  }
+
+  #passageOf(bytes: Buffer, offset: number, line: number, source: SearchSource): NewPassage | undefined {
+    if (!mayConverse(bytes, source.kind)) return undefined
+    const found = conversationOf(bytes.toString('utf8'), source.kind)
+    if (!found) return undefined
+    const text = indexedText(this.#options.redact(found.text))
+    this.#count(text)
+    return { text, line, offset, length: bytes.length, role: found.role, at: found.at }
+  }
+
+  /** Notes are small: paragraph by paragraph, whole again after each change. */
+  #readNotes(source: SearchSource, fd: number, stat: BigIntStats): void {
+    const bytes = readFileSync(fd)
+    const passages = paragraphsOf(bytes).map((paragraph) => {
+      const text = indexedText(this.#options.redact(paragraph.text))
+      this.#count(text)
+      return { ...paragraph, text, role: 'memory' as const, at: Number(stat.mtimeMs) }
+    })
+    const readLines = bytes.toString('utf8').split('\n').length
+    const state = { ...stateFrom(stat, undefined), readBytes: bytes.length, readLines }
+    this.#additions.push({ source, from: undefined, state, passages })
+    this.#progress.bytesRead += bytes.length
+  }
+
+  #count(text: string): void {
+    this.#passages++
+    this.#chars += text.length
+    this.#progress.passages++
+  }
+
+  #isFull(): boolean {
+    return (
+      this.#passages >= groupPassages || this.#chars >= groupChars || this.#additions.length >= groupFiles
+    )
+  }
+
+  async #write(): Promise<void> {
+    const additions = this.#additions
+    this.#additions = []
+    this.#passages = this.#chars = 0
+    if (additions.length > 0) await this.#index.add(additions)
+    this.#options.onProgress?.(this.#progress)
+    await this.#options.pause?.()
+  }
 }
 
 export function paragraphsOf(
@@ -168,36 +194,6 @@ export function paragraphsOf(
     offset = gap === -1 ? bytes.length : gap + 1
   }
   return paragraphs
-}
-
-/** The second tier: what tools were asked and answered, after the conversation of every file is in. */
-export async function indexToolText(
-  index: SearchIndex,
-  source: SearchSource,
-  known: FileState,
-  options: IndexOptions,
-): Promise<void> {
-  const fd = openSource(source.path)
-  if (fd === undefined) return
-  try {
-    const reader = linesOfFile(fd, known.toolsBytes)
-    const passages: NewPassage[] = []
-    let line = known.toolsLines
-    for (;;) {
-      const next = reader.next()
-      if (next.done) {
-        const toolsLines = known.toolsLines + next.value.lines
-        return await index.add(source, { ...known, toolsBytes: next.value.end, toolsLines }, passages)
-      }
-      line++
-      const found = toolTextOf(next.value.bytes.toString('utf8'), source.kind)
-      if (!found) continue
-      const { offset, bytes } = next.value
-      passages.push({ ...found, text: options.redact(found.text), line, offset, length: bytes.length })
-    }
-  } finally {
-    closeSync(fd)
-  }
 }
 
 function stateFrom(stat: BigIntStats, known: FileState | undefined): FileState {
@@ -220,7 +216,11 @@ function isUnchanged(known: FileState, stat: BigIntStats): boolean {
   )
 }
 
-function openSource(path: string): number | undefined {
+function isReplaced(known: FileState, stat: BigIntStats): boolean {
+  return known.inode !== String(stat.ino) || Number(stat.size) < known.readBytes
+}
+
+export function openSource(path: string): number | undefined {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   } catch {

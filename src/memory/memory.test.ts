@@ -90,8 +90,8 @@ test('a secret is neither in the index nor in a snippet', async () => {
 })
 
 test('an agent finds only its own, and filters narrow by repository, role and source', async () => {
-  const mine = { ...native('mine', [['user', 'shared word']]), agentId: 'main' }
-  const other = { ...native('other', [['assistant', 'shared word']]), agentId: 'support' }
+  const mine = { ...native('mine', [['user', 'shared word']]), agentIds: ['main'] }
+  const other = { ...native('other', [['assistant', 'a shared word']]), agentIds: ['support'] }
   await indexSources(index, [mine, other], { redact })
   expect(await find('shared')).toHaveLength(2)
   expect(await find('shared', { agentId: 'main' })).toMatchObject([{ sessionId: 'mine' }])
@@ -103,7 +103,9 @@ test('an agent finds only its own, and filters narrow by repository, role and so
 test('memory files are found by paragraph with their line', async () => {
   const path = join(folder, 'MEMORY.md')
   writeFileSync(path, '# Notes\n\nThe boat is called Tern.\n\nThe harbour\nmaster is Ada.\n')
-  await indexSources(index, [{ kind: 'memory', path, sessionId: 'MEMORY.md', agentId: 'main' }], { redact })
+  await indexSources(index, [{ kind: 'memory', path, sessionId: 'MEMORY.md', agentIds: ['main'] }], {
+    redact,
+  })
   expect(await find('tern')).toMatchObject([{ line: 3, role: 'memory', snippet: 'The boat is called Tern.' }])
   expect(await find('master')).toMatchObject([{ line: 5, snippet: 'The harbour\nmaster is Ada.' }])
 })

@@ -9,11 +9,31 @@ export interface LineText {
 }
 
 const maxTextChars = 200_000
+/** The beginning of what a tool said is enough to find it again. */
+const maxToolChars = 10_000
 
-/** Needles that a line must have to be worth parsing; a cheap look before the JSON is read. */
-export const conversationNeedles: Record<'rockpool' | 'native', Buffer[]> = {
-  rockpool: [Buffer.from('"type":"message"')],
-  native: [Buffer.from('"type":"user"'), Buffer.from('"type":"assistant"')],
+const needles = {
+  message: Buffer.from('"type":"message"'),
+  user: Buffer.from('"type":"user"'),
+  assistant: Buffer.from('"type":"assistant"'),
+  text: Buffer.from('"type":"text"'),
+  plain: Buffer.from('"content":"'),
+  toolResult: Buffer.from('"type":"tool_result"'),
+  ourToolResult: Buffer.from('"role":"toolResult"'),
+}
+
+/** A cheap look before a line is decoded: most bytes of a transcript are tools and their output. */
+export function mayConverse(bytes: Buffer, kind: SearchKind): boolean {
+  if (kind !== 'native') return bytes.includes(needles.message) && !bytes.includes(needles.ourToolResult)
+  if (bytes.includes(needles.assistant)) return bytes.includes(needles.text)
+  if (!bytes.includes(needles.user) || bytes.includes(needles.toolResult)) return false
+  return bytes.includes(needles.plain) || bytes.includes(needles.text)
+}
+
+/** The same for what tools were asked and answered. */
+export function mayBeTool(bytes: Buffer, kind: SearchKind): boolean {
+  if (kind === 'native') return bytes.includes(needles.toolResult) || bytes.includes('"type":"tool_use"')
+  return bytes.includes(needles.ourToolResult) || bytes.includes('"type":"toolCall"')
 }
 
 /** The conversation text of a line, or undefined when it holds none. `kind` says whose format it is. */
@@ -32,7 +52,7 @@ export function toolTextOf(line: string, kind: SearchKind): LineText | undefined
     .map(kind === 'native' ? nativeToolText : (block) => ourToolText(block, message))
     .filter(Boolean)
     .join('\n')
-  return text === '' ? undefined : { role: 'tool', text: clip(text), at: timeOf(record) }
+  return text === '' ? undefined : { role: 'tool', text: clip(text, maxToolChars), at: timeOf(record) }
 }
 
 type Fields = Record<string, unknown>
@@ -84,8 +104,8 @@ function timeOf(record: Fields): number {
   return Number.isFinite(at) ? Math.trunc(at) : 0
 }
 
-function clip(text: string): string {
-  return text.length <= maxTextChars ? text : text.slice(0, maxTextChars).toWellFormed()
+function clip(text: string, most = maxTextChars): string {
+  return text.length <= most ? text : text.slice(0, most).toWellFormed()
 }
 
 function parseRecord(line: string): Fields | undefined {

@@ -1,32 +1,37 @@
 // What a person typed, as full-text expressions. Quotes make phrases, a star makes a prefix, the rest are words.
-import { splitIdentifier } from './identifiers.ts'
+import { joinedRuns, pairsOf, splitIdentifier } from './identifiers.ts'
 
 export interface ParsedQuery {
   /** All terms must be there. */
   all: string
   /** Any of them; for when nothing has all. */
   any: string
-  /** Substrings for the trigram index: paths, symbols, text without spaces between words. */
-  pieces: string | undefined
+  /** Substrings, for paths and symbols, and for when no word is found. */
+  pieces: PiecesQuery | undefined
   /** Plain words to mark in a snippet, lower-cased. */
   marks: string[]
 }
 
+export interface PiecesQuery {
+  expression: string
+  /** A passage has all of these; the index knows only their pieces. */
+  substrings: string[]
+  /** The words alone do not say it: look for substrings whatever the words find. */
+  always: boolean
+}
+
 const maxTerms = 32
-const joinedScripts =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u
 const symbolic = /[^\s\p{L}\p{N}"*]/u
 
 export function parseQuery(text: string): ParsedQuery | undefined {
-  const terms = termsOf(text.normalize('NFC').slice(0, 4096))
-  if (terms.length === 0) return undefined
+  const terms = termsOf(text.normalize('NFC').replaceAll('\0', '').slice(0, 4096))
   const words = terms.map(expressionOf).filter((expression) => expression !== '')
-  const substrings = terms.filter((term) => wantsPieces(term.text)).map((term) => quote(term.text))
-  if (words.length === 0 && substrings.length === 0) return undefined
+  const pieces = piecesOf(terms)
+  if (words.length === 0 && !pieces) return undefined
   return {
     all: words.join(' AND '),
     any: words.join(' OR '),
-    pieces: substrings.length > 0 ? substrings.join(' AND ') : undefined,
+    pieces,
     marks: terms.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
   }
 }
@@ -53,14 +58,38 @@ function termsOf(text: string): Term[] {
 function expressionOf(term: Term): string {
   if (!/[\p{L}\p{N}]/u.test(term.text)) return ''
   const exact = quote(term.text) + (term.prefix ? '*' : '')
+  const joined = joinedRuns(term.text)
+  if (joined.length > 0) return `(${exact} OR (${joined.map(runExpression).join(' AND ')}))`
   const parts = term.phrase ? term.text : splitIdentifier(term.text)
   return parts === term.text ? exact : `(${exact} OR ${quote(parts)})`
 }
 
-function wantsPieces(text: string): boolean {
-  return text.length >= 3 && (joinedScripts.test(text) || symbolic.test(text))
+/** A run without spaces is indexed by its characters and pairs of them. */
+function runExpression(run: string): string {
+  const pairs = pairsOf(run)
+  return (pairs.length === 0 ? [run] : pairs).map(quote).join(' AND ')
+}
+
+function piecesOf(terms: Term[]): PiecesQuery | undefined {
+  const long = terms.filter(({ text }) => Array.from(text).length >= 3)
+  const always = long.filter(({ text }) => symbolic.test(text))
+  const used = (always.length > 0 ? always : long).map(({ text }) => text)
+  if (used.length === 0 || (always.length === 0 && long.length < terms.length)) return undefined
+  const trigrams = new Set(used.flatMap(trigramsOf).slice(0, 200))
+  return {
+    // The index keeps no positions, to stay small; that all pieces are there is asked here, that they stand together
+    // is seen in the text itself.
+    expression: [...trigrams].map(quote).join(' AND '),
+    substrings: used,
+    always: always.length > 0,
+  }
+}
+
+function trigramsOf(text: string): string[] {
+  const characters = Array.from(text)
+  return characters.slice(2).map((_, i) => characters.slice(i, i + 3).join(''))
 }
 
 function quote(text: string): string {
-  return `"${text.replaceAll('"', '""').replaceAll('\0', '')}"`
+  return `"${text.replaceAll('"', '""')}"`
 }

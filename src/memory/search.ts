@@ -1,8 +1,9 @@
 // Finds what was said: by word, by substring and by meaning, ranked together.
-import type { SearchFilter, SearchHit } from '../domain/search.ts'
+import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import type { FoundPassage, SearchIndex } from '../store/search-index.ts'
 import { parseQuery } from './query.ts'
-import { readPassage, snippetOf } from './snippet.ts'
+import type { ParsedQuery } from './query.ts'
+import { fold, readPassage, snippetOf } from './snippet.ts'
 
 export interface SearchParts {
   index: SearchIndex
@@ -12,47 +13,43 @@ export interface SearchParts {
   nearest?: (text: string, limit: number) => Promise<number[]>
 }
 
-export interface SearchAnswer {
-  total: number
-  hits: SearchHit[]
-  /** Ways of searching that could not be used, in words. */
-  notes: string[]
-}
-
 /** Rank constant of reciprocal rank fusion: how much the very first places count over the following ones. */
 const fusionConstant = 60
 const candidates = 200
+/** What tools said is the second tier: after what people and agents said. */
+const toolShare = 0.6
 
 export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
   const query = parseQuery(text)
   if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
-  const lists: Array<{ by: SearchHit['by'][number]; passages: FoundPassage[] }> = []
-  if (query.all !== '') lists.push({ by: 'words', passages: byWords(parts.index, query, filter) })
-  if (query.pieces)
-    lists.push({ by: 'pieces', passages: parts.index.match('pieces', query.pieces, filter, candidates) })
+  const lists = findByText(parts.index, query, filter)
   if (parts.nearest) lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter) })
   const fused = fuse(lists, parts.now(), filter)
-  const hits = toHits(parts, fused, query.marks, filter.limit ?? 20)
-  return {
-    total: fused.length,
-    hits,
-    notes: parts.nearest ? [] : ['By word only: no model for meaning is installed.'],
-  }
+  const { hits, left } = toHits(parts, fused, query, filter.limit ?? 20)
+  return { total: fused.length - left, hits, notes: [] }
 }
 
-function byWords(
-  index: SearchIndex,
-  query: { all: string; any: string },
-  filter: SearchFilter,
-): FoundPassage[] {
+interface FoundList {
+  by: SearchHit['by'][number]
+  passages: FoundPassage[]
+}
+
+function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundList[] {
+  const words = query.all === '' ? [] : byWords(index, query, filter)
+  const lists: FoundList[] = [{ by: 'words', passages: words }]
+  if (query.pieces && (query.pieces.always || words.length === 0)) {
+    lists.push({ by: 'pieces', passages: index.match('pieces', query.pieces.expression, filter, candidates) })
+  }
+  return lists
+}
+
+function byWords(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundPassage[] {
   const found = index.match('words', query.all, filter, candidates)
   // Few passages have every word: then those that have some are better than nothing, after the others.
   if (found.length >= 10 || query.all === query.any) return found
   const seen = new Set(found.map((passage) => passage.id))
-  return [
-    ...found,
-    ...index.match('words', query.any, filter, candidates).filter((passage) => !seen.has(passage.id)),
-  ]
+  const some = index.match('words', query.any, filter, candidates)
+  return [...found, ...some.filter((passage) => !seen.has(passage.id))]
 }
 
 async function byMeaning(parts: SearchParts, text: string, filter: SearchFilter): Promise<FoundPassage[]> {
@@ -68,12 +65,8 @@ interface Fused {
   by: SearchHit['by']
 }
 
-/** Reciprocal rank fusion; what is recent counts a little more. */
-function fuse(
-  lists: Array<{ by: SearchHit['by'][number]; passages: FoundPassage[] }>,
-  now: number,
-  filter: SearchFilter,
-): Fused[] {
+/** Reciprocal rank fusion; what is recent counts a little more, what tools said a little less. */
+function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
   const fused = new Map<number, Fused>()
   for (const { by, passages } of lists) {
     passages.forEach((passage, place) => {
@@ -83,7 +76,10 @@ function fuse(
       fused.set(passage.id, entry)
     })
   }
-  for (const entry of fused.values()) entry.score *= recency(entry.passage.at, now)
+  for (const { passage, ...entry } of fused.values()) {
+    const share = passage.role === 'tool' ? toolShare : 1
+    fused.get(passage.id)!.score = entry.score * share * recency(passage.at, now)
+  }
   return [...fused.values()]
     .sort((a, b) => b.score - a.score)
     .slice(0, Math.max(candidates, filter.limit ?? 0))
@@ -95,16 +91,47 @@ function recency(at: number, now: number): number {
   return 1 + 0.15 / (1 + weeks)
 }
 
-function toHits(parts: SearchParts, fused: Fused[], marks: string[], limit: number): SearchHit[] {
+/** Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. */
+function toHits(
+  parts: SearchParts,
+  fused: Fused[],
+  query: ParsedQuery,
+  limit: number,
+): { hits: SearchHit[]; left: number } {
   const hits: SearchHit[] = []
+  const said = new Set<string>()
+  let left = 0
   for (const { passage, score, by } of fused) {
     if (hits.length >= limit) break
-    const { source, line, offset, length, role, at } = passage
-    const text = readPassage({ path: source.path, kind: source.kind, role, offset, length })
-    if (text === undefined) continue
-    const { text: snippet, matches } = snippetOf(parts.redact(text), marks)
-    const { kind, ...where } = source
-    hits.push({ ...where, source: kind, role, line, at, snippet, matches, score, by })
+    const text = readPassage(placeOf(passage))
+    const isWrong = by.length === 1 && by[0] === 'pieces' && !hasAll(text, query.pieces?.substrings)
+    if (text === undefined || isWrong || said.has(text)) {
+      left++
+      continue
+    }
+    said.add(text)
+    hits.push(hitOf(passage, snippetOf(parts.redact(text), query.marks), score, by))
   }
-  return hits
+  return { hits, left }
+}
+
+export function placeOf({ source, role, offset, length }: FoundPassage): Parameters<typeof readPassage>[0] {
+  return { path: source.path, kind: source.kind, role, offset, length }
+}
+
+export function hitOf(
+  { source, line, role, at }: FoundPassage,
+  snippet: { text: string; matches: Array<[number, number]> },
+  score: number,
+  by: SearchHit['by'],
+): SearchHit {
+  const { kind, agentIds = [], ...where } = source
+  const agentId = agentIds.length === 1 && agentIds[0] !== '*' ? agentIds[0] : undefined
+  const { text, matches } = snippet
+  return { ...where, agentId, source: kind, role, line, at, snippet: text, matches, score, by }
+}
+
+function hasAll(text: string | undefined, substrings: string[] = []): boolean {
+  const folded = fold(text ?? '')
+  return substrings.every((substring) => folded.includes(fold(substring)))
 }

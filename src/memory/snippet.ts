@@ -71,7 +71,7 @@ function matchesIn(text: string, marks: string[]): Array<[number, number]> {
 }
 
 /** Upper and lower case alike, accents dropped. */
-function fold(text: string): string {
+export function fold(text: string): string {
   return text.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').toLowerCase()
 }
 

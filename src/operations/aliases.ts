@@ -58,6 +58,7 @@ export const aliases: AliasTable = {
     sessions: { of: 'sessions.list' },
     agents: { of: 'agents.list' },
     history: { of: 'sessions.history' },
+    search: { of: 'sessions.search' },
     config: { of: 'config.show' },
     'system event': { of: 'turns.wake' },
     'cc launch': {

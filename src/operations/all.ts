@@ -28,6 +28,7 @@ export const groups: Readonly<Record<string, Group>> = {
   dashboard: () => import('./tokens.ts'),
   channels: () => import('./channels.ts'),
   message: () => import('./messages.ts'),
+  memory: () => import('./memory.ts'),
   pairing: () => import('./pairing.ts'),
   doctor: () => import('./upkeep.ts'),
   backup: () => import('./upkeep.ts'),

@@ -6,6 +6,7 @@ import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
+import type { SearchPart } from '../domain/search.ts'
 import type { Conversations } from '../flow/conversations.ts'
 import type { AskStructured, Decisions } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
@@ -34,6 +35,8 @@ export interface App {
   gateway?: GatewayPart
   /** Every Claude Code session of this machine. */
   discovery(): Discovery
+  /** Everything that was said and noted, findable. */
+  search(): SearchPart
   /** Why sessions were chosen. */
   decisions(): Decisions
   /** A small model for quick judgements; undefined when there are no credentials. */

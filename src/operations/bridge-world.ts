@@ -1,7 +1,6 @@
 // The world of one session, as the bridge shows it: put together from the stores for exactly that session. Everything is
 // read when it is asked for, and everything belongs to the session's own agent.
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import type { Address } from '../domain/address.ts'
 import { parseOriginChannel } from '../domain/address.ts'
 import type { BridgeWorld, ConversationLine, MemoryHit } from '../domain/bridge.ts'
@@ -12,7 +11,6 @@ import type { TranscriptEntry } from '../domain/transcript.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'
 import { spokenIn } from '../discovery/spoken.ts'
 import { CodingStore } from '../store/coding-store.ts'
-import { findNotes } from '../store/memory-notes.ts'
 import { sqliteOutbox } from '../store/outbox.ts'
 import { ancestorsOf } from '../store/process-identity.ts'
 import type { App } from './app.ts'
@@ -119,17 +117,10 @@ async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSessi
   return sessions.find(({ sessionId }) => sessionId === sdkSessionId)
 }
 
+/** Notes of this agent alone. */
 async function searchMemory(app: App, agentId: string, query: string): Promise<MemoryHit[]> {
-  const workspace = workspaceOf(app, agentId)
-  const folders = [join(app.paths.agent(agentId), 'memory'), workspace, join(workspace, 'memory')]
-  const notes = await findNotes(folders, query)
-  return notes.map(({ file, text }) => ({ source: file, text }))
-}
-
-function workspaceOf(app: App, agentId: string): string {
-  const { list, defaults } = app.config.agents
-  const own = list.find((agent) => agent.id === agentId)?.workspace
-  return own ?? defaults.workspace ?? app.paths.workspace(agentId)
+  const { hits } = await app.search().search({ text: query, agentId, source: 'memory', limit: 10 })
+  return hits.map(({ path, snippet }) => ({ source: path, text: snippet }))
 }
 
 /** In the outbox before it is acknowledged: whoever delivers finds it there, also after a crash. */

@@ -4,6 +4,7 @@ import type { DiscoveredSession, SessionFilter } from '../domain/discovered-sess
 import { RockpoolError } from '../domain/errors.ts'
 import { cardsOf } from '../discovery/cards.ts'
 import type { App } from './app.ts'
+import { momentOf } from './moment.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 
@@ -252,17 +253,4 @@ export function written(session: DiscoveredSession): z.input<typeof discoveredSe
     createdAt: session.createdAt?.toISOString(),
     lastUsageAt: session.lastUsageAt?.toISOString(),
   }
-}
-
-const spans: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
-
-/** A date, a time, or how long ago. */
-function momentOf(text: string, now: number): number {
-  const ago = /^(\d{1,6})([mhdw])$/.exec(text.trim())
-  if (ago) return now - Number(ago[1]) * spans[ago[2]!]!
-  const at = Date.parse(text)
-  if (!Number.isNaN(at)) return at
-  throw new RockpoolError('input-invalid', `${JSON.stringify(text)} is not a time.`, {
-    hint: 'Write 2026-11-01, 2026-11-01T08:00:00Z, or how long ago: 30m, 12h, 7d, 4w.',
-  })
 }

@@ -6,6 +6,7 @@ import { lifeOperations } from './session-life.ts'
 import { listSessions } from './session-list.ts'
 import { patchSession } from './session-patch.ts'
 import { readOperations } from './session-read.ts'
+import { searchSessions } from './search.ts'
 import { sessionUsage } from './session-usage.ts'
 
 export const operations: Operation[] = [
@@ -16,4 +17,5 @@ export const operations: Operation[] = [
   compactSession,
   ...exchangeOperations,
   sessionUsage,
+  searchSessions,
 ]

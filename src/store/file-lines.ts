@@ -4,6 +4,8 @@ import { readSync } from 'node:fs'
 export interface FileLine {
   /** Where the line begins in the file. */
   offset: number
+  /** 1 for the first line of this reading; over-long ones that were passed over are counted. */
+  number: number
   /** Its bytes without the newline; valid until the next line is asked for. */
   bytes: Buffer
 }
@@ -47,7 +49,7 @@ export function* linesOfFile(
       newline = buffer.indexOf(10, start)
     ) {
       if (overlong) soFar.skipped++
-      else yield { offset: lineStart, bytes: buffer.subarray(start, newline) }
+      else yield { offset: lineStart, number: soFar.lines + 1, bytes: buffer.subarray(start, newline) }
       overlong = false
       start = newline + 1
       lineStart = position - (filled - start)

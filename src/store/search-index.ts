@@ -4,43 +4,42 @@ import { rmSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import { Database } from './database.ts'
 import type { Queries } from './database.ts'
+import {
+  aboutSource,
+  conditions,
+  foundFromRow,
+  passageColumns,
+  putSource,
+  roles,
+  sourceColumns,
+  sourceFromRow,
+} from './search-rows.ts'
+import type { FileState, FoundPassage, PassageRow, SourceRow } from './search-rows.ts'
+
+export type { FileState, FoundPassage } from './search-rows.ts'
 
 const migrations = [
   `CREATE TABLE source (
      id INTEGER PRIMARY KEY,
      path TEXT NOT NULL UNIQUE,
      kind TEXT NOT NULL,
-     agent_id TEXT, session_id TEXT NOT NULL, session_key TEXT, repo_path TEXT, branch TEXT, channel TEXT,
+     agent_ids TEXT, session_id TEXT NOT NULL, session_key TEXT, repo_path TEXT, branch TEXT, channel TEXT,
      inode TEXT NOT NULL, size INTEGER NOT NULL, mtime_ms REAL NOT NULL,
      read_bytes INTEGER NOT NULL, read_lines INTEGER NOT NULL,
      tools_bytes INTEGER NOT NULL DEFAULT 0, tools_lines INTEGER NOT NULL DEFAULT 0
    ) STRICT;
    CREATE TABLE passage (
-     id INTEGER PRIMARY KEY,
+     id INTEGER PRIMARY KEY AUTOINCREMENT,
      source_id INTEGER NOT NULL,
      line INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
      role INTEGER NOT NULL, at INTEGER NOT NULL,
      has_pieces INTEGER NOT NULL DEFAULT 0, has_vector INTEGER NOT NULL DEFAULT 0
    ) STRICT;
-   CREATE INDEX passage_source ON passage (source_id, id);
-   CREATE INDEX passage_without_pieces ON passage (id) WHERE has_pieces = 0;
-   CREATE INDEX passage_without_vector ON passage (id) WHERE has_vector = 0;
+   CREATE INDEX passage_source ON passage (source_id);
    CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
    CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");
    CREATE TABLE vector (passage_id INTEGER PRIMARY KEY, model TEXT NOT NULL, vector BLOB NOT NULL) STRICT;`,
 ]
-
-const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
-
-export interface FileState {
-  inode: string
-  size: number
-  mtimeMs: number
-  readBytes: number
-  readLines: number
-  toolsBytes: number
-  toolsLines: number
-}
 
 export interface NewPassage {
   /** What is indexed; not kept. */
@@ -52,16 +51,14 @@ export interface NewPassage {
   at: number
 }
 
-export interface FoundPassage {
-  id: number
+/** What one reading of a file found. */
+export interface Addition {
   source: SearchSource
-  line: number
-  offset: number
-  length: number
-  role: SearchRole
-  at: number
-  /** Smaller is better. */
-  rank: number
+  /** Where the reading began; undefined for a file that is read for the first time, or anew. */
+  from: Pick<FileState, 'readBytes' | 'toolsBytes'> | undefined
+  /** How far it came. */
+  state: FileState
+  passages: NewPassage[]
 }
 
 export interface PassageToRead {
@@ -72,6 +69,13 @@ export interface PassageToRead {
   length: number
   role: SearchRole
 }
+
+export interface KnownSource extends FileState {
+  source: SearchSource
+}
+
+/** Matches that are ranked by their words; of more only the newest are, because ranking looks at each. */
+const mostRanked = 2_000
 
 export class SearchIndex {
   #db: Database
@@ -95,70 +99,74 @@ export class SearchIndex {
     return this.#db.close()
   }
 
-  states(): Map<string, FileState> {
-    const rows = this.#db.queries.all<FileState & { path: string }>(
-      `SELECT path, inode, size, mtime_ms AS mtimeMs, read_bytes AS readBytes, read_lines AS readLines,
-              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source`,
+  known(): Map<string, KnownSource> {
+    const rows = this.#db.queries.all<SourceRow & FileState>(
+      `SELECT ${sourceColumns}, inode, size, mtime_ms AS mtimeMs, read_bytes AS readBytes, read_lines AS readLines,
+              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source s`,
     )
-    return new Map(rows.map(({ path, ...state }) => [path, state]))
+    return new Map(rows.map((row) => [row.path, { ...stateFromRow(row), source: sourceFromRow(row) }]))
   }
 
-  /** Adds passages and remembers how far the file was read, as one step: a crash never indexes anything twice. */
-  add(source: SearchSource, state: FileState, passages: NewPassage[]): Promise<void> {
+  /** Adds what was read and remembers how far, as one step: a crash never indexes anything twice, and neither do two
+   *  processes that read the same file: the one that comes second finds that it was done, and adds nothing. */
+  add(additions: Addition[]): Promise<void> {
     return this.#db.write((q) => {
-      const id = putSource(q, source, state)
-      for (const p of passages) {
-        const { lastInsertRowid } = q.run(
-          'INSERT INTO passage (source_id, line, offset, length, role, at) VALUES (?, ?, ?, ?, ?, ?)',
-          id,
-          p.line,
-          p.offset,
-          p.length,
-          roles.indexOf(p.role),
-          p.at,
+      for (const { source, from, state, passages } of additions) {
+        const row = q.get<Pick<FileState, 'readBytes' | 'toolsBytes' | 'inode'>>(
+          'SELECT inode, read_bytes AS readBytes, tools_bytes AS toolsBytes FROM source WHERE path = ?',
+          source.path,
         )
-        q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', lastInsertRowid, p.text)
+        if (from && (row?.readBytes !== from.readBytes || row.toolsBytes !== from.toolsBytes)) continue
+        if (!from) forget(q, source.path)
+        addPassages(q, putSource(q, source, state), passages)
       }
     })
   }
 
-  /** Forgets a file: it is gone, or was replaced by another. */
-  remove(path: string): Promise<void> {
-    return this.#db.write((q) => {
-      const source = q.get<{ id: number }>('SELECT id FROM source WHERE path = ?', path)
-      if (!source) return
-      for (const table of ['words', 'pieces']) {
-        q.run(`DELETE FROM ${table} WHERE rowid IN (SELECT id FROM passage WHERE source_id = ?)`, source.id)
-      }
-      q.run('DELETE FROM vector WHERE passage_id IN (SELECT id FROM passage WHERE source_id = ?)', source.id)
-      q.run('DELETE FROM passage WHERE source_id = ?', source.id)
-      q.run('DELETE FROM source WHERE id = ?', source.id)
+  /** Forgets files: they are gone. */
+  async remove(paths: string[]): Promise<void> {
+    if (paths.length === 0) return
+    await this.#db.write((q) => {
+      for (const path of paths) forget(q, path)
     })
   }
 
-  /** The best passages for a full-text expression. `table` is `words` (ranked by bm25) or `pieces` (newest first). */
+  /** Notes what has become known of sources whose text is the same. */
+  async describe(sources: SearchSource[]): Promise<void> {
+    if (sources.length === 0) return
+    await this.#db.write((q) => {
+      for (const source of sources) {
+        q.run(
+          `UPDATE source SET kind = ?, agent_ids = ?, session_id = ?, session_key = ?, repo_path = ?, branch = ?,
+                             channel = ? WHERE path = ?`,
+          ...aboutSource(source),
+          source.path,
+        )
+      }
+    })
+  }
+
+  /** The best passages for a full-text expression. `words` are ranked by bm25, `pieces` by time. */
   match(table: 'words' | 'pieces', expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
     const { where, values } = conditions(filter)
-    const rank = table === 'words' ? 'bm25(words)' : '-p.at'
-    const rows = this.#db.queries.all<PassageRow>(
-      `SELECT p.id, p.line, p.offset, p.length, p.role, p.at, ${rank} AS rank, ${sourceColumns}
-         FROM ${table} JOIN passage p ON p.id = ${table}.rowid JOIN source s ON s.id = p.source_id
-        WHERE ${table} MATCH ? ${where} ORDER BY ${table === 'words' ? 'rank' : 'p.at DESC'} LIMIT ?`,
-      expression,
-      ...values,
-      limit,
-    )
-    return rows.map(foundFromRow)
+    const joined = `${table} JOIN passage p ON p.id = ${table}.rowid JOIN source s ON s.id = p.source_id`
+    const columns = `${passageColumns}, ${sourceColumns}`
+    const sql =
+      table === 'words'
+        ? `SELECT * FROM (SELECT ${columns}, bm25(words) AS rank FROM ${joined}
+             WHERE words MATCH ? ${where} ORDER BY words.rowid DESC LIMIT ${mostRanked}) ORDER BY rank LIMIT ?`
+        : `SELECT ${columns}, -p.at AS rank FROM ${joined}
+             WHERE pieces MATCH ? ${where} ORDER BY pieces.rowid DESC LIMIT ?`
+    return this.#db.queries.all<PassageRow>(sql, expression, ...values, limit).map(foundFromRow)
   }
 
   /** Passages that fit the filter, newest first: what a regular expression looks through. */
-  newest(filter: SearchFilter, limit: number, beforeId?: number): FoundPassage[] {
+  newest(filter: SearchFilter, limit: number, beforeId = Number.MAX_SAFE_INTEGER): FoundPassage[] {
     const { where, values } = conditions(filter)
     const rows = this.#db.queries.all<PassageRow>(
-      `SELECT p.id, p.line, p.offset, p.length, p.role, p.at, 0 AS rank, ${sourceColumns}
-         FROM passage p JOIN source s ON s.id = p.source_id
+      `SELECT ${passageColumns}, 0 AS rank, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
         WHERE p.id < ? ${where} ORDER BY p.id DESC LIMIT ?`,
-      beforeId ?? Number.MAX_SAFE_INTEGER,
+      beforeId,
       ...values,
       limit,
     )
@@ -168,8 +176,7 @@ export class SearchIndex {
   passages(ids: number[], filter: SearchFilter): FoundPassage[] {
     const { where, values } = conditions(filter)
     const rows = this.#db.queries.all<PassageRow>(
-      `SELECT p.id, p.line, p.offset, p.length, p.role, p.at, 0 AS rank, ${sourceColumns}
-         FROM passage p JOIN source s ON s.id = p.source_id
+      `SELECT ${passageColumns}, 0 AS rank, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
         WHERE p.id IN (SELECT value FROM json_each(?)) ${where}`,
       JSON.stringify(ids),
       ...values,
@@ -177,7 +184,7 @@ export class SearchIndex {
     return rows.map(foundFromRow)
   }
 
-  /** The newest passages that still lack their pieces or their vector. */
+  /** The newest passages that still lack their pieces or their vector; tools have no vectors. */
   lacking(what: 'pieces' | 'vector', limit: number): PassageToRead[] {
     return this.#db.queries
       .all<Omit<PassageToRead, 'role'> & { role: number }>(
@@ -191,8 +198,9 @@ export class SearchIndex {
   addPieces(texts: Array<{ id: number; text: string }>): Promise<void> {
     return this.#db.write((q) => {
       for (const { id, text } of texts) {
+        if (q.run('UPDATE passage SET has_pieces = 1 WHERE id = ? AND has_pieces = 0', id).changes === 0)
+          continue
         q.run('INSERT INTO pieces (rowid, text) VALUES (?, ?)', id, text)
-        q.run('UPDATE passage SET has_pieces = 1 WHERE id = ?', id)
       }
     })
   }
@@ -200,14 +208,14 @@ export class SearchIndex {
   addVectors(model: string, vectors: Array<{ id: number; vector: Int8Array }>): Promise<void> {
     return this.#db.write((q) => {
       for (const { id, vector } of vectors) {
+        if (q.run('UPDATE passage SET has_vector = 1 WHERE id = ?', id).changes === 0) continue
         q.run('INSERT OR REPLACE INTO vector (passage_id, model, vector) VALUES (?, ?, ?)', id, model, vector)
-        q.run('UPDATE passage SET has_vector = 1 WHERE id = ?', id)
       }
     })
   }
 
-  *vectors(model: string, afterId = 0): IterableIterator<{ id: number; vector: Uint8Array }> {
-    yield* this.#db.queries.each<{ id: number; vector: Uint8Array }>(
+  vectors(model: string, afterId = 0): IterableIterator<{ id: number; vector: Uint8Array }> {
+    return this.#db.queries.each<{ id: number; vector: Uint8Array }>(
       'SELECT passage_id AS id, vector FROM vector WHERE model = ? AND passage_id > ? ORDER BY passage_id',
       model,
       afterId,
@@ -233,92 +241,33 @@ export class SearchIndex {
   }
 }
 
-const sourceColumns = `s.path, s.kind, s.agent_id, s.session_id, s.session_key, s.repo_path, s.branch, s.channel`
-
-interface PassageRow {
-  id: number
-  line: number
-  offset: number
-  length: number
-  role: number
-  at: number
-  rank: number
-  path: string
-  kind: SearchKind
-  agent_id: string | null
-  session_id: string
-  session_key: string | null
-  repo_path: string | null
-  branch: string | null
-  channel: string | null
+function stateFromRow(row: FileState): FileState {
+  const { inode, size, mtimeMs, readBytes, readLines, toolsBytes, toolsLines } = row
+  return { inode, size, mtimeMs, readBytes, readLines, toolsBytes, toolsLines }
 }
 
-function foundFromRow(row: PassageRow): FoundPassage {
-  return {
-    id: row.id,
-    line: row.line,
-    offset: row.offset,
-    length: row.length,
-    role: roles[row.role]!,
-    at: row.at,
-    rank: row.rank,
-    source: {
-      kind: row.kind,
-      path: row.path,
-      sessionId: row.session_id,
-      agentId: row.agent_id ?? undefined,
-      sessionKey: row.session_key ?? undefined,
-      repoPath: row.repo_path ?? undefined,
-      branch: row.branch ?? undefined,
-      channel: row.channel ?? undefined,
-    },
+function addPassages(q: Queries, sourceId: number, passages: NewPassage[]): void {
+  for (const { text, line, offset, length, role, at } of passages) {
+    const { lastInsertRowid } = q.run(
+      'INSERT INTO passage (source_id, line, offset, length, role, at) VALUES (?, ?, ?, ?, ?, ?)',
+      sourceId,
+      line,
+      offset,
+      length,
+      roles.indexOf(role),
+      at,
+    )
+    q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', lastInsertRowid, text)
   }
 }
 
-function putSource(q: Queries, source: SearchSource, state: FileState): number {
-  const row = q.get<{ id: number }>(
-    `INSERT INTO source (path, kind, agent_id, session_id, session_key, repo_path, branch, channel,
-                         inode, size, mtime_ms, read_bytes, read_lines, tools_bytes, tools_lines)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (path) DO UPDATE SET
-       agent_id = excluded.agent_id, session_id = excluded.session_id, session_key = excluded.session_key,
-       repo_path = excluded.repo_path, branch = excluded.branch, channel = excluded.channel,
-       inode = excluded.inode, size = excluded.size, mtime_ms = excluded.mtime_ms,
-       read_bytes = excluded.read_bytes, read_lines = excluded.read_lines,
-       tools_bytes = excluded.tools_bytes, tools_lines = excluded.tools_lines
-     RETURNING id`,
-    source.path,
-    source.kind,
-    source.agentId ?? null,
-    source.sessionId,
-    source.sessionKey ?? null,
-    source.repoPath ?? null,
-    source.branch ?? null,
-    source.channel ?? null,
-    state.inode,
-    state.size,
-    state.mtimeMs,
-    state.readBytes,
-    state.readLines,
-    state.toolsBytes,
-    state.toolsLines,
-  )
-  return row!.id
-}
-
-function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
-  const parts: Array<[string, string | number | undefined]> = [
-    ['s.agent_id = ?', filter.agentId],
-    ['s.repo_path = ?', filter.repoPath],
-    ['s.channel = ?', filter.channel],
-    ['p.at >= ?', filter.since],
-    ['p.role = ?', filter.role === undefined ? undefined : roles.indexOf(filter.role)],
-    ['s.kind = ?', filter.source],
-    [
-      's.session_id IN (SELECT value FROM json_each(?))',
-      filter.sessionIds && JSON.stringify(filter.sessionIds),
-    ],
-  ]
-  const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
-  return { where: used.map(([sql]) => ` AND ${sql}`).join(''), values: used.map(([, value]) => value) }
+function forget(q: Queries, path: string): void {
+  const source = q.get<{ id: number }>('SELECT id FROM source WHERE path = ?', path)
+  if (!source) return
+  const own = '(SELECT id FROM passage WHERE source_id = ?)'
+  q.run(`DELETE FROM words WHERE rowid IN ${own}`, source.id)
+  q.run(`DELETE FROM pieces WHERE rowid IN ${own}`, source.id)
+  q.run(`DELETE FROM vector WHERE passage_id IN ${own}`, source.id)
+  q.run('DELETE FROM passage WHERE source_id = ?', source.id)
+  q.run('DELETE FROM source WHERE id = ?', source.id)
 }

@@ -1,0 +1,28 @@
+// The secrets that we know by value, so that they can be taken out of whatever is kept or shown.
+import type { App } from '../operations/app.ts'
+import { readGatewayToken } from '../store/tokens.ts'
+
+const variables = [
+  'ANTHROPIC_API_KEY',
+  'ANTHROPIC_AUTH_TOKEN',
+  'CLAUDE_CODE_OAUTH_TOKEN',
+  'ROCKPOOL_GATEWAY_TOKEN',
+]
+
+export function knownSecrets(app: Pick<App, 'environment' | 'config'>): Array<[name: string, value: string]> {
+  const { environment, config } = app
+  const found: Array<[string, string | undefined]> = [
+    ['gateway-token', readGatewayToken(environment.stateDir)],
+    ...variables.map((name): [string, string | undefined] => [name, environment.variables[name]]),
+    ...secretsIn(config.channels),
+  ]
+  return found.filter((each): each is [string, string] => each[1] !== undefined && each[1] !== '')
+}
+
+/** Tokens stand in the configuration under names that say so. */
+function secretsIn(value: unknown): Array<[string, string]> {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]): Array<[string, string]> =>
+    typeof inner === 'string' && /token$|secret$|password$/i.test(name) ? [[name, inner]] : secretsIn(inner),
+  )
+}

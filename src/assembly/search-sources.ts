@@ -1,0 +1,155 @@
+// Which files can be searched: our transcripts, Claude's own, and the notes of every agent; with whose they are.
+import { readdirSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { SearchSource } from '../domain/search.ts'
+import type { SessionEntry } from '../domain/session.ts'
+import type { App } from '../operations/app.ts'
+import { transcriptFile, transcriptOf } from '../store/transcript-paths.ts'
+import { agentFrom } from './agents.ts'
+
+export type SourceParts = Pick<
+  App,
+  'config' | 'paths' | 'environment' | 'agentIds' | 'sessions' | 'transcripts' | 'discovery' | 'log'
+>
+
+/** The oldest first, so that what is indexed last, and found first, is the newest. */
+export async function searchSources(app: SourceParts): Promise<SearchSource[]> {
+  const [native, ours] = await Promise.all([nativeSources(app), ourSources(app)])
+  return [...native, ...ours, ...noteSources(app)]
+}
+
+async function nativeSources(app: SourceParts): Promise<SearchSource[]> {
+  const { sessions } = await app.discovery().list()
+  return sessions.sort((a, b) => a.lastModified.getTime() - b.lastModified.getTime()).flatMap(sourcesOfNative)
+}
+
+/** A session's transcript, and those of its sub-agents. */
+export function sourcesOfNative(session: DiscoveredSession): SearchSource[] {
+  const { sessionId, agentId, repoPath, branch, filePath, subagentCount } = session
+  const about = {
+    kind: 'native' as const,
+    sessionId,
+    repoPath: repoPath || undefined,
+    branch: branch || undefined,
+    agentIds: agentId === undefined ? undefined : [agentId],
+  }
+  const folder = join(filePath.replace(/\.jsonl$/, ''), 'subagents')
+  const subagents = subagentCount === 0 ? [] : filesIn(folder, /^agent-.*\.jsonl$/)
+  return [...subagents, filePath].map((path) => ({ ...about, path }))
+}
+
+async function ourSources(app: SourceParts): Promise<SearchSource[]> {
+  const perAgent = await Promise.all(app.agentIds().map((agentId) => sourcesOfAgent(app, agentId)))
+  return perAgent.flat()
+}
+
+async function sourcesOfAgent(app: SourceParts, agentId: string): Promise<SearchSource[]> {
+  const transcripts = app.transcripts(agentId)
+  const files = await transcripts.list()
+  if (files.length === 0) return []
+  const dir = app.paths.sessions(agentId)
+  const byFile = new Map<string, { key: string; entry: SessionEntry }>()
+  for (const session of (await app.sessions(agentId).list()).sessions) {
+    const path = fileOf(app, dir, agentId, transcriptOf(session))
+    if (path !== undefined) byFile.set(path, session)
+  }
+  const current = files
+    .sort((a, b) => a.changedAt - b.changedAt)
+    .flatMap((ref) => {
+      const path = fileOf(app, dir, agentId, ref)
+      return path === undefined ? [] : [ourSource(agentId, path, ref.sessionId, byFile.get(path))]
+    })
+  // What a reset has set aside was said all the same.
+  const resets = (await transcripts.archives()).filter(({ reason }) => reason === 'reset')
+  return [...resets.map(({ name, sessionId }) => ourSource(agentId, join(dir, name), sessionId)), ...current]
+}
+
+export function ourSource(
+  agentId: string,
+  path: string,
+  sessionId: string,
+  session?: { key: string; entry: SessionEntry },
+): SearchSource {
+  const { deliveryContext, channel, lastChannel } = session?.entry ?? {}
+  return {
+    kind: 'rockpool',
+    path,
+    sessionId,
+    agentIds: [agentId],
+    sessionKey: session?.key,
+    channel: deliveryContext?.channel ?? lastChannel ?? channel,
+  }
+}
+
+function fileOf(
+  app: SourceParts,
+  dir: string,
+  agentId: string,
+  ref: Parameters<typeof transcriptFile>[2],
+): string | undefined {
+  try {
+    return transcriptFile(dir, agentId, ref)
+  } catch (error) {
+    app.log.warn({ agentId, error: String(error) }, 'A transcript is not indexed.')
+    return undefined
+  }
+}
+
+/** The folders that notes are in, and whose they are. */
+export function noteFolders(app: SourceParts): Map<string, string[]> {
+  const folders = new Map<string, string[]>()
+  const add = (folder: string, agentId: string): void => {
+    folders.set(folder, [...(folders.get(folder) ?? []), agentId])
+  }
+  for (const agentId of app.agentIds()) {
+    const { workspace } = agentFrom(app.config, app.paths, agentId)
+    add(join(app.paths.agent(agentId), 'memory'), agentId)
+    add(join(workspace, 'memory'), agentId)
+    add(workspace, agentId)
+  }
+  // A folder that the configuration names is meant for all of them.
+  for (const folder of app.config.memory.folders) folders.set(resolve(app.paths.root, folder), ['*'])
+  return folders
+}
+
+export function noteSources(app: SourceParts): SearchSource[] {
+  return [...noteFolders(app)].flatMap(([folder, agentIds]) => {
+    const isWorkspace = basename(folder) !== 'memory' && !agentIds.includes('*')
+    const files = isWorkspace ? filesIn(folder, /^MEMORY\.md$/i) : markdownBelow(folder)
+    return files.map((path) => ({ kind: 'memory' as const, path, sessionId: noteName(path), agentIds }))
+  })
+}
+
+function noteName(path: string): string {
+  const parts = path.split('/')
+  return parts.at(-2) === 'memory' ? `memory/${parts.at(-1)}` : parts.at(-1)!
+}
+
+/** Notes may be sorted into folders; links are not followed. */
+function markdownBelow(folder: string, depth = 3): string[] {
+  const entries = entriesOf(folder)
+  const files = entries.filter((entry) => entry.isFile() && /\.md$/i.test(entry.name))
+  const folders = depth === 0 ? [] : entries.filter((entry) => entry.isDirectory())
+  return [
+    ...files.map((entry) => join(folder, entry.name)),
+    ...folders.flatMap((entry) => markdownBelow(join(folder, entry.name), depth - 1)),
+  ]
+}
+
+function filesIn(folder: string, names: RegExp): string[] {
+  return entriesOf(folder)
+    .filter((entry) => entry.isFile() && names.test(entry.name))
+    .map((entry) => join(folder, entry.name))
+}
+
+function entriesOf(folder: string): ReturnType<typeof readFolder> {
+  try {
+    return readFolder(folder)
+  } catch {
+    // An agent without notes has no such folder.
+    return []
+  }
+}
+
+const readFolder = (folder: string) => readdirSync(folder, { withFileTypes: true })

@@ -1,0 +1,50 @@
+// Looks through passages with a regular expression. One that never ends must not hold up anybody, so this runs in a
+// thread of its own that is ended when the time is over (search-thread.ts).
+import type { SearchFilter, SearchHit } from '../domain/search.ts'
+import type { SearchIndex } from '../store/search-index.ts'
+import { hitOf, placeOf } from './search.ts'
+import { readPassage, snippetOf } from './snippet.ts'
+
+export interface RegexFinding {
+  hits: SearchHit[]
+  looked: number
+  /** All passages were looked at, or as many were found as were wanted. */
+  isDone: boolean
+}
+
+const pageSize = 200
+
+/** Yields what was found since the last time, the newest first. */
+export function* searchRegex(
+  index: SearchIndex,
+  pattern: RegExp,
+  filter: SearchFilter,
+  redact: (text: string) => string,
+): Generator<RegexFinding> {
+  const limit = filter.limit ?? 20
+  const said = new Set<string>()
+  let beforeId: number | undefined
+  for (let looked = 0; ;) {
+    const page = index.newest(filter, pageSize, beforeId)
+    for (const passage of page) {
+      looked++
+      const read = readPassage(placeOf(passage))
+      // Secrets are taken out first: a pattern must not be a way to guess them.
+      const text = read === undefined ? undefined : redact(read)
+      const match = text === undefined ? null : pattern.exec(text)
+      if (!match || said.has(text!)) continue
+      said.add(text!)
+      const hits = [hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])]
+      yield { hits, looked, isDone: said.size >= limit }
+      if (said.size >= limit) return
+    }
+    yield { hits: [], looked, isDone: page.length < pageSize }
+    if (page.length < pageSize) return
+    beforeId = page.at(-1)!.id
+  }
+}
+
+function marksOf(match: RegExpExecArray): string[] {
+  const line = match[0].split('\n').find((each) => each.trim() !== '')
+  return line === undefined ? [] : [line.slice(0, 200)]
+}

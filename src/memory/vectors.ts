@@ -1,0 +1,31 @@
+// Meaning as numbers: passages get vectors in the background, and a question finds the nearest of them.
+import type { Embedder } from '../domain/search.ts'
+import type { SearchIndex } from '../store/search-index.ts'
+import { readPassage } from './snippet.ts'
+
+/** How much of a passage its vector stands for. */
+const mostChars = 2_000
+
+/** Gives some passages their vectors, the newest first; false when there is nothing left to do. */
+export async function addSomeVectors(
+  index: SearchIndex,
+  embedder: Embedder,
+  redact: (text: string) => string,
+  limit = 200,
+): Promise<boolean> {
+  const passages = index.lacking('vector', limit)
+  if (passages.length === 0) return false
+  const texts = passages.map((passage) => redact(readPassage(passage) ?? '').slice(0, mostChars))
+  const vectors = await embedder.embed(texts)
+  await index.addVectors(
+    embedder.name,
+    passages.map(({ id }, i) => ({ id, vector: quantized(vectors[i]!) })),
+  )
+  return true
+}
+
+/** Of length 1, then in steps of 1/127. */
+export function quantized(vector: Float32Array): Int8Array {
+  const length = Math.hypot(...vector)
+  return Int8Array.from(vector, (value) => (length === 0 ? 0 : Math.round((value / length) * 127)))
+}

@@ -1,0 +1,89 @@
+// The notes in an agent's workspace: `MEMORY.md`, and a file for each day in `memory/`. They are only ever added to.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
+
+export interface NoteFile {
+  /** `MEMORY.md`, `memory/2026-11-15.md`. */
+  name: string
+  path: string
+  bytes: number
+  changedAt: number
+}
+
+export function listNotes(workspace: string): NoteFile[] {
+  const names = [
+    ...namesIn(workspace).filter((name) => /^MEMORY\.md$/i.test(name)),
+    ...namesIn(join(workspace, 'memory')).map((name) => `memory/${name}`),
+  ]
+  return names
+    .filter((name) => /\.md$/i.test(name))
+    .flatMap((name) => {
+      const path = join(workspace, name)
+      const stat = lstatSync(path, { throwIfNoEntry: false })
+      // A link may lead to somebody else's notes: only real files count.
+      return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
+    })
+}
+
+/** The note of this name, of this day, or of this file name; undefined when there is none. */
+export function readNote(
+  workspace: string,
+  wanted: string,
+): { name: string; path: string; text: string } | undefined {
+  const notes = listNotes(workspace)
+  const found = notes.find(({ name }) =>
+    [name, basename(name), basename(name).replace(/\.md$/i, '')].includes(wanted),
+  )
+  if (!found) return undefined
+  const fd = openSync(found.path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  try {
+    return { name: found.name, path: found.path, text: readFileSync(fd, 'utf8') }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Adds a paragraph to the notes of a day as one write; whoever else adds at the same time loses nothing. */
+export function addNote(workspace: string, day: string, text: string): { name: string; path: string } {
+  const name = `memory/${day}.md`
+  const path = join(workspace, name)
+  try {
+    mkdirSync(join(workspace, 'memory'), { recursive: true, mode: 0o700 })
+    const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
+    const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+    try {
+      const isNew = fstatSync(fd).size === 0
+      writeSync(fd, isNew ? `# ${day}\n\n${text}\n` : `\n${text}\n`)
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    throw new RockpoolError('disk-failed', `${path} cannot be written.`, {
+      hint: 'Check free space and permissions; a link in its place is refused.',
+      cause: error,
+    })
+  }
+  return { name, path }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // An agent without notes has no such folder.
+    return []
+  }
+}

@@ -1,0 +1,262 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openApp } from '../src/app.ts'
+import type { App } from '../src/operations/app.ts'
+import type { Caller } from '../src/operations/operation.ts'
+import { perform } from '../src/operations/perform.ts'
+import type { SearchOutput } from '../src/operations/search.ts'
+import { readEnvironment } from '../src/store/config-file.ts'
+
+let home: string
+let app: App
+const operator: Caller = { via: 'cli', scopes: ['admin'] }
+const agent = (agentId: string): Caller => ({ via: 'mcp', scopes: ['read', 'write'], agentId })
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'rockpool-search-'))
+  app = await open()
+})
+afterEach(async () => {
+  await app.close()
+  rmSync(home, { recursive: true })
+})
+
+function open(): Promise<App> {
+  mkdirSync(join(home, 'state'), { recursive: true })
+  const config = { agents: { list: [{ id: 'main', default: true }, { id: 'support' }] } }
+  writeFileSync(join(home, 'state', 'rockpool.json'), JSON.stringify(config))
+  const environment = readEnvironment({ HOME: home, ROCKPOOL_STATE_DIR: join(home, 'state') })
+  return openApp(environment, { version: '0.0.0-test' })
+}
+
+const nativeId = '11111111-2222-4333-8444-555555555555'
+
+function nativeFile(sessionId = nativeId): string {
+  const folder = join(home, '.claude', 'projects', '-home-dev-boats')
+  mkdirSync(folder, { recursive: true })
+  return join(folder, `${sessionId}.jsonl`)
+}
+
+function nativeLine(role: 'user' | 'assistant', content: unknown, sessionId = nativeId): string {
+  const place = { cwd: '/home/dev/boats', sessionId, version: '2.1.325', gitBranch: 'feature/sails' }
+  const message = { role, content, ...(role === 'assistant' ? { id: 'msg_1', model: 'claude-x' } : {}) }
+  return `${JSON.stringify({ parentUuid: null, type: role, message, uuid: crypto.randomUUID(), timestamp: '2026-11-14T10:00:00.000Z', ...place })}\n`
+}
+
+async function say(agentId: string, key: string, text: string, sessionId: string): Promise<void> {
+  await app
+    .sessions(agentId)
+    .update(key, (entry) => ({ updatedAt: app.clock.now(), channel: 'telegram', ...entry, sessionId }))
+  const message = { role: 'user' as const, content: text, timestamp: app.clock.now() }
+  await app.transcripts(agentId).append({ sessionId }, [{ type: 'message', message }], { cwd: '/', key })
+}
+
+async function find(
+  query: string,
+  more: Record<string, unknown> = {},
+  caller = operator,
+): Promise<SearchOutput> {
+  return (await perform(app, 'sessions.search', { query, ...more }, caller)) as SearchOutput
+}
+
+test('one search finds a chat, a Claude Code session and a note, and says where each is', async () => {
+  await say('main', 'agent:main:main', 'Where is the lighthouse keeper?', 'chat-1')
+  writeFileSync(
+    nativeFile(),
+    nativeLine('user', 'Paint the lighthouse red') +
+      nativeLine('assistant', [{ type: 'text', text: 'It is red now.' }]),
+  )
+  await perform(app, 'memory.add', { text: 'The lighthouse is at Cape Horn.' }, operator)
+  const { hits, total } = await find('lighthouse')
+  expect(total).toBe(3)
+  expect(Map.groupBy(hits, ({ source }) => source)).toEqual(
+    new Map(
+      [
+        [
+          'rockpool',
+          [
+            expect.objectContaining({
+              sessionId: 'chat-1',
+              sessionKey: 'agent:main:main',
+              channel: 'telegram',
+              role: 'user',
+              line: 2,
+              repoPath: '',
+            }),
+          ],
+        ],
+        [
+          'native',
+          [
+            expect.objectContaining({
+              sessionId: nativeId,
+              repoPath: '/home/dev/boats',
+              branch: 'feature/sails',
+              line: 1,
+              snippet: 'Paint the lighthouse red',
+            }),
+          ],
+        ],
+        ['memory', [expect.objectContaining({ role: 'memory', snippet: 'The lighthouse is at Cape Horn.' })]],
+      ].sort(
+        (a, b) => hits.findIndex((hit) => hit.source === a[0]) - hits.findIndex((hit) => hit.source === b[0]),
+      ) as never,
+    ),
+  )
+  expect((await find('lighthouse', { channel: 'telegram' })).hits).toMatchObject([{ sessionId: 'chat-1' }])
+  expect((await find('lighthouse', { repo: '/home/dev' })).hits).toMatchObject([{ sessionId: nativeId }])
+  expect((await find('lighthouse', { source: 'memory' })).hits).toHaveLength(1)
+  expect((await find('lighthouse', { since: '2026-11-14T00:00:00Z', role: 'user' })).hits).toHaveLength(2)
+})
+
+test('an agent finds its own chats and notes, and nothing of another agent or of nobody', async () => {
+  await say('main', 'agent:main:main', 'the albatross of main', 'chat-1')
+  await say('support', 'agent:support:main', 'the albatross of support', 'chat-2')
+  writeFileSync(nativeFile(), nativeLine('user', 'the albatross of nobody'))
+  await perform(app, 'memory.add', { text: 'albatross note of support', agent: 'support' }, operator)
+  expect((await find('albatross')).total).toBe(4)
+  expect((await find('albatross', {}, agent('main'))).hits).toMatchObject([{ sessionId: 'chat-1' }])
+  expect((await find('albatross', {}, agent('support'))).total).toBe(2)
+  expect((await find('alba.*', { regex: true }, agent('main'))).hits).toMatchObject([{ sessionId: 'chat-1' }])
+  await expect(find('albatross', { agent: 'support' }, agent('main'))).rejects.toMatchObject({
+    code: 'forbidden',
+  })
+  await expect(
+    perform(app, 'memory.show', { name: 'memory', agent: 'support' }, agent('main')),
+  ).rejects.toMatchObject({ code: 'not-found' })
+})
+
+test('a session that gets an owner later is found by that owner', async () => {
+  writeFileSync(nativeFile(), nativeLine('user', 'whose cormorant is it'))
+  expect((await find('cormorant', {}, agent('main'))).total).toBe(0)
+  await app
+    .sessions('main')
+    .update('agent:main:main', () => ({
+      sessionId: 'chat-1',
+      sdkSessionId: nativeId,
+      updatedAt: app.clock.now(),
+    }))
+  await app.close()
+  app = await open()
+  expect((await find('cormorant', {}, agent('main'))).hits).toMatchObject([
+    { sessionId: nativeId, agentId: 'main' },
+  ])
+})
+
+test('text without spaces is found by one, two and more characters, paths and symbols by any part', async () => {
+  await say('main', 'agent:main:main', '明日は東京タワーへ行きます', 'chat-1')
+  await say('main', 'agent:main:main', 'look at src/store/searchIndexFile.ts:42 and kAbc$def', 'chat-1')
+  for (const query of ['東', '東京', 'タワー', '京タワーへ', '行きます'])
+    expect((await find(query)).total, query).toBe(1)
+  expect((await find('大阪')).total).toBe(0)
+  for (const query of ['store/searchIndex', 'archIndexFi', 'File.ts:42', 'bc$de'])
+    expect((await find(query)).total, query).toBe(1)
+  expect((await find('store/indexSearch')).hits).toEqual([])
+})
+
+test('a regular expression that never ends is stopped and says so', async () => {
+  await say('main', 'agent:main:main', `${'a'.repeat(60)}!`, 'chat-1')
+  await say('main', 'agent:main:main', 'a later line', 'chat-1')
+  const began = performance.now()
+  const { hits, notes } = await find('^(a+)+$|later', { regex: true })
+  expect(performance.now() - began).toBeLessThan(8_000)
+  expect(hits).toMatchObject([{ snippet: 'a later line', by: ['regex'] }])
+  expect(notes).toEqual([expect.stringMatching(/^Stopped after 3 s/)])
+  await expect(find('(', { regex: true })).rejects.toMatchObject({ code: 'input-invalid' })
+}, 15_000)
+
+test('while the gateway follows, a message and a note are found within a second', async () => {
+  writeFileSync(nativeFile(), nativeLine('user', 'hello'))
+  const stop = await app.search().follow()
+  await app.search().refresh()
+  await say('main', 'agent:main:main', 'the kittiwake has landed', 'chat-1')
+  await expect.poll(async () => (await find('kittiwake')).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  appendFileSync(nativeFile(), nativeLine('assistant', [{ type: 'text', text: 'a guillemot too' }]))
+  app.events.emit({ type: 'native-changed', sessionId: nativeId, why: 'test' })
+  await expect.poll(async () => (await find('guillemot')).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  appendFileSync(
+    nativeFile(),
+    nativeLine('user', [{ type: 'tool_result', tool_use_id: 't', content: 'output with petrel' }]),
+  )
+  app.events.emit({ type: 'native-changed', sessionId: nativeId, why: 'test' })
+  await expect
+    .poll(async () => (await find('petrel')).hits, { timeout: 5_000, interval: 50 })
+    .toMatchObject([{ role: 'tool' }])
+  await expect.poll(() => app.search().status().withPieces, { timeout: 5_000 }).toBe(4)
+  await stop()
+}, 20_000)
+
+/** Twelve kinds, none of them real. */
+const secrets: Record<string, string> = {
+  anthropic: `sk-ant-api03-${'Ab1-'.repeat(12)}xyz`,
+  openai: `sk-proj-${'Zz9'.repeat(16)}`,
+  github: `ghp_${'q7W'.repeat(12)}`,
+  githubFine: `github_pat_${'k3L'.repeat(14)}`,
+  gitlab: `glpat-${'m5N'.repeat(7)}`,
+  slack: `xoxb-123456789012-${'p1Q'.repeat(8)}`,
+  google: `AIza${'r2S'.repeat(11)}xy`,
+  aws: 'AKIAQWERTYUIOPASDFGH',
+  npm: `npm_${'t4U'.repeat(12)}`,
+  jwt: `eyJhbGciOiJIUzI1NiJ9.eyJ${'v6W'.repeat(9)}.${'x8Y'.repeat(9)}`,
+  telegram: `123456789:${'AAHdqTcvCH1vGWJxf'}${'b3C'.repeat(6)}`,
+  privateKey: `-----BEGIN OPENSSH PRIVATE KEY-----\n${'b3BlbnNzaC1rZXk'.repeat(4)}\n-----END OPENSSH PRIVATE KEY-----`,
+}
+
+test('twelve kinds of planted secrets are in no index and in no answer', async () => {
+  const kinds = Object.entries(secrets)
+  const lines = kinds.map(([kind, secret]) => nativeLine('user', `the ${kind} canary is ${secret} so there`))
+  const tools = kinds.map(([kind, secret]) =>
+    nativeLine('user', [{ type: 'tool_result', tool_use_id: 't', content: `tool ${kind} says ${secret}` }]),
+  )
+  writeFileSync(nativeFile(), [...lines, ...tools].join(''))
+  for (const [kind, secret] of kinds)
+    await perform(app, 'memory.add', { text: `noted ${kind}: ${secret}` }, operator)
+  const stop = await app.search().follow()
+  await app.search().refresh()
+  await expect.poll(async () => (await find('tool', { limit: 50 })).hits.length, { timeout: 10_000 }).toBe(12)
+  await expect.poll(() => app.search().status().withPieces, { timeout: 10_000 }).toBeGreaterThanOrEqual(36)
+  const answers: unknown[] = []
+  for (const query of ['canary', 'tool', 'noted', '.*'])
+    answers.push(await find(query, { limit: 200, regex: query === '.*' }))
+  for (const [, secret] of kinds)
+    answers.push(await find(secret.slice(0, 200)), await find(`"${secret.slice(4, 30)}"`))
+  await stop()
+  await app.close()
+  const folder = join(home, 'state', 'index')
+  const kept = readdirSync(folder)
+    .filter((name) => name.startsWith('search'))
+    .map((name) => readFileSync(join(folder, name), 'latin1').toLowerCase())
+  const log = join(home, 'state', 'logs')
+  if (existsSync(log))
+    for (const name of readdirSync(log)) kept.push(readFileSync(join(log, name), 'latin1').toLowerCase())
+  for (const [kind, secret] of kinds) {
+    // The distinctive part: the middle of the secret, as words and as the index would keep them.
+    const part = secret
+      .split(/[\n.:_-]+/)
+      .sort((a, b) => b.length - a.length)[0]!
+      .slice(0, 16)
+    expect(JSON.stringify(answers).includes(part), `${kind} in an answer`).toBe(false)
+    for (const text of kept) expect(text.includes(part.toLowerCase()), `${kind} in the index`).toBe(false)
+  }
+  app = await open()
+}, 40_000)
+
+test('notes are listed and shown, and adding keeps what is there', async () => {
+  await perform(app, 'memory.add', { text: 'first' }, operator)
+  await perform(app, 'memory.add', { text: 'second' }, operator)
+  const { notes } = (await perform(app, 'memory.list', {}, operator)) as { notes: Array<{ name: string }> }
+  expect(notes).toHaveLength(1)
+  const { text } = (await perform(app, 'memory.show', { name: notes[0]!.name }, operator)) as { text: string }
+  expect(text).toMatch(/^# \d{4}-\d\d-\d\d\n\nfirst\n\nsecond\n$/)
+})

@@ -140,13 +140,11 @@ test('an agent finds its own chats and notes, and nothing of another agent or of
 test('a session that gets an owner later is found by that owner', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'whose cormorant is it'))
   expect((await find('cormorant', {}, agent('main'))).total).toBe(0)
-  await app
-    .sessions('main')
-    .update('agent:main:main', () => ({
-      sessionId: 'chat-1',
-      sdkSessionId: nativeId,
-      updatedAt: app.clock.now(),
-    }))
+  await app.sessions('main').update('agent:main:main', () => ({
+    sessionId: 'chat-1',
+    sdkSessionId: nativeId,
+    updatedAt: app.clock.now(),
+  }))
   await app.close()
   app = await open()
   expect((await find('cormorant', {}, agent('main'))).hits).toMatchObject([
@@ -209,7 +207,7 @@ const secrets: Record<string, string> = {
   aws: 'AKIAQWERTYUIOPASDFGH',
   npm: `npm_${'t4U'.repeat(12)}`,
   jwt: `eyJhbGciOiJIUzI1NiJ9.eyJ${'v6W'.repeat(9)}.${'x8Y'.repeat(9)}`,
-  telegram: `123456789:${'AAHdqTcvCH1vGWJxf'}${'b3C'.repeat(6)}`,
+  telegram: `123456789:AAHdqTcvCH1vGWJxf${'b3C'.repeat(6)}`,
   privateKey: `-----BEGIN OPENSSH PRIVATE KEY-----\n${'b3BlbnNzaC1rZXk'.repeat(4)}\n-----END OPENSSH PRIVATE KEY-----`,
 }
 

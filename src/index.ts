@@ -42,6 +42,57 @@ export {
   shouldRunMemoryFlush,
 } from './agent/memory-flush.ts'
 export { ensureSkillSnapshot } from './agent/skills.ts'
+export { finalizeInboundContext } from './inbound/context.ts'
+export {
+  appendHistoryEntry,
+  buildHistoryContextFromMap,
+  clearHistoryEntries,
+  DEFAULT_GROUP_HISTORY_LIMIT,
+  evictOldHistoryKeys,
+  MAX_HISTORY_KEYS,
+} from './inbound/group-history.ts'
+export type { HistoryEntry } from './inbound/group-history.ts'
+export { stripMentions } from './inbound/mentions.ts'
+export {
+  CURRENT_MESSAGE_MARKER,
+  HISTORY_CONTEXT_MARKER,
+  normalizeInboundTextNewlines,
+  stripStructuralPrefixes,
+} from './inbound/normalize.ts'
+export { formatInboundBodyWithSenderMeta } from './inbound/sender-meta.ts'
+export { appendUntrustedContext } from './inbound/untrusted.ts'
+export {
+  applyResetModelOverride,
+  enqueueSystemEvent,
+  forkSessionFromParent,
+  initSessionState,
+  prependSystemEvents,
+} from './library/session-init.ts'
+export type { SessionInitResult } from './library/session-init.ts'
+export { buildModelAliasIndex } from './sessions/reset-model.ts'
+export type { ModelAliasIndex } from './sessions/reset-model.ts'
+export { applyReplyThreading, buildReplyPayloads } from './replies/compose.ts'
+export { filterMessagingToolDuplicates } from './replies/dedupe.ts'
+export { parseReplyDirectives } from './replies/directives.ts'
+export { isRenderablePayload } from './replies/payload.ts'
+export type { ReplyPayload } from './replies/payload.ts'
+export {
+  HEARTBEAT_TOKEN,
+  isSilentReplyText,
+  SILENT_REPLY_TOKEN,
+  stripHeartbeatToken,
+} from './replies/tokens.ts'
+export { HEARTBEAT_PROMPT } from './flow/heartbeat.ts'
+export { runMemoryFlushIfNeeded } from './flow/memory.ts'
+export type { MsgContext, TemplateContext } from './domain/msg-context.ts'
+export type { GroupKeyResolution } from './domain/session-key.ts'
+export type { SessionScope } from './sessions/init.ts'
+export type {
+  SessionFreshness,
+  SessionResetMode,
+  SessionResetPolicy,
+  SessionResetType,
+} from './sessions/freshness.ts'
 export { evaluateSessionFreshness } from './sessions/freshness.ts'
 export { parseSessionLabel, SESSION_LABEL_MAX_LENGTH } from './sessions/label.ts'
 export { resolveSendPolicy } from './sessions/send-policy.ts'

@@ -8,7 +8,7 @@ import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withClaudeId, withoutClaudeId } from '../sessions/usage.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
-import { flushBeforeCompaction, flushIfNearlyFull } from './memory.ts'
+import { flushBeforeCompaction, runMemoryFlushIfNeeded } from './memory.ts'
 import type { FlushCost } from './memory.ts'
 import type { FlowParts } from './parts.ts'
 import { reseedText } from './reseed.ts'
@@ -105,7 +105,7 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: WayBack): Promise
     costs.push(cost),
   )
   if (way.resume && !way.resume.fork && !turn.command) {
-    const cost = await flushIfNearlyFull(turn.session, way.resume.sdkSessionId, options, parts)
+    const cost = await runMemoryFlushIfNeeded(turn.session, way.resume.sdkSessionId, options, parts)
     if (cost) costs.push(cost)
   }
   const conversation = await parts.runtime.open(options)

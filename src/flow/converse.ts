@@ -12,6 +12,7 @@ import type { MentionRules } from '../inbound/mentions.ts'
 import { compileMentionPatterns } from '../inbound/mentions.ts'
 import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
+import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
 import { Deliverer } from '../replies/deliver.ts'
 import type { Input, WaitingInput } from '../store/work.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
@@ -94,7 +95,7 @@ export class Converse {
 
   /** Something the agent is told before the next message of this session. */
   async systemEvent(sessionKey: string, text: string): Promise<void> {
-    await this.parts.work.systemEvents.add(sessionKey, text, 20)
+    await this.parts.work.systemEvents.add(sessionKey, text, MAX_SYSTEM_EVENTS)
   }
 
   /** Resolves when everything that was accepted is answered, and every answer sent or waiting for its channel. */

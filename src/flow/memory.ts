@@ -19,7 +19,7 @@ export interface FlushCost {
 }
 
 /** Lets Claude write down what matters, if its context is nearly full. Resolves to what that cost. */
-export async function flushIfNearlyFull(
+export async function runMemoryFlushIfNeeded(
   session: Session,
   sdkSessionId: string,
   options: ConversationOptions,

@@ -1,5 +1,6 @@
 // What happens to messages while a turn runs: the settings, where they come from, and the texts that tell the agent.
 import type { MessagesConfig } from '../domain/config/messages.ts'
+import { QUEUED_MESSAGES_MARKER } from '../inbound/normalize.ts'
 import type { QueueDrop, QueueMode, SessionEntry } from '../domain/session.ts'
 
 export interface QueueSettings {
@@ -83,7 +84,7 @@ export function collectPrompt(texts: readonly string[], dropped: readonly string
   const overflow = overflowText(dropped)
   if (texts.length === 1 && overflow === undefined) return texts[0]!
   const queued = texts.map((text, index) => `---\nQueued #${index + 1}\n${text}`)
-  return ['[Queued messages while agent was busy]', ...(overflow ? [overflow] : []), ...queued].join('\n\n')
+  return [QUEUED_MESSAGES_MARKER, ...(overflow ? [overflow] : []), ...queued].join('\n\n')
 }
 
 /** What the agent is told about messages for which there was no room. */

@@ -103,7 +103,7 @@ async function beginWhenFree(turnId: string, batch: Batch, parts: TurnParts): Pr
   while (!(await work.lanes.begin({ id: turnId, lane: batch.lane, agentId, kind, owner: self, inputs }))) {
     const other = (await work.lanes.running()).find((turn) => turn.lane === batch.lane)
     // No turn runs here, so somebody else has taken the inputs.
-    if (!other) return false
+    if (!other || parts.isAbandoned()) return false
     if (other.owner === self || isAlive(other.owner))
       await new Promise<void>((resolve) => void clock.after(250, resolve))
     else await work.lanes.release(other.id)

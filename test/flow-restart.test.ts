@@ -1,0 +1,141 @@
+// What happens to messages when the process ends: in order, by force, in the middle of a turn, or twice.
+import { afterEach, expect, test } from 'vitest'
+import { Conversations } from '../src/flow/conversations.ts'
+import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
+import { openFlow } from './flow-bench.ts'
+import { aDelivery, anInput } from './work-store-contract.ts'
+
+const opened: FlowBench[] = []
+async function flow(options: FlowBenchOptions = {}): Promise<FlowBench> {
+  const bench = await openFlow(options)
+  opened.push(bench)
+  return bench
+}
+afterEach(async () => {
+  for (const bench of opened.splice(0)) {
+    // Those that a test has ended are closed already.
+    await bench.stop().catch(() => {})
+    bench.remove()
+  }
+})
+
+const key = 'agent:main:memory:direct:7'
+const followup = { messages: { queue: { mode: 'followup' } } }
+
+/** As after kill -9: nothing is finished, the folder is opened by the next process. */
+async function killed(bench: FlowBench): Promise<void> {
+  bench.converse.abandon()
+  await bench.converse.queue.interruptAll()
+  await bench.stop()
+}
+
+test('a turn that was cut off is taken again, before what waited behind it', async () => {
+  const bench = await flow({ config: followup })
+  await bench.channel.say('[[offline: wait 60000]]')
+  await bench.channel.say('[[offline: say the next answer]]')
+  await expect.poll(() => bench.converse.queue.busyLanes()).toEqual([key])
+  await killed(bench)
+  const again = await flow({ folder: bench.folder, config: followup })
+  await expect.poll(() => again.converse.queue.busyLanes()).toEqual([key])
+  expect(await again.work.lanes.running()).toMatchObject([{ inputs: [{ lostTurns: 1 }] }])
+  expect(again.converse.queue.waiting(key).map((input) => input.lostTurns)).toEqual([0])
+  await killed(again)
+})
+
+test('a message whose turn is cut off a second time is given up, and its sender told', async () => {
+  const bench = await flow({ config: followup })
+  await bench.channel.say('[[offline: wait 60000]]')
+  await expect.poll(() => bench.converse.queue.busyLanes()).toEqual([key])
+  await killed(bench)
+  const second = await flow({ folder: bench.folder, config: followup })
+  await expect.poll(() => second.converse.queue.busyLanes()).toEqual([key])
+  await killed(second)
+  const third = await flow({ folder: bench.folder, config: followup })
+  await third.settled()
+  expect(third.channel.texts).toHaveLength(1)
+  expect(third.channel.texts[0]).toMatch(/^I could not answer this: .*cut off twice by a restart/)
+  expect(await third.work.inbox.waiting()).toEqual([])
+})
+
+test('the answer of a retried turn is marked', async () => {
+  const bench = await flow()
+  const input = (await bench.work.inbox.accept(
+    anInput(1, key, {
+      message: {
+        ...anInput(1).message,
+        address: { channel: 'memory', accountId: 'default', to: '7' },
+        text: '[[offline: say here it is]]',
+      },
+    }),
+  ))!
+  await bench.work.lanes.begin({
+    id: 't1',
+    lane: key,
+    agentId: 'main',
+    kind: 'message',
+    owner: 'dead',
+    inputs: [input.id],
+  })
+  await bench.stop()
+  const again = await flow({ folder: bench.folder })
+  await again.settled()
+  expect(again.channel.texts).toEqual(['(Retried after a restart: the first try was cut off.)\n\nhere it is'])
+})
+
+test('a reply that was being sent when the process died is sent again, marked', async () => {
+  const bench = await flow()
+  await bench.work.outbox.add([
+    aDelivery(1, { address: { channel: 'memory', accountId: 'default', to: '7' }, createdAt: Date.now() }),
+  ])
+  await bench.work.outbox.change('d1', { state: 'attempting', resent: false })
+  await bench.stop()
+  const again = await flow({ folder: bench.folder })
+  await again.channel.untilSent(1)
+  expect(again.channel.sent).toMatchObject([{ resent: true, reply: { text: 'reply 1' } }])
+})
+
+test('a session in which another process takes a turn is waited for; one that a dead process left is taken over', async () => {
+  let alive = true
+  const bench = await flow({ parts: { isAlive: () => alive } })
+  await bench.work.lanes.begin({
+    id: 'other',
+    lane: key,
+    agentId: 'main',
+    kind: 'message',
+    owner: 'somebody',
+    inputs: [],
+  })
+  await bench.channel.say('[[offline: say at last]]')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(bench.channel.texts).toEqual([])
+  alive = false
+  await bench.channel.untilSent(1)
+  expect(bench.channel.texts).toEqual(['at last'])
+})
+
+test('stopping takes nothing new, waits for what runs, and loses nothing', async () => {
+  const bench = await flow({ config: followup })
+  const conversations = new Conversations(bench.converse.parts, [bench.channel])
+  await conversations.start()
+  await bench.channel.say('[[offline: wait 150]][[offline: say in time]]')
+  await bench.channel.say('[[offline: say later]]')
+  await conversations.stop(5_000)
+  expect(bench.channel.texts).toEqual(['in time'])
+  await bench.stop()
+  const again = await flow({ folder: bench.folder, config: followup })
+  await again.settled()
+  expect(again.channel.texts).toEqual(['later'])
+})
+
+test('a turn that does not end in time is interrupted and retried after the next start', async () => {
+  const bench = await flow({ config: followup })
+  const conversations = new Conversations(bench.converse.parts, [bench.channel])
+  await conversations.start()
+  await bench.channel.say('[[offline: wait 60000]][[offline: say never]]')
+  await expect.poll(() => conversations.converse.queue.busyLanes()).toEqual([key])
+  const began = performance.now()
+  await conversations.stop(100)
+  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(bench.channel.texts).toEqual([])
+  expect(await bench.work.lanes.running()).toMatchObject([{ lane: key, inputs: [{ lostTurns: 0 }] }])
+})

@@ -1,5 +1,6 @@
 // Turns of an agent's own: from time to time it looks whether something needs attention, and it is woken when something
 // happened. What it says goes only where the configuration says, or to the one chat that a session belongs to.
+import { deliveryContextOf } from '../domain/delivery-context.ts'
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import { parseOriginChannel } from '../domain/address.ts'
@@ -127,7 +128,7 @@ export class Heartbeats {
 
 /** Where a session's next words go. */
 export function routeOf(entry: SessionEntry | undefined): Address | undefined {
-  const { channel, to, accountId = 'default', threadId } = entry?.deliveryContext ?? {}
+  const { channel, to, accountId = 'default', threadId } = (entry && deliveryContextOf(entry)) ?? {}
   if (channel === undefined || to === undefined) return undefined
   return { channel, to, accountId, ...(threadId === undefined ? {} : { threadId: String(threadId) }) }
 }

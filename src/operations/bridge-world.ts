@@ -1,5 +1,6 @@
 // The world of one session, as the bridge shows it: put together from the stores for exactly that session. Everything is
 // read when it is asked for, and everything belongs to the session's own agent.
+import { deliveryContextOf } from '../domain/delivery-context.ts'
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import { parseOriginChannel } from '../domain/address.ts'
@@ -153,7 +154,8 @@ async function addressOf(app: App, seat: BridgeSeat): Promise<Address | undefine
   const origin = request && parseOriginChannel(request.originChannel)
   if (origin)
     return request.originThreadId === undefined ? origin : { ...origin, threadId: request.originThreadId }
-  const { channel, to, accountId, threadId } = (await chatEntry(app, seat))?.deliveryContext ?? {}
+  const entry = await chatEntry(app, seat)
+  const { channel, to, accountId, threadId } = (entry && deliveryContextOf(entry)) ?? {}
   if (channel === undefined || to === undefined) return undefined
   return {
     channel,

@@ -31,7 +31,13 @@ export async function openConversations(
   options: { withChannels: boolean },
 ): Promise<Conversations> {
   const pairing = new Pairing(app.database(), app.clock)
-  const access = makeAccessPolicy({ config: () => app.config.channels, pairing, clock: app.clock })
+  const access = makeAccessPolicy({
+    config: () => app.config.channels,
+    pairing,
+    clock: app.clock,
+    onStranger: ({ channel, accountId }) =>
+      app.events.emit({ type: 'pairing-changed', channel, accountId }),
+  })
   const channels = options.withChannels ? await openConfiguredChannels({ ...app, access }) : []
   const conversations: Conversations = new Conversations(
     {

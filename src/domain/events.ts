@@ -13,6 +13,7 @@ export type RockpoolEvent =
   | { type: 'reply-sent'; key?: string; deliveryId: string; messageIds: string[] }
   | { type: 'reply-failed'; key?: string; deliveryId: string; reason: string }
   | { type: 'channel-status'; status: ChannelStatus }
+  | { type: 'pairing-changed'; channel: string; accountId: string }
   | { type: 'coding-changed'; id: string; why: string }
   | { type: 'coding-output'; id: string; seq: number; text: string }
   | { type: 'approval-changed'; id: string; codingId?: string; state: string }

@@ -7,6 +7,7 @@ import type { Caller, Scope } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
 import { includes } from '../operations/authorize.ts'
 import { credentialsMark, ensureGatewayToken, hashOf, newToken, readGatewayToken } from '../store/tokens.ts'
+import { readPageSessions, writePageSessions } from '../store/page-sessions.ts'
 import { readHookToken, readTokenRecords, sameHash } from '../store/tokens.ts'
 import { Limiter } from './limiter.ts'
 import { isFromBrowser, isLoopback } from './origin.ts'
@@ -33,9 +34,12 @@ export class Auth {
   #known: Known[] = []
   #hookHash: Buffer | undefined
   #mark = ''
-  /** One-time codes and sessions of the dashboard: hash to the moment they end. */
+  /** One-time codes of the dashboard: hash to the moment they end, on the monotonic clock. */
   #codes = new Map<string, number>()
+  /** Open pages of the dashboard; kept on disk, so they count in wall-clock time. */
   #pages = new Map<string, number>()
+  /** Hash of the operator's token under which the pages are open. */
+  #pagesUnder = ''
   failures = 0
 
   constructor(stateDir: string, clock: Clock) {
@@ -69,8 +73,9 @@ export class Auth {
   admitPage(cookie: string | undefined, request: IncomingMessage): Admission {
     return this.#guarded('gateway', request, () => {
       const id = cookie === undefined ? '' : hashOf(cookie).toString('base64url')
+      this.#refresh()
       const until = this.#pages.get(id)
-      if (until === undefined || until < this.#clock.monotonic()) return undefined
+      if (until === undefined || until < this.#clock.now()) return undefined
       return { caller: { via: 'rpc', scopes: ['admin'], name: 'dashboard' }, credentialId: `page:${id}` }
     })
   }
@@ -90,20 +95,23 @@ export class Auth {
       this.#codes.delete(id)
       if (until === undefined || until < this.#clock.monotonic()) return undefined
       const cookie = newToken()
-      this.#pages.set(hashOf(cookie).toString('base64url'), this.#clock.monotonic() + pageSessionMs)
+      this.#refresh()
+      this.#pages.set(hashOf(cookie).toString('base64url'), this.#clock.now() + pageSessionMs)
+      writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
       return { cookie, maxAgeSeconds: pageSessionMs / 1000 }
     })
   }
 
   closePage(cookie: string): void {
-    this.#pages.delete(hashOf(cookie).toString('base64url'))
+    if (!this.#pages.delete(hashOf(cookie).toString('base64url'))) return
+    writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
   }
 
   /** Is this credential still good? Asked again and again for connections that stay open. */
   stillGood(credentialId: string): boolean {
     this.#refresh()
     if (!credentialId.startsWith('page:')) return this.#known.some((known) => known.id === credentialId)
-    return (this.#pages.get(credentialId.slice(5)) ?? 0) >= this.#clock.monotonic()
+    return (this.#pages.get(credentialId.slice(5)) ?? 0) >= this.#clock.now()
   }
 
   hooksOpen(): boolean {
@@ -146,13 +154,19 @@ export class Auth {
     if (hash) {
       const id = `operator:${hash.toString('base64url')}`
       this.#known.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
-      // A page opened under the old operator's token ends with it.
-      if (this.#mark !== '' && !this.#mark.startsWith(mark.split(' ', 1)[0]!)) this.#pages.clear()
+      this.#openPagesUnder(id)
     }
     const hook = readHookToken(this.#stateDir)
     // One secret for two doors would make each as weak as the other.
     this.#hookHash = hook !== undefined && hook !== operator ? hashOf(hook) : undefined
     this.#mark = mark
+  }
+
+  /** A page opened under an earlier operator's token ended with it, also while the gateway was down. */
+  #openPagesUnder(operator: string): void {
+    if (operator === this.#pagesUnder) return
+    this.#pagesUnder = operator
+    this.#pages = readPageSessions(this.#stateDir, operator, this.#clock.now())
   }
 }
 

@@ -194,7 +194,10 @@ function openSocketDoor(
         throw new RockpoolError('not-found', 'WebSockets are at /ws.')
       admission = admitUpgrade(request, parts.auth)
     } catch (error) {
-      refuseUpgrade(socket, (response) => sendError(request, response, error), request)
+      if (isOldPage(request, error)) {
+        // A page cannot see why a handshake was refused, but it can see why a socket was closed: it asks to log in.
+        door.handleUpgrade(request, socket, head, (ws) => ws.close(1008, 'log in again'))
+      } else refuseUpgrade(socket, (response) => sendError(request, response, error), request)
       return
     }
     door.handleUpgrade(request, socket, head, (ws) => {
@@ -226,6 +229,12 @@ function admitUpgrade(request: IncomingMessage, auth: Auth): Admission | undefin
   // A cookie counts only together with the origin of our own page, which checkRequest has compared.
   const cookie = request.headers.origin === undefined ? undefined : cookieValue(request, pageCookie)
   return cookie === undefined ? undefined : auth.admitPage(cookie, request)
+}
+
+/** Our own page, whose cookie counts no longer. */
+function isOldPage(request: IncomingMessage, error: unknown): boolean {
+  const isRefused = error instanceof RockpoolError && error.code === 'unauthorized'
+  return isRefused && request.headers.origin !== undefined && request.headers.authorization === undefined
 }
 
 /** Before it is known, a client may send one small frame and no more. */

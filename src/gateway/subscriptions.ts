@@ -54,10 +54,10 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'system',
-    says: 'Channels that come and go, and configuration that changes.',
+    says: 'Channels that come and go, people who ask to talk, and configuration that changes.',
     input: z.strictObject({ since }),
     scope: 'read',
-    wants: (event) => event.type === 'channel-status' || event.type === 'config-changed',
+    wants: (event) => ['channel-status', 'pairing-changed', 'config-changed'].includes(event.type),
   },
 ]
 

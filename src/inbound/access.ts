@@ -9,6 +9,8 @@ import type { Pairing, PersonRef } from '../store/pairing.ts'
 import { SenderPace } from './sender-pace.ts'
 
 export interface AccessParts {
+  /** Somebody new asks to talk. */
+  onStranger?: (person: PersonRef) => void
   config: () => ChannelsConfig
   pairing: Pick<Pairing, 'find' | 'request'>
   clock: Clock
@@ -76,7 +78,9 @@ function decideGroup(message: Message, settings: AccountSettings): Decision {
 /** Only somebody who writes gets a code: a press, a reaction or an edit of a stranger is met with silence. */
 async function invite(message: Message, parts: AccessParts): Promise<Access> {
   if (message.event !== 'message' && message.event !== 'command') return refuse('not-paired')
-  const answer = await parts.pairing.request(personOf(message), message.sender.name)
+  const person = personOf(message)
+  const answer = await parts.pairing.request(person, message.sender.name)
+  if (answer.kind === 'new') parts.onStranger?.(person)
   return refuse('not-paired', answer.kind === 'new' ? invitation(message, answer.code) : undefined)
 }
 

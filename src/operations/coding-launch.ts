@@ -20,6 +20,7 @@ export interface LaunchInput {
   permissionMode?: PermissionMode
   resumeSessionId?: string
   forkSession: boolean
+  atMessage?: string
   fresh: boolean
   multiTurnDisabled: boolean
   originChannel?: string
@@ -87,7 +88,7 @@ function refuseBypass(mode: PermissionMode, caller: Caller): void {
 interface Chosen {
   action: 'resume' | 'fork' | 'fresh'
   reason: string
-  resume?: { sdkSessionId: string; fork: boolean }
+  resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
   /** The decision that is kept, when somebody had to choose. */
   decisionId?: string
 }
@@ -102,8 +103,10 @@ async function chooseConversation(
     const sdkSessionId = app.coding().pool.resolveClaudeSessionId(input.resumeSessionId)
     if (!sdkSessionId)
       throw new RockpoolError('not-found', `There is no session ${input.resumeSessionId} to go on from.`)
-    const action = input.forkSession ? 'fork' : 'resume'
-    return { action, reason: 'asked for', resume: { sdkSessionId, fork: input.forkSession } }
+    // Going on from an earlier message would lose what came after it; a fork keeps both.
+    const fork = input.forkSession || input.atMessage !== undefined
+    const resume = { sdkSessionId, fork, atMessage: input.atMessage }
+    return { action: fork ? 'fork' : 'resume', reason: 'asked for', resume }
   }
   if (input.fresh) return { action: 'fresh', reason: 'asked for' }
   const { selection, decisionId } = await app.coding().select({

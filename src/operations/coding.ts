@@ -55,6 +55,7 @@ const launch = operation({
     permissionMode: permissionModes.optional().describe('How it asks for permission.'),
     resumeSessionId: z.string().optional().describe('Go on from this session: id, name or Claude id.'),
     forkSession: z.boolean().default(false).describe('Fork it instead of going on in it.'),
+    atMessage: z.string().max(200).optional().describe('Fork it after this message (its uuid).'),
     fresh: z.boolean().default(false).describe('Begin a new conversation, whatever there is.'),
     multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
     originChannel: z.string().optional().describe('The chat to tell: channel|target.'),

@@ -74,9 +74,9 @@ export class GatewayClient {
   subscribe(topic: string, input: Record<string, unknown>, listener: Listener): () => void {
     const subscription: Subscription = { topic, input, listener }
     this.#subscriptions.add(subscription)
-    void this.#connected().then(() =>
-      subscription.id === undefined ? this.#resubscribe(subscription) : undefined,
-    )
+    this.#connected()
+      .then(() => (subscription.id === undefined ? this.#resubscribe(subscription) : undefined))
+      .catch(ignoreLostConnection)
     return () => {
       this.#subscriptions.delete(subscription)
       const { id: subscriptionId } = subscription

@@ -27,22 +27,11 @@ const places: Array<{ route: Route; label: string; key: string }> = [
 
 export function App() {
   const [line, setLine] = useState<ConnectionState>('connecting')
-  const [wasConnected, setWasConnected] = useState(false)
   const [loginNeeded, setLoginNeeded] = useState(codeInAddress() !== undefined)
   const gateway = useMemo(
-    () =>
-      openGateway((state) => {
-        setLine(state)
-        if (state === 'connected') setWasConnected(true)
-      }),
+    () => openGateway({ onState: setLine, onRefused: () => setLoginNeeded(true) }),
     [loginNeeded],
   )
-  useEffect(() => {
-    if (loginNeeded) return undefined
-    // A socket that never opened says nothing of why: without a cookie the gateway refuses it.
-    gateway.call('health').catch(() => !wasConnected && setLoginNeeded(true))
-    return undefined
-  }, [gateway, loginNeeded])
   if (loginNeeded) return <Login onIn={() => setLoginNeeded(false)} />
   return (
     <GatewayContext.Provider value={gateway}>

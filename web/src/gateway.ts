@@ -9,6 +9,8 @@ export interface Gateway {
   call: <Output>(method: string, params?: Record<string, unknown>) => Promise<Output>
   /** Hears of what a topic tells; `gap` means: look at the whole anew. */
   listen: (topic: string, input: Record<string, unknown>, listener: Listener) => () => void
+  /** Called whenever the line is there again. */
+  onConnected: (listener: () => void) => () => void
 }
 
 export interface Listener {
@@ -17,14 +19,27 @@ export interface Listener {
 }
 
 /** Only ever to where the page itself came from: nothing in the address can send it elsewhere. */
-export function openGateway(onState: (state: ConnectionState) => void): Gateway {
+export function openGateway(options: {
+  onState: (state: ConnectionState) => void
+  onRefused: () => void
+}): Gateway {
   const scheme = location.protocol === 'https:' ? 'wss' : 'ws'
-  const client = new GatewayClient({ url: `${scheme}://${location.host}/ws`, onState })
+  const waiting = new Set<() => void>()
+  const onState = (state: ConnectionState): void => {
+    options.onState(state)
+    if (state === 'connected') for (const listener of waiting) listener()
+  }
+  const { onRefused } = options
+  const client = new GatewayClient({ url: `${scheme}://${location.host}/ws`, onState, onRefused })
   return {
     call: async <Output>(method: string, params: Record<string, unknown> = {}) =>
       // The gateway checked the output against its schema; the page names the part that it reads.
       (await client.call(method, params)) as Output,
     listen: (topic, input, listener) => client.subscribe(topic, input, listener),
+    onConnected(listener) {
+      waiting.add(listener)
+      return () => waiting.delete(listener)
+    },
   }
 }
 

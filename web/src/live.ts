@@ -47,6 +47,7 @@ export function useLive<Output>(
   useEffect(() => {
     const listener = { event: (event: RockpoolEvent) => wants(event) && soon(), gap: soon }
     const stops = ['sessions', 'coding', 'system'].map((topic) => gateway.listen(topic, {}, listener))
+    stops.push(gateway.onConnected(soon))
     return () => {
       for (const stop of stops) stop()
     }

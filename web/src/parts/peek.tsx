@@ -63,10 +63,10 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
         {approval.alike > 1 && (
           <button
             type="button"
-            disabled={busy}
+            disabled={busy || (isQuestion && text.trim() === '')}
             onClick={() => void answer('allow', { alike: true, inputHash: undefined })}
           >
-            Allow for all {approval.alike} that ask the same
+            {isQuestion ? 'Answer' : 'Allow'} all {approval.alike} that ask the same
           </button>
         )}
         <button type="button" disabled={busy} onClick={() => void answer('deny')}>

@@ -29,6 +29,7 @@ interface HomeRow {
 const groups = ['Needs you', 'Ready for review', 'Working', 'Recent'] as const
 
 export function Home() {
+  const [open, setOpen] = useState<string>()
   const coding = useLive<{ sessions: CodingRow[] }>('coding.sessions', { limit: 200 }, (event) =>
     ['coding-changed', 'approval-changed'].includes(event.type),
   )
@@ -66,6 +67,8 @@ export function Home() {
                 title={group}
                 rows={rows.filter((row) => row.group === group)}
                 approvals={approvals.data?.approvals ?? []}
+                open={open}
+                setOpen={setOpen}
                 onAnswered={() => {
                   approvals.reload()
                   coding.reload()
@@ -89,10 +92,12 @@ interface GroupProps {
   rows: HomeRow[]
   approvals: Approval[]
   onAnswered: () => void
+  /** The row that is looked into; it stays open when it moves to another group. */
+  open: string | undefined
+  setOpen: (id: string | undefined) => void
 }
 
-function Group({ title, rows, approvals, onAnswered }: GroupProps) {
-  const [open, setOpen] = useState<string>()
+function Group({ title, rows, approvals, onAnswered, open, setOpen }: GroupProps) {
   const [all, setAll] = useState(false)
   if (rows.length === 0) return null
   const shown = all ? rows : rows.slice(0, 30)

@@ -64,7 +64,7 @@ function Channels() {
 }
 
 function People() {
-  const pairing = useLive<Pairings>('pairing.list', {}, (event) => event.type === 'channel-status')
+  const pairing = useLive<Pairings>('pairing.list', {}, (event) => event.type === 'pairing-changed')
   const { run, busy, error } = useAction()
   const decide = (verb: 'approve' | 'deny', code: string): void => {
     void run(`pairing.${verb}`, { code }).then(pairing.reload)

@@ -1,0 +1,204 @@
+// A gateway in a process of its own, the real Claude binary behind it, and Debian's Chromium before it: what a person
+// has who opens the dashboard.
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { makeClaudeHome } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { startMessagesApi } from './messages-api.ts'
+import type { MessagesApi } from './messages-api.ts'
+
+export const chromiumPath = '/usr/bin/chromium'
+export const hasChromium = existsSync(chromiumPath)
+
+/** Nothing of the browser's own talks to anybody. */
+const quiet = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath, args: quiet, headless: true })
+}
+
+interface Ready {
+  url: string
+  tokenFile: string
+  pid: number
+}
+
+export interface DashboardHouse {
+  home: ClaudeHome
+  api: MessagesApi
+  browser: Browser
+  url(): string
+  /** Calls an operation as the operator. */
+  call<Output>(method: string, params?: Record<string, unknown>): Promise<Output>
+  /** A logged-in page; every page has a browser context of its own. */
+  open(path?: string, options?: BrowserContextOptions): Promise<Page>
+  /** Ends the gateway; `start` brings it back at the same port. */
+  stop(): Promise<void>
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openDashboard(
+  options: { config?: Record<string, unknown>; before?: (home: ClaudeHome) => void } = {},
+): Promise<DashboardHouse> {
+  const api = await startMessagesApi()
+  const home = makeClaudeHome({ apiUrl: api.url, name: 'dashboard' })
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(options.config ?? {}))
+  options.before?.(home)
+  const [browser, first] = await Promise.all([openBrowser(), startGateway(home, 0)])
+  let { child, ready } = first
+  const contexts = new Set<BrowserContext>()
+  const house: DashboardHouse = {
+    home,
+    api,
+    browser,
+    url: () => ready.url,
+    call: (method, params = {}) => callOperation(ready, method, params),
+    async open(path = '/', contextOptions = {}) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions })
+      contexts.add(context)
+      context.setDefaultTimeout(10_000)
+      const page = await context.newPage()
+      const { code } = await house.call<{ code: string }>('dashboard.code')
+      await page.goto(`${ready.url}/#code=${code}`)
+      await page.getByRole('navigation', { name: 'Views' }).waitFor()
+      if (path !== '/') await page.goto(ready.url + path)
+      return page
+    },
+    stop: () => endProcess(child),
+    async start() {
+      ;({ child, ready } = await startGateway(home, Number(new URL(ready.url).port)))
+    },
+    async close() {
+      await Promise.all([...contexts].map((context) => context.close()))
+      await browser.close()
+      await endProcess(child)
+      await api.close()
+      home.remove()
+    },
+  }
+  return house
+}
+
+function startGateway(home: ClaudeHome, port: number): Promise<{ child: ChildProcess; ready: Ready }> {
+  const program = join(import.meta.dirname, '../bin/rockpool.js')
+  const child = spawn(process.execPath, [program, 'up', '--port', String(port), '--json'], {
+    cwd: home.project,
+    env: home.variables,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  return new Promise((resolve, reject) => {
+    child.stderr.on('data', (chunk) => (said += chunk))
+    child.on('exit', (code) => reject(new Error(`the gateway ended with ${code}: ${said}`)))
+    let out = ''
+    child.stdout.on('data', (chunk) => {
+      out += chunk
+      if (out.includes('\n')) resolve({ child, ready: JSON.parse(out.split('\n', 1)[0]!) as Ready })
+    })
+  })
+}
+
+function endProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+  return new Promise((resolve) => {
+    child.on('exit', () => resolve())
+    child.kill('SIGTERM')
+  })
+}
+
+async function callOperation<Output>(ready: Ready, method: string, params: object): Promise<Output> {
+  const answer = await fetch(`${ready.url}/rpc`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${readFileSync(ready.tokenFile, 'utf8').trim()}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  const { result, error } = (await answer.json()) as { result: Output; error?: { message: string } }
+  if (error) throw new Error(`${method}: ${error.message}`)
+  return result
+}
+
+/** A transcript as Claude Code writes it, made line by line. */
+export class NativeTranscript {
+  readonly sessionId: string
+  readonly #file: string
+  readonly #cwd: string
+  #parent: string | null = null
+  #count = 0
+
+  constructor(home: ClaudeHome, cwd: string, sessionId: string) {
+    this.sessionId = sessionId
+    this.#cwd = cwd
+    const folder = join(home.configDir, 'projects', cwd.replaceAll(/[^a-zA-Z0-9]/g, '-'))
+    mkdirSync(folder, { recursive: true })
+    this.#file = join(folder, `${sessionId}.jsonl`)
+  }
+
+  prompt(text: string): string {
+    return this.#append('user', { message: { role: 'user', content: text } })
+  }
+
+  answer(content: string | object[], usage: Record<string, number> = {}): string {
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+    return this.#append('assistant', {
+      requestId: `req_${this.sessionId.slice(0, 8)}${this.#count}`,
+      message: {
+        id: `msg_${this.sessionId.slice(0, 8)}${this.#count}`,
+        type: 'message',
+        role: 'assistant',
+        model: 'claude-sonnet-4-5-20250929',
+        content: blocks,
+        stop_reason: 'end_turn',
+        usage: {
+          input_tokens: 1000,
+          output_tokens: 200,
+          cache_creation_input_tokens: 0,
+          cache_read_input_tokens: 0,
+          ...usage,
+        },
+      },
+    })
+  }
+
+  result(toolUseId: string, content: string): string {
+    return this.#append('user', {
+      message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: toolUseId, content }] },
+    })
+  }
+
+  compaction(): string {
+    return this.#append('system', { subtype: 'compact_boundary', content: 'Conversation compacted' })
+  }
+
+  #append(type: string, more: object): string {
+    const uuid = `${(this.#count++).toString(16).padStart(8, '0')}-1111-4111-8111-${this.sessionId.slice(-12)}`
+    const record = {
+      parentUuid: this.#parent,
+      isSidechain: false,
+      userType: 'external',
+      cwd: this.#cwd,
+      sessionId: this.sessionId,
+      version: '2.1.0',
+      gitBranch: 'main',
+      type,
+      uuid,
+      timestamp: new Date().toISOString(),
+      ...more,
+    }
+    appendFileSync(this.#file, `${JSON.stringify(record)}\n`)
+    this.#parent = uuid
+    return uuid
+  }
+}

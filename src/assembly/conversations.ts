@@ -35,8 +35,7 @@ export async function openConversations(
     config: () => app.config.channels,
     pairing,
     clock: app.clock,
-    onStranger: ({ channel, accountId }) =>
-      app.events.emit({ type: 'pairing-changed', channel, accountId }),
+    onStranger: ({ channel, accountId }) => app.events.emit({ type: 'pairing-changed', channel, accountId }),
   })
   const channels = options.withChannels ? await openConfiguredChannels({ ...app, access }) : []
   const conversations: Conversations = new Conversations(

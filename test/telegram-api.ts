@@ -67,6 +67,7 @@ export class TelegramApi {
   #faults: PlannedFault[] = []
   #files = new Map<string, Buffer>()
   #nextUpdate = 1_000
+  #givenOut = 0
   #nextMessage = 1
   #waiting: { wake: () => void; replace: () => void } | undefined
 
@@ -124,9 +125,10 @@ export class TelegramApi {
     return update
   }
 
-  /** What waits comes in another order; each chat keeps its own. */
+  /** What has not been given out yet comes in another order; each chat keeps its own. */
   shuffleAcrossChats(): void {
-    const chats = Map.groupBy(this.pending, (update) => update.message?.chat.id ?? 0)
+    const fresh = this.pending.filter((update) => update.update_id > this.#givenOut)
+    const chats = Map.groupBy(fresh, (update) => update.message?.chat.id ?? 0)
     const shuffled: Update[] = []
     while (chats.size > 0) {
       const names = [...chats.keys()]
@@ -135,8 +137,9 @@ export class TelegramApi {
       if (chats.get(name)!.length === 0) chats.delete(name)
     }
     // Telegram numbers updates as it gives them out, so their numbers stay in order.
-    const numbers = this.pending.map((update) => update.update_id)
-    this.pending = shuffled.map((update, n) => ({ ...update, update_id: numbers[n]! }))
+    const numbers = fresh.map((update) => update.update_id)
+    const old = this.pending.filter((update) => update.update_id <= this.#givenOut)
+    this.pending = [...old, ...shuffled.map((update, n) => ({ ...update, update_id: numbers[n]! }))]
   }
 
   addFile(path: string, bytes: Buffer): string {
@@ -231,7 +234,9 @@ export class TelegramApi {
     }
     if (poll.replaced) return failure(409, 'Conflict: terminated by other getUpdates request')
     this.#waiting = undefined
-    return success(this.pending.slice(0, Number(params['limit'] ?? 100)))
+    const given = this.pending.slice(0, Number(params['limit'] ?? 100))
+    this.#givenOut = Math.max(this.#givenOut, given.at(-1)?.update_id ?? 0)
+    return success(given)
   }
 
   #setWebhook(params: Record<string, unknown>): ApiResult {

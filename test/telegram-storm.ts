@@ -75,13 +75,12 @@ async function runUntilAnswered(
   let kills = 0
   const writing = writeAll(storm, telegram)
   for (;;) {
-    const child = start(home)
+    const { child, ready } = start(home)
     const mayKill = kills < storm.kills
+    const life = ready.then(() => pause(Math.random() * storm.maxLifeMs))
     const ended = await Promise.race([
       new Promise<'died'>((resolve) => child.once('exit', () => resolve('died'))),
-      mayKill
-        ? pause(500 + Math.random() * storm.maxLifeMs).then(() => 'kill' as const)
-        : new Promise<never>(() => {}),
+      mayKill ? life.then(() => 'kill' as const) : new Promise<never>(() => {}),
       writing.then(() => settled(storm, telegram, home)).then(() => 'done' as const),
     ])
     await end(child, ended === 'done' ? 'SIGTERM' : 'SIGKILL')
@@ -104,13 +103,14 @@ async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<vo
   }
 }
 
-function start(home: ClaudeHome): ChildProcess {
+function start(home: ClaudeHome): { child: ChildProcess; ready: Promise<unknown> } {
   const entry = new URL('../src/main.ts', import.meta.url).href
   const script = `const { main } = await import(${JSON.stringify(entry)}); await main(['up', '--port', '0', '--json'])`
-  return spawn(process.execPath, ['--input-type=module', '-e', script], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     env: home.variables,
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
+  return { child, ready: new Promise((resolve) => child.stdout.once('data', resolve)) }
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

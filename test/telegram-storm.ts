@@ -26,7 +26,7 @@ export interface TelegramStormReport {
   answered: number
   /** Neither answered nor reported as given up. */
   lost: string[]
-  /** Reported: nobody knows whether they arrived, after a marked repeat. */
+  /** Not arrived, and reported: tried again and again without an answer. */
   givenUp: number
   unmarkedDuplicates: string[]
   markedDuplicates: number
@@ -174,7 +174,7 @@ function check(
   const report = {
     answered: 0,
     lost: [] as string[],
-    givenUp: dead.size,
+    givenUp: 0,
     unmarkedDuplicates: [] as string[],
     markedDuplicates: 0,
     crossChat: [] as string[],
@@ -198,7 +198,8 @@ function check(
     report.answered += seen.size
     for (let n = 0; n < storm.each; n++) {
       const word = `word-${chat}-${n}.`
-      if (!seen.has(n) && !dead.has(word)) report.lost.push(word)
+      if (!seen.has(n) && dead.has(word)) report.givenUp += 1
+      else if (!seen.has(n)) report.lost.push(word)
     }
   }
   return report

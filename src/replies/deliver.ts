@@ -27,6 +27,10 @@ export interface DeliverOptions {
 
 export const deliveryLifetimeMs = 24 * 60 * 60_000
 
+/** How often a reply is tried when nobody can say whether it arrived. Each repeat is marked, so a person sees at most
+ *  one marked copy for each crash or lost answer; after that it is reported instead. */
+const mostTries = 4
+
 /** What comes after an attempt: the row is settled, or it is tried again at some time. */
 type Step = 'settled' | { again: number }
 
@@ -131,8 +135,8 @@ export class Deliverer {
     row.isMarked = false
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
     const isRepeatable = channel.abilities.idempotentSend || delivery.replacesMessageId !== undefined
-    if (isUncertain && row.resent && !isRepeatable) {
-      return this.#bury(row, 'It was sent twice and nobody knows whether it arrived.')
+    if (isUncertain && row.resent && !isRepeatable && row.attempts >= mostTries) {
+      return this.#bury(row, `It was sent ${row.attempts} times and nobody knows whether it arrived.`)
     }
     row.resent ||= isUncertain
     if (!isMarked) {
@@ -182,7 +186,7 @@ export class Deliverer {
     }
     row.state = 'unknown'
     await outbox.change(id, { state: 'unknown', reason: outcome.reason })
-    if (row.resent && !isRepeatable)
+    if (row.resent && !isRepeatable && row.attempts >= mostTries)
       return this.#bury(row, `Nobody knows whether it arrived: ${outcome.reason}`)
     return { again }
   }

@@ -34,19 +34,19 @@ function showProgress<Progress extends { files: number; filesDone: number }>(
   now = (): number => performance.now(),
 ): (progress: Progress) => void {
   let began: number | undefined
-  let saidAt = 0
+  let saidAt: number | undefined
   return (progress) => {
     const time = now()
     began ??= time
     const isDone = progress.filesDone === progress.files
-    if (time - began > silentMs && !isDone && time - saidAt > (output.isTTY ? redrawMs : nextLineMs)) {
+    const isTime = saidAt === undefined || time - saidAt > (output.isTTY ? redrawMs : nextLineMs)
+    if (time - began > silentMs && !isDone && isTime) {
       saidAt = time
       output.write(output.isTTY ? `\r${lineOf(progress)}\x1b[K` : `${lineOf(progress)}\n`)
     }
     if (!isDone) return
-    if (output.isTTY && saidAt > 0) output.write('\r\x1b[K')
-    began = undefined
-    saidAt = 0
+    if (output.isTTY && saidAt !== undefined) output.write('\r\x1b[K')
+    began = saidAt = undefined
   }
 }
 

@@ -3,6 +3,8 @@
 import type { Span } from './json-bytes.ts'
 import { WordTable } from './json-bytes.ts'
 import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, secondsOf } from './decode.ts'
+import { readBlocks, readPrompt } from './prompt-text.ts'
+import type { Asked } from './prompt-text.ts'
 import { Kind, Word } from './record-keys.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
@@ -10,10 +12,6 @@ import { noUsage } from './usage-table.ts'
 import type { UsageRecord, UsageTable } from './usage-table.ts'
 
 const budgetStart = Buffer.from('{"type":"budget_usd"')
-
-/** User records that no person wrote as a prompt. */
-const notPrompts =
-  /^(?:<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)|\[Request interrupted)/
 
 type Bookkeeping = (facts: TranscriptFacts, record: Record<string, unknown>) => void
 
@@ -221,16 +219,30 @@ export class Absorber {
     this.#whereabouts(buffer)
     if (walker.forkedFrom.start >= 0) this.#noteFork()
     if (walker.isSidechain && facts.messageCount === 1) facts.isSidechain = true
-    if (walker.isMeta || walker.isCompactSummary || walker.isSidechain || walker.text.start < 0) return
-    const head = decodeText(buffer, walker.text)
-    if (facts.firstUserLine === 0) {
+    if (walker.isMeta || walker.isCompactSummary || walker.isSidechain) return
+    const head = walker.text.start < 0 ? '' : decodeText(buffer, walker.text)
+    if (facts.firstUserLine === 0 && walker.text.start >= 0) {
       facts.firstUserLine = facts.lineCount
       facts.firstUserMessage = head
     }
-    if (notPrompts.test(head)) return
+    this.#prompt(this.#asked(head, buffer, start, end))
+  }
+
+  /** What the record asks. Programs put blocks of their own before what a person wrote; then all of them are looked at. */
+  #asked(head: string, buffer: Buffer, start: number, end: number): Asked {
+    const asked = readPrompt(head)
+    if (asked.kind === 'prompt' || !this.#walker.hasBlocks) return asked
+    const content = asRecord(parsed(buffer, start, end)?.['message'])?.['content']
+    return Array.isArray(content) ? readBlocks(content) : asked
+  }
+
+  #prompt(asked: Asked): void {
+    const { facts } = this
+    if (asked.kind === 'command') facts.firstCommand ??= asked.text
+    if (asked.kind !== 'prompt') return
     facts.promptCount++
-    facts.firstPrompt ??= head
-    facts.lastPrompt = head
+    facts.firstPrompt ??= asked.text.slice(0, keptText)
+    facts.lastPrompt = asked.text.slice(0, keptText)
   }
 
   #system(buffer: Buffer, start: number, end: number): void {
@@ -290,6 +302,7 @@ export class Absorber {
     facts.firstCwd ??= facts.cwd
     if (facts.sessionId === undefined && walker.sessionId.start >= 0)
       facts.sessionId = walker.textOf(walker.sessionId)
+    if (facts.firstUuid === undefined && walker.uuid.start >= 0) facts.firstUuid = walker.textOf(walker.uuid)
     const { timestamp } = walker
     if (timestamp.start < 0 || !this.#seen.get('timestamp')!.differs(buffer, timestamp)) return
     const time = walker.textOf(timestamp)

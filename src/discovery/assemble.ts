@@ -13,6 +13,8 @@ export interface SessionFiles {
   sessionId: string
   main: KnownFile
   subagents: KnownFile[]
+  /** The session whose beginning this one copied, if a file tells. */
+  forkedFrom?: string
 }
 
 export interface Surroundings {
@@ -35,7 +37,28 @@ export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles
     else if (isWorthListing(facts)) addMain(sessions, file.sessionId!, known)
   }
   for (const known of subagents) ownerOf(known, sessions)?.subagents.push(known)
+  findForks(sessions)
   return sessions
+}
+
+/** A fork made by resuming says nothing of its parent, but begins with the same record. The oldest is the parent. */
+function findForks(sessions: Map<string, SessionFiles>): void {
+  const oldest = new Map<string, SessionFiles>()
+  for (const session of sessions.values()) {
+    const { firstUuid } = session.main.facts
+    if (firstUuid === undefined) continue
+    const known = oldest.get(firstUuid)
+    if (!known || beganAt(session) < beganAt(known)) oldest.set(firstUuid, session)
+  }
+  for (const session of sessions.values()) {
+    const { firstUuid, forkedFrom } = session.main.facts
+    const first = firstUuid === undefined ? undefined : oldest.get(firstUuid)
+    session.forkedFrom = forkedFrom ?? (first === session ? undefined : first?.sessionId)
+  }
+}
+
+function beganAt({ main }: SessionFiles): string {
+  return main.facts.firstTimestamp ?? '9'
 }
 
 /** The session that a file's usage belongs to, whether or not that session is listed. */
@@ -57,7 +80,12 @@ function addMain(sessions: Map<string, SessionFiles>, sessionId: string, main: K
 
 function isWorthListing(facts: TranscriptFacts): boolean {
   return Boolean(
-    facts.firstUserMessage ?? facts.customTitle ?? facts.aiTitle ?? facts.lastPrompt ?? facts.summary,
+    facts.firstPrompt ??
+    facts.firstCommand ??
+    facts.customTitle ??
+    facts.aiTitle ??
+    facts.lastPrompt ??
+    facts.summary,
   )
 }
 
@@ -83,6 +111,7 @@ function isSame(a: SessionFiles, b: SessionFiles): boolean {
   if (a === b) return true
   return (
     a.main === b.main &&
+    a.forkedFrom === b.forkedFrom &&
     a.subagents.length === b.subagents.length &&
     a.subagents.every((sub, i) => sub === b.subagents[i])
   )
@@ -109,7 +138,7 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
   const { registry, side, now } = around
   const subagentTokens = addTokens(files.subagents)
   const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd)
-  const first = facts.firstPrompt ?? facts.firstUserMessage ?? facts.summary ?? ''
+  const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
   return {
     sessionId: files.sessionId,
     ...ownership(facts, registry),
@@ -142,7 +171,7 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
     model: facts.lastModel,
     title: side?.customTitle ?? facts.customTitle ?? facts.aiTitle ?? facts.summary,
     tag: facts.tag,
-    forkedFrom: facts.forkedFrom,
+    forkedFrom: files.forkedFrom,
     archived: side?.archived ?? false,
     ...liveness(around),
     ...cacheState(facts, now),

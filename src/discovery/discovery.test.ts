@@ -54,6 +54,15 @@ function discover(
   return discovery
 }
 
+function listedBySdk(configDir: string): Array<Record<string, unknown>> {
+  const program = `import { listSessions } from '@anthropic-ai/claude-agent-sdk'
+    console.log(JSON.stringify(await listSessions({})))`
+  const env = { PATH: '/usr/bin:/bin', HOME: folder(), CLAUDE_CONFIG_DIR: configDir }
+  return JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '-e', program], { env, encoding: 'utf8' }),
+  )
+}
+
 /** A config directory with the recorded sessions, to be changed. */
 function copyOfFixtures(): string {
   const copy = folder()
@@ -74,14 +83,7 @@ test.each(['', 'old-versions/2.0.30', 'old-versions/2.1.197'])(
   'the sessions of fixtures/%s are those that the SDK lists, with its first prompts, titles and tags',
   async (part) => {
     const configDir = join(fixtures, part)
-    const program = `import { listSessions } from '@anthropic-ai/claude-agent-sdk'
-      console.log(JSON.stringify(await listSessions({})))`
-    const listed: Array<Record<string, unknown>> = JSON.parse(
-      execFileSync(process.execPath, ['--input-type=module', '-e', program], {
-        env: { PATH: '/usr/bin:/bin', HOME: folder(), CLAUDE_CONFIG_DIR: configDir },
-        encoding: 'utf8',
-      }),
-    )
+    const listed = listedBySdk(configDir)
     const { sessions } = await discover([configDir]).list()
     const flat = (text: unknown): unknown => (typeof text === 'string' ? text.replaceAll('\n', ' ') : text)
     const byId = (a: { sessionId: string }, b: { sessionId: string }): number =>
@@ -117,6 +119,71 @@ test.each(['', 'old-versions/2.0.30', 'old-versions/2.1.197'])(
     )
   },
 )
+
+test('files that are hardly sessions are listed exactly when the SDK lists them, under the same first prompt', async () => {
+  const configDir = folder()
+  const project = join(configDir, 'projects', '-p')
+  mkdirSync(project, { recursive: true })
+  const user = (content: unknown, more: object = {}): object => ({
+    parentUuid: null,
+    isSidechain: false,
+    type: 'user',
+    uuid: 'u',
+    cwd: '/p',
+    timestamp: '2026-11-15T19:50:00.000Z',
+    message: { role: 'user', content },
+    ...more,
+  })
+  const text = (...texts: string[]): object => user(texts.map((one) => ({ type: 'text', text: one })))
+  const odd: object[][] = [
+    [{ type: 'mode', mode: 'normal' }],
+    [{ type: 'queue-operation', operation: 'enqueue', content: 'hello' }],
+    [{ type: 'summary', summary: 'A summary' }],
+    [{ type: 'ai-title', aiTitle: 'A title' }],
+    [{ type: 'custom-title', customTitle: 'A title' }],
+    [{ type: 'last-prompt', lastPrompt: 'what' }],
+    [{ type: 'tag', tag: 'x' }],
+    [user('<command-name>/model</command-name>\n<command-message>model</command-message>')],
+    [user('<local-command-caveat>x</local-command-caveat>', { isMeta: true })],
+    [user('This session is being continued', { isCompactSummary: true })],
+    [user('hello', { isSidechain: true })],
+    [user([{ type: 'tool_result', tool_use_id: 't', content: 'x' }])],
+    [text('[Request interrupted by user]')],
+    [user('<bash-input>ls</bash-input>')],
+    [user('<local-command-stdout>x</local-command-stdout>')],
+    [user('<task-notification>x</task-notification>')],
+    [text('<ide_opened_file>x</ide_opened_file>', 'a real question')],
+    [
+      user([
+        { type: 'image', source: {} },
+        { type: 'text', text: 'what is this' },
+      ]),
+    ],
+    [user('')],
+    [user('   ')],
+    [user('<div>mend this</div>')],
+    [user('hello', { cwd: undefined })],
+    [user('hello'), { type: 'relocated', relocatedCwd: '/q' }],
+    [user('hello'), { type: 'tag', tag: 'x' }, { type: 'tag', tag: '' }],
+    [{ foo: 1 }],
+  ]
+  odd.forEach((records, i) => {
+    const file = join(project, `${String(i).padStart(8, '0')}-0000-4000-8000-000000000000.jsonl`)
+    writeFileSync(file, records.map((record) => JSON.stringify(record)).join('\n'))
+  })
+  const facts = (id: unknown, first: unknown, tag: unknown, cwd: unknown): string =>
+    JSON.stringify([id, first ?? '', tag, cwd ?? ''])
+  const { sessions } = await discover([configDir]).list()
+  // A summary stands in for a first prompt where there is none; the SDK has a field of its own for it.
+  const ours = sessions.map((one) =>
+    facts(one.sessionId, one.firstMessage.replace('A summary', ''), one.tag, one.repoPath),
+  )
+  const theirs = listedBySdk(configDir).map((one) =>
+    facts(one['sessionId'], one['firstPrompt'], one['tag'], one['cwd']),
+  )
+  expect(ours.sort()).toEqual(theirs.sort())
+  expect(ours.length).toBeGreaterThan(8)
+})
 
 test('two directories with one slug keep their sessions apart, by the cwd inside', async () => {
   const discovery = discover([fixtures])
@@ -157,6 +224,9 @@ test('context, cache and window are those of the last call, and a compaction shr
   expect((await discovery.get(numbered('1c'))).contextTokens).toBe(2_975)
   expect((await discovery.get(numbered('d'))).budgetUsedPct).toBeCloseTo(0.75)
   expect((await discovery.get('d767ddd6')).forkedFrom).toBe(numbered('7'))
+  // A fork by resuming has no marker, only the same beginning.
+  expect((await discovery.get(numbered('6'))).forkedFrom).toBe(numbered('5'))
+  expect((await discovery.get(numbered('5'))).forkedFrom).toBeUndefined()
 })
 
 test('a marker in the first message makes nobody the owner; a registry row and a tag do', async () => {

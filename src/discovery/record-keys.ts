@@ -40,6 +40,7 @@ export const Key = {
   ephemeral_5m_input_tokens: 32,
   ephemeral_1h_input_tokens: 33,
   speed: 34,
+  uuid: 35,
 } as const
 
 /** Strings at the top level of a record. */
@@ -51,6 +52,7 @@ export const topStrings = [
   'gitBranch',
   'version',
   'sessionId',
+  'uuid',
   'slug',
   'entrypoint',
   'permissionMode',

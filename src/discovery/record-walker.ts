@@ -29,6 +29,7 @@ export class RecordWalker extends JsonBytes {
   readonly gitBranch = absent()
   readonly version = absent()
   readonly sessionId = absent()
+  readonly uuid = absent()
   readonly slug = absent()
   readonly entrypoint = absent()
   readonly permissionMode = absent()
@@ -44,6 +45,8 @@ export class RecordWalker extends JsonBytes {
   isSidechain = false
   isApiErrorMessage = false
   isToolResult = false
+  /** The content is a list, of which only the first text was looked at. */
+  hasBlocks = false
   hasUsage = false
   hasCacheBreakdown = false
   isFast = false
@@ -101,7 +104,7 @@ export class RecordWalker extends JsonBytes {
     this.kind = Kind.unknown
     this.sound = false
     this.type.start = this.subtype.start = this.requestId.start = this.timestamp.start = -1
-    this.cwd.start = this.gitBranch.start = this.version.start = this.sessionId.start = -1
+    this.cwd.start = this.gitBranch.start = this.version.start = this.sessionId.start = this.uuid.start = -1
     this.slug.start = this.entrypoint.start = this.permissionMode.start = this.promptCacheRequested.start = -1
     this.messageId.start = this.model.start = this.text.start = -1
     this.forkedFrom.start = this.attachment.start = -1
@@ -244,6 +247,7 @@ export class RecordWalker extends JsonBytes {
   /** What a user record says. A tool's result is left at once. */
   private content(at: number): number {
     if (this.buffer[at] !== openBracket) return this.string(at, this.text)
+    this.hasBlocks = true
     let block = this.space(at + 1)
     while (block < this.end && this.buffer[block] === openBrace && this.text.start < 0) {
       block = this.block(block)

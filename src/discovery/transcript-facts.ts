@@ -14,10 +14,14 @@ export interface TranscriptFacts {
   firstUserMessage?: string
   /** The first real prompt: no command, no tool result. */
   firstPrompt?: string
+  /** The first command, for a session that has no prompt. */
+  firstCommand?: string
   lastPrompt?: string
   firstTimestamp?: string
   lastTimestamp?: string
   sessionId?: string
+  /** Of the first record of the conversation: a fork begins with a copy of it. */
+  firstUuid?: string
   /** Is the whole file a sub-agent's? */
   isSidechain: boolean
   cwd?: string

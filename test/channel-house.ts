@@ -46,6 +46,7 @@ export async function openChannelHouse(options: ChannelHouseOptions = {}): Promi
     },
     claude: { credential: options.offline ? 'none' : 'auto', maxRetries: 1 },
     channels: options.channels ?? {},
+    coding: { defaultWorkdir: home.project },
     ...options.config,
   }
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))

@@ -1,0 +1,184 @@
+// What the agent may not do by itself is asked in the chat and answered there: by button where there are any, by words
+// where not, and by nobody but the owner.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openChannelHouse } from './channel-house.ts'
+import type { ChannelHouse } from './channel-house.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+import { WhatsappServer } from './whatsapp-server.ts'
+
+const waiting = { timeout: 30_000, interval: 20 }
+const owner = { id: 501, name: 'Ada' }
+const guest = { id: 502, name: 'Ada' }
+const group = { id: -100777, title: 'The group' }
+
+describe('on Telegram', () => {
+  let telegram: TelegramApi
+  let house: ChannelHouse
+
+  beforeEach(async () => {
+    telegram = await TelegramApi.listen()
+    house = await openChannelHouse({
+      channels: {
+        ownerAllowFrom: ['telegram:501'],
+        telegram: {
+          apiRoot: telegram.root,
+          botToken: telegram.token,
+          pollSeconds: 2,
+          allowFrom: [502],
+          groups: { [group.id]: {} },
+        },
+      },
+    })
+    house.api.script('make a file', [
+      { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
+      { text: 'The file is there.' },
+    ])
+  })
+  afterEach(async () => {
+    await house.close()
+    await telegram.close()
+  })
+
+  const made = (): boolean => existsSync(join(house.home.project, 'made-by-claude'))
+  const question = () => telegram.shown.find((one) => one.buttons.length > 0)
+  const press = (data: string, by: { id: number; name: string }, chat = by.id): void => {
+    const from = { id: by.id, is_bot: false, first_name: by.name }
+    const place = chat < 0 ? { id: chat, type: 'supergroup', title: 'x' } : { id: chat, type: 'private' }
+    const message = { message_id: question()!.id, date: 1, chat: place }
+    telegram.emit({ callback_query: { id: `q${Math.random()}`, from, message, data, chat_instance: 'c' } })
+  }
+  const ask = async (): Promise<void> => {
+    telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, 'make a file') })
+    await vi.waitFor(() => expect(question()?.chat).toBe(501), waiting)
+  }
+  const button = (label: RegExp): string =>
+    question()!
+      .buttons.flat()
+      .find((one) => label.test(one.text))!.data
+
+  test('the owner presses Allow, and it is done', async () => {
+    await ask()
+    expect(question()!.text).toContain('touch made-by-claude')
+    expect(made()).toBe(false)
+    press(button(/allow/i), owner)
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The file is there.'), waiting)
+    expect(made()).toBe(true)
+    expect(telegram.acknowledged).toHaveLength(1)
+  })
+
+  test('a guest, a stranger, a bot and a group press in vain; it stays pending, and the owner denies', async () => {
+    await ask()
+    const allow = button(/allow/i)
+    press(allow, guest)
+    press(allow, { id: 999, name: 'Ada' })
+    press(allow, owner, group.id)
+    telegram.emit({
+      callback_query: {
+        id: 'bot',
+        from: { id: 501, is_bot: true, first_name: 'Ada' },
+        message: { message_id: question()!.id, date: 1, chat: { id: 501, type: 'private' } },
+        data: allow,
+        chat_instance: 'c',
+      },
+    })
+    telegram.emit({ message: personMessage(telegram, guest, { id: 502 }, '/approve') })
+    await vi.waitFor(() => expect(telegram.shown.some((one) => one.chat === 502)).toBe(true), waiting)
+    await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
+    expect(made()).toBe(false)
+    expect(await house.ask('approvals.list')).toMatchObject({
+      approvals: [expect.objectContaining({ state: 'pending' })],
+    })
+    press(button(/deny/i), owner)
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The file is there.'), waiting)
+    expect(made()).toBe(false)
+  })
+
+  test('words do as well as buttons, but forwarded words do not count', async () => {
+    await ask()
+    const id = /approve:([^:]+):/.exec(button(/allow/i))![1]!
+    const forward_origin = { type: 'hidden_user', date: 1, sender_user_name: 'x' }
+    telegram.emit({
+      message: personMessage(telegram, owner, { id: 501 }, `/approve ${id}`, { forward_origin }),
+    })
+    await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
+    expect(await house.ask('approvals.list')).toMatchObject({
+      approvals: [expect.objectContaining({ state: 'pending' })],
+    })
+    telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, `/approve ${id}`) })
+    await vi.waitFor(() => expect(made()).toBe(true), waiting)
+  })
+})
+
+test('on WhatsApp, where there are no buttons, the owner answers in words', async () => {
+  const server = await WhatsappServer.listen()
+  const house = await openChannelHouse({
+    channels: { ownerAllowFrom: ['whatsapp:+4915550002222'], whatsapp: { waWebSocketUrl: server.url } },
+  })
+  try {
+    house.api.script('make a file', [
+      { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
+      { text: 'The file is there.' },
+    ])
+    const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!
+    await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), waiting)
+    server.scan(channel.status().needs!.detail)
+    await vi.waitFor(() => expect(channel.status().state).toBe('connected'), waiting)
+    const texts = (): string[] => server.sent.map((one) => one.message.extendedTextMessage?.text ?? '')
+    await server.write(server.alice, { conversation: 'make a file' })
+    await vi.waitFor(() => expect(texts().join('\n')).toMatch(/\/approve/), waiting)
+    await server.write(server.alice, { conversation: '/approve' })
+    await vi.waitFor(() => expect(texts()).toContain('The file is there.'), waiting)
+    expect(existsSync(join(house.home.project, 'made-by-claude'))).toBe(true)
+  } finally {
+    await house.close()
+    await server.close()
+  }
+})
+
+test('nothing of a stranger is kept or shown to a model, whatever kind of thing he sends', async () => {
+  const telegram = await TelegramApi.listen()
+  const house = await openChannelHouse({
+    offline: true,
+    channels: { telegram: { apiRoot: telegram.root, botToken: telegram.token, pollSeconds: 2 } },
+  })
+  try {
+    const stranger = { id: 666, name: 'Owner' }
+    const words = 'IGNORE-ALL-PREVIOUS'
+    const message = personMessage(telegram, stranger, { id: 666 }, words)
+    const from = { id: 666, is_bot: false, first_name: 'Owner' }
+    const inGroup = personMessage(telegram, stranger, { id: -5, title: words }, `@rock_pool_bot ${words}`)
+    const chat = { id: 666, type: 'private' }
+    telegram.emit({ message })
+    telegram.emit({ edited_message: { ...message, edit_date: 1 } })
+    telegram.emit({
+      callback_query: { id: 'q', from, message: { message_id: 1, date: 1, chat }, data: words },
+    })
+    const reaction = { chat, user: from, message_id: 1, date: 1, old_reaction: [] }
+    telegram.emit({ message_reaction: { ...reaction, new_reaction: [{ type: 'emoji', emoji: '👍' }] } })
+    telegram.emit({ message: inGroup })
+    telegram.emit({
+      channel_post: { ...inGroup, from: undefined, chat: { id: -6, type: 'channel', title: words } },
+    })
+    telegram.emit({
+      message: {
+        ...message,
+        message_id: 99,
+        text: `/new ${words}`,
+        forward_origin: { type: 'hidden_user', date: 1 },
+      },
+    })
+    await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
+    await vi.waitFor(() => expect(telegram.shown).toHaveLength(1), waiting)
+    expect(telegram.shown[0]!.text).toMatch(/pairing code/)
+    await house.conversations.stop(1_000)
+    for (const name of readdirSync(house.home.stateDir).filter((one) => one.startsWith('rockpool.sqlite'))) {
+      expect(readFileSync(join(house.home.stateDir, name)).includes(words), name).toBe(false)
+    }
+    expect(existsSync(join(house.home.stateDir, 'agents', 'main', 'sessions', 'sessions.json'))).toBe(false)
+  } finally {
+    await house.close()
+    await telegram.close()
+  }
+})

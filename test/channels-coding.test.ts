@@ -1,0 +1,53 @@
+// Coding sessions from a chat: started there, told of there, streamed there, and answered by answering the notice.
+import { execFileSync } from 'node:child_process'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openChannelHouse } from './channel-house.ts'
+import type { ChannelHouse } from './channel-house.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+
+const waiting = { timeout: 40_000, interval: 20 }
+const owner = { id: 501, name: 'Ada' }
+let telegram: TelegramApi
+let house: ChannelHouse
+
+beforeEach(async () => {
+  telegram = await TelegramApi.listen()
+  house = await openChannelHouse({
+    channels: {
+      ownerAllowFrom: ['telegram:501'],
+      telegram: { apiRoot: telegram.root, botToken: telegram.token, pollSeconds: 2, allowFrom: [502] },
+    },
+  })
+  execFileSync('git', ['init', '-q', house.home.project])
+})
+afterEach(async () => {
+  await house.close()
+  await telegram.close()
+})
+
+const write = (text: string, more = {}, from = owner): void => {
+  telegram.emit({ message: personMessage(telegram, from, { id: from.id }, text, more) })
+}
+const texts = (): string[] => telegram.shown.map((one) => one.text)
+
+test('/claude works in the background, tells when it waits, and hears an answer to its notice', async () => {
+  house.api.script('paint the shed', [{ text: 'Which colour shall it be?' }])
+  house.api.script('in blue please', [{ text: 'It is blue now.' }])
+  write('/claude --name shed paint the shed')
+  await vi.waitFor(() => expect(texts().join('\n')).toMatch(/Which colour shall it be\?/), waiting)
+  const notice = telegram.shown.find((one) => /Which colour/.test(one.text))!
+  write('in blue please', {
+    reply_to_message: { message_id: notice.id, from: telegram.bot, text: notice.text },
+  })
+  const output = async () => JSON.stringify(await house.ask('coding.output', { session: 'shed' }))
+  await vi.waitFor(async () => expect(await output()).toMatch(/It is blue now\./), waiting)
+  const asked = house.api.requests.find((one) => one.prompt.includes('in blue please'))!
+  expect(asked.text).toContain('Which colour shall it be?')
+  expect(telegram.shown.every((one) => one.chat === 501)).toBe(true)
+})
+
+test('a guest cannot start one', async () => {
+  write('/claude do something', {}, { id: 502, name: 'Ada' })
+  await vi.waitFor(() => expect(telegram.shown.at(-1)).toMatchObject({ chat: 502 }), waiting)
+  expect(await house.ask('coding.sessions')).toMatchObject({ sessions: [] })
+})

@@ -56,8 +56,8 @@ export class NativeIndex {
   }
 
   *usage(): Generator<{ path: string; usage: UsageTable }> {
-    for (const { path, records } of this.#index.allUsage())
-      if (this.files.has(path)) yield { path, usage: new UsageTable(records) }
+    for (const { path, usage } of this.#index.allUsage())
+      if (this.files.has(path)) yield { path, usage: new UsageTable(usage) }
   }
 
   close(): Promise<void> {
@@ -141,14 +141,14 @@ export class NativeIndex {
     const jobs = changed.map((file) => this.#jobFor(file))
     const files = new Map(changed.map((file) => [file.path, file]))
     const progress = { files: jobs.length, filesDone: 0, bytes: sum(jobs), bytesDone: 0 }
-    const saving: Array<Promise<void>> = []
+    const saver = new Saver(this.#index)
     await scanAll(jobs, scanWorkerFile(), (outcomes) => {
-      saving.push(this.#take(outcomes, files))
+      saver.add(this.#take(outcomes, files))
       progress.filesDone += outcomes.length
       progress.bytesDone += sum(outcomes)
       onProgress?.({ ...progress })
     })
-    await Promise.all(saving)
+    await saver.finish()
   }
 
   /** Goes on where the last scan ended, if the file can only have grown. */
@@ -165,7 +165,7 @@ export class NativeIndex {
     }
   }
 
-  #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): Promise<void> {
+  #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): Scanned[] {
     const scanned = outcomes.flatMap((outcome) => ('scanned' in outcome ? [outcome.scanned] : []))
     for (const outcome of outcomes) {
       if ('scanned' in outcome) {
@@ -173,7 +173,35 @@ export class NativeIndex {
         this.#remember(files.get(outcome.path)!, stored, facts)
       } else this.#log.warn({ path: outcome.path, reason: outcome.failed }, 'A transcript cannot be read.')
     }
-    return this.#index.save(scanned)
+    return scanned
+  }
+}
+
+type Scanned = IndexedFile & { usage: Uint8Array }
+
+/** Writes files into the index some hundred at a time: a transaction for each would cost more than reading them. */
+class Saver {
+  readonly #index: DiscoveryIndex
+  readonly #saving: Array<Promise<void>> = []
+  #waiting: Scanned[] = []
+
+  constructor(index: DiscoveryIndex) {
+    this.#index = index
+  }
+
+  add(scanned: Scanned[]): void {
+    this.#waiting.push(...scanned)
+    if (this.#waiting.length >= 400) this.#save()
+  }
+
+  async finish(): Promise<void> {
+    if (this.#waiting.length > 0) this.#save()
+    await Promise.all(this.#saving)
+  }
+
+  #save(): void {
+    this.#saving.push(this.#index.save(this.#waiting))
+    this.#waiting = []
   }
 }
 

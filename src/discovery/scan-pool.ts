@@ -8,7 +8,7 @@ import type { ScanJob, ScanOutcome } from './scan-job.ts'
 
 /** Below this, starting a thread costs more than it saves. */
 const worthThread = 24 << 20
-const batchBytes = 2 << 20
+const batchBytes = 1 << 20
 const batchFiles = 64
 /** A file that is larger than this would hold up whatever else this thread has to do. */
 const largestHere = 8 << 20
@@ -25,6 +25,8 @@ export async function scanAll(
   // The other thread begins with the largest; this one, which has more to do, with the smallest. They meet somewhere.
   const batches = inBatches(jobs.toSorted((a, b) => b.bytes - a.bytes))
   await Promise.all([scanInThread(workerFile, batches, take), scanBatches(batches, take)])
+  // Only if the thread could not: then it is slower, and done all the same.
+  await scanHere(batches.flat(), take)
 }
 
 /** Where the thread's program is: beside this module's folder in the sources, at the top of what was built. */
@@ -74,27 +76,37 @@ function inBatches(jobs: ScanJob[]): ScanJob[][] {
   return batch.length > 0 ? [...batches, batch] : batches
 }
 
+/** Resolves when the thread has nothing more to do. What it was given and did not do is put back. */
 function scanInThread(
   file: URL,
   batches: ScanJob[][],
   take: (outcomes: ScanOutcome[]) => void,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const worker = new Worker(file, {
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
     })
+    const given: ScanJob[][] = []
     const next = (): void => {
       const batch = batches.shift()
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-      if (batch) worker.postMessage(batch)
-      else void worker.terminate().then(() => resolve())
+      if (batch) {
+        given.push(batch)
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+        worker.postMessage(batch)
+      } else if (given.length === 0) void worker.terminate()
     }
-    worker.on('error', reject)
     worker.on('message', (outcomes: ScanOutcome[]) => {
-      // The thread goes on while this one writes down what came.
+      given.shift()
       next()
       take(outcomes)
     })
-    next()
+    // An error ends the thread, too.
+    worker.on('error', () => {})
+    worker.on('exit', () => {
+      batches.unshift(...given)
+      resolve()
+    })
+    // It always has the next batch before it asks, because this thread may be busy when it does.
+    for (let ahead = 0; ahead < 3; ahead++) next()
   })
 }

@@ -26,6 +26,12 @@ const migrations = [
      mtime REAL NOT NULL, torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL
    ) STRICT;
    CREATE TABLE usage (file INTEGER PRIMARY KEY REFERENCES file (id) ON DELETE CASCADE, records BLOB NOT NULL) STRICT;`,
+  // One table: the long records stand last in a row, so that reading the rest does not touch them.
+  `DROP TABLE usage; DROP TABLE file; DELETE FROM format;
+   CREATE TABLE file (
+     path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime REAL NOT NULL,
+     torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL, usage BLOB NOT NULL
+   ) STRICT;`,
 ]
 
 const columns = 'path, inode, size, mtime AS mtimeMs, torn, mark, facts'
@@ -42,7 +48,7 @@ export class DiscoveryIndex {
     const database = openOrRebuild(path, log)
     const known = database.read((q) => q.get<{ name: string }>('SELECT name FROM format'))?.name
     if (known !== format) {
-      database.queries.exec('BEGIN IMMEDIATE; DELETE FROM usage; DELETE FROM file; DELETE FROM format')
+      database.queries.exec('BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM format')
       database.queries.run('INSERT INTO format (name) VALUES (?)', format)
       database.queries.exec('COMMIT')
     }
@@ -56,33 +62,31 @@ export class DiscoveryIndex {
   }
 
   usage(path: string): Uint8Array | undefined {
-    const sql = 'SELECT records FROM usage JOIN file ON file.id = usage.file WHERE path = ?'
-    return this.#database.read((q) => q.get<{ records: Uint8Array }>(sql, path))?.records
+    return this.#database.read((q) =>
+      q.get<{ usage: Uint8Array }>('SELECT usage FROM file WHERE path = ?', path),
+    )?.usage
   }
 
-  /** The usage of every file. */
-  *allUsage(): Generator<{ path: string; records: Uint8Array }> {
-    const sql = 'SELECT path, records FROM usage JOIN file ON file.id = usage.file'
-    yield* this.#database.read((q) => q.each<{ path: string; records: Uint8Array }>(sql))
+  /** The usage of every file that has any. */
+  *allUsage(): Generator<{ path: string; usage: Uint8Array }> {
+    const sql = 'SELECT path, usage FROM file WHERE length(usage) > 0'
+    yield* this.#database.read((q) => q.each<{ path: string; usage: Uint8Array }>(sql))
   }
 
   save(files: Array<IndexedFile & { usage: Uint8Array }>): Promise<void> {
     return this.#database.write((q) => {
-      for (const file of files) {
-        const row = q.get<{ id: number }>(
-          `INSERT INTO file (path, inode, size, mtime, torn, mark, facts) VALUES (?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (path) DO UPDATE SET inode = excluded.inode, size = excluded.size, mtime = excluded.mtime,
-             torn = excluded.torn, mark = excluded.mark, facts = excluded.facts RETURNING id`,
-          file.path,
-          file.inode,
-          file.size,
-          file.mtimeMs,
-          file.torn ? 1 : 0,
-          file.mark,
-          file.facts,
+      for (const { path, inode, size, mtimeMs, torn, mark, facts, usage } of files) {
+        q.run(
+          'INSERT OR REPLACE INTO file (path, inode, size, mtime, torn, mark, facts, usage) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          path,
+          inode,
+          size,
+          mtimeMs,
+          torn ? 1 : 0,
+          mark,
+          facts,
+          usage,
         )
-        if (file.usage.byteLength === 0) q.run('DELETE FROM usage WHERE file = ?', row!.id)
-        else q.run('INSERT OR REPLACE INTO usage (file, records) VALUES (?, ?)', row!.id, file.usage)
       }
     })
   }
@@ -121,8 +125,7 @@ function openOrRebuild(path: string, log: Log): Database {
 function openDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed', busyMs: 3_000 })
   try {
-    for (const table of ['format', 'file', 'usage'])
-      database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
+    for (const table of ['format', 'file']) database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
   } catch (error) {
     void database.close()
     throw new RockpoolError('damaged', `${path} cannot be read: ${String(error)}.`, { cause: error })

@@ -34,7 +34,10 @@ afterEach(async () => {
 
 function open(): Promise<App> {
   mkdirSync(join(home, 'state'), { recursive: true })
-  const config = { agents: { list: [{ id: 'main', default: true }, { id: 'support' }] } }
+  const config = {
+    memory: { meaning: { use: 'none' } },
+    agents: { list: [{ id: 'main', default: true }, { id: 'support' }] },
+  }
   writeFileSync(join(home, 'state', 'rockpool.json'), JSON.stringify(config))
   const environment = readEnvironment({ HOME: home, ROCKPOOL_STATE_DIR: join(home, 'state') })
   return openApp(environment, { version: '0.0.0-test' })

@@ -15,6 +15,7 @@ export function knownSecrets(app: Pick<App, 'environment' | 'config'>): Array<[n
     ['gateway-token', readGatewayToken(environment.stateDir)],
     ...variables.map((name): [string, string | undefined] => [name, environment.variables[name]]),
     ...secretsIn(config.channels),
+    ['provider-key', config.memory.meaning.apiKey],
   ]
   return found.filter((each): each is [string, string] => each[1] !== undefined && each[1] !== '')
 }

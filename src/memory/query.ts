@@ -4,7 +4,7 @@ import { joinedRuns, pairsOf, splitIdentifier } from './identifiers.ts'
 export interface ParsedQuery {
   /** All terms must be there. */
   all: string
-  /** Any of them; for when nothing has all. */
+  /** Any of those that mean something; for when few have all. Empty when that would be the same. */
   any: string
   /** Substrings, for paths and symbols, and for when no word is found. */
   pieces: PiecesQuery | undefined
@@ -30,10 +30,27 @@ export function parseQuery(text: string): ParsedQuery | undefined {
   if (words.length === 0 && !pieces) return undefined
   return {
     all: words.join(' AND '),
-    any: words.join(' OR '),
+    any: anyOf(terms, words),
     pieces,
     marks: terms.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
   }
+}
+
+/** Words that nearly every English text has; alone they say nothing. */
+const fillers = new Set(
+  (
+    'a about after all also am an and any are as at be because been but by can could did do does for from get had has ' +
+    'have he her his how i if in into is it its me more most my no not of on one or our out she should so some than ' +
+    'that the their them then there they this to too up us was we were what when where which while who why will with ' +
+    'would you your'
+  ).split(' '),
+)
+
+function anyOf(terms: Term[], words: string[]): string {
+  if (words.length < 2) return ''
+  const meaningful = terms.filter(({ text }) => !fillers.has(text.toLowerCase())).map(expressionOf)
+  const used = meaningful.filter((expression) => expression !== '')
+  return (used.length > 0 ? used : words).join(' OR ')
 }
 
 interface Term {

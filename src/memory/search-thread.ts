@@ -15,12 +15,18 @@ const stopMs = 3_000
 export class IndexThread {
   readonly #job: IndexJob
   readonly #onProgress: (progress: IndexProgress) => void
+  readonly #onTrouble: (message: string) => void
   #worker: Worker | undefined
   #waiting = new Map<number, { resolve: (progress: IndexProgress) => void; reject: (error: Error) => void }>()
   #lastId = 0
 
-  constructor(job: IndexJob, onProgress: (progress: IndexProgress) => void) {
+  constructor(
+    job: IndexJob,
+    onProgress: (progress: IndexProgress) => void,
+    onTrouble: (message: string) => void,
+  ) {
     this.#job = job
+    this.#onTrouble = onTrouble
     this.#onProgress = onProgress
   }
 
@@ -61,6 +67,7 @@ export class IndexThread {
 
   #heard(message: FromIndexThread): void {
     if (message.type === 'progress') return this.#onProgress(message.progress)
+    if (message.type === 'trouble') return this.#onTrouble(message.message)
     const waiting = this.#waiting.get(message.id)
     this.#waiting.delete(message.id)
     if (message.type === 'read') waiting?.resolve(message.progress)

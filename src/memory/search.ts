@@ -10,12 +10,16 @@ export interface SearchParts {
   redact: (text: string) => string
   now: () => number
   /** Passages near the query in meaning, best first; absent without a model. */
-  nearest?: (text: string, limit: number) => Promise<number[]>
+  nearest?: (text: string, filter: SearchFilter) => Promise<number[]>
 }
 
 /** Rank constant of reciprocal rank fusion: how much the very first places count over the following ones. */
 const fusionConstant = 60
 const candidates = 200
+const enough = 10
+/** A passage that has only some of the words, and one that is only near in meaning, against one that has all words. */
+const someWeight = 0.5
+const meaningWeight = 0.7
 /** What tools said is the second tier: after what people and agents said. */
 const toolShare = 0.6
 
@@ -23,7 +27,9 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
   const query = parseQuery(text)
   if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
   const lists = findByText(parts.index, query, filter)
-  if (parts.nearest) lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter) })
+  if (parts.nearest) {
+    lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
+  }
   const fused = fuse(lists, parts.now(), filter)
   const { hits, left } = toHits(parts, fused, query, filter.limit ?? 20)
   return { total: fused.length - left, hits, notes: [] }
@@ -32,28 +38,29 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
 interface FoundList {
   by: SearchHit['by'][number]
   passages: FoundPassage[]
+  /** How much a place in it counts. */
+  weight: number
 }
 
 function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundList[] {
-  const words = query.all === '' ? [] : byWords(index, query, filter)
-  const lists: FoundList[] = [{ by: 'words', passages: words }]
-  if (query.pieces && (query.pieces.always || words.length === 0)) {
-    lists.push({ by: 'pieces', passages: index.match('pieces', query.pieces.expression, filter, candidates) })
+  const lists: FoundList[] = []
+  const all = query.all === '' ? [] : index.match('words', query.all, filter, candidates)
+  lists.push({ by: 'words', passages: all, weight: 1 })
+  // Few passages have every word: then those that have some are better than nothing, after the others.
+  if (all.length < enough && query.any !== '') {
+    const seen = new Set(all.map(({ id }) => id))
+    const some = index.match('words', query.any, filter, candidates).filter(({ id }) => !seen.has(id))
+    lists.push({ by: 'words', passages: some, weight: someWeight })
+  }
+  if (query.pieces && (query.pieces.always || lists.every(({ passages }) => passages.length === 0))) {
+    const passages = index.match('pieces', query.pieces.expression, filter, candidates)
+    lists.push({ by: 'pieces', passages, weight: 1 })
   }
   return lists
 }
 
-function byWords(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundPassage[] {
-  const found = index.match('words', query.all, filter, candidates)
-  // Few passages have every word: then those that have some are better than nothing, after the others.
-  if (found.length >= 10 || query.all === query.any) return found
-  const seen = new Set(found.map((passage) => passage.id))
-  const some = index.match('words', query.any, filter, candidates)
-  return [...found, ...some.filter((passage) => !seen.has(passage.id))]
-}
-
 async function byMeaning(parts: SearchParts, text: string, filter: SearchFilter): Promise<FoundPassage[]> {
-  const ids = (await parts.nearest?.(text, candidates)) ?? []
+  const ids = (await parts.nearest?.(text, filter)) ?? []
   const place = new Map(ids.map((id, i) => [id, i]))
   const passages = parts.index.passages(ids, filter)
   return passages.sort((a, b) => place.get(a.id)! - place.get(b.id)!)
@@ -68,10 +75,10 @@ interface Fused {
 /** Reciprocal rank fusion; what is recent counts a little more, what tools said a little less. */
 function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
   const fused = new Map<number, Fused>()
-  for (const { by, passages } of lists) {
+  for (const { by, passages, weight } of lists) {
     passages.forEach((passage, place) => {
       const entry = fused.get(passage.id) ?? { passage, score: 0, by: [] }
-      entry.score += 1 / (fusionConstant + place + 1)
+      entry.score += weight / (fusionConstant + place + 1)
       entry.by.push(by)
       fused.set(passage.id, entry)
     })

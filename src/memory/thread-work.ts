@@ -2,7 +2,7 @@
 // goes on with the tiers behind the words, and rests as long as it worked, so that turns have the machine.
 import { parentPort } from 'node:worker_threads'
 import { makeRedactor } from '../domain/redact.ts'
-import type { IndexProgress, SearchFilter, SearchSource } from '../domain/search.ts'
+import type { Embedder, IndexProgress, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import type { KnownSource } from '../store/search-index.ts'
 import { openEmbedder } from './embedder.ts'
@@ -30,6 +30,7 @@ export type FromIndexThread =
   | { type: 'progress'; progress: IndexProgress }
   | { type: 'read'; id: number; progress: IndexProgress }
   | { type: 'failed'; id: number; message: string }
+  | { type: 'trouble'; message: string }
 
 export async function runThread(job: ThreadJob): Promise<void> {
   const redact = redactorOf(job.secrets)
@@ -48,6 +49,7 @@ export function redactorOf(secrets: Common['secrets']): (text: string) => string
 
 /** Longest rest between two pieces of background work. */
 const longestRestMs = 250
+const meaningRestMs = 60_000
 
 class IndexWork {
   readonly #index: SearchIndex
@@ -57,6 +59,8 @@ class IndexWork {
   #isStopped = false
   #wake: (() => void) | undefined
   #tools: KnownSource[] = []
+  #embedder: Promise<Embedder | undefined> | undefined
+  #meaningRestsUntil = 0
 
   constructor(index: SearchIndex, redact: (text: string) => string, meaning: MeaningSettings) {
     this.#index = index
@@ -112,13 +116,33 @@ class IndexWork {
   }
 
   async #background(): Promise<boolean> {
+    if (await this.#addVectors()) return true
     if (await addSomePieces(this.#index, this.#redact)) return true
-    const embedder = await openEmbedder(this.#meaning)
-    if (embedder && (await addSomeVectors(this.#index, embedder, this.#redact))) return true
     const file = this.#tools[0]
     if (!file) return false
     if (!(await addSomeTools(this.#index, file, this.#redact))) this.#tools.shift()
     return true
+  }
+
+  /** A provider may be away: then meaning rests for a while, and the other tiers go on. */
+  async #addVectors(): Promise<boolean> {
+    if (performance.now() < this.#meaningRestsUntil) return false
+    try {
+      this.#embedder ??= this.#openEmbedder()
+      const embedder = await this.#embedder
+      return embedder !== undefined && (await addSomeVectors(this.#index, embedder, this.#redact))
+    } catch (error) {
+      this.#embedder = undefined
+      this.#meaningRestsUntil = performance.now() + meaningRestMs
+      tell({ type: 'trouble', message: `No vectors could be made: ${String(error)}` })
+      return false
+    }
+  }
+
+  async #openEmbedder(): Promise<Embedder | undefined> {
+    const embedder = await openEmbedder(this.#meaning)
+    if (embedder) await this.#index.forgetVectorsExcept(embedder.name)
+    return embedder
   }
 }
 

@@ -10,13 +10,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 
 /** Writes or replaces the file; a reader sees the old or the new text, never a part. */
-export function writePrivateFile(path: string, text: string): void {
+export function writePrivateFile(path: string, text: string | Uint8Array): void {
   const temporary = writeTemporary(path, text)
   renameSync(temporary, path)
   syncFolder(path)
@@ -50,12 +50,12 @@ export function readPrivateFile(path: string): string | undefined {
   }
 }
 
-function writeTemporary(path: string, text: string): string {
+function writeTemporary(path: string, text: string | Uint8Array): string {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`
   const file = openSync(temporary, 'wx', 0o600)
   try {
-    writeSync(file, text)
+    writeFileSync(file, text)
     fsyncSync(file)
   } finally {
     closeSync(file)

@@ -38,7 +38,10 @@ const migrations = [
    CREATE INDEX passage_source ON passage (source_id);
    CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
    CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");
-   CREATE TABLE vector (passage_id INTEGER PRIMARY KEY, model TEXT NOT NULL, vector BLOB NOT NULL) STRICT;`,
+   CREATE TABLE vector (
+     round INTEGER PRIMARY KEY AUTOINCREMENT, passage_id INTEGER NOT NULL UNIQUE, source_id INTEGER NOT NULL,
+     model TEXT NOT NULL, vector BLOB NOT NULL
+   ) STRICT;`,
 ]
 
 export interface NewPassage {
@@ -70,12 +73,20 @@ export interface PassageToRead {
   role: SearchRole
 }
 
+export interface StoredVector {
+  round: number
+  /** The passage. */
+  id: number
+  sourceId: number
+  vector: Uint8Array
+}
+
 export interface KnownSource extends FileState {
   source: SearchSource
 }
 
 /** Matches that are ranked by their words; of more only the newest are, because ranking looks at each. */
-const mostRanked = 2_000
+const mostRanked = 1_000
 
 export class SearchIndex {
   #db: Database
@@ -149,15 +160,20 @@ export class SearchIndex {
   /** The best passages for a full-text expression. `words` are ranked by bm25, `pieces` by time. */
   match(table: 'words' | 'pieces', expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
     const { where, values } = conditions(filter)
-    const joined = `${table} JOIN passage p ON p.id = ${table}.rowid JOIN source s ON s.id = p.source_id`
-    const columns = `${passageColumns}, ${sourceColumns}`
-    const sql =
-      table === 'words'
-        ? `SELECT * FROM (SELECT ${columns}, bm25(words) AS rank FROM ${joined}
-             WHERE words MATCH ? ${where} ORDER BY words.rowid DESC LIMIT ${mostRanked}) ORDER BY rank LIMIT ?`
-        : `SELECT ${columns}, -p.at AS rank FROM ${joined}
-             WHERE pieces MATCH ? ${where} ORDER BY pieces.rowid DESC LIMIT ?`
-    return this.#db.queries.all<PassageRow>(sql, expression, ...values, limit).map(foundFromRow)
+    const tables = 'JOIN passage p ON p.id = found.id JOIN source s ON s.id = p.source_id'
+    // Without a filter the rows of the passages are looked up only for the best ones.
+    const filtered = where === '' ? '' : tables.replaceAll('found.id', `${table}.rowid`)
+    const newest = `SELECT ${table}.rowid AS id, ${table === 'words' ? 'bm25(words)' : '0'} AS rank
+      FROM ${table} ${filtered} WHERE ${table} MATCH ? ${where} ORDER BY ${table}.rowid DESC LIMIT ?`
+    const rows = this.#db.queries.all<PassageRow>(
+      `SELECT ${passageColumns}, ${sourceColumns}, found.rank
+         FROM (SELECT * FROM (${newest}) ORDER BY rank, id DESC LIMIT ?) found ${tables} ORDER BY found.rank, p.id DESC`,
+      expression,
+      ...values,
+      table === 'words' ? mostRanked : limit,
+      limit,
+    )
+    return rows.map(foundFromRow)
   }
 
   /** Passages that fit the filter, newest first: what a regular expression looks through. */
@@ -209,17 +225,40 @@ export class SearchIndex {
     return this.#db.write((q) => {
       for (const { id, vector } of vectors) {
         if (q.run('UPDATE passage SET has_vector = 1 WHERE id = ?', id).changes === 0) continue
-        q.run('INSERT OR REPLACE INTO vector (passage_id, model, vector) VALUES (?, ?, ?)', id, model, vector)
+        q.run(
+          `INSERT OR REPLACE INTO vector (passage_id, source_id, model, vector)
+             SELECT id, source_id, ?, ? FROM passage WHERE id = ?`,
+          model,
+          vector,
+          id,
+        )
       }
     })
   }
 
-  vectors(model: string, afterId = 0): IterableIterator<{ id: number; vector: Uint8Array }> {
-    return this.#db.queries.each<{ id: number; vector: Uint8Array }>(
-      'SELECT passage_id AS id, vector FROM vector WHERE model = ? AND passage_id > ? ORDER BY passage_id',
+  /** In the order in which they were made, from after a given round on. */
+  vectors(model: string, after = 0): IterableIterator<StoredVector> {
+    return this.#db.queries.each<StoredVector>(
+      `SELECT round, passage_id AS id, source_id AS sourceId, vector FROM vector
+        WHERE model = ? AND round > ? ORDER BY round`,
       model,
-      afterId,
+      after,
     )
+  }
+
+  hasVectors(): boolean {
+    return this.#db.queries.get('SELECT 1 FROM vector LIMIT 1') !== undefined
+  }
+
+  /** The sources that a filter lets through; undefined when it lets through all of them. */
+  sourceIds({ agentId, repoPath, channel, source, sessionIds }: SearchFilter): Set<number> | undefined {
+    const { where, values } = conditions({ agentId, repoPath, channel, source, sessionIds })
+    if (where === '') return undefined
+    const rows = this.#db.queries.all<{ id: number }>(
+      `SELECT s.id FROM source s WHERE true ${where}`,
+      ...values,
+    )
+    return new Set(rows.map(({ id }) => id))
   }
 
   /** Vectors of another model say nothing; they are made again. */

@@ -1,0 +1,71 @@
+// Indexes all of Claude's transcripts below HOME and asks some questions; prints what it took as JSON.
+import { globSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeRedactor } from '../../src/domain/redact.ts'
+import { indexSources } from '../../src/memory/index-files.ts'
+import { search } from '../../src/memory/search.ts'
+import { readEnvironment } from '../../src/store/config-file.ts'
+import { statePaths } from '../../src/store/paths.ts'
+import { SearchIndex } from '../../src/store/search-index.ts'
+
+export interface CorpusRun {
+  indexMs: number
+  cpuMs: number
+  passages: number
+  indexBytes: number
+  peakMb: number
+  p95Ms: number
+  searches: number
+}
+
+const environment = readEnvironment()
+const files = globSync(join(environment.variables['HOME']!, '.claude/projects/**/*.jsonl'))
+const file = statePaths(environment.stateDir).searchIndex
+mkdirSync(join(file, '..'), { recursive: true })
+const index = SearchIndex.open(file)
+const redactor = makeRedactor()
+const redact = (text: string): string => redactor.everything(text)
+
+const began = performance.now()
+const before = process.cpuUsage()
+const sources = files.map((path, i) => ({
+  kind: 'native' as const,
+  path,
+  sessionId: `s${i}`,
+  repoPath: '/r',
+}))
+const { passages } = await indexSources(index, sources, { redact })
+const indexMs = performance.now() - began
+const { user, system } = process.cpuUsage(before)
+const peakMb = process.resourceUsage().maxRSS / 1024
+
+const questions = [
+  'parser',
+  'branch names',
+  '"every token"',
+  'größer',
+  'helper renamed file',
+  'cach*',
+  'Task 42',
+  'review tests logs',
+]
+const times: number[] = []
+for (let round = 0; round < 15; round++) {
+  for (const question of questions) {
+    const asked = performance.now()
+    await search({ index, redact, now: () => Date.now() }, question, { limit: 20 })
+    times.push(performance.now() - asked)
+  }
+}
+times.sort((a, b) => a - b)
+await index.close()
+const run: CorpusRun = {
+  indexMs,
+  cpuMs: (user + system) / 1000,
+  passages,
+  indexBytes: statSync(file).size,
+  peakMb,
+  p95Ms: times[Math.floor(times.length * 0.95)]!,
+  searches: times.length,
+}
+console.log(JSON.stringify(run))

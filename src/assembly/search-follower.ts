@@ -1,0 +1,142 @@
+// Keeps the search index up to date while the gateway runs.
+import { watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
+import type { RockpoolEvent } from '../domain/events.ts'
+import type { IndexProgress, SearchSource } from '../domain/search.ts'
+import { IndexThread } from '../memory/search-thread.ts'
+import type { App } from '../operations/app.ts'
+import { noteFolders, noteSources, ourSource, searchSources, sourcesOfNative } from './search-sources.ts'
+import type { SourceParts } from './search-sources.ts'
+
+type Needs = SourceParts & Pick<App, 'clock' | 'events'>
+
+/** Messages come in bursts; this much later they are indexed together. */
+const gatherMs = 100
+/** Everything is looked at again this often, for what no event tells: notes, deletions, other processes. */
+const roundMs = 60_000
+
+/** Hears what was said and hands it to the thread that indexes. */
+export class SearchFollower {
+  readonly #app: Needs
+  readonly #thread: IndexThread
+  /** Transcripts of ours that grew: the file, and what the event says about it. */
+  #ours = new Map<string, Extract<RockpoolEvent, { type: 'transcript-appended' }>>()
+  #native = new Set<string>()
+  #hasNewNotes = false
+  #cancels: Array<() => void> = []
+  #cancelGather: (() => void) | undefined
+  #watched = new Map<string, FSWatcher>()
+  #isStopped = false
+  /** How far the first look at everything is. */
+  reading: IndexProgress | undefined
+
+  constructor(app: Needs, job: ConstructorParameters<typeof IndexThread>[0]) {
+    this.#app = app
+    this.#thread = new IndexThread(
+      job,
+      (progress) => {
+        if (this.reading) this.reading = progress
+      },
+      (message) => app.log.warn({}, message),
+    )
+  }
+
+  start(): void {
+    this.reading = { files: 0, filesDone: 0, bytesRead: 0, passages: 0 }
+    this.#cancels.push(this.#app.events.on((event) => this.#hear(event)))
+    void this.#round()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const cancel of this.#cancels.splice(0)) cancel()
+    this.#cancelGather?.()
+    for (const watcher of this.#watched.values()) watcher.close()
+    await this.#thread.stop()
+  }
+
+  async readAll(): Promise<IndexProgress> {
+    return this.#thread.read(await searchSources(this.#app), true)
+  }
+
+  async #round(): Promise<void> {
+    this.#watchNotes()
+    await this.#orReport(() => this.readAll())
+    this.reading = undefined
+    if (!this.#isStopped) this.#cancels.push(this.#app.clock.after(roundMs, () => void this.#round()))
+  }
+
+  #hear(event: RockpoolEvent): void {
+    if (event.type === 'transcript-appended') this.#ours.set(event.file, event)
+    else if (event.type === 'native-changed') this.#native.add(event.sessionId)
+    else return
+    this.#gather()
+  }
+
+  #gather(): void {
+    this.#cancelGather ??= this.#app.clock.after(gatherMs, () => {
+      this.#cancelGather = undefined
+      void this.#orReport(() => this.#readChanged())
+    })
+  }
+
+  async #readChanged(): Promise<void> {
+    const ours = [...this.#ours.values()]
+    const native = [...this.#native]
+    const notes = this.#hasNewNotes ? noteSources(this.#app) : []
+    this.#ours = new Map()
+    this.#native = new Set()
+    this.#hasNewNotes = false
+    const found = await Promise.all([
+      ...ours.map((event) => this.#sourceOfOurs(event)),
+      ...native.map((sessionId) => this.#sourcesOfNative(sessionId)),
+    ])
+    const sources = [...found.flat(), ...notes]
+    if (sources.length > 0 && !this.#isStopped) await this.#thread.read(sources, false)
+  }
+
+  async #sourceOfOurs({
+    agentId,
+    sessionId,
+    file,
+    key,
+  }: Extract<RockpoolEvent, { type: 'transcript-appended' }>): Promise<SearchSource[]> {
+    const entry = key === undefined ? undefined : await this.#app.sessions(agentId).peek(key)
+    return [ourSource(agentId, file, sessionId, entry && { key: key!, entry })]
+  }
+
+  async #sourcesOfNative(sessionId: string): Promise<SearchSource[]> {
+    try {
+      return sourcesOfNative(await this.#app.discovery().get(sessionId))
+    } catch {
+      // It is gone again; the next round forgets its file.
+      return []
+    }
+  }
+
+  #watchNotes(): void {
+    for (const folder of noteFolders(this.#app).keys()) {
+      if (this.#watched.has(folder)) continue
+      try {
+        const watcher = watch(folder, () => {
+          this.#hasNewNotes = true
+          this.#gather()
+        })
+        watcher.on('error', () => watcher.close())
+        this.#watched.set(folder, watcher)
+      } catch {
+        // Not there yet, or no more watches: the round looks anyway.
+      }
+    }
+  }
+
+  /** Search is a convenience: when it fails the rest goes on, and the log says so. */
+  async #orReport(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!this.#isStopped)
+        this.#app.log.warn({ error: String(error) }, 'The search index could not be updated.')
+    }
+  }
+}

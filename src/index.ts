@@ -35,6 +35,13 @@ export {
   onSessionTranscriptUpdate,
 } from './library/transcripts.ts'
 export {
+  listSessionFilesForAgent,
+  sessionFileEntry,
+  sessionPathForFile,
+  syncSessionFiles,
+} from './library/session-files.ts'
+export type { SessionFileEntry } from './library/session-files.ts'
+export {
   DEFAULT_MEMORY_FLUSH_PROMPT,
   DEFAULT_MEMORY_FLUSH_SOFT_TOKENS,
   DEFAULT_MEMORY_FLUSH_SYSTEM_PROMPT,

@@ -261,3 +261,43 @@ test('notes are listed and shown, and adding keeps what is there', async () => {
   const { text } = (await perform(app, 'memory.show', { name: notes[0]!.name }, operator)) as { text: string }
   expect(text).toMatch(/^# \d{4}-\d\d-\d\d\n\nfirst\n\nsecond\n$/)
 })
+
+test('what a compaction removed can be asked for, of our sessions and of Claude’s', async () => {
+  const key = 'agent:main:main'
+  await say('main', key, 'the spare key is under the anchor', 'chat-1')
+  await say('main', key, 'this stays', 'chat-1')
+  const entries = (await app.transcripts('main').tail({ sessionId: 'chat-1' }, 10)).entries
+  const compaction = {
+    type: 'compaction' as const,
+    summary: 'talk about a key',
+    firstKeptEntryId: entries.at(-1)!.id,
+    tokensBefore: 100,
+  }
+  await app.transcripts('main').append({ sessionId: 'chat-1' }, [compaction], { cwd: '/', key })
+  const caller = { ...agent('main'), sessionKey: key }
+  const lost = (await perform(app, 'sessions.lost', {}, caller)) as {
+    compactions: number
+    lines: Array<{ text: string }>
+  }
+  expect(lost).toMatchObject({
+    compactions: 1,
+    total: 1,
+    lines: [{ role: 'user', text: 'the spare key is under the anchor' }],
+  })
+  expect(await perform(app, 'sessions.lost', { query: 'stays' }, caller)).toMatchObject({ total: 0 })
+  expect(await perform(app, 'sessions.history', { key, lost: true }, operator)).toMatchObject({
+    entries: [{ type: 'message' }],
+  })
+
+  const boundary = `${JSON.stringify({ type: 'system', subtype: 'compact_boundary', timestamp: '2026-11-14T11:00:00Z', sessionId: nativeId })}\n`
+  writeFileSync(
+    nativeFile(),
+    nativeLine('user', 'before the boundary') + boundary + nativeLine('user', 'after the boundary'),
+  )
+  expect(await perform(app, 'sessions.history', { key: nativeId, lost: true }, operator)).toMatchObject({
+    entries: [{ message: { role: 'user', content: [{ type: 'text', text: 'before the boundary' }] } }],
+  })
+  await expect(perform(app, 'sessions.lost', { key: nativeId }, agent('support'))).rejects.toMatchObject({
+    code: 'not-found',
+  })
+})

@@ -110,8 +110,10 @@ class Search implements SearchPart {
     this.#embedder ??= openEmbedder(this.#meaning)
     const embedder = await this.#embedder
     const until = this.#app.clock.monotonic() + ms
-    while (embedder && this.#app.clock.monotonic() < until)
+    if (!embedder) return
+    while (this.#app.clock.monotonic() < until) {
       if (!(await addSomeVectors(this.#index, embedder, this.#redact))) break
+    }
   }
 
   /** In a command no thread does it; says whether there are more pieces than before. */

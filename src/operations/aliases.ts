@@ -86,6 +86,7 @@ export const aliases: AliasTable = {
     claude_output: { of: 'coding.output' },
     claude_sessions: { of: 'coding.sessions' },
     claude_stats: { of: 'coding.stats' },
+    recall_lost: { of: 'sessions.lost' },
   },
   chat: {
     claude: { of: 'coding.launch' },

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import type { App } from './app.ts'
+import { lostOf } from './lost.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { previewOf, tailOf } from './session-preview.ts'
@@ -188,6 +189,7 @@ const readHistory = operation({
     agentId: which.agentId,
     limit: z.int().min(1).max(5000).default(50).describe('How many entries.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
+    lost: z.boolean().default(false).describe('What compactions have removed from the context instead.'),
   }),
   output: historyOutput,
   scope: 'read',
@@ -195,15 +197,39 @@ const readHistory = operation({
   command: {
     positional: ['key'],
     flags: { agentId: 'agent' },
-    examples: ['rockpool history', 'rockpool history main --limit 200', 'rockpool history 08ef14de --json'],
+    examples: [
+      'rockpool history',
+      'rockpool history main --lost',
+      'rockpool history main --limit 200',
+      'rockpool history 08ef14de --json',
+    ],
   },
   async run(app, input, caller) {
+    if (input.lost) return lostPage(app, caller, input)
     const session = input.key
       ? await findSession(app, caller, input.key, input.agentId)
       : await newestSession(app, caller, input.agentId)
     return page(app, session, input.limit, input.before)
   },
 })
+
+/** What was removed, as entries; also of Claude's own sessions. */
+async function lostPage(
+  app: App,
+  caller: Caller,
+  { key, agentId, limit }: { key?: string; agentId?: string; limit: number },
+): Promise<z.input<typeof historyOutput>> {
+  const ref = key ?? (await newestSession(app, caller, agentId)).key
+  const { lines, compactions, total, ...session } = await lostOf(app, caller, ref, limit)
+  const entries = lines.map(({ role, text, at }, i) => ({
+    type: 'message',
+    id: `lost-${total - lines.length + i + 1}`,
+    timestamp: at,
+    message: { role, content: [{ type: 'text', text }] },
+  }))
+  const damage = compactions === 0 ? ['Nothing was removed: this session was never compacted.'] : []
+  return { ...session, header: null, entries, damage }
+}
 
 async function newestSession(app: App, caller: Caller, agentId?: string): Promise<Session> {
   const agents = visibleAgents(app, caller, agentId)

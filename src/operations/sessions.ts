@@ -4,6 +4,7 @@ import { compactSession } from './session-compact.ts'
 import { exchangeOperations } from './session-export.ts'
 import { lifeOperations } from './session-life.ts'
 import { listSessions } from './session-list.ts'
+import { recallLost } from './lost.ts'
 import { patchSession } from './session-patch.ts'
 import { readOperations } from './session-read.ts'
 import { searchSessions } from './search.ts'
@@ -18,4 +19,5 @@ export const operations: Operation[] = [
   ...exchangeOperations,
   sessionUsage,
   searchSessions,
+  recallLost,
 ]

@@ -1,0 +1,100 @@
+// The seeds' functions for transcripts as text that a memory can index: one entry for each file, its conversation as
+// `User: …` and `Assistant: …`, secrets taken out, with a hash that says whether it changed.
+import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { makeRedactor } from '../domain/redact.ts'
+import { conversationOf } from '../memory/passages.ts'
+import { linesOfFile } from '../store/file-lines.ts'
+import { parseTranscriptName } from '../store/transcript-paths.ts'
+import { resolveSessionTranscriptsDirForAgent } from './paths.ts'
+
+export interface SessionFileEntry {
+  /** `sessions/<filename>.jsonl`. */
+  path: string
+  absPath: string
+  mtimeMs: number
+  size: number
+  /** Of the content, to see whether it changed. */
+  hash: string
+  /** `User: …` and `Assistant: …`, a line for each message. */
+  content: string
+  /** For each line of the content, the line of the file that it comes from (1-based). */
+  lineMap: number[]
+}
+
+/** The transcripts of an agent, archives left out. */
+export async function listSessionFilesForAgent(agentId = 'main'): Promise<string[]> {
+  const dir = resolveSessionTranscriptsDirForAgent(agentId)
+  try {
+    return readdirSync(dir)
+      .filter((name) => parseTranscriptName(name) !== undefined)
+      .map((name) => join(dir, name))
+  } catch {
+    // An agent that never spoke has no folder.
+    return []
+  }
+}
+
+/** What a file says; null when it cannot be read. */
+export async function sessionFileEntry(absPath: string): Promise<SessionFileEntry | null> {
+  const path = resolve(absPath)
+  const file = await open(path, 'r').catch(() => null)
+  if (!file) return null
+  try {
+    const { mtimeMs, size } = await file.stat()
+    const { content, lineMap } = readConversation(file.fd)
+    const hash = createHash('sha256').update(content).update(JSON.stringify(lineMap)).digest('hex')
+    return { path: sessionPathForFile(path), absPath: path, mtimeMs, size, hash, content, lineMap }
+  } finally {
+    await file.close()
+  }
+}
+
+export function sessionPathForFile(absPath: string): string {
+  return `sessions/${basename(absPath)}`
+}
+
+/** Brings a set of entries up to date: `index` is called for those whose content changed, `remove` for those gone. */
+export async function syncSessionFiles(params: {
+  agentId?: string
+  /** Hashes by path, as they were after the last time. */
+  known: ReadonlyMap<string, string>
+  index: (entry: SessionFileEntry) => Promise<void> | void
+  remove?: (path: string) => Promise<void> | void
+}): Promise<{ indexed: number; unchanged: number; removed: number }> {
+  const done = { indexed: 0, unchanged: 0, removed: 0 }
+  const present = new Set<string>()
+  for (const file of await listSessionFilesForAgent(params.agentId)) {
+    const entry = await sessionFileEntry(file)
+    if (!entry) continue
+    present.add(entry.path)
+    if (params.known.get(entry.path) === entry.hash) {
+      done.unchanged++
+      continue
+    }
+    await params.index(entry)
+    done.indexed++
+  }
+  for (const path of params.known.keys()) {
+    if (present.has(path)) continue
+    await params.remove?.(path)
+    done.removed++
+  }
+  return done
+}
+
+function readConversation(fd: number): { content: string; lineMap: number[] } {
+  const redactor = makeRedactor()
+  const lines: string[] = []
+  const lineMap: number[] = []
+  for (const { bytes, number } of linesOfFile(fd, 0)) {
+    const found = conversationOf(bytes.toString('utf8'), 'rockpool')
+    if (!found) continue
+    const who = found.role === 'user' ? 'User' : 'Assistant'
+    lines.push(`${who}: ${redactor.everything(found.text).replace(/\s+/g, ' ').trim()}`)
+    lineMap.push(number)
+  }
+  return { content: lines.join('\n'), lineMap }
+}

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
+import { SearchIndex } from '../store/search-index.ts'
+import { lackOfMeaning, openEmbedder } from './embedder.ts'
+import { indexSources } from './index-files.ts'
+import { search } from './search.ts'
+import { addSomeVectors, NearestPassages } from './vectors.ts'
+
+let folder: string
+let index: SearchIndex
+const redact = (text: string): string => text.replaceAll('hunter2', '[redacted]')
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rockpool-meaning-'))
+  index = SearchIndex.open(join(folder, 'search.sqlite'))
+})
+afterEach(async () => {
+  await index.close()
+  rmSync(folder, { recursive: true })
+})
+
+function source(name: string, text: string, agentIds?: string[]): SearchSource {
+  const path = join(folder, `${name}.jsonl`)
+  writeFileSync(path, `${JSON.stringify({ type: 'user', message: { role: 'user', content: text } })}\n`)
+  return { kind: 'native', path, sessionId: name, agentIds }
+}
+
+/** Knows two things: boats and food. */
+const boatsAndFood: Embedder = {
+  name: 'boats-and-food',
+  dimensions: 2,
+  languages: 'English',
+  embed: async (texts) =>
+    texts.map((text) =>
+      Float32Array.of(
+        /boat|ship|vessel/.test(text) ? 1 : 0,
+        /bread|meal/.test(text) ? 1 : /ship/.test(text) ? 0.2 : 0,
+      ),
+    ),
+}
+
+async function found(text: string, filter: SearchFilter, embedder = boatsAndFood): Promise<string[]> {
+  while (await addSomeVectors(index, embedder, redact));
+  const near = new NearestPassages(index, embedder)
+  const nearest = (question: string): Promise<number[]> => near.find(question, filter)
+  const { hits } = await search({ index, redact, now: () => 0, nearest }, text, filter)
+  return hits.map(({ sessionId, by }) => `${sessionId} by ${by.join(', ')}`)
+}
+
+test('other words for the same thing are found, and an agent finds only its own', async () => {
+  const sources = [
+    source('harbour', 'the boat is in the harbour', ['main']),
+    source('kitchen', 'the bread is ready', ['main']),
+    source('theirs', 'a boat of theirs', ['support']),
+  ]
+  await indexSources(index, sources, { redact })
+  expect(await found('vessel', { agentId: 'main' })).toEqual(['harbour by meaning'])
+  expect((await found('ship', {})).sort()).toEqual(['harbour by meaning', 'theirs by meaning'])
+  expect(await found('weather', {})).toEqual([])
+})
+
+test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent no secret', async () => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (data: Buffer) => (body += data.toString()))
+    request.on('end', () => {
+      asked.push(`${request.url} ${request.headers.authorization} ${body}`)
+      const { input } = JSON.parse(body) as { input: string[] }
+      const data = input.map((text, i) => ({
+        index: i,
+        embedding: /boat|vessel/.test(text) ? [3, 0, 0] : [0, 2, 0],
+      }))
+      response.end(JSON.stringify({ data: data.reverse() }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const settings = { use: 'provider' as const, url, model: 'm', apiKey: 'k', languages: 'all' }
+  try {
+    await indexSources(index, [source('one', 'the boat hunter2'), source('two', 'bread')], { redact })
+    const embedder = (await openEmbedder(settings))!
+    expect(await found('vessel', {}, embedder)).toEqual(['one by meaning'])
+    expect(asked[0]).toMatch(/^\/v1\/embeddings Bearer k/)
+    expect(asked.join()).not.toContain('hunter2')
+  } finally {
+    server.close()
+  }
+  await expect((await openEmbedder(settings))!.embed(['x'])).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('the word vectors of the optional package know what is near', async (ctx) => {
+  const settings = { use: 'machine' as const, file: join(folder, 'word-vectors.bin') }
+  const lack = lackOfMeaning(settings)
+  if (lack) return ctx.skip(lack)
+  const embedder = (await openEmbedder(settings))!
+  const again = (await openEmbedder(settings))!
+  const texts = ['the car does not start in winter', 'vehicle dead in the cold', 'a recipe for bread', '大阪']
+  const [car, vehicle, bread, unknown] = await embedder.embed(texts)
+  expect(likeness(car!, vehicle!)).toBeGreaterThan(likeness(car!, bread!) + 0.2)
+  expect(unknown!.every((value) => value === 0)).toBe(true)
+  expect(await again.embed(texts)).toEqual([car, vehicle, bread, unknown])
+  expect(lackOfMeaning({ use: 'none' })).toMatch(/switched off/)
+}, 60_000)
+
+function likeness(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array): number =>
+    x.reduce((sum, value, k) => sum + value * y[k]!, 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}

@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest'
+import { killWhileIndexing } from './index-crash.ts'
+
+test('a process that is killed while it indexes leaves nothing out and nothing twice', async () => {
+  const { lines, killed, counts } = await killWhileIndexing(5)
+  expect(killed).toBeGreaterThan(0)
+  expect(counts).toEqual({ passages: lines, different: lines, words: lines, pieces: lines })
+}, 60_000)

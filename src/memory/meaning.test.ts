@@ -97,7 +97,7 @@ test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent 
 test('the word vectors of the optional package know what is near', async (ctx) => {
   const settings = { use: 'machine' as const, file: join(folder, 'word-vectors.bin') }
   const lack = lackOfMeaning(settings)
-  if (lack) return ctx.skip(lack)
+  if (lack) ctx.skip(lack)
   const embedder = (await openEmbedder(settings))!
   const again = (await openEmbedder(settings))!
   const texts = ['the car does not start in winter', 'vehicle dead in the cold', 'a recipe for bread', '大阪']

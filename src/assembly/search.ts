@@ -14,11 +14,12 @@ import { lackOfMeaning, openEmbedder } from '../memory/embedder.ts'
 import type { MeaningSettings } from '../memory/embedder.ts'
 import { indexSources } from '../memory/index-files.ts'
 import { addSomePieces } from '../memory/index-tiers.ts'
+import { NearestPassages } from '../memory/nearest.ts'
 import { parseQuery } from '../memory/query.ts'
 import { search } from '../memory/search.ts'
 import { searchRegexInThread } from '../memory/search-thread.ts'
 import { redactorOf } from '../memory/thread-work.ts'
-import { addSomeVectors, NearestPassages } from '../memory/vectors.ts'
+import { addSomeVectors } from '../memory/vectors.ts'
 import type { App } from '../operations/app.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import { knownSecrets } from './known-secrets.ts'
@@ -74,7 +75,7 @@ class Search implements SearchPart {
           regexMs,
         )
       : await this.#searchText(text, filter)
-    const { reading } = this.status()
+    const reading = this.#follower?.reading
     if (reading)
       answer.notes.push(`Still reading: ${reading.filesDone} of ${reading.files} files are indexed.`)
     return answer

@@ -8,8 +8,9 @@ import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import { lackOfMeaning, openEmbedder } from './embedder.ts'
 import { indexSources } from './index-files.ts'
+import { NearestPassages } from './nearest.ts'
 import { search } from './search.ts'
-import { addSomeVectors, NearestPassages } from './vectors.ts'
+import { addSomeVectors } from './vectors.ts'
 
 let folder: string
 let index: SearchIndex

@@ -237,12 +237,13 @@ export class SearchIndex {
   }
 
   /** In the order in which they were made, from after a given round on. */
-  vectors(model: string, after = 0): IterableIterator<StoredVector> {
-    return this.#db.queries.each<StoredVector>(
+  vectors(model: string, after: number, limit: number): StoredVector[] {
+    return this.#db.queries.all<StoredVector>(
       `SELECT round, passage_id AS id, source_id AS sourceId, vector FROM vector
-        WHERE model = ? AND round > ? ORDER BY round`,
+        WHERE model = ? AND round > ? ORDER BY round LIMIT ?`,
       model,
       after,
+      limit,
     )
   }
 

@@ -86,7 +86,7 @@ function corpusResults(run: CorpusRun, bytes: number, size: string): BenchResult
       measured: `${run.p95Ms.toFixed(1)} ms`,
       wanted: 'at most 20 ms',
       ok: run.p95Ms <= 20,
-      how: `${run.searches} questions of one to three words, snippets read from the transcripts`,
+      how: `${run.searches} questions of one to three words, ${run.hasMeaning ? `by word and by meaning (vectors made in ${(run.vectorMs / 1000).toFixed(0)} s)` : 'by word'}, snippets read from the transcripts`,
     },
   ]
 }

@@ -2,8 +2,11 @@
 import { globSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeRedactor } from '../../src/domain/redact.ts'
+import { openEmbedder } from '../../src/memory/embedder.ts'
 import { indexSources } from '../../src/memory/index-files.ts'
+import { NearestPassages } from '../../src/memory/nearest.ts'
 import { search } from '../../src/memory/search.ts'
+import { addSomeVectors } from '../../src/memory/vectors.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 import { statePaths } from '../../src/store/paths.ts'
 import { SearchIndex } from '../../src/store/search-index.ts'
@@ -14,6 +17,9 @@ export interface CorpusRun {
   passages: number
   indexBytes: number
   peakMb: number
+  /** How long the vectors took. */
+  vectorMs: number
+  hasMeaning: boolean
   p95Ms: number
   searches: number
 }
@@ -37,7 +43,16 @@ const sources = files.map((path, i) => ({
 const { passages } = await indexSources(index, sources, { redact })
 const indexMs = performance.now() - began
 const { user, system } = process.cpuUsage(before)
+const indexBytes = statSync(file).size
 const peakMb = process.resourceUsage().maxRSS / 1024
+
+const embedder = await openEmbedder({ use: 'machine', file: join(file, '..', 'word-vectors.bin') })
+const vectorsFrom = performance.now()
+while (embedder && (await addSomeVectors(index, embedder, redact, 1_000)));
+const vectorMs = performance.now() - vectorsFrom
+const near = embedder && new NearestPassages(index, embedder)
+await near?.readNew()
+const nearest = near && ((text: string): Promise<number[]> => near.find(text, {}))
 
 const questions = [
   'parser',
@@ -53,7 +68,7 @@ const times: number[] = []
 for (let round = 0; round < 15; round++) {
   for (const question of questions) {
     const asked = performance.now()
-    await search({ index, redact, now: () => Date.now() }, question, { limit: 20 })
+    await search({ index, redact, now: () => Date.now(), nearest }, question, { limit: 20 })
     times.push(performance.now() - asked)
   }
 }
@@ -63,7 +78,9 @@ const run: CorpusRun = {
   indexMs,
   cpuMs: (user + system) / 1000,
   passages,
-  indexBytes: statSync(file).size,
+  indexBytes,
+  vectorMs,
+  hasMeaning: embedder !== undefined,
   peakMb,
   p95Ms: times[Math.floor(times.length * 0.95)]!,
   searches: times.length,

@@ -85,11 +85,15 @@ export interface KnownSource extends FileState {
   source: SearchSource
 }
 
+const end = Number.MAX_SAFE_INTEGER
+
 /** Matches that are ranked by their words; of more only the newest are, because ranking looks at each. */
 const mostRanked = 1_000
 
 export class SearchIndex {
   #db: Database
+  /** Above these passages none lacks its pieces or its vector. */
+  #below = { pieces: end, vector: end }
 
   private constructor(db: Database) {
     this.#db = db
@@ -121,6 +125,7 @@ export class SearchIndex {
   /** Adds what was read and remembers how far, as one step: a crash never indexes anything twice, and neither do two
    *  processes that read the same file: the one that comes second finds that it was done, and adds nothing. */
   add(additions: Addition[]): Promise<void> {
+    this.#below = { pieces: end, vector: end }
     return this.#db.write((q) => {
       for (const { source, from, state, passages } of additions) {
         const row = q.get<Pick<FileState, 'readBytes' | 'toolsBytes' | 'inode'>>(
@@ -202,13 +207,23 @@ export class SearchIndex {
 
   /** The newest passages that still lack their pieces or their vector; tools have no vectors. */
   lacking(what: 'pieces' | 'vector', limit: number): PassageToRead[] {
-    return this.#db.queries
-      .all<Omit<PassageToRead, 'role'> & { role: number }>(
-        `SELECT p.id, s.path, s.kind, p.offset, p.length, p.role FROM passage p JOIN source s ON s.id = p.source_id
-          WHERE p.has_${what} = 0 ${what === 'vector' ? 'AND p.role <> 2' : ''} ORDER BY p.id DESC LIMIT ?`,
-        limit,
-      )
-      .map((row) => ({ ...row, role: roles[row.role]! }))
+    const rows = this.#lackingBelow(what, limit)
+    if (rows.length > 0 || this.#below[what] === end) return rows
+    this.#below[what] = end
+    return this.#lackingBelow(what, limit)
+  }
+
+  /** Goes on where the last look ended: what lies above has what it needs. */
+  #lackingBelow(what: 'pieces' | 'vector', limit: number): PassageToRead[] {
+    const rows = this.#db.queries.all<Omit<PassageToRead, 'role'> & { role: number }>(
+      `SELECT p.id, s.path, s.kind, p.offset, p.length, p.role FROM passage p JOIN source s ON s.id = p.source_id
+        WHERE p.id <= ? AND p.has_${what} = 0 ${what === 'vector' ? 'AND p.role <> 2' : ''}
+        ORDER BY p.id DESC LIMIT ?`,
+      this.#below[what],
+      limit,
+    )
+    this.#below[what] = rows[0]?.id ?? this.#below[what]
+    return rows.map((row) => ({ ...row, role: roles[row.role]! }))
   }
 
   addPieces(texts: Array<{ id: number; text: string }>): Promise<void> {

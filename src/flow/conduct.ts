@@ -26,18 +26,22 @@ export interface Conducted {
   unanswered: WaitingInput[]
   /** A message in the chat that showed the answer while it was written. */
   previewId?: string
+  /** The session is as the turn leaves it. */
+  settled: Promise<void>
 }
 
 interface Turn {
   turnId: string
   batch: Batch
   begun: (turn: TurnInHand) => void
+  /** Resolves when the turn is ours; throws if it is not. */
+  claimed: () => Promise<void>
 }
 
 export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> {
   const { batch } = turn
   const first = batch.inputs[0]!
-  const found = await findSession(first, parts)
+  const found = await findSession(first, turn.claimed, parts)
   const announcements = announcementsOf(found, first)
   if (found.init.resetTriggered && !found.init.bodyStripped?.trim()) return onlyReset(found, announcements)
   const { session } = found
@@ -49,7 +53,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
     promptOf(found, batch, parts),
     systemPromptOf(found, agent, parts),
   ])
-  const entryId = await live.recordUser(prompt.said)
+  const [entryId] = await Promise.all([live.recordUser(prompt.said), turn.claimed()])
   try {
     const { result, lostThread } = await askAgent(
       {
@@ -104,8 +108,12 @@ async function conclude(
   const { live, result, batch } = turn
   const { session } = turn.found
   const isHeartbeat = batch.inputs[0]!.wish?.heartbeat === true
-  const [entry] = await Promise.all([settleSession(turn.found, live, result, parts), live.ended(result)])
-  if (entry) session.entry = entry
+  await live.ended(result)
+  const settled = settleSession(turn.found, live, result, parts).then((entry) => {
+    if (entry) session.entry = entry
+  })
+  // Whoever awaits it hears of a failure; until then it must not count as unheard.
+  settled.catch(() => {})
   const replies = await composeReplies(
     result,
     {
@@ -136,6 +144,7 @@ async function conclude(
     steered: [...live.steered.values()],
     unanswered: live.unanswered(result),
     ...(live.previewId === undefined ? {} : { previewId: live.previewId }),
+    settled,
   }
 }
 
@@ -148,6 +157,7 @@ function onlyReset(found: FoundSession, announcements: string[]): Conducted {
     watched: { sessionId: session.entry.sessionId, replies: [{ text: announcements.join('\n') }] },
     steered: [],
     unanswered: [],
+    settled: Promise.resolve(),
   }
 }
 
@@ -194,7 +204,7 @@ function notesFor(found: FoundSession, first: WaitingInput): string[] {
 
 /** One update for all that the turn changed in its session; a session that was reset meanwhile is left alone. */
 function settleSession(
-  { session, skillsSnapshot }: FoundSession,
+  { session, skillsSnapshot, init }: FoundSession,
   live: LiveTurn,
   result: TurnResult,
   parts: TurnParts,
@@ -218,8 +228,20 @@ function settleSession(
       ...counted
     } = withCompactions(used, result.compactions, total)
     const skills = skillsSnapshot?.version === current.skillsSnapshot?.version ? {} : { skillsSnapshot }
-    return { ...counted, ...skills, systemSent: true, abortedLastRun: result.end.kind === 'interrupted' }
+    const times = init.timesPending ? timesOf(session.entry, counted) : {}
+    return {
+      ...counted,
+      ...skills,
+      ...times,
+      systemSent: true,
+      abortedLastRun: result.end.kind === 'interrupted',
+    }
   })
+}
+
+/** That somebody wrote, noted when the turn began. */
+function timesOf({ lastInteractionAt, updatedAt }: SessionEntry, now: SessionEntry): Partial<SessionEntry> {
+  return { lastInteractionAt, updatedAt: Math.max(updatedAt, now.updatedAt) }
 }
 
 /** A heartbeat that says what the last one said, within a day, says nothing. */

@@ -146,7 +146,8 @@ export class Converse {
   }
 
   #commandOf(input: Input) {
-    if (input.wish?.internal) return undefined
+    // Most messages hold no slash; they need no second look.
+    if (input.wish?.internal || !input.message.text.includes('/')) return undefined
     const mentions = this.#mentionsFor(input.message)
     const ctx = finalizeInboundContext(
       contextOf(input.message, { mayCommand: input.mayCommand, mentions }),

@@ -17,7 +17,12 @@ export interface FoundSession {
   skillsSnapshot?: SessionSkillSnapshot
 }
 
-export async function findSession(input: WaitingInput, parts: TurnParts): Promise<FoundSession> {
+/** `claimed` is awaited before anything is begun anew: only the turn that owns the session may do that. */
+export async function findSession(
+  input: WaitingInput,
+  claimed: () => Promise<void>,
+  parts: TurnParts,
+): Promise<FoundSession> {
   const { agentId, lane: sessionKey, message } = input
   const ctx = contextFor(input, parts)
   const parent = parentKeyOf(input, parts)
@@ -28,6 +33,8 @@ export async function findSession(input: WaitingInput, parts: TurnParts): Promis
     ...(parent === undefined ? {} : { parentSessionKey: parent }),
     ...(input.wish?.heartbeat ? {} : { message }),
     keepsRoute: input.wish !== undefined,
+    defersTimes: true,
+    beforeChange: claimed,
     parts: { ...parts, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },
     storePath: parts.storePathOf(agentId),
     aliasIndex: buildModelAliasIndex(parts.config.agents),

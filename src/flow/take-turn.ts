@@ -16,11 +16,16 @@ export async function takeTurn(
   parts: TurnParts,
 ): Promise<WaitingInput[]> {
   const turnId = randomUUID()
-  if (!(await beginWhenFree(turnId, batch, parts))) return []
+  // The claim and the first steps, which change nothing, go side by side.
+  const claim = beginWhenFree(turnId, batch, parts)
+  const claimed = async (): Promise<void> => {
+    if (!(await claim)) throw new NotOurs()
+  }
   let conducted: Conducted
   try {
-    conducted = await conduct({ turnId, batch, begun }, parts)
+    conducted = await conduct({ turnId, batch, begun, claimed }, parts)
   } catch (error) {
+    if (error instanceof NotOurs || !(await claim)) return []
     parts.log.error(
       { lane: batch.lane, turnId, error: String(error) },
       'A turn failed before the agent answered.',
@@ -39,13 +44,15 @@ async function finish(
   const { outcome, unanswered } = conducted
   if (outcome.end.kind === 'interrupted' && parts.isAbandoned()) return []
   const deliveries = deliveriesFor(turnId, batch, parts, conducted)
-  const rows = await parts.work.lanes.finish(turnId, {
+  const finished = parts.work.lanes.finish(turnId, {
     ...outcome,
     deliveries,
     sendsFirst: parts.deliverer.isFree(batch.lane, batch.inputs.at(-1)!.message.address),
     unanswered: unanswered.map((input) => input.id),
   })
-  parts.deliverer.add(rows)
+  parts.deliverer.add(await finished)
+  // The next turn reads the session; it must be as this one leaves it.
+  await conducted.settled
   const agentId = batch.inputs[0]!.agentId
   const { end } = outcome
   parts.events.emit({
@@ -91,8 +98,12 @@ function failedBefore(error: unknown): Conducted {
   const outcome: Omit<TurnOutcome, 'deliveries'> = {
     end: { kind: 'failed', why: 'start-failed', message: text },
   }
-  return { outcome, steered: [], unanswered: [], watched: { replies: [{ text, isError: true }], error } }
+  const watched = { replies: [{ text, isError: true }], error }
+  return { outcome, steered: [], unanswered: [], watched, settled: Promise.resolve() }
 }
+
+/** Another process has taken the inputs. */
+class NotOurs extends Error {}
 
 /** Claims the lane. Another process may have it: then we wait for it, or take over what a dead one left. */
 async function beginWhenFree(turnId: string, batch: Batch, parts: TurnParts): Promise<boolean> {

@@ -1,5 +1,6 @@
 // Step two: find the session of a message. It goes on, begins, begins anew because somebody said so or because it got
 // stale, or begins as a fork of the chat that a thread hangs from.
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
 import type { MsgContext, TemplateContext } from '../domain/msg-context.ts'
@@ -43,6 +44,8 @@ export interface SessionInitResult {
   triggerBodyNormalized: string
   /** The model that the reset asked for. */
   modelHint?: string
+  /** Nothing but times has changed; they are written with what the turn changes. */
+  timesPending: boolean
 }
 
 export interface InitParams {
@@ -55,6 +58,10 @@ export interface InitParams {
   message?: Message
   /** The message came by another way than its chat (the command line): the session's route stays as it is. */
   keepsRoute?: boolean
+  /** The caller writes the session when its turn is over; times alone may wait until then. */
+  defersTimes?: boolean
+  /** Awaited before the session is begun anew: is the turn really ours? */
+  beforeChange?: () => Promise<void>
   parts: SessionParts
   storePath: string
   aliasIndex: ModelAliasIndex
@@ -76,13 +83,16 @@ export async function initSessionState(params: InitParams): Promise<SessionInitR
   const isStale = freshness?.fresh === false && params.message !== undefined
   const goesOn = before !== undefined && !trigger && !isStale
   const reason = trigger ? reasonOf(trigger.trigger) : (freshness?.because ?? 'reset')
+  if (!goesOn) await params.beforeChange?.()
   const begun = goesOn ? before : await beginSession(params, before, reason)
   const hint = applyResetModelOverride({
     resetTriggered: trigger !== undefined,
     bodyStripped: trigger?.rest,
     aliasIndex: params.aliasIndex,
   })
-  const recorded = await record(params, begun, hint.model)
+  const told = goesOn ? tellEntry(params, begun) : begun
+  const timesPending = params.defersTimes === true && goesOn && changesOnlyTimes(begun, told)
+  const recorded = timesPending ? told : await record(params, begun, hint.model)
   const entry = before ? recorded : await fork(params, recorded)
   const groupResolution = resolveGroupSessionKey(ctx) ?? undefined
   const bodyStripped = hint.cleanedBody ?? ctx.BodyForAgent ?? ctx.Body
@@ -111,6 +121,7 @@ export async function initSessionState(params: InitParams): Promise<SessionInitR
     ...(bodyStripped === undefined ? {} : { bodyStripped }),
     triggerBodyNormalized,
     ...(hint.model === undefined ? {} : { modelHint: hint.model }),
+    timesPending,
   }
 }
 
@@ -151,21 +162,34 @@ async function record(
   begun: SessionEntry,
   model: string | undefined,
 ): Promise<SessionEntry> {
-  const { sessionKey, message } = params
-  const { sessions, clock } = params.parts
+  const { sessionKey } = params
+  const { sessions } = params.parts
   const stored = await sessions.update(sessionKey, (current) => {
     // Somebody else may have changed the row meanwhile; what he wrote counts, unless the session began anew.
     const base = current?.sessionId === begun.sessionId ? current : begun
-    const told = message ? recordMessage(params, base, message, clock.now()) : base
+    const told = tellEntry(params, base)
     return model === undefined ? told : { ...told, modelOverride: model, providerOverride: 'anthropic' }
   })
   return stored!
 }
 
-function recordMessage(params: InitParams, entry: SessionEntry, message: Message, now: number): SessionEntry {
-  if (!params.keepsRoute) return recordInbound(params.sessionKey, entry, message, now)
+/** The entry with what the message says about it. */
+function tellEntry(params: InitParams, entry: SessionEntry): SessionEntry {
+  const { message, sessionKey, keepsRoute, parts } = params
+  if (!message) return entry
+  const now = parts.clock.now()
+  if (!keepsRoute) return recordInbound(sessionKey, entry, message, now)
   const { chatType = message.chatType } = entry
   return { ...entry, chatType, lastInteractionAt: now, updatedAt: Math.max(entry.updatedAt, now) }
+}
+
+function changesOnlyTimes(before: SessionEntry, after: SessionEntry): boolean {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  names.delete('lastInteractionAt')
+  names.delete('updatedAt')
+  return [...names].every(
+    (name) => before[name] === after[name] || isDeepStrictEqual(before[name], after[name]),
+  )
 }
 
 /** A thread's first message: the conversation around it comes along. */

@@ -46,6 +46,9 @@ export class SessionsJsonMirror {
   #restMs = soonMs
   #cancelTimer: (() => void) | undefined
   #writing: Promise<void> = Promise.resolve()
+  /** We hold the lock to write: what changes in the file now is our own doing. */
+  #isHolding = false
+  #importing: Promise<void> | undefined
   #closed = false
 
   constructor(options: MirrorOptions) {
@@ -61,11 +64,17 @@ export class SessionsJsonMirror {
   /** Brings in what somebody else wrote to the file. Costs one stat when nobody did. */
   async catchUp(): Promise<void> {
     const identity = fileIdentity(this.#options.path)
-    if (identity === undefined || identity === this.#known) return
+    if (identity === undefined || identity === this.#known || this.#isHolding) return
     if (identity === this.#state().mirror_identity) {
       this.#known = identity
       return
     }
+    // Everybody who asks at this moment waits for one look.
+    this.#importing ??= this.#importLocked().finally(() => (this.#importing = undefined))
+    await this.#importing
+  }
+
+  async #importLocked(): Promise<void> {
     try {
       await this.#lock.hold('import sessions.json', () => this.#import())
     } catch (error) {
@@ -98,7 +107,14 @@ export class SessionsJsonMirror {
     const { clock, log, path } = this.#options
     const started = clock.monotonic()
     try {
-      await this.#lock.hold('write sessions.json', (held) => this.#writeHeld(held))
+      await this.#lock.hold('write sessions.json', async (held) => {
+        this.#isHolding = true
+        try {
+          await this.#writeHeld(held)
+        } finally {
+          this.#isHolding = false
+        }
+      })
     } catch (error) {
       log.warn(
         { path, error: asRockpoolError(error).message },

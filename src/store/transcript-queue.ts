@@ -28,7 +28,7 @@ const relaxedSyncMs = 1_000
  *  else wants it. */
 const rushMs = 2_000
 const lingerMs = 300
-const lookEveryMs = 25
+const lookEveryMs = 75
 
 export class TranscriptQueue {
   readonly #file: string

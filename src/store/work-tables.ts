@@ -15,7 +15,6 @@ export const workTables = `
   ) STRICT;
   CREATE INDEX inbox_open ON inbox (lane, id) WHERE state IN ('waiting', 'running');
   CREATE INDEX inbox_turn ON inbox (turn_id) WHERE state = 'running';
-  CREATE INDEX inbox_accepted ON inbox (accepted_at);
 
   CREATE TABLE turn (
     id TEXT PRIMARY KEY,
@@ -57,7 +56,6 @@ export const workTables = `
     record TEXT NOT NULL
   ) STRICT;
   CREATE INDEX outbox_open ON outbox (seq) WHERE state IN ('queued', 'attempting', 'retry', 'unknown');
-  CREATE INDEX outbox_lane ON outbox (lane, seq);
 
   CREATE TABLE overheard (
     id INTEGER PRIMARY KEY AUTOINCREMENT, group_key TEXT NOT NULL, key TEXT NOT NULL UNIQUE, record TEXT NOT NULL

@@ -48,7 +48,7 @@ const peakMb = process.resourceUsage().maxRSS / 1024
 
 const embedder = await openEmbedder({ use: 'machine', file: join(file, '..', 'word-vectors.bin') })
 const vectorsFrom = performance.now()
-while (embedder && (await addSomeVectors(index, embedder, redact, 1_000)));
+if (embedder) while (await addSomeVectors(index, embedder, redact, 1_000));
 const vectorMs = performance.now() - vectorsFrom
 const near = embedder && new NearestPassages(index, embedder)
 await near?.readNew()

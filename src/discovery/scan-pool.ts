@@ -1,6 +1,7 @@
 // Scans many files: a few in this thread, with pauses so that others get their turn; many in this thread and a second
 // one, because the work is reading and counting and machines have more than one core.
 import { existsSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { TranscriptScanner } from './scan.ts'
 import { runScanJob } from './scan-job.ts'
@@ -24,7 +25,9 @@ export async function scanAll(
   if (workerFile === undefined || bytes < worthThread) return scanHere(jobs, take)
   // The other thread begins with the largest; this one, which has more to do, with the smallest. They meet somewhere.
   const batches = inBatches(jobs.toSorted((a, b) => b.bytes - a.bytes))
-  await Promise.all([scanInThread(workerFile, batches, take), scanBatches(batches, take)])
+  await withSmallHeap(() =>
+    Promise.all([scanInThread(workerFile, batches, take), scanBatches(batches, take)]),
+  )
   // Only if the thread could not: then it is slower, and done all the same.
   await scanHere(batches.flat(), take)
 }
@@ -34,6 +37,19 @@ export function scanWorkerFile(): URL | undefined {
   const isSource = import.meta.url.endsWith('.ts')
   const candidates = isSource ? ['../scan-worker.ts'] : ['./scan-worker.js', '../scan-worker.js']
   return candidates.map((name) => new URL(name, import.meta.url)).find((url) => existsSync(url))
+}
+
+/**
+ * A scan makes much that is dropped at once, and V8 answers that with ever more room for new objects: 30 MB that the
+ * rest of the program never needs. So that room does not grow meanwhile.
+ */
+async function withSmallHeap(work: () => Promise<unknown>): Promise<void> {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  try {
+    await work()
+  } finally {
+    setFlagsFromString('--semi-space-growth-factor=2')
+  }
 }
 
 async function scanHere(jobs: ScanJob[], take: (outcomes: ScanOutcome[]) => void): Promise<void> {

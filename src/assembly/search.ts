@@ -83,7 +83,8 @@ class Search implements SearchPart {
 
   async #searchText(text: string, filter: Omit<SearchQuestion, 'text' | 'regex'>): Promise<SearchAnswer> {
     const now = (): number => this.#app.clock.now()
-    const parts = { index: this.#index, redact: this.#redact, now, nearest: await this.#nearest() }
+    const isHurried = this.#follower === undefined
+    const parts = { index: this.#index, redact: this.#redact, now, nearest: this.#nearest(), isHurried }
     const answer = await search(parts, text, filter)
     const lack = lackOfMeaning(this.#meaning)
     if (lack) answer.notes.push(lack)
@@ -92,14 +93,16 @@ class Search implements SearchPart {
     return (await this.#makePieces()) ? search(parts, text, filter) : answer
   }
 
-  /** Passages by meaning, when there are vectors to compare with. */
-  async #nearest(): Promise<((text: string, filter: SearchFilter) => Promise<number[]>) | undefined> {
+  /** Passages by meaning, when there are vectors to compare with. The model is loaded when it is asked. */
+  #nearest(): ((text: string, filter: SearchFilter) => Promise<number[]>) | undefined {
     if (this.#meaning.use === 'none' || !this.#index.hasVectors()) return undefined
-    this.#embedder ??= openEmbedder(this.#meaning)
-    const embedder = await this.#embedder
-    if (!embedder) return undefined
-    this.#near ??= new NearestPassages(this.#index, embedder)
-    return (text, filter) => this.#near!.find(text, filter)
+    return async (text, filter) => {
+      this.#embedder ??= openEmbedder(this.#meaning)
+      const embedder = await this.#embedder
+      if (!embedder) return []
+      this.#near ??= new NearestPassages(this.#index, embedder)
+      return this.#near.find(text, filter)
+    }
   }
 
   async #makeVectors(ms: number): Promise<void> {

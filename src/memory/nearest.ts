@@ -125,9 +125,7 @@ export class NearestPassages {
 
 function signsOf(vector: Int8Array): Int32Array {
   const signs = new Int32Array(Math.ceil(vector.length / 32))
-  vector.forEach((value, k) => {
-    if (value > 0) signs[k >> 5]! |= 1 << (k & 31)
-  })
+  for (let k = 0; k < vector.length; k++) if (vector[k]! > 0) signs[k >> 5]! |= 1 << (k & 31)
   return signs
 }
 

@@ -11,6 +11,8 @@ export interface SearchParts {
   now: () => number
   /** Passages near the query in meaning, best first; absent without a model. */
   nearest?: (text: string, filter: SearchFilter) => Promise<number[]>
+  /** A command has to load the vectors first: then meaning is asked only when the words find little. */
+  isHurried?: boolean
 }
 
 /** Rank constant of reciprocal rank fusion: how much the very first places count over the following ones. */
@@ -27,7 +29,8 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
   const query = parseQuery(text)
   if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
   const lists = findByText(parts.index, query, filter)
-  if (parts.nearest) {
+  const isEnough = parts.isHurried === true && (lists[0]?.passages.length ?? 0) >= enough
+  if (parts.nearest && !isEnough) {
     lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
   }
   const fused = fuse(lists, parts.now(), filter)

@@ -15,7 +15,7 @@ import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
 import { openLog } from './store/log-file.ts'
-import { ensureGatewayToken, gatewayTokenFile } from './store/tokens.ts'
+import { ensureGatewayToken, gatewayTokenFile, readHookToken } from './store/tokens.ts'
 
 export interface DaemonOptions {
   environment: Environment
@@ -77,7 +77,9 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   removeGatewayFile(environment.stateDir)
   stopReloading()
   await rest()
-  await gateway.close(drainMs)
+  // Callers who wait for a turn are answered when it ends, so both have the same time.
+  const conversations = await app.conversations()
+  await Promise.all([gateway.close(drainMs), conversations.stop(drainMs)])
   log.info({}, 'Stopped.')
 }
 
@@ -99,6 +101,7 @@ async function openDaemonLog(environment: Environment): Promise<Log> {
   const { config } = await loadConfig(environment)
   const redactor = makeRedactor()
   redactor.know('gateway-token', ensureGatewayToken(environment.stateDir))
+  redactor.know('hook-token', readHookToken(environment.stateDir) ?? '')
   const secrets = channelSecrets(config.channels, environment, statePaths(environment.stateDir))
   for (const { name, value } of secrets) redactor.know(name, value)
   const file = config.log.file ?? join(environment.stateDir, 'logs', 'rockpool.log')

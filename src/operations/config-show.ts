@@ -1,6 +1,7 @@
 // config.show: every setting with its value, where it comes from, and no secret.
 import { z } from 'zod'
 import { loadConfig } from '../store/config-file.ts'
+import type { ConfigOrigin } from '../store/config-file.ts'
 import { operation } from './operation.ts'
 
 export const showConfig = operation({
@@ -51,7 +52,7 @@ function at(value: unknown, path: string[]): unknown {
 
 interface Origin {
   value: unknown
-  origin: 'file' | 'default' | 'environment'
+  origin: ConfigOrigin
 }
 
 function originsOf(value: unknown, written: unknown, path: string[]): Record<string, Origin> {

@@ -16,4 +16,3 @@ export const hooksConfig = z.strictObject({
 })
 
 export type GatewayConfig = z.infer<typeof gatewayConfig>
-export type HooksConfig = z.infer<typeof hooksConfig>

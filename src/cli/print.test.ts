@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { cellWidth } from './cell-width.ts'
+import { ago, bytes, duration, fit, oneLine, table, tokens, usd, visible } from './print.ts'
+
+const page = { width: 40, color: false, now: 1_000_000_000 }
+
+test.each([
+  ['abc', 3],
+  ['漢字', 4],
+  ['e\u0301', 1],
+  ['👩‍👩‍👧', 2],
+  ['🇩🇪', 2],
+  ['❤️', 2],
+  ['1️⃣', 2],
+  ['한국', 4],
+  ['\u200b', 0],
+  ['', 0],
+])('%j takes %i cells', (text, width) => {
+  expect(cellWidth(text)).toBe(width)
+})
+
+test('a text is cut between characters, never inside one', () => {
+  expect(fit('漢字漢字', 5)).toBe('漢字…')
+  expect(fit('👩‍👩‍👧👩‍👩‍👧', 3)).toBe('👩‍👩‍👧…')
+  expect(fit('short', 5)).toBe('short')
+})
+
+test('a table fits the page, whatever is in it', () => {
+  const rows = [
+    { name: 'a'.repeat(100), note: '漢'.repeat(50) },
+    { name: 'b', note: 'line\nbreak\ttab' },
+  ]
+  const text = table(
+    rows,
+    [
+      { title: 'NAME', value: (r) => r.name },
+      { title: 'NOTE', value: (r) => r.note },
+    ],
+    page,
+  )
+  for (const line of text.split('\n')) expect(cellWidth(line)).toBeLessThanOrEqual(40)
+  expect(text.split('\n')).toHaveLength(3)
+  expect(text).toContain('line break tab')
+})
+
+test('what could drive a terminal is shown as its code', () => {
+  expect(visible('\u001b[2J\u0007\u009b\u202e\u{e0041}\ud800x')).toBe(
+    '\\x1b[2J\\x07\\x9b\\u202e\\u{e0041}\\ud800x',
+  )
+  expect(visible('a\tb\r\nc\rd')).toBe('a\tb\nc\\x0dd')
+  expect(oneLine(' a\n\n b ')).toBe('a b')
+})
+
+test('ages, sizes and amounts are for people', () => {
+  expect([
+    ago(page.now - 90_000, page.now),
+    ago(page.now + 3_600_000, page.now),
+    ago(page.now, page.now),
+    ago(undefined, 0),
+  ]).toEqual(['1 min ago', 'in 1 h', 'now', '-'])
+  expect([duration(500), duration(86_400_000 * 3)]).toEqual(['500 ms', '3 d'])
+  expect([tokens(999), tokens(1500), tokens(58_000), tokens(2_500_000), tokens(undefined)]).toEqual([
+    '999',
+    '1.5k',
+    '58k',
+    '2.5M',
+    '-',
+  ])
+  expect([usd(0), usd(0.0123), usd(12.345)]).toEqual(['$0.00', '$0.0123', '$12.35'])
+  expect([bytes(10), bytes(1536), bytes(5 << 20)]).toEqual(['10 B', '1.5 KB', '5.0 MB'])
+})

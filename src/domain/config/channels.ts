@@ -161,7 +161,4 @@ export function withAccounts(
 }
 
 export type ChannelsConfig = z.infer<typeof channelsConfig>
-export type TelegramAccount = z.infer<typeof telegramAccount>
-export type DiscordAccount = z.infer<typeof discordAccount>
-export type WhatsappAccount = z.infer<typeof whatsappAccount>
 export type AccountSettings = z.infer<typeof webAccount>

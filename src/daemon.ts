@@ -1,5 +1,6 @@
 // `rockpool up`: the process that holds everything live. Built up in the order that things need each other, taken
 // down in the opposite one.
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from './app.ts'
 import { reloadConfigOnChange } from './assembly/reload.ts'
@@ -71,6 +72,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     movedFrom,
   })
   const rest = await live(app)
+  if (input.console) await talkHere(app)
   const stopReloading = reloadConfigOnChange(app)
   const why = await options.untilStopped
   log.info({ why }, 'Stopping.')
@@ -81,6 +83,15 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   const conversations = await app.conversations()
   await Promise.all([gateway.close(drainMs), conversations.stop(drainMs)])
   log.info({}, 'Stopped.')
+}
+
+/** The terminal that the gateway was started in becomes a channel. */
+async function talkHere(app: App): Promise<void> {
+  const { ConsoleChannel } = await import('./channels/console.ts')
+  const { makeChannelHost } = await import('./flow/channel-host.ts')
+  const host = makeChannelHost({ ...app, access: { wouldAllow: () => true } })
+  const terminal = { input: process.stdin, output: process.stdout, user: userInfo().username }
+  await (await app.conversations()).addChannel(new ConsoleChannel(terminal, host))
 }
 
 /** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. Gives what ends it. */

@@ -5,8 +5,7 @@ import { PassThrough } from 'node:stream'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
-import { WebChannel } from '../src/channels/web.ts'
-import type { WebOutput } from '../src/channels/web.ts'
+import type { WebOutput } from '../src/domain/web-chat.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse, ChannelHouseOptions } from './channel-house.ts'
@@ -236,21 +235,11 @@ test('WhatsApp: linked by its QR code, it answers in a group, and a restart lose
 test('the web page: what is written there is answered there', async () => {
   const house = await open({})
   house.api.script('from the page', [{ text: 'to the **page**' }])
-  const web = house.conversations.channels.find((one) => one instanceof WebChannel)!
   const outputs: WebOutput[] = []
-  web.onOutput((output) => outputs.push(output))
-  await web.receive({
-    chatId: 'me',
-    sender: { id: 'me', name: 'Me' },
-    messageId: 'm1',
-    text: 'from the page',
-  })
-  await web.receive({
-    chatId: 'me',
-    sender: { id: 'me', name: 'Me' },
-    messageId: 'm1',
-    text: 'from the page',
-  })
+  house.app.events.on((event) => event.type === 'web-output' && outputs.push(event.output))
+  for (const _ of ['once', 'again']) {
+    await house.ask('web.write', { chatId: 'me', messageId: 'm1', text: 'from the page' })
+  }
   await vi.waitFor(() => {
     const shown = outputs.flatMap((one) => (one.type === 'typing' ? [] : [one.message.text]))
     expect(shown.at(-1)).toBe('to the **page**')
@@ -267,8 +256,7 @@ test('the console: a line in, an answer out', async () => {
   output.on('data', (chunk: Buffer) => (printed += chunk.toString()))
   const host = makeChannelHost({ ...house.app, access: { wouldAllow: () => true } })
   const channel = new ConsoleChannel({ input, output, user: 'me' }, host)
-  house.conversations.channels.push(channel)
-  await channel.start((message) => house.conversations.converse.accept(message))
+  await house.conversations.addChannel(channel)
   input.write('from the console\n')
   await vi.waitFor(() => expect(printed).toContain('to the console'), waiting)
 })

@@ -2,6 +2,7 @@
 // in a chat, approvals, the bridge).
 import { mkdirSync } from 'node:fs'
 import { bridgeServer } from '../discovery/bridge.ts'
+import { WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
 import type { Delivery } from '../domain/reply.ts'
@@ -38,6 +39,10 @@ export async function openConversations(
     onStranger: ({ channel, accountId }) => app.events.emit({ type: 'pairing-changed', channel, accountId }),
   })
   const channels = options.withChannels ? await openConfiguredChannels({ ...app, access }) : []
+  for (const channel of channels) {
+    if (channel instanceof WebChannel)
+      channel.onOutput((output) => app.events.emit({ type: 'web-output', output }))
+  }
   const conversations: Conversations = new Conversations(
     {
       ...(await flowParts(app, access)),

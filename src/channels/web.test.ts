@@ -4,7 +4,7 @@ import type { Feature, Platform, Rig, Shown, Written } from '../../test/channel-
 import { testHost } from '../../test/channel-host.ts'
 import { readFileSync } from 'node:fs'
 import { WebChannel } from './web.ts'
-import type { WebOutput } from './web.ts'
+import type { WebOutput } from '../domain/web-chat.ts'
 
 const features = new Set<Feature>(['several-people', 'replies', 'buttons', 'media-out'])
 

@@ -7,13 +7,13 @@ import type {
   ChannelAbilities,
   ChannelHost,
   ChannelStatus,
-  OutgoingFile,
   SendOptions,
   SendOutcome,
 } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Message, Sender } from '../domain/message.ts'
-import type { Button, Reply } from '../domain/reply.ts'
+import type { Reply } from '../domain/reply.ts'
+import type { WebMessage, WebOutput } from '../domain/web-chat.ts'
 import { StatusBoard } from './channel-status.ts'
 
 /** What somebody did on the page. The gateway has checked who they are. */
@@ -27,21 +27,6 @@ export interface WebInput {
   replyTo?: string
   media?: Message['media']
   button?: { data: string; messageId: string }
-}
-
-/** What the page is told. */
-export type WebOutput =
-  | { type: 'message'; address: Address; message: WebMessage }
-  | { type: 'edit'; address: Address; message: WebMessage }
-  | { type: 'typing'; address: Address }
-
-export interface WebMessage {
-  id: string
-  text: string
-  replyTo?: string
-  buttons: Button[][]
-  files: Array<Pick<OutgoingFile, 'path' | 'name' | 'mimeType' | 'bytes'>>
-  isError: boolean
 }
 
 export class WebChannel implements Channel {

@@ -37,6 +37,7 @@ export interface UpInput {
   port?: number
   bind?: string
   allowPlaintextLan?: boolean
+  console?: boolean
 }
 
 /** What `rockpool up --json` prints when it is ready. */

@@ -10,6 +10,7 @@ export const commands: LocalCommand[] = [
     input: z.strictObject({
       port: z.int().min(0).max(65_535).optional().describe('The port; 0 takes any free one.'),
       bind: z.string().optional().describe('The address to listen on; this machine only unless given.'),
+      console: z.boolean().optional().describe('Talk to the agent in this terminal, too.'),
       allowPlaintextLan: z.boolean().optional().describe('Listen on a network without TLS.'),
     }),
     command: { examples: ['rockpool up', 'rockpool up --port 0 --json'] },

@@ -2,6 +2,7 @@
 // Events say that something changed and where; they are not the truth, the stores are.
 import type { ChannelStatus } from './channel.ts'
 import type { TurnEnd, TurnEvent } from './turn.ts'
+import type { WebOutput } from './web-chat.ts'
 
 export type RockpoolEvent =
   | { type: 'session-changed'; agentId: string; key: string; why: string }
@@ -14,6 +15,7 @@ export type RockpoolEvent =
   | { type: 'reply-failed'; key?: string; deliveryId: string; reason: string }
   | { type: 'channel-status'; status: ChannelStatus }
   | { type: 'pairing-changed'; channel: string; accountId: string }
+  | { type: 'web-output'; output: WebOutput }
   | { type: 'coding-changed'; id: string; why: string }
   | { type: 'coding-output'; id: string; seq: number; text: string }
   | { type: 'approval-changed'; id: string; codingId?: string; state: string }

@@ -158,9 +158,13 @@ export class Conversations {
     await this.closeChannel(name, accountId)
     const channel = await this.#parts.makeChannel?.(name, accountId)
     if (!channel) return false
+    await this.addChannel(channel)
+    return true
+  }
+
+  async addChannel(channel: Channel): Promise<void> {
     this.channels.push(channel)
     await this.#open(channel)
-    return true
   }
 
   async closeChannel(name: string, accountId: string): Promise<void> {

@@ -53,6 +53,13 @@ export const topics: readonly Topic[] = [
     },
   },
   {
+    name: 'web',
+    says: 'What a chat of the web page is told: messages, edits, typing.',
+    input: z.strictObject({ chatId: z.string().default('dashboard').describe('Which chat.'), since }),
+    scope: 'read',
+    wants: (event, { chatId }) => event.type === 'web-output' && event.output.address.to === chatId,
+  },
+  {
     name: 'system',
     says: 'Channels that come and go, people who ask to talk, and configuration that changes.',
     input: z.strictObject({ since }),

@@ -30,6 +30,7 @@ export const groups: Readonly<Record<string, Group>> = {
   message: () => import('./messages.ts'),
   memory: () => import('./memory.ts'),
   pairing: () => import('./pairing.ts'),
+  web: () => import('./web.ts'),
   doctor: () => import('./upkeep.ts'),
   backup: () => import('./upkeep.ts'),
   config: system,

@@ -32,7 +32,7 @@ type Needs = SourceParts & Pick<App, 'clock' | 'events'>
 const regexMs = 3_000
 /** A command that looks for a substring makes the index of substrings itself, for at most this long. */
 const piecesMs = 2_000
-/** And gives passages their vectors for at least this long. */
+/** And gives new passages their vectors, for this long. */
 const vectorsMs = 50
 const worthTable = 1_000
 
@@ -134,7 +134,9 @@ class Search implements SearchPart {
     const options = { redact: this.#redact, onProgress: this.#onProgress }
     const began = this.#app.clock.monotonic()
     const progress = await indexSources(this.#index, await searchSources(this.#app), options)
-    await this.#makeVectors(Math.max(vectorsMs, this.#app.clock.monotonic() - began))
+    // As long again as a long first reading took; a command that found nothing new does not make people wait.
+    const tookMs = this.#app.clock.monotonic() - began
+    if (progress.passages > 0) await this.#makeVectors(progress.passages < worthTable ? vectorsMs : tookMs)
     return progress
   }
 

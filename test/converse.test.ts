@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
@@ -77,14 +77,14 @@ test('steer: a message joins the running turn and is answered with it', async ()
   const bench = await flow()
   await bench.channel.say('warm up')
   await bench.settled()
-  await bench.channel.say('[[offline: wait 100]][[offline: say both]]')
+  await bench.channel.say('[[offline: wait 400]][[offline: say both]]')
   await expect.poll(() => bench.converse.queue.busyLanes()).toEqual([key])
   await bench.channel.say('and this')
   await bench.settled()
   expect(bench.channel.texts.slice(1)).toEqual(['both'])
   expect(await bench.work.inbox.waiting()).toEqual([])
   expect(wordsOf(await bench.transcript(key)).slice(2)).toEqual([
-    'user: [[offline: wait 100]][[offline: say both]]',
+    'user: [[offline: wait 400]][[offline: say both]]',
     'user: and this',
     'assistant: both',
   ])
@@ -405,4 +405,26 @@ test('somebody who is woken takes a turn at once, in the chat that it belongs to
   expect(await beats.wake(request)).toBe(false)
   await bench.settled()
   expect(bench.channel.texts).toEqual(['hi', 'It is done.'])
+})
+
+test('files that come with a message are where the agent can read them, and pictures are shown to it', async () => {
+  const seen: Array<Array<{ mimeType: string }> | undefined> = []
+  const bench = await flow()
+  const open = bench.runtime.open.bind(bench.runtime)
+  bench.runtime.open = async (options) => {
+    const conversation = await open(options)
+    const turn = conversation.turn.bind(conversation)
+    conversation.turn = (prompt, onEvent) => {
+      seen.push(prompt.images)
+      return turn(prompt, onEvent)
+    }
+    return conversation
+  }
+  const path = join(bench.folder, 'abc.png')
+  writeFileSync(path, 'picture')
+  const media = [{ path, mimeType: 'image/png', bytes: 7, name: 'my cat.png', kind: 'image' as const }]
+  const [text] = await say(bench, 'look at this', { media })
+  expect(text).toContain('- Attached image: my cat.png at attachments/abc.png')
+  expect(seen).toEqual([[{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }]])
+  expect(readFileSync(join(bench.paths.workspace('main'), 'attachments/abc.png'), 'utf8')).toBe('picture')
 })

@@ -6,6 +6,7 @@ import type { Reply } from '../domain/reply.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
+import { bringToWorkspace, picturesOf } from '../store/message-files.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work.ts'
 import { askAgent } from './ask-agent.ts'
@@ -39,13 +40,13 @@ interface Turn {
 }
 
 export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> {
-  const { batch } = turn
+  const agent = parts.agentOf(turn.batch.inputs[0]!.agentId)
+  const batch = await withFiles(turn.batch, agent)
   const first = batch.inputs[0]!
   const found = await findSession(first, turn.claimed, parts)
   const announcements = announcementsOf(found, first)
   if (found.init.resetTriggered && !found.init.bodyStripped?.trim()) return onlyReset(found, announcements)
   const { session } = found
-  const agent = parts.agentOf(session.agentId)
   const transcript = transcriptOf(session)
   const live = new LiveTurn({ turnId: turn.turnId, session, batch, transcript, cwd: agent.workspace }, parts)
   turn.begun(live)
@@ -64,6 +65,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
         address: first.message.address,
         text: prompt.text,
         systemPromptAppend,
+        images: await picturesOf(turn.batch.inputs.flatMap(({ message }) => message.media)),
         ...(prompt.command ? { command: true } : {}),
         ...(first.wish?.model === undefined ? {} : { model: first.wish.model }),
         ...(first.wish?.thinking === undefined ? {} : { thinking: first.wish.thinking }),
@@ -77,6 +79,16 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   } finally {
     live.stopShowing()
   }
+}
+
+/** Files that came along are where the agent can read them. */
+async function withFiles(batch: Batch, agent: Agent): Promise<Batch> {
+  if (batch.inputs.every(({ message }) => message.media.length === 0)) return batch
+  const inputs = batch.inputs.map(async (input) => {
+    const media = await bringToWorkspace(agent.workspace, input.message.media)
+    return { ...input, message: { ...input.message, media } }
+  })
+  return { ...batch, inputs: await Promise.all(inputs) }
 }
 
 /** The agent's place and skills. The same from turn to turn, so that its process can stay. */
@@ -176,6 +188,7 @@ async function promptOf(found: FoundSession, batch: Batch, parts: TurnParts) {
   const about = {
     sessionKey: found.session.key,
     isNewSession: found.init.isNewSession,
+    channelSummary: parts.channelSummary?.() ?? [],
     notes: notesFor(found, first),
   }
   return { ...(await composePrompt(spoken, batch.dropped, about, parts)), command: false }

@@ -9,6 +9,7 @@ import type { Delivery, Reply } from '../domain/reply.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { Input, TurnWish } from '../store/work.ts'
+import { conversationOptions } from './ask-agent.ts'
 import { Converse } from './converse.ts'
 import { Heartbeats } from './heartbeat.ts'
 import type { WakeRequest } from './heartbeat.ts'
@@ -51,6 +52,7 @@ export class Conversations {
   constructor(parts: FlowParts, channels: Channel[] = []) {
     this.#parts = {
       ...parts,
+      channelSummary: () => channels.map(summaryOf),
       onCommand: (input, reply) => {
         this.#commandAnswers.get(input.key)?.(reply)
         parts.onCommand?.(input, reply)
@@ -66,6 +68,7 @@ export class Conversations {
     const { work } = this.#parts
     await recoverWork(this.converse, work, this.#parts)
     for (const channel of this.channels) await this.#open(channel)
+    this.#prewarm()
     this.heartbeats.start()
     this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
     this.#repeat(tidyEveryMs, () => tidyWork(work, this.#parts.clock))
@@ -173,6 +176,22 @@ export class Conversations {
     if (channel) await this.#close(channel)
   }
 
+  /** The first conversation should not wait for a process to start. */
+  #prewarm(): void {
+    const { runtime, agentOf, defaultAgentId, log } = this.#parts
+    if (!runtime.prewarm || this.channels.length === 0) return
+    const agent = agentOf(defaultAgentId)
+    const address = { channel: internalChannel, accountId: 'default', to: agent.id }
+    const session = {
+      key: `agent:${agent.id}:prewarm`,
+      agentId: agent.id,
+      entry: { sessionId: 'none', updatedAt: 0 },
+    }
+    runtime.prewarm(conversationOptions(session, agent, address, this.#parts)).catch((error: unknown) => {
+      log.info({ error: String(error) }, 'No process could be started ahead of time.')
+    })
+  }
+
   async #open(channel: Channel): Promise<void> {
     channel.onStatus((status) => {
       this.#parts.events.emit({ type: 'channel-status', status })
@@ -254,6 +273,11 @@ export class Conversations {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.#parts.clock.after(ms, resolve))
   }
+}
+
+function summaryOf(channel: Channel): string {
+  const { state, identity } = channel.status()
+  return `${channel.name}${identity ? ` as ${identity.name}` : ''}: ${state}`
 }
 
 function wishOf(request: AskRequest): TurnWish {

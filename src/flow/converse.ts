@@ -5,6 +5,7 @@
 // where they are delivered. Everything that must not be lost is on disk before the next step.
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../domain/message.ts'
+import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import { admit } from '../inbound/admit.ts'
 import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
@@ -257,11 +258,10 @@ function makeDeliverer(
     outbox: parts.work.outbox,
     mirror: async (delivery) => parts.mirror?.(delivery),
     onDead: async (delivery, reason) => {
-      if (delivery.sessionKey === undefined) return
-      await tell(
-        delivery.sessionKey,
-        `A reply could not be delivered to ${delivery.address.channel}: ${reason}`,
-      )
+      const { sessionKey } = delivery
+      // Only an agent's session is told; a notice of a coding session has nobody behind it.
+      if (sessionKey === undefined || !parseAgentSessionKey(sessionKey)) return
+      await tell(sessionKey, `A reply could not be delivered to ${delivery.address.channel}: ${reason}`)
     },
   })
 }

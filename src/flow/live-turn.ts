@@ -35,6 +35,8 @@ export class LiveTurn implements TurnInHand {
   #record: TurnRecord
   #preview: PreviewStream | undefined
   #conversation: Conversation | undefined
+  /** Resolves when the conversation is open; with nothing, if the turn ended before. */
+  #opening = Promise.withResolvers<Conversation | undefined>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
 
@@ -71,6 +73,7 @@ export class LiveTurn implements TurnInHand {
 
   opened(conversation: Conversation): void {
     this.#conversation = conversation
+    this.#opening.resolve(conversation)
     this.#showTyping(typingAfterMs)
     // Somebody stopped the turn while the process was starting.
     if (this.#interrupted) void conversation.interrupt()
@@ -88,7 +91,7 @@ export class LiveTurn implements TurnInHand {
   }
 
   async steer(input: WaitingInput): Promise<boolean> {
-    const conversation = this.#conversation
+    const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
     const ctx = contextFor(input, this.#parts)
     const said = ctx.BodyForAgent ?? input.message.text
@@ -111,6 +114,7 @@ export class LiveTurn implements TurnInHand {
   }
 
   stopShowing(): void {
+    this.#opening.resolve(undefined)
     this.#stopTyping?.()
     this.#stopTyping = undefined
   }

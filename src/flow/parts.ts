@@ -32,6 +32,8 @@ export interface FlowParts {
   channelFor: (address: Address) => Channel | undefined
   /** Makes the channel of an account, as the configuration and the credentials are now. */
   makeChannel?: (name: string, accountId: string) => Promise<Channel | undefined>
+  /** One line for each channel, for an agent that begins a main session. */
+  channelSummary?: () => readonly string[]
   defaultAgentId: string
   agentOf: (agentId: string) => Agent
   /** Where the session rows of an agent are, for those who ask. */

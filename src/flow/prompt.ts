@@ -2,6 +2,7 @@
 import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
 import type { MsgContext } from '../domain/msg-context.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts'
 import { resolveSenderLabel } from '../inbound/sender-meta.ts'
 import { prependSystemEvents } from '../inbound/system-events.ts'
@@ -23,6 +24,14 @@ export interface PromptParts {
   config: Config
 }
 
+export interface About {
+  sessionKey: string
+  isNewSession: boolean
+  /** Which channels are there; told at the beginning of a main session. */
+  channelSummary: readonly string[]
+  notes: readonly string[]
+}
+
 /** One of the inputs of a turn, with the text that is left of it after commands. */
 export interface SpokenInput {
   input: WaitingInput
@@ -33,7 +42,7 @@ export interface SpokenInput {
 export async function composePrompt(
   spoken: readonly SpokenInput[],
   dropped: readonly string[],
-  about: { sessionKey: string; isNewSession: boolean; notes: readonly string[] },
+  about: About,
   parts: PromptParts,
 ): Promise<ComposedPrompt> {
   const first = spoken[0]!
@@ -101,11 +110,12 @@ function withOverheard(text: string, first: SpokenInput, overheard: readonly Ove
 async function withEvents(
   text: string,
   events: SystemEventRow[],
-  about: { sessionKey: string; isNewSession: boolean },
+  about: About,
   timeZone: string | undefined,
 ): Promise<string> {
   return prependSystemEvents({
     ...about,
+    isMainSession: classifySessionKey(about.sessionKey).kind === 'main',
     prefixedBodyBase: text,
     drain: async () => events,
     ...(timeZone === undefined ? {} : { timeZone }),

@@ -1,0 +1,34 @@
+// Files that came with a message, made ready for the agent: pictures that it can see, and copies in its workspace that
+// it can read. The originals stay in the media folder, which no agent may touch.
+import { copyFile, mkdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Media } from '../domain/message.ts'
+
+/** What the model takes. */
+const shownTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+const largestPicture = 5 * 1_048_576
+const mostPictures = 8
+
+export async function picturesOf(
+  media: readonly Media[],
+): Promise<Array<{ data: string; mimeType: string }>> {
+  const shown = media.filter(({ mimeType, bytes }) => shownTypes.has(mimeType) && bytes <= largestPicture)
+  return Promise.all(
+    shown.slice(0, mostPictures).map(async ({ path, mimeType }) => {
+      return { data: (await readFile(path)).toString('base64'), mimeType }
+    }),
+  )
+}
+
+/** The same files under names of our own in `attachments/`, with paths as the agent sees them. */
+export async function bringToWorkspace(workspace: string, media: readonly Media[]): Promise<Media[]> {
+  if (media.length === 0) return []
+  await mkdir(join(workspace, 'attachments'), { recursive: true, mode: 0o700 })
+  return Promise.all(
+    media.map(async (file) => {
+      const path = join('attachments', basename(file.path))
+      await copyFile(file.path, join(workspace, path))
+      return { ...file, path }
+    }),
+  )
+}

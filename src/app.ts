@@ -2,13 +2,11 @@
 // at the end, the last one first.
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { openCodingWorld } from './assembly/coding.ts'
-import { openDiscoveryOf } from './assembly/discovery.ts'
-import { openSearch } from './assembly/search.ts'
-import { smallModelOf } from './assembly/small-model.ts'
+import type * as heavyParts from './assembly/heavy.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
+import { RockpoolError } from './domain/errors.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
@@ -34,6 +32,8 @@ export interface AppOptions {
   onIndexProgress?: (progress: IndexProgress) => void
   /** The process that holds the channels. */
   isGateway?: boolean
+  /** Leaves the heavy parts unloaded until `prepare`, for a command that may need none of them. */
+  light?: boolean
 }
 
 /** What runs is given this long to end; systemd waits 40 s. */
@@ -73,30 +73,54 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     database,
     decisions: parts.once(() => sqliteDecisions(database())),
   }
+  let heavy: HeavyParts | undefined
   const app: App = {
     ...stores,
-    ...openParts(stores, parts, options, () => app),
+    ...openParts(
+      stores,
+      parts,
+      options,
+      () => app,
+      () => loaded(heavy),
+    ),
+    prepare: async () => {
+      heavy ??= await import('./assembly/heavy.ts')
+    },
     close: () => parts.close(),
   }
+  if (!options.light) await app.prepare()
   return app
 }
 
+type HeavyParts = typeof heavyParts
+
+function loaded(heavy: HeavyParts | undefined): HeavyParts {
+  if (heavy) return heavy
+  throw new RockpoolError('internal', 'A part was asked for before it was loaded; `prepare` was not awaited.')
+}
+
 type PartName = 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
-type Stores = Omit<App, PartName | 'close'>
+type Stores = Omit<App, PartName | 'prepare' | 'close'>
 
 /** The parts that work with the stores. */
-function openParts(stores: Stores, parts: Parts, options: AppOptions, app: () => App): Pick<App, PartName> {
+function openParts(
+  stores: Stores,
+  parts: Parts,
+  options: AppOptions,
+  app: () => App,
+  heavy: () => HeavyParts,
+): Pick<App, PartName> {
   const { environment, config, paths, clock, log, version } = stores
   return {
     discovery: parts.once(
-      () => openDiscoveryOf(stores, options.onScanProgress),
+      () => heavy().openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),
     ),
     search: parts.once(
-      () => openSearch(app(), options.onIndexProgress),
+      () => heavy().openSearch(app(), options.onIndexProgress),
       (search) => search.close(),
     ),
-    smallModel: parts.once(() => smallModelOf(stores)),
+    smallModel: parts.once(() => heavy().smallModelOf(stores)),
     runtime: parts.once(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')
@@ -112,7 +136,7 @@ function openParts(stores: Stores, parts: Parts, options: AppOptions, app: () =>
       async (conversations) => (await conversations).stop(drainMs),
     ),
     coding: parts.once(
-      () => openCodingWorld(app()),
+      () => heavy().openCodingWorld(app()),
       (coding) => coding.pool.drain(),
     ),
   }

@@ -18,7 +18,7 @@ export async function main(args: string[]): Promise<void> {
     version,
     now: () => Date.now(),
     cwd: process.cwd(),
-    openApp: async () => {
+    openApp: async (options) => {
       const [{ openApp }, { indexProgress, scanProgress }] = await Promise.all([
         import('./app.ts'),
         import('./cli/scan-progress.ts'),
@@ -26,6 +26,7 @@ export async function main(args: string[]): Promise<void> {
       const onScanProgress = scanProgress(process.stderr)
       return openApp(environment, {
         version,
+        ...options,
         onScanProgress,
         onIndexProgress: indexProgress(process.stderr),
       })

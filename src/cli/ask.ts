@@ -14,7 +14,8 @@ export interface Asker {
 
 export interface AskerParts {
   environment: Environment
-  openApp(): Promise<App>
+  /** `light`: without the heavy parts, for whoever awaits `prepare` himself. */
+  openApp(options?: { light?: boolean }): Promise<App>
 }
 
 const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
@@ -52,7 +53,7 @@ function askOurselves(parts: AskerParts): Asker {
   return {
     async ask(operation, input) {
       if (operation.needsGateway) throw gatewayNeeded(operation.name)
-      app ??= parts.openApp()
+      app ??= parts.openApp({ light: true })
       const { perform } = await import('../operations/perform.ts')
       return perform(await app, operation.name, input, operator)
     },

@@ -14,7 +14,8 @@ export interface Host {
   now(): number
   /** The directory in which the command is typed. */
   cwd: string
-  openApp(): Promise<App>
+  /** `light`: without the heavy parts, for whoever awaits `prepare` himself. */
+  openApp(options?: { light?: boolean }): Promise<App>
   catalog(): Promise<CatalogEntry[]>
   /** Speaks MCP on stdin and stdout until the other side is gone. */
   serveMcp(input: McpInput): Promise<void>

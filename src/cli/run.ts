@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { findAlias } from '../operations/aliases.ts'
 import type { Alias } from '../operations/aliases.ts'
-import { groups, operationsOfGroup } from '../operations/all.ts'
+import { findOperation } from '../operations/all.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
 import type { Asker } from './ask.ts'
 import { localGroups } from './commands.ts'
@@ -107,10 +107,8 @@ function asNamed(operation: Operation, alias: Alias | undefined): Operation {
 }
 
 async function commandOperation(name: string, byAlias: boolean): Promise<Operation | undefined> {
-  const group = name.split('.', 1)[0]!
-  if (!Object.hasOwn(groups, group)) return undefined
-  const operations = await operationsOfGroup(group)
-  return operations.find((operation) => operation.name === name && (byAlias || !operation.command?.hidden))
+  const operation = await findOperation(name)
+  return operation && (byAlias || !operation.command?.hidden) ? operation : undefined
 }
 
 async function localCommand(name: string): Promise<LocalCommand | undefined> {

@@ -40,8 +40,14 @@ export const groups: Readonly<Record<string, Group>> = {
   system,
 }
 
+/** Asked so often from a terminal that they are loaded without the rest of their group. */
+const alone: Readonly<Record<string, () => Promise<Operation>>> = {
+  'sessions.list': async () => (await import('./session-list.ts')).listSessions,
+}
+
 /** The operation with exactly this name; aliases are resolved before. */
 export async function findOperation(name: string): Promise<Operation | undefined> {
+  if (Object.hasOwn(alone, name)) return alone[name]!()
   const load = groupOf(name)
   return load && (await load()).operations.find((operation) => operation.name === name)
 }

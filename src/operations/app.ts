@@ -33,6 +33,8 @@ export interface App {
   database(): Database
   /** The gateway of this process, when it is one. */
   gateway?: GatewayPart
+  /** Loads the code of the heavy parts. The door awaits it before every operation that is not `light`. */
+  prepare(): Promise<void>
   /** Every Claude Code session of this machine. */
   discovery(): Discovery
   /** Everything that was said and noted, findable. */

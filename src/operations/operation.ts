@@ -59,6 +59,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   forAgents?: boolean
   /** It works with live sessions, so only the running gateway can do it. */
   needsGateway?: boolean
+  /** It needs the stores alone: discovery, search and coding sessions are not even loaded for it. */
+  light?: boolean
   command?: CommandShape
   run(app: App, input: z.output<Input>, caller: Caller): Promise<z.input<Output>>
 }

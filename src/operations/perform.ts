@@ -27,6 +27,7 @@ export async function performOperation(
   authorize(caller, operation.scope, operation.name)
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
+  if (!operation.light) await app.prepare()
   const work = (): Promise<unknown> => operation.run(app, checked, caller)
   if (idempotencyKey === undefined) return work()
   const { repeatable } = await import('../store/answers.ts')

@@ -52,6 +52,7 @@ export const listSessions = operation({
     sessions: z.array(sessionRow),
   }),
   scope: 'read',
+  light: true,
   forAgents: true,
   command: {
     flags: { activeMinutes: 'active', agentId: 'agent' },

@@ -1,10 +1,11 @@
 // Takes one line after another into the facts of a transcript. What a line means is decided here; where it begins and
 // ends is scan.ts's business, what bytes it has record-walker.ts's.
 import type { Span } from './json-bytes.ts'
-import { WordTable } from './json-bytes.ts'
+import { bookkeepingOf } from './bookkeeping.ts'
 import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, secondsOf } from './decode.ts'
 import { readBlocks, readPrompt } from './prompt-text.ts'
 import type { Asked } from './prompt-text.ts'
+import { Remembered } from './remembered.ts'
 import { Kind, Word } from './record-keys.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
@@ -12,40 +13,6 @@ import { noUsage } from './usage-table.ts'
 import type { UsageRecord, UsageTable } from './usage-table.ts'
 
 const budgetStart = Buffer.from('{"type":"budget_usd"')
-
-type Bookkeeping = (facts: TranscriptFacts, record: Record<string, unknown>) => void
-
-const bookkeeping: Readonly<Record<string, Bookkeeping>> = {
-  'custom-title': (facts, record) => (facts.customTitle = text(record['customTitle'])),
-  'ai-title': (facts, record) => (facts.aiTitle = text(record['aiTitle'] ?? record['title'])),
-  summary: (facts, record) => (facts.summary = text(record['summary'])),
-  tag: (facts, record) => (facts.tag = text(record['tag'])),
-  'last-prompt': (facts, record) => (facts.lastPrompt = text(record['lastPrompt']) ?? facts.lastPrompt),
-  relocated: (facts, record) => (facts.relocatedCwd = text(record['relocatedCwd']) ?? facts.relocatedCwd),
-  'permission-mode': (facts, record) => (facts.permissionMode = text(record['permissionMode'])),
-  'cost-state': (facts, record) => {
-    if (typeof record['totalCostUSD'] === 'number') facts.costStateUsd = record['totalCostUSD']
-  },
-}
-const notes = [undefined, ...Object.values(bookkeeping)]
-const noteTypes = new WordTable(Object.fromEntries(Object.keys(bookkeeping).map((type, i) => [type, i + 1])))
-
-/** The bytes of a value as they were last seen, so that the same value again costs no string. */
-class Remembered {
-  #bytes: Buffer = Buffer.alloc(0)
-
-  differs(buffer: Buffer, span: Span): boolean {
-    const known = this.#bytes
-    const length = span.end - span.start
-    if (known.length === length) {
-      let i = 0
-      while (i < length && known[i] === buffer[span.start + i]) i++
-      if (i === length) return false
-    }
-    this.#bytes = Buffer.from(buffer.subarray(span.start, span.end))
-    return true
-  }
-}
 
 const places = ['cwd', 'gitBranch', 'version', 'slug', 'entrypoint', 'permissionMode'] as const
 
@@ -60,6 +27,8 @@ export class Absorber {
   readonly #seen = new Map<string, Remembered>(
     [...places, 'model', 'timestamp'].map((name) => [name, new Remembered()]),
   )
+  readonly #lastMessage = new Remembered()
+  readonly #lastRequest = new Remembered()
   #model = 0
   /** A line whose end, with time and place, was not looked at: only the last such line of a chunk matters. */
   #unread: Span = { start: -1, end: -1 }
@@ -129,11 +98,24 @@ export class Absorber {
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
     if (!walker.hasUsage || this.#isSynthetic()) return
-    this.#readUsage(buffer, start)
-    const { outcome } = this.#usage.put(this.#record)
-    if (outcome === 'added') facts.replyCount++
-    if (outcome !== 'known') this.#count()
+    if (this.#isRepeated(buffer)) this.#record.seconds = secondsOf(buffer, walker.timestamp)
+    else this.#takeUsage(buffer, start)
     if (!walker.isSidechain || facts.isSidechain) this.#noteContext(this.#record)
+  }
+
+  /** Another line of the reply that was taken in last, with the same usage: nothing new but the time. */
+  #isRepeated(buffer: Buffer): boolean {
+    const { isRepeatedUsage, messageId, requestId } = this.#walker
+    if (messageId.start < 0 || requestId.start < 0) return false
+    const isOther = this.#lastMessage.differs(buffer, messageId)
+    return !this.#lastRequest.differs(buffer, requestId) && !isOther && isRepeatedUsage
+  }
+
+  #takeUsage(buffer: Buffer, start: number): void {
+    this.#readUsage(buffer, start)
+    const outcome = this.#usage.put(this.#record)
+    if (outcome === 'added') this.facts.replyCount++
+    if (outcome !== 'known') this.#count()
   }
 
   #isSynthetic(): boolean {
@@ -268,8 +250,7 @@ export class Absorber {
   }
 
   #bookkeeping(buffer: Buffer, start: number, end: number): void {
-    const { type } = this.#walker
-    const note = notes[noteTypes.find(buffer, type.start, type.end)]
+    const note = bookkeepingOf(buffer, this.#walker.type)
     if (!note) return
     const record = parsed(buffer, start, end)
     if (record) note(this.facts, record)
@@ -284,7 +265,7 @@ export class Absorber {
   #noteFork(): void {
     if (this.facts.forkedFrom !== undefined) return
     const fork = asRecord(JSON.parse(this.#walker.textOf(this.#walker.forkedFrom)))
-    this.facts.forkedFrom = text(fork?.['sessionId'])
+    if (typeof fork?.['sessionId'] === 'string') this.facts.forkedFrom = fork['sessionId']
   }
 
   /** When and where the record was written. */
@@ -321,8 +302,4 @@ function mix(record: UsageRecord, buffer: Buffer, start: number, end: number): v
   }
   record.hashLow = low >>> 0
   record.hashHigh = high >>> 0
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, keptText) : undefined
 }

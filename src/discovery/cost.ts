@@ -90,7 +90,8 @@ function eachMessageOnce(files: Iterable<FileUsage>): Call[] {
   for (const file of files) {
     for (let i = 0; i < file.usage.length; i++) {
       const record = file.usage.at(i)
-      const index = once.put(record).index
+      once.put(record)
+      const { index } = once
       if (index === calls.length) calls.push({ record, file })
       // A more complete copy in a later file: its numbers, but the session that had the message first.
       else calls[index]!.record = { ...once.at(index), model: calls[index]!.record.model }

@@ -59,24 +59,15 @@ function slotOf(buffer: Buffer, start: number, length: number): number {
  * the next key is compared with the one that came next the last time, before it is looked at any closer.
  */
 interface SeenKey {
-  /** With its quotes and the colon. */
-  bytes: Buffer
-  /** The same, four bytes at a time; the last four again, because few keys have a length that fits. */
+  /** Its bytes, with the quotes and the colon. */
   words: Int32Array
+  length: number
   number: number
   next: SeenKey | undefined
   others: SeenKey[]
 }
 
-function seenKey(bytes: Buffer, number: number): SeenKey {
-  const starts = Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => i * 4)
-  const words = Int32Array.from(
-    [...starts, bytes.length - 4].map((at) => (at < 0 ? 0 : bytes.readInt32LE(at))),
-  )
-  return { bytes, words, number, next: undefined, others: [] }
-}
-
-const noKey = (): SeenKey => seenKey(Buffer.alloc(0), 0)
+const noKey = (): SeenKey => ({ words: new Int32Array(1), length: 0, number: 0, next: undefined, others: [] })
 
 /** Enough for every layout that there is; a file that has more is up to something, and learning starts anew. */
 const mostSeenKeys = 5_000
@@ -116,20 +107,27 @@ export class JsonBytes {
   /** From the quote before a key to the first byte of its value. */
   protected key(at: number): number {
     const guess = this.#lastKey.next
-    if (guess === undefined || !this.#isAt(at, guess)) return this.#otherKey(at)
+    if (guess === undefined || !this.isAt(at, guess.words, guess.length)) return this.#otherKey(at)
     this.#lastKey = guess
     this.keyNumber = guess.number
-    at += guess.bytes.length
+    at += guess.length
     return this.buffer[at]! > 32 ? at : this.space(at)
   }
 
-  #isAt(at: number, { words, bytes }: SeenKey): boolean {
-    const { length } = bytes
+  /** Are these bytes here? `words` are they as `copyWords` makes them. */
+  protected isAt(at: number, words: Int32Array, length: number): boolean {
     if (at + length > this.end) return false
     const view = this.#words
-    const last = words.length - 1
-    for (let i = 0; i < last; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
-    return view.getInt32(at + length - 4, true) === words[last]
+    const whole = length >> 2
+    for (let i = 0; i < whole; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
+    return view.getInt32(at + length - 4, true) === words[whole]
+  }
+
+  /** Four bytes at a time; then the last four once more, because few lengths can be divided by four. */
+  protected copyWords(at: number, length: number, into: Int32Array): void {
+    const whole = length >> 2
+    for (let i = 0; i < whole; i++) into[i] = this.#words.getInt32(at + i * 4, true)
+    into[whole] = this.#words.getInt32(at + length - 4, true)
   }
 
   /** A key that came as a surprise. */
@@ -139,20 +137,22 @@ export class JsonBytes {
     while (at < end && (buffer[at] !== quote || buffer[at - 1] === backslash)) at++
     this.keyNumber = this.#keys.find(buffer, start + 1, at)
     at++
-    if (buffer[at] === colon && at - start > 3) this.#learn(buffer.subarray(start, at + 1))
+    if (buffer[at] === colon && at - start > 3) this.#learn(start, at + 1 - start)
     else if (buffer[at] !== colon) at = this.space(at)
     return at < end && buffer[at] === colon ? this.space(at + 1) : -1
   }
 
-  #learn(bytes: Buffer): void {
+  #learn(start: number, length: number): void {
     const last = this.#lastKey
-    let seen = last.others.find((other) => other.bytes.equals(bytes))
+    let seen = last.others.find((other) => other.length === length && this.isAt(start, other.words, length))
     if (!seen) {
       if (++this.#seenKeys > mostSeenKeys) {
         this.#seenKeys = 0
         this.#firstKey = noKey()
       }
-      seen = seenKey(Buffer.from(bytes), this.keyNumber)
+      const words = new Int32Array((length >> 2) + 1)
+      this.copyWords(start, length, words)
+      seen = { words, length, number: this.keyNumber, next: undefined, others: [] }
       last.others.push(seen)
     }
     last.next = seen

@@ -78,12 +78,6 @@ const families: Readonly<Record<string, string>> = {
 }
 const anyModel = 'claude-sonnet-5-5'
 
-/** The list price of a model. */
-export function priceOf(model: string | undefined): { price: ModelPrice; guessed: boolean } {
-  const { facts, guessed } = factsOf(model)
-  return { price: facts.price, guessed }
-}
-
 /** All prices of a model: what a call is charged depends on how it was made. */
 export interface Prices {
   guessed: boolean

@@ -2,10 +2,10 @@
 // the model and the usage. A line that cannot matter (a tool's result, an attachment) is left as soon as that is known,
 // so that most bytes of a transcript are never looked at.
 import type { Span } from './json-bytes.ts'
-import { absent, JsonBytes } from './json-bytes.ts'
-import { Key, keys, Kind, kinds, topStrings, Word, words } from './record-keys.ts'
+import { absent } from './json-bytes.ts'
+import { Key, Kind, kinds, topStrings, Word } from './record-keys.ts'
+import { UsageWalker } from './usage-walker.ts'
 
-const quote = 34
 const openBracket = 91
 const closeBracket = 93
 const openBrace = 123
@@ -17,7 +17,7 @@ const openAngle = 60
 /** What follows the content of a reply, in the order in which Claude Code has always written it. */
 const afterContent = Buffer.from('],"stop_reason":')
 
-export class RecordWalker extends JsonBytes {
+export class RecordWalker extends UsageWalker {
   kind: Kind = Kind.unknown
   /** False when the line is not one JSON object; then only what came before the damage is known. */
   sound = false
@@ -47,15 +47,6 @@ export class RecordWalker extends JsonBytes {
   isToolResult = false
   /** The content is a list, of which only the first text was looked at. */
   hasBlocks = false
-  hasUsage = false
-  hasCacheBreakdown = false
-  isFast = false
-  inputTokens = 0
-  outputTokens = 0
-  cacheReadTokens = 0
-  cacheCreationTokens = 0
-  cache5mTokens = 0
-  cache1hTokens = 0
   private wholly = false
   private sidechainSeen = false
   private isStepwise = false
@@ -63,11 +54,6 @@ export class RecordWalker extends JsonBytes {
   /** Where the strings at the top level go, by their key's number. */
   private readonly spans: ReadonlyArray<Span | undefined> = spansByKey(this)
   private isReply = false
-  private readonly scratch = absent()
-
-  constructor() {
-    super(keys)
-  }
 
   /** Walks over the line from `start` to `end`; with `wholly`, also over what cannot matter. */
   walk(buffer: Buffer, start: number, end: number, wholly: boolean): void {
@@ -109,15 +95,8 @@ export class RecordWalker extends JsonBytes {
     this.messageId.start = this.model.start = this.text.start = -1
     this.forkedFrom.start = this.attachment.start = -1
     this.isMeta = this.isCompactSummary = this.isSidechain = this.isApiErrorMessage = false
-    this.sidechainSeen =
-      this.isReply =
-      this.isToolResult =
-      this.hasUsage =
-      this.hasCacheBreakdown =
-      this.isFast =
-        false
-    this.inputTokens = this.outputTokens = this.cacheReadTokens = this.cacheCreationTokens = 0
-    this.cache5mTokens = this.cache1hTokens = 0
+    this.sidechainSeen = this.isReply = this.isToolResult = this.hasUsage = false
+    this.hasBlocks = this.hasJumped = false
   }
 
   /** Is what was seen so far all that anybody wants to know of such a record? */
@@ -272,59 +251,6 @@ export class RecordWalker extends JsonBytes {
       if (at >= 0) at = this.nextPair(at)
     }
     return at < 0 ? -1 : at + 1
-  }
-
-  private usage(at: number): number {
-    this.hasUsage = true
-    at = this.firstPair(at)
-    while (at >= 0 && this.buffer[at] !== closeBrace) {
-      at = this.usageValue(this.key(at))
-      if (at >= 0) at = this.nextPair(at)
-    }
-    return at < 0 ? -1 : at + 1
-  }
-
-  private usageValue(at: number): number {
-    if (at < 0) return -1
-    switch (this.keyNumber) {
-      case Key.input_tokens:
-        this.inputTokens = this.integer(at)
-        break
-      case Key.output_tokens:
-        this.outputTokens = this.integer(at)
-        break
-      case Key.cache_read_input_tokens:
-        this.cacheReadTokens = this.integer(at)
-        break
-      case Key.cache_creation_input_tokens:
-        this.cacheCreationTokens = this.integer(at)
-        break
-      case Key.ephemeral_5m_input_tokens:
-        this.cache5mTokens = this.integer(at)
-        break
-      case Key.ephemeral_1h_input_tokens:
-        this.cache1hTokens = this.integer(at)
-        break
-      case Key.cache_creation:
-        if (this.buffer[at] !== openBrace) break
-        this.hasCacheBreakdown = true
-        return this.usage(at)
-      case Key.speed:
-        this.isFast = this.stringIs(at, Word.fast)
-        break
-      default:
-    }
-    return this.skip(at)
-  }
-
-  private stringIs(at: number, word: number): boolean {
-    if (at < 0 || this.buffer[at] !== quote || this.string(at, this.scratch) < 0) return false
-    return this.wordOf(this.scratch) === word
-  }
-
-  /** Which of the words that we know this is; 0 for any other. */
-  wordOf(span: Span): number {
-    return span.start < 0 ? 0 : words.find(this.buffer, span.start, span.end)
   }
 }
 

@@ -40,22 +40,25 @@ export interface UsageRecord {
 }
 
 export function noUsage(): UsageRecord {
-  return { ...nothing }
+  return {
+    hashLow: 0,
+    hashHigh: 0,
+    input: 0,
+    output: 0,
+    cacheRead: 0,
+    cacheCreation: 0,
+    cache5m: 0,
+    cache1h: 0,
+    seconds: 0,
+    model: 0,
+    fast: false,
+    itemised: false,
+  }
 }
 
-const nothing: UsageRecord = {
-  hashLow: 0,
-  hashHigh: 0,
-  input: 0,
-  output: 0,
-  cacheRead: 0,
-  cacheCreation: 0,
-  cache5m: 0,
-  cache1h: 0,
-  seconds: 0,
-  model: 0,
-  fast: false,
-  itemised: false,
+function forget(record: UsageRecord): void {
+  record.input = record.output = record.cacheRead = 0
+  record.cacheCreation = record.cache5m = record.cache1h = 0
 }
 
 /** Grows as records are added; finds a message by its hash. */
@@ -75,20 +78,23 @@ export class UsageTable {
     }
   }
 
+  /** Where the last `put` found or put its message. */
+  index = 0
   /** What the last `put` replaced: all zeros for a new message. */
   readonly replaced = noUsage()
 
   /** Adds a message, or replaces what is known of it if this record is more complete. */
-  put(record: UsageRecord): { index: number; outcome: 'added' | 'replaced' | 'known' } {
-    const index = this.#find(record.hashLow, record.hashHigh)
-    if (index < 0) {
-      Object.assign(this.replaced, nothing)
-      return { index: this.#append(record), outcome: 'added' }
+  put(record: UsageRecord): 'added' | 'replaced' | 'known' {
+    this.index = this.#find(record.hashLow, record.hashHigh)
+    if (this.index < 0) {
+      this.index = this.#append(record)
+      forget(this.replaced)
+      return 'added'
     }
-    this.read(index, this.replaced)
-    if (tokensOf(record) <= tokensOf(this.replaced)) return { index, outcome: 'known' }
-    this.#write(index, record)
-    return { index, outcome: 'replaced' }
+    this.read(this.index, this.replaced)
+    if (tokensOf(record) <= tokensOf(this.replaced)) return 'known'
+    this.#write(this.index, record)
+    return 'replaced'
   }
 
   at(index: number): UsageRecord {

@@ -121,7 +121,8 @@ function openParts(
       (search) => search.close(),
     ),
     smallModel: parts.once(() => heavy().smallModelOf(stores)),
-    runtime: parts.once(
+    // Whoever takes turns ends them first; it is made late, in the middle of their first turn.
+    runtime: parts.onceClosedLast(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')
         return chooseAgent({ environment, config, paths, clock, log, version })
@@ -157,6 +158,13 @@ class Parts {
       }
       return made.part
     }
+  }
+
+  /** The same, but closed when everything else is. */
+  onceClosedLast<T>(make: () => T, close: (part: T) => Promise<void>): () => T {
+    let made: { part: T } | undefined
+    this.#closing.unshift(async () => made && close(made.part))
+    return () => (made ??= { part: make() }).part
   }
 
   perAgent<T>(make: (agentId: string) => T, close: (part: T) => Promise<void>): (agentId: string) => T {

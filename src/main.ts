@@ -18,6 +18,7 @@ export async function main(args: string[]): Promise<void> {
     version,
     now: () => Date.now(),
     cwd: process.cwd(),
+    program: fileURLToPath(new URL('../bin/rockpool.js', import.meta.url)),
     openApp: async (options) => {
       const [{ openApp }, { indexProgress, scanProgress }] = await Promise.all([
         import('./app.ts'),

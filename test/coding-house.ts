@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { Approvals } from '../src/coding/approvals.ts'
 import { NotificationRouter } from '../src/coding/notifications.ts'
-import { CodingPool, ownerLives } from '../src/coding/pool.ts'
+import { CodingPool } from '../src/coding/pool.ts'
+import type { NativeSession } from '../src/coding/parts.ts'
 import type { LaunchRequest } from '../src/coding/pool.ts'
+import { ownerLives } from '../src/coding/run-state.ts'
 import { RepoGate } from '../src/coding/repo-queue.ts'
 import type { Address } from '../src/domain/address.ts'
 import type { AgentRuntime } from '../src/domain/agent.ts'
@@ -46,6 +48,8 @@ export interface HouseOptions {
   config?: Partial<CodingConfig>
   self?: ProcessIdentity
   priceOf?: (model: string) => number
+  keepBlocks?: number
+  findNative?: (ref: string) => Promise<NativeSession | undefined>
 }
 
 export function newFolder(): string {
@@ -57,7 +61,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const clock = options.clock ?? systemClock
   const config = { ...codingConfig.parse({}), ...options.config }
   const database = openStateDatabase(join(folder, 'rockpool.sqlite'))
-  const store = new CodingStore(database)
+  const store = new CodingStore(database, { keepBlocks: options.keepBlocks })
   const spend = new SpendStore(database)
   const events = makeEvents((error) => {
     throw error
@@ -92,6 +96,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     self: options.self ?? identifyProcess(process.pid)!,
     agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
     toolsFor: () => [],
+    findNative: options.findNative ?? (async () => undefined),
     priceOf: options.priceOf ?? (() => 0),
     dayOf: (at) => new Date(at).toISOString().slice(0, 10),
   })

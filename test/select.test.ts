@@ -126,6 +126,7 @@ async function rockpool(...args: string[]): Promise<{ code: number; out: string;
     openApp: () => openApp(environment, { version: '0' }),
     catalog: async () => [],
     serveMcp: async () => {},
+    program: '',
     up: async () => {},
   })
   return { code, ...written }

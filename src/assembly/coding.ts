@@ -3,13 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { Approvals } from '../coding/approvals.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
-import { CodingPool, ownerLives } from '../coding/pool.ts'
+import { CodingPool } from '../coding/pool.ts'
+import { ownerLives } from '../coding/run-state.ts'
 import { RepoGate } from '../coding/repo-queue.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { asRockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/bridge-world.ts'
 import { chooseSession } from '../operations/select.ts'
@@ -46,6 +49,7 @@ export function openCodingWorld(app: App): CodingWorld {
     self: identifyProcess(process.pid)!,
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
     toolsFor: (session) => bridgeFor(app, session),
+    findNative: (ref) => findNative(app, ref),
     priceOf: callCost,
     dayOf: (at) => dayIn(app.config.timeZone, at),
   })
@@ -88,6 +92,15 @@ function bridgeFor(app: App, session: CodingSession): ToolServer[] {
   const seat = { agentId, repoPath: workdir, codingId: session.id, sessionKey: originSessionKey }
   const server = bridgeServer(bridgeWorld(app, seat), app.config.mcpBridge)
   return server ? [server] : []
+}
+
+async function findNative(app: App, ref: string): Promise<DiscoveredSession | undefined> {
+  try {
+    return await app.discovery().get(ref)
+  } catch (error) {
+    if (asRockpoolError(error).code === 'not-found') return undefined
+    throw error
+  }
 }
 
 /** YYYY-MM-DD in the configured time zone, or the machine's. */

@@ -14,6 +14,8 @@ export interface Host {
   now(): number
   /** The directory in which the command is typed. */
   cwd: string
+  /** The file that starts us. */
+  program: string
   /** `light`: without the heavy parts, for whoever awaits `prepare` himself. */
   openApp(options?: { light?: boolean }): Promise<App>
   catalog(): Promise<CatalogEntry[]>

@@ -125,6 +125,9 @@ async function performCommand(
 ): Promise<number> {
   if (operation.destructive && !typed.yes && host.terminal.canAsk) await confirm(operation, typed.input)
   const { openAsker } = await import('./ask.ts')
+  if (operation.command?.staysBehind?.(typed.input)) {
+    await (await import('./background-gateway.ts')).ensureGateway(host)
+  }
   const asker = await openAsker(host)
   try {
     const output = await asker.ask(operation, typed.input)

@@ -8,21 +8,17 @@ import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { amountOf, budgetReached, budgetQuestion, describeBudget } from './budget.ts'
 import type { BudgetReached } from './budget.ts'
+import { awaiting } from './awaiting.ts'
 import { Meter } from './meter.ts'
 import { oneLine, outputOf } from './names.ts'
+import { OutputLog } from './output-log.ts'
+import type { WrittenBlock } from './output-log.ts'
 import { withOriginMarker } from './origin.ts'
 import type { CodingParts } from './parts.ts'
 import { Timers } from './timers.ts'
 
 const silenceMs = 15_000
 const longRunMs = 10 * 60_000
-
-const awaiting: Record<Approval['kind'], { lifecycle: CodingLifecycle; for: Waiting['for'] }> = {
-  tool: { lifecycle: 'awaiting-approval', for: 'approval' },
-  question: { lifecycle: 'awaiting-answer', for: 'answer' },
-  plan: { lifecycle: 'awaiting-plan', for: 'plan' },
-  budget: { lifecycle: 'awaiting-budget', for: 'budget' },
-}
 
 export class CodingRun {
   /** Owned by this process alone; others ask through the store. */
@@ -39,12 +35,16 @@ export class CodingRun {
   #meter: Meter
   #hold: Promise<string | undefined> | undefined
   #timers: Timers
+  #output: OutputLog
+  /** Resolves when what was metered up to now is on disk: limits are sums over it. */
+  #metering: Promise<void> = Promise.resolve()
 
   constructor(parts: CodingParts, session: CodingSession) {
     this.#parts = parts
     this.session = session
     this.#meter = new Meter(parts, session)
     this.#timers = new Timers(parts.clock)
+    this.#output = new OutputLog(parts, session.id, (blocks) => this.#written(blocks))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
 
@@ -107,7 +107,7 @@ export class CodingRun {
     if (!(await this.#parts.repos.enter(this.session.request.workdir, this.session.id, this.#stop.signal)))
       return
     try {
-      await this.#record('prompt', text)
+      await this.#output.add('prompt', text)
       await this.#change({
         lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
         startedAt: this.session.startedAt ?? this.#parts.clock.now(),
@@ -166,6 +166,7 @@ export class CodingRun {
   }
 
   async #afterTurn(result: TurnResult, turnId: string): Promise<void> {
+    await this.#output.settled()
     await this.#meter.settle(result, turnId)
     const { sdkSessionId, contextTokens, contextWindow } = this.session
     await this.#change({
@@ -208,10 +209,11 @@ export class CodingRun {
   }
 
   /** Waits while a limit is reached. Resolves to a refusal when nobody raises it, else to nothing. */
-  #holdForBudget(signal: AbortSignal): Promise<string | undefined> {
+  async #holdForBudget(signal: AbortSignal): Promise<string | undefined> {
+    await this.#metering
     const today = this.#parts.dayOf(this.#parts.clock.now())
     const reached = budgetReached(this.session, this.#parts.spend, this.#parts.config.budgets, today)
-    if (!reached) return Promise.resolve(undefined)
+    if (!reached) return undefined
     const either = AbortSignal.any([signal, this.#stop.signal])
     this.#hold ??= this.#askForBudget(reached, either).finally(() => (this.#hold = undefined))
     return this.#hold
@@ -233,7 +235,7 @@ export class CodingRun {
     await this.#change(
       reached.of === 'session'
         ? { budgetUsd: this.session.costUsd + amount }
-        : { sharedAllowanceUsd: this.session.sharedAllowanceUsd + amount },
+        : { sharedAllowanceUsd: reached.spentUsd - reached.limitUsd + amount },
     )
     return undefined
   }
@@ -257,14 +259,14 @@ export class CodingRun {
   }
 
   #metered(event: Extract<TurnEvent, { type: 'usage' }>): void {
-    const reported = this.#meter.report(event)
+    this.#metering = this.#meter.report(event).catch((error: unknown) => this.#notStored(error))
     this.#later({ costUsd: this.#meter.costUsd })
-    reported.catch((error: unknown) => this.#notStored(error))
   }
 
   #onProcessGone(end: { why: string; message?: string }): void {
     if (this.isOver || this.#working) return
-    const reason: EndReason = end.why === 'evicted' ? 'idle-timeout' : 'crash'
+    const reason: EndReason =
+      end.why === 'evicted' ? 'idle-timeout' : end.why === 'closed' ? 'shutdown' : 'crash'
     void this.#end('killed', 'suspended', reason, end.message ?? 'Its process ended. It can be resumed.')
   }
 
@@ -277,6 +279,7 @@ export class CodingRun {
     if (this.session.end) return
     this.#stop.abort()
     this.#timers.cancelAll()
+    await this.#output.settled()
     const end = { reason, message, at: this.#parts.clock.now() }
     await this.#change({ status, lifecycle, end, waiting: undefined, doing: undefined, owner: undefined })
     await this.#parts.notifications.onSessionComplete(this.session)
@@ -304,17 +307,18 @@ export class CodingRun {
   }
 
   #say(kind: OutputKind, text: string): void {
-    this.#record(kind, text).catch((error: unknown) => this.#notStored(error))
+    this.#output.add(kind, text).catch((error: unknown) => this.#notStored(error))
   }
 
-  async #record(kind: OutputKind, text: string): Promise<void> {
-    const at = this.#parts.clock.now()
+  async #written(blocks: WrittenBlock[]): Promise<void> {
     const { id } = this.session
-    const seq = await this.#parts.store.addOutput(id, [{ at, kind, text }])
-    const lastSeq = Math.max(this.session.lastSeq, seq)
-    await this.#change(kind === 'prompt' ? { lastSeq } : { lastSeq, doing: oneLine(text, 160) })
-    this.#parts.events.emit({ type: 'coding-output', id, seq, text })
-    if (kind !== 'prompt') this.#parts.notifications.onOutput(this.session, { seq, at, kind, text })
+    const said = blocks.findLast((block) => block.kind !== 'prompt')
+    const doing = said && !this.session.end ? { doing: oneLine(said.text, 160) } : {}
+    await this.#change({ lastSeq: Math.max(this.session.lastSeq, blocks.at(-1)?.seq ?? 0), ...doing })
+    for (const block of blocks) {
+      this.#parts.events.emit({ type: 'coding-output', id, seq: block.seq, text: block.text })
+      if (block.kind !== 'prompt') this.#parts.notifications.onOutput(this.session, block)
+    }
   }
 
   #later(change: Partial<CodingSession>): void {

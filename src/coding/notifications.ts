@@ -19,6 +19,9 @@ export interface NotificationParts {
 }
 
 const streamDebounceMs = 500
+/** A session that never pauses is passed on in pieces, and never gathered without end. */
+const maxGathered = 50
+const maxGatheredChars = 4_000
 const waitingDebounceMs = 5_000
 const previewLines = 5
 const previewChars = 500
@@ -107,7 +110,13 @@ export class NotificationRouter {
     const key = `${codingId} ${channel}`
     const stream = this.#streams.get(key)
     stream?.cancel()
-    const blocks = [...(stream?.blocks ?? []), block]
+    const blocks = stream?.blocks ?? []
+    blocks.push(block)
+    const chars = blocks.reduce((sum, each) => sum + each.text.length, 0)
+    if (blocks.length >= maxGathered || chars >= maxGatheredChars) {
+      this.#streams.delete(key)
+      return void this.#sendStream(codingId, channel, blocks)
+    }
     const cancel = this.#parts.clock.after(streamDebounceMs, () => {
       this.#streams.delete(key)
       void this.#sendStream(codingId, channel, blocks)
@@ -127,7 +136,7 @@ export class NotificationRouter {
         `coding:${codingId}:out:${first.seq}-${last.seq}`,
         codingId,
       )
-    await this.#parts.store.setWatch({ codingId, channel, seenSeq: last.seq, foreground: true })
+    await this.#parts.store.markSeen(codingId, channel, last.seq)
   }
 
   /** An agent that launched it is woken and speaks for itself; otherwise the person is told. Never both. */

@@ -3,6 +3,7 @@ import type { Agent, AgentRuntime, ToolServer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { CodingConfig } from '../domain/config/coding.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Usage } from '../domain/turn.ts'
@@ -12,6 +13,11 @@ import type { SpendStore } from '../store/spend-store.ts'
 import type { Approvals } from './approvals.ts'
 import type { NotificationRouter } from './notifications.ts'
 import type { RepoGate } from './repo-queue.ts'
+
+export type NativeSession = Pick<
+  DiscoveredSession,
+  'sessionId' | 'repoPath' | 'isRunning' | 'agentId' | 'label' | 'pid'
+>
 
 export interface CodingParts {
   store: CodingStore
@@ -28,6 +34,8 @@ export interface CodingParts {
   /** This process: the owner of the sessions that it runs. */
   self: ProcessIdentity
   agentOf: (agentId: string) => Agent
+  /** A session that Claude Code made without us, by its id or the beginning of it. */
+  findNative: (ref: string) => Promise<NativeSession | undefined>
   /** The tools that every coding session gets: the bridge. */
   toolsFor: (session: CodingSession) => ToolServer[]
   priceOf: (model: string, usage: Usage) => number

@@ -4,20 +4,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CodingRequest, CodingSession, EndReason, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
-import { isSameProcess } from '../store/process-identity.ts'
 import { CodingRun } from './coding-session.ts'
 import { generateSessionName, newCodingId } from './names.ts'
 import { askOwner, OwnerDesk } from './owner-requests.ts'
-import type { CodingParts } from './parts.ts'
-import { cannotResume, isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
+import type { CodingParts, NativeSession } from './parts.ts'
+import { isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
+import { nativeOrigin, ownOrigin } from './resume-origin.ts'
+import { isRunning, isWorking, ownerLives } from './run-state.ts'
 import { checkWorkdir } from './workdir.ts'
 
 export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
+
+const keepOutputMs = 30 * 24 * 3_600_000
+const cleanupEveryMs = 3_600_000
 
 export class CodingPool {
   #parts: CodingParts
   #live = new Map<string, CodingRun>()
   #desk: OwnerDesk
+  #cancelCleanup = (): void => {}
 
   constructor(parts: CodingParts) {
     this.#parts = parts
@@ -65,6 +70,11 @@ export class CodingPool {
     return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(ref) ? ref : undefined
   }
 
+  /** A session that Claude Code made without us. */
+  findNative(ref: string): Promise<NativeSession | undefined> {
+    return this.#parts.findNative(ref)
+  }
+
   /** A message for a session. Agents may send only so many in a row without a person. */
   async respond(
     ref: string,
@@ -106,22 +116,18 @@ export class CodingPool {
     prompt: string,
     options: { fork?: boolean; atMessage?: string; originChannel?: string; multiTurn?: boolean } = {},
   ): Promise<CodingSession> {
-    const earlier = this.#parts.store.resolve(ref)[0]
-    const sdkSessionId = earlier?.sdkSessionId ?? this.resolveClaudeSessionId(ref)
-    if (!sdkSessionId) throw cannotResume(ref, earlier)
     const fork = options.fork === true
+    const earlier = this.#parts.store.resolve(ref).length > 0 ? this.resolve(ref) : undefined
     if (!fork && earlier && isRunning(earlier)) throw isStillRunning(earlier)
-    if (!earlier) throw cannotResume(ref, undefined)
-    const request: LaunchRequest = {
-      ...earlier.request,
+    const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
+    const session = await this.spawn({
+      ...from.request,
       prompt,
-      name: earlier.request.name ?? earlier.name,
-      resume: { sdkSessionId, fork, atMessage: options.atMessage },
-      originChannel: options.originChannel ?? earlier.request.originChannel,
-      multiTurn: options.multiTurn ?? earlier.request.multiTurn,
-    }
-    const session = await this.spawn(request)
-    if (!fork && earlier.lifecycle === 'suspended')
+      resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
+      originChannel: options.originChannel ?? from.request.originChannel,
+      multiTurn: options.multiTurn ?? from.request.multiTurn,
+    })
+    if (!fork && earlier?.lifecycle === 'suspended')
       await this.#close(earlier, 'ended', 'done', `Resumed as ${session.name}.`)
     return session
   }
@@ -140,7 +146,7 @@ export class CodingPool {
     const session = this.resolve(ref)
     const watch = this.#parts.store.watches(session.id).find((each) => each.channel === channel)
     const blocks = watch
-      ? this.#parts.store.outputAfter(session.id, watch.seenSeq, 10_000)
+      ? withGap(watch.seenSeq, this.#parts.store.outputAfter(session.id, watch.seenSeq, 10_000))
       : this.#parts.store.lastOutput(session.id, lines)
     const seenSeq = blocks.at(-1)?.seq ?? watch?.seenSeq ?? session.lastSeq
     await this.#parts.store.setWatch({ codingId: session.id, channel, seenSeq, foreground: true })
@@ -174,7 +180,7 @@ export class CodingPool {
     for (const session of orphans) {
       await this.#parts.approvals.expireOpen((approval) => approval.codingId === session.id)
       if (session.sdkSessionId) {
-        await this.#close(session, 'suspended', 'crash', 'Rockpool stopped while it ran. It can be resumed.')
+        await this.#close(session, 'suspended', 'crash', crashMessage(session))
       } else await this.#requeue(session)
     }
     const queued = this.list({ open: true }).filter(
@@ -183,12 +189,27 @@ export class CodingPool {
     for (const { id } of queued.reverse()) {
       this.#begin(await this.#parts.store.update(id, (session) => (session.owner = this.#me())))
     }
+    this.#cleanUpHourly()
     return orphans
+  }
+
+  #cleanUpHourly(): void {
+    this.#cancelCleanup()
+    this.#cancelCleanup = this.#parts.clock.after(cleanupEveryMs, () => this.#cleanUpHourly())
+    this.cleanup().catch((error: unknown) =>
+      this.#parts.log.error({ error: String(error) }, 'Old output could not be removed.'),
+    )
+  }
+
+  /** Forgets the output of sessions that ended long ago; the sessions themselves stay, and can still be resumed. */
+  cleanup(): Promise<number> {
+    return this.#parts.store.forgetOutputBefore(this.#parts.clock.now() - keepOutputMs)
   }
 
   /** Before the process ends: everything that runs is suspended, so that it can go on later. */
   async drain(): Promise<void> {
     this.#desk.close()
+    this.#cancelCleanup()
     const live = [...this.#live.values()]
     await Promise.all(live.map((run) => run.kill('shutdown', 'Rockpool was stopped. It can be resumed.')))
   }
@@ -297,17 +318,17 @@ export class CodingPool {
   }
 }
 
-export function isRunning(session: CodingSession): boolean {
-  return session.status === 'starting' || session.status === 'running'
+/** What it asked is expired by now; resuming asks again, so the person should know what it was. */
+function crashMessage({ waiting }: CodingSession): string {
+  const open = waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
+  return `Rockpool stopped while it ran. It can be resumed.${open}`
 }
 
-function isWorking(session: CodingSession): boolean {
-  return isRunning(session) && session.lifecycle !== 'awaiting-input'
-}
-
-export function ownerLives(session: CodingSession): boolean {
-  const { owner } = session
-  // On another machine nobody here can tell; its own Rockpool will.
-  if (!owner || owner.host !== hostname()) return owner !== undefined
-  return isSameProcess(owner)
+/** What the chat missed may be older than what is kept; then it is told how much is gone. */
+function withGap(seenSeq: number, blocks: OutputBlock[]): OutputBlock[] {
+  const [first] = blocks
+  const gone = first ? first.seq - seenSeq - 1 : 0
+  if (!first || gone <= 0) return blocks
+  const text = `(${gone} earlier blocks are no longer kept)`
+  return [{ seq: first.seq - 1, at: first.at, kind: 'notice', text }, ...blocks]
 }

@@ -29,6 +29,15 @@ export function isStillRunning(session: CodingSession): RockpoolError {
   })
 }
 
+export function runsElsewhere(native: { sessionId: string; pid?: number }): RockpoolError {
+  const where = native.pid === undefined ? '' : ` in process ${native.pid}`
+  return new RockpoolError(
+    'conflict',
+    `Claude Code has ${native.sessionId} open${where}; two writers would tear it apart.`,
+    { hint: 'Leave it there first, or fork it: `rockpool cc fork`.' },
+  )
+}
+
 export function cannotResume(ref: string, session: CodingSession | undefined): RockpoolError {
   return new RockpoolError(
     'not-found',

@@ -5,6 +5,7 @@ import type { PermissionMode } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { resolveOriginChannel } from '../coding/origin.ts'
 import type { App } from './app.ts'
+import { findCoding } from './coding-row.ts'
 import type { Caller } from './operation.ts'
 
 export interface LaunchInput {
@@ -93,6 +94,21 @@ interface Chosen {
   decisionId?: string
 }
 
+/** By our id or name, or Claude's id. An agent goes on only from its own sessions and from those that nobody owns. */
+async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
+  const { pool, store } = app.coding()
+  if (store.resolve(ref).length > 0) {
+    const { sdkSessionId } = findCoding(app, caller, ref)
+    if (sdkSessionId !== undefined) return sdkSessionId
+  }
+  const native = await pool.findNative(ref)
+  const isVisible = caller.agentId === undefined || (native?.agentId ?? caller.agentId) === caller.agentId
+  if (native && isVisible) return native.sessionId
+  throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to go on from.`, {
+    hint: '`rockpool cc list` shows the sessions of this machine.',
+  })
+}
+
 async function chooseConversation(
   app: App,
   input: LaunchInput,
@@ -100,11 +116,9 @@ async function chooseConversation(
   where: { agentId: string; workdir: string },
 ): Promise<Chosen> {
   if (input.resumeSessionId !== undefined) {
-    const sdkSessionId = app.coding().pool.resolveClaudeSessionId(input.resumeSessionId)
-    if (!sdkSessionId)
-      throw new RockpoolError('not-found', `There is no session ${input.resumeSessionId} to go on from.`)
     // Going on from an earlier message would lose what came after it; a fork keeps both.
     const fork = input.forkSession || input.atMessage !== undefined
+    const sdkSessionId = await conversationNamed(app, input.resumeSessionId, caller)
     const resume = { sdkSessionId, fork, atMessage: input.atMessage }
     return { action: fork ? 'fork' : 'resume', reason: 'asked for', resume }
   }

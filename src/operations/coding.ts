@@ -69,6 +69,7 @@ const launch = operation({
     positional: ['prompt'],
     paths: ['workdir'],
     here: 'workdir',
+    staysBehind: (input) => input['wait'] !== true,
     examples: [
       'rockpool cc launch "fix the failing test" --repo . --wait',
       'rockpool cc launch "review the diff" --fresh --model haiku',
@@ -99,6 +100,7 @@ const resume = operation({
   acts: true,
   command: {
     positional: ['session', 'prompt'],
+    staysBehind: (input) => input['wait'] !== true,
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {

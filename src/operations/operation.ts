@@ -36,6 +36,8 @@ export interface CommandShape {
   here?: string | ((input: Record<string, unknown>) => string | undefined)
   /** Whole command lines, shown in the help. */
   examples?: readonly string[]
+  /** What it starts must outlive the command: without a gateway, one is started in the background first. */
+  staysBehind?(input: Record<string, unknown>): boolean
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: what to ask next, given the last question and its answer. Asked twice a second. */

@@ -25,9 +25,12 @@ export interface Watch {
 
 export class CodingStore {
   #db: Database
+  /** How many of the last blocks of output are kept of each session. */
+  #keepBlocks: number
 
-  constructor(db: Database) {
+  constructor(db: Database, options: { keepBlocks?: number } = {}) {
     this.#db = db
+    this.#keepBlocks = options.keepBlocks ?? 5_000
   }
 
   /** Writes the session as it is. Only its owner does this. */
@@ -92,7 +95,7 @@ export class CodingStore {
     }
   }
 
-  /** Adds output under the next sequence numbers; resolves to the last one. */
+  /** Adds output under the next sequence numbers; resolves to the last one. The oldest go when there are too many. */
   addOutput(id: string, blocks: NewOutput[]): Promise<number> {
     return this.#db.write((q) => {
       const last = q.get<{ seq: number }>(
@@ -109,7 +112,9 @@ export class CodingStore {
           block.text,
         )
       })
-      return last.seq + blocks.length
+      const end = last.seq + blocks.length
+      q.run('DELETE FROM coding_output WHERE session_id = ? AND seq <= ?', id, end - this.#keepBlocks)
+      return end
     })
   }
 
@@ -155,6 +160,18 @@ export class CodingStore {
         watch.channel,
         watch.seenSeq,
         watch.foreground ? 1 : 0,
+      )
+    })
+  }
+
+  /** How far a chat has seen, whether it still watches or not. */
+  markSeen(codingId: string, channel: string, seq: number): Promise<void> {
+    return this.#db.write((q) => {
+      q.run(
+        'UPDATE coding_watch SET seen_seq = max(seen_seq, ?) WHERE session_id = ? AND channel = ?',
+        seq,
+        codingId,
+        channel,
       )
     })
   }

@@ -1,0 +1,146 @@
+// Coding sessions as people run them: the built program, the real Claude binary, a gateway that is killed.
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { isRunningClaude } from './claude-processes.ts'
+import { makeClaudeHome, testModel } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { inline, startMessagesApi } from './messages-api.ts'
+import type { MessagesApi } from './messages-api.ts'
+import { makeHome } from './program.ts'
+import type { Home, Ran, Running } from './program.ts'
+
+let api: MessagesApi
+let claude: ClaudeHome
+let home: Home
+beforeAll(async () => {
+  api = await startMessagesApi()
+  claude = makeClaudeHome({ apiUrl: api.url, name: 'coding' })
+  home = makeHome()
+})
+afterAll(async () => {
+  await api.close()
+  claude.remove()
+  home.remove()
+})
+
+const run = (...args: string[]): Promise<Ran> => home.run(args, claude.variables)
+const newRepo = (): string => mkdtempSync(join(claude.root, 'repo-'))
+
+interface Row {
+  id: string
+  name: string
+  status: string
+  lifecycle: string
+  endReason?: string
+  claudeSessionId?: string
+}
+
+async function sessions(): Promise<Row[]> {
+  return (await run('coding', 'sessions', '--json')).json()['sessions'] as Row[]
+}
+
+async function startGateway(): Promise<Running> {
+  const up = home.start(['up', '--port', '0', '--json'], claude.variables)
+  await up.line
+  return up
+}
+
+async function stop(up: Running): Promise<void> {
+  up.child.kill('SIGTERM')
+  await up.ended
+}
+
+const noticesOf = (id: string): string[] => {
+  const db = new DatabaseSync(join(claude.stateDir, 'rockpool.sqlite'), { readOnly: true })
+  const rows = db.prepare('SELECT * FROM outbox').all() as Array<Record<string, unknown>>
+  db.close()
+  return rows.map((row) => JSON.stringify(row)).filter((row) => row.includes(id))
+}
+
+test('`cc launch --wait` runs in its own process, shows the turn, and leaves no process and no gateway', async () => {
+  const repo = newRepo()
+  const prompt = inline({ text: 'the heron is home' })
+  const ran = await run('cc', 'launch', prompt, '--repo', repo, '--model', testModel, '--fresh', '--wait')
+  expect(ran.stderr).toBe('')
+  expect(ran.stdout).toContain('the heron is home')
+  expect(isRunningClaude(claude.root)).toBe(false)
+  const [row] = await sessions()
+  expect(row).toMatchObject({ lifecycle: 'suspended', endReason: 'shutdown' })
+  const again = await run('cc', 'resume', row!.name, inline({ text: 'and it stays' }), '--wait', '--json')
+  expect(again.json()).toMatchObject({ claudeSessionId: row!.claudeSessionId })
+  expect(JSON.stringify(api.calls().at(-1)?.body.messages)).toContain('the heron is home')
+})
+
+test('`cc launch` without a gateway starts one in the background, says so, and the session lives there', async () => {
+  const prompt = inline({ text: 'left behind' })
+  const ran = await run(
+    'cc',
+    'launch',
+    prompt,
+    '--repo',
+    newRepo(),
+    '--model',
+    testModel,
+    '--fresh',
+    '--json',
+  )
+  expect(ran.stderr).toMatch(/started one in the background \(process \d+\)/)
+  const pid = Number(/process (\d+)/.exec(ran.stderr)![1])
+  const { id } = ran.json() as unknown as Row
+  const gateway = JSON.parse(readFileSync(join(claude.stateDir, 'gateway.json'), 'utf8')) as {
+    process: { pid: number }
+  }
+  expect(gateway.process.pid).toBe(pid)
+  const waits = async (): Promise<void> => {
+    const mine = (await sessions()).find((row) => row.id === id)
+    expect(mine?.lifecycle).toBe('awaiting-input')
+  }
+  await vi.waitFor(waits, { timeout: 30_000, interval: 300 })
+  process.kill(pid, 'SIGTERM')
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 30_000, interval: 100 })
+  expect(isRunningClaude(claude.root)).toBe(false)
+})
+
+test('killed with -9 while sessions run: all are listed and resumable after the restart, none of their processes is left, each is told once', async () => {
+  const first = await startGateway()
+  const count = 3
+  const sleeps = inline(
+    { tools: [{ name: 'Bash', input: { command: 'python3 -c "import time; time.sleep(120)"' } }] },
+    { text: 'never' },
+  )
+  const launched = await Promise.all(
+    Array.from({ length: count }, async (_, i) => {
+      const args = ['--repo', newRepo(), '--model', testModel, '--fresh', '--name', `sleeper-${i}`]
+      const more = ['--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
+      return (await run('cc', 'launch', sleeps, ...args, ...more)).json() as unknown as Row
+    }),
+  )
+  const working = async (): Promise<void> => {
+    const rows = (await sessions()).filter((row) => launched.some(({ id }) => id === row.id))
+    expect(rows.filter((row) => row.claudeSessionId && row.lifecycle === 'active')).toHaveLength(count)
+  }
+  await vi.waitFor(working, { timeout: 45_000, interval: 300 })
+  first.child.kill('SIGKILL')
+  await first.ended
+  const restarted = performance.now()
+  const second = await startGateway()
+  const suspended = async (): Promise<void> => {
+    const rows = (await sessions()).filter((row) => launched.some(({ id }) => id === row.id))
+    expect(rows.map(({ status, lifecycle, endReason }) => ({ status, lifecycle, endReason }))).toEqual(
+      Array.from({ length: count }, () => ({ status: 'killed', lifecycle: 'suspended', endReason: 'crash' })),
+    )
+    expect(isRunningClaude(claude.root)).toBe(false)
+  }
+  await vi.waitFor(suspended, { timeout: 5_000, interval: 100 })
+  expect(performance.now() - restarted).toBeLessThan(15_000)
+  const resumed = await run('cc', 'resume', 'sleeper-0', inline({ text: 'awake' }), '--wait', '--json')
+  expect(resumed.json()).toMatchObject({ lifecycle: 'awaiting-input' })
+  await stop(second)
+  const third = await startGateway()
+  for (const { id } of launched) {
+    expect(noticesOf(id).filter((notice) => notice.includes('Rockpool stopped while it ran'))).toHaveLength(1)
+  }
+  await stop(third)
+})

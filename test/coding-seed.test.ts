@@ -177,7 +177,7 @@ describe('timers', () => {
     await until(house, id, 'starting')
     await settle()
     claude.emit(init)
-    claude.finish({ sdkSessionId: init.sdkSessionId } as Partial<TurnResult>)
+    claude.finish({ sdkSessionId: init.sdkSessionId })
     await until(house, id, 'awaiting-input')
     await clock.advance(29 * 60_000)
     expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input')

@@ -1,9 +1,10 @@
 // `/claude` and its companions in a chat: each is the operation of the same meaning, called for the chat's person.
 import type { ChatCommand } from '../flow/parts.ts'
-import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import type { Reply } from '../domain/reply.ts'
 import { resolveAlias } from '../operations/aliases.ts'
 import type { App } from '../operations/app.ts'
+import { wordsFor, wordsForError } from '../operations/coding-text.ts'
 import type { Caller } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
 import type { Input } from '../store/work.ts'
@@ -95,10 +96,9 @@ async function runChatCommand(app: App, name: string, rest: string, input: Input
     const meant = commands[name]?.instead?.(rest) ?? name
     const operation = resolveAlias('chat', meant, commands[meant]!.read(rest))
     const output = await perform(app, operation.name, operation.input, callerOf(input))
-    return { text: describe(operation.name, output as Record<string, unknown>) }
-  } catch (thrown) {
-    const error = asRockpoolError(thrown)
-    return { text: [error.message, error.hint].filter(Boolean).join(' '), isError: true }
+    return { text: wordsFor(operation.name, output) ?? 'Done.' }
+  } catch (error) {
+    return { text: wordsForError(error), isError: true }
   }
 }
 
@@ -111,24 +111,6 @@ function callerOf(input: Input): Caller {
     address,
     name: `${address.channel}:${sender.id}`,
   }
-}
-
-function describe(operation: string, output: Record<string, unknown>): string {
-  if (operation === 'coding.sessions') {
-    const rows = output['sessions'] as Array<{ display: string }>
-    return rows.map((row) => row.display).join('\n\n') || 'No coding sessions.'
-  }
-  if (operation === 'approvals.answer') {
-    const rows = output['approvals'] as Array<{ state: string; session?: string }>
-    return rows.map((row) => `${row.state}${row.session ? ` [${row.session}]` : ''}`).join('\n')
-  }
-  if (operation === 'coding.kill')
-    return output['killed']
-      ? `⛔ ${String(output['name'])} was ended.`
-      : `${String(output['name'])} is over already.`
-  if (operation === 'coding.background') return 'No longer streaming here.'
-  const text = output['missed'] ?? output['display']
-  return typeof text === 'string' ? text : `${String(output['name'])} [${String(output['id'])}]`
 }
 
 function firstWord(text: string): [word: string, rest: string] {

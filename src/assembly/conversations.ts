@@ -24,6 +24,7 @@ import { sqliteWork } from '../store/work-database.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom, defaultAgentId } from './agents.ts'
 import { askInChat, pressedButton } from './chat-approvals.ts'
+import { chatTools } from './chat-tools.ts'
 import { codingCommands } from './coding-commands.ts'
 
 /** With its channels only in the gateway; a command that takes one turn needs none. */
@@ -45,7 +46,7 @@ export async function openConversations(
   }
   const conversations: Conversations = new Conversations(
     {
-      ...(await flowParts(app, access)),
+      ...(await flowParts(app, access, pairing)),
       channelFor: ({ channel, accountId }) =>
         channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
       makeChannel: (name, accountId) => openConfiguredChannel({ ...app, access }, name, accountId),
@@ -59,8 +60,10 @@ export async function openConversations(
 async function flowParts(
   app: App,
   access: AccessPolicy,
+  pairing: Pairing,
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
+  const ownTools = await chatTools(app, pairing)
   const replies = makeReplyRouting({ ...app, replies: new ReplyMap(app.database()) })
   return {
     config,
@@ -77,7 +80,7 @@ async function flowParts(
     storePathOf: (agentId) => paths.sessionsJson(agentId),
     self: ownerText(identifyProcess(process.pid)!),
     isAlive,
-    toolsFor: (session) => bridgeFor(app, session),
+    toolsFor: (session, address) => [...bridgeFor(app, session), ownTools(session, address)],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),

@@ -243,6 +243,7 @@ export class CodingRun {
   #awaitPerson(approval: Approval): void {
     const { lifecycle, for: what } = awaiting[approval.kind]
     const about = oneLine(approval.shown, 200)
+    this.#timers.cancel('timeout')
     this.#later({
       lifecycle,
       waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id },
@@ -288,6 +289,7 @@ export class CodingRun {
 
   #leaveTurn(): void {
     this.#timers.cancel('silence')
+    this.#timers.cancel('timeout')
     this.#timers.cancel('long-run')
     this.#openTools.clear()
     this.#parts.repos.leave(this.session.request.workdir, this.session.id)
@@ -295,6 +297,11 @@ export class CodingRun {
 
   /** The stream says itself when Claude waits. This is the net below it, and a running tool never falls into it. */
   #watchSilence(): void {
+    const { timeoutSeconds } = this.session.request
+    if (timeoutSeconds !== undefined) {
+      const message = `It did nothing for ${timeoutSeconds} s. It can be resumed.`
+      this.#timers.set('timeout', timeoutSeconds * 1_000, () => void this.kill('timeout', message))
+    }
     this.#timers.set('silence', silenceMs, () => {
       const quiet = this.#openTools.size === 0 && this.#conversation?.busy === false
       if (quiet && this.session.lifecycle === 'active') void this.#waitForInput('', true)

@@ -93,9 +93,10 @@ export class NotificationRouter {
     const icon = session.lifecycle === 'suspended' ? '💤' : session.status === 'killed' ? '⛔' : '❌'
     const word = session.lifecycle === 'suspended' ? 'suspended' : session.status
     const resume = session.sdkSessionId ? `\nResume: /claude_resume ${session.name}` : ''
-    await this.#tellChat(session, key, {
-      text: `${icon} [${session.name}] ${word} (${took}${cost})${why}${resume}`,
-    })
+    const text = `${icon} [${session.name}] ${word} (${took}${cost})${why}${resume}`
+    // Whoever ended it himself knows; the agent that launched it must learn of everything else.
+    if (session.end?.reason === 'user') await this.#tellChat(session, key, { text })
+    else await this.#tellChatOrAgent(session, key, text, [])
   }
 
   async onLongRunning(session: CodingSession): Promise<void> {

@@ -25,6 +25,7 @@ export type EndReason =
   | 'done'
   | 'user'
   | 'idle-timeout'
+  | 'timeout'
   | 'shutdown'
   | 'crash'
   | 'budget'
@@ -62,6 +63,8 @@ export interface CodingRequest {
   originSessionKey?: string
   /** Who keeps it: the process that owns it ends it. `wait` runs in the asking process itself. */
   spawnDepth: number
+  /** It is ended when it has done nothing for so long; a person who takes his time does not count. */
+  timeoutSeconds?: number
 }
 
 export interface CodingSession {

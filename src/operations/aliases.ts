@@ -87,6 +87,7 @@ export const aliases: AliasTable = {
     claude_sessions: { of: 'coding.sessions' },
     claude_stats: { of: 'coding.stats' },
     recall_lost: { of: 'sessions.lost' },
+    session_status: { of: 'sessions.status' },
   },
   chat: {
     claude: { of: 'coding.launch' },

@@ -25,6 +25,8 @@ export interface LaunchInput {
   fresh: boolean
   multiTurnDisabled: boolean
   originChannel?: string
+  /** It is ended when it has done nothing for so long. */
+  timeoutSeconds?: number
 }
 
 export interface Launched {
@@ -60,6 +62,7 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
     permissionMode,
     multiTurn: !input.multiTurnDisabled,
     resume: chosen.resume,
+    timeoutSeconds: input.timeoutSeconds,
     originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,

@@ -8,6 +8,8 @@ import { recallLost } from './lost.ts'
 import { patchSession } from './session-patch.ts'
 import { readOperations } from './session-read.ts'
 import { searchSessions } from './search.ts'
+import { spawnSession } from './session-spawn.ts'
+import { talkOperations } from './session-talk.ts'
 import { sessionUsage } from './session-usage.ts'
 
 export const operations: Operation[] = [
@@ -18,6 +20,8 @@ export const operations: Operation[] = [
   compactSession,
   ...exchangeOperations,
   sessionUsage,
+  spawnSession,
+  ...talkOperations,
   searchSessions,
   recallLost,
 ]

@@ -36,6 +36,13 @@ export const agentsConfig = z.strictObject({
     .extend({
       /** Model names people may use, and short names for them: `{ "haiku": "claude-haiku-5-5" }`. */
       models: z.record(z.string(), z.string()).default({}),
+      /** How many sub-agents a session may have at once, and how deep they may begin others. */
+      subagents: z
+        .strictObject({
+          maxSpawnDepth: z.number().int().min(0).default(2),
+          maxChildren: z.number().int().min(1).default(5),
+        })
+        .prefault({}),
     })
     .prefault({}),
   list: z

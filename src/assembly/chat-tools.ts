@@ -1,0 +1,82 @@
+// Rockpool's own operations as tools of a chat's turn: the agent launches and watches coding sessions, begins
+// sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act.
+import type { Address } from '../domain/address.ts'
+import type { ToolServer } from '../domain/agent.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Session } from '../domain/session.ts'
+import { operationTools } from '../operations/agent-tools.ts'
+import type { App } from '../operations/app.ts'
+import type { Caller, Operation, Scope } from '../operations/operation.ts'
+import { performOperation } from '../operations/perform.ts'
+import type { Pairing } from '../store/pairing.ts'
+
+export const chatToolServer = 'rockpool'
+
+/** What is offered: more names would only take room in every prompt. */
+const offered = new Set([
+  'claude_launch',
+  'claude_respond',
+  'claude_fg',
+  'claude_bg',
+  'claude_kill',
+  'claude_output',
+  'claude_sessions',
+  'claude_stats',
+  'sessions_spawn',
+  'sessions_list',
+  'sessions_history',
+  'sessions_send',
+  'session_status',
+])
+
+/** Channels whose people are the owner: the machine or the gateway has let them in. */
+const ownChannels = new Set(['web', 'console', 'internal'])
+
+export async function chatTools(
+  app: App,
+  pairing: Pick<Pairing, 'find'>,
+): Promise<(session: Session, address: Address) => ToolServer> {
+  // The list is the same for all; who calls is known only in a turn.
+  const names = (await operationTools(['read', 'write'], async () => undefined)).filter(({ name }) =>
+    offered.has(name),
+  )
+  return (session, address) => {
+    const scopes: Scope[] = actsForOwner(app, pairing, session, address) ? ['read', 'write'] : ['read']
+    const caller: Caller = {
+      via: 'mcp',
+      scopes,
+      agentId: session.agentId,
+      sessionKey: session.key,
+      name: `agent:${session.agentId}`,
+      ...(address.channel === 'internal' ? {} : { address }),
+    }
+    const ask = (operation: Operation, input: Record<string, unknown>): Promise<unknown> => {
+      if (operation.needsGateway && !app.gateway) throw needsGateway(operation.name)
+      return performOperation(app, operation, input, caller)
+    }
+    const tools = names
+      .filter(({ operation }) => scopes.includes(operation.scope))
+      .map((tool) => ({
+        name: tool.name,
+        description: tool.description,
+        inputSchema: tool.inputSchema,
+        readOnly: tool.operation.acts !== true,
+        call: tool.callAs(ask),
+      }))
+    return { name: chatToolServer, tools }
+  }
+}
+
+/** In a group anybody could have the agent act; in private only the owner may. */
+function actsForOwner(app: App, pairing: Pick<Pairing, 'find'>, session: Session, address: Address): boolean {
+  const { chatType } = session.entry
+  if (chatType === 'group' || chatType === 'channel') return false
+  const { channel, accountId, to } = address
+  if (ownChannels.has(channel)) return true
+  const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${to}`)
+  return isListed || pairing.find({ channel, accountId, senderId: to })?.owner === true
+}
+
+function needsGateway(name: string): RockpoolError {
+  return new RockpoolError('unavailable', `${name} needs the gateway.`, { hint: '`rockpool up` starts it.' })
+}

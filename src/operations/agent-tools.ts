@@ -1,0 +1,103 @@
+// Operations as tools for an agent, under every name that they have: for a chat's turns, and for any MCP client.
+import { z } from 'zod'
+import type { AgentTool } from '../domain/agent.ts'
+import { aliases } from './aliases.ts'
+import { allOperations } from './all.ts'
+import { includes } from './authorize.ts'
+import { wordsFor, wordsForError } from './coding-text.ts'
+import type { Operation, Scope } from './operation.ts'
+
+/** Does the work, here or in the gateway. */
+export type AskOperation = (operation: Operation, input: Record<string, unknown>) => Promise<unknown>
+
+export interface OperationTool {
+  name: string
+  description: string
+  inputSchema: ToolSchema
+  operation: Operation
+  call: AgentTool['call']
+  /** The same, with somebody else doing the work. */
+  callAs(ask: AskOperation): AgentTool['call']
+}
+
+interface ToolSchema extends Record<string, unknown> {
+  type: 'object'
+  properties: Record<string, object>
+  required: string[]
+}
+
+/** More than a model can take in at once is cut, and it is told so. */
+const maxText = 60_000
+
+/** Every tool that these scopes may call: under the operation's name, and under the names that others fixed. */
+export async function operationTools(scopes: readonly Scope[], ask: AskOperation): Promise<OperationTool[]> {
+  const offered = (await allOperations()).filter(
+    ({ forAgents, scope }) => forAgents && includes(scopes, scope),
+  )
+  const own = offered.map((operation) => makeTool(operation, toolName(operation.name), {}, {}, ask))
+  const others = Object.entries(aliases.tool).flatMap(([name, alias]) => {
+    const operation = offered.find((candidate) => candidate.name === alias.of)
+    return operation ? [makeTool(operation, name, alias.fields ?? {}, alias.given ?? {}, ask)] : []
+  })
+  return [...own, ...others]
+}
+
+/** `sessions.list` is `sessions_list`. */
+export function toolName(operationName: string): string {
+  return operationName.replaceAll(/[.-]/g, '_')
+}
+
+function makeTool(
+  operation: Operation,
+  name: string,
+  rename: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, unknown>>,
+  ask: AskOperation,
+): OperationTool {
+  const callAs =
+    (work: AskOperation): AgentTool['call'] =>
+    async (input) => {
+      const spelled = Object.entries(input).map(([field, value]) => [rename[field] ?? field, value])
+      try {
+        const fields = Object.fromEntries(spelled) as Record<string, unknown>
+        const output = await work(operation, { ...given, ...fields })
+        return answer(operation, output, Object.hasOwn(aliases.tool, name))
+      } catch (error) {
+        return { text: wordsForError(error), isError: true }
+      }
+    }
+  const inputSchema = schemaOf(operation, rename, given)
+  return { name, description: operation.says, inputSchema, operation, call: callAs(ask), callAs }
+}
+
+/** Under a name that others fixed, the answer has the words that they expect; under our own it is the document itself. */
+function answer(
+  operation: Operation,
+  output: unknown,
+  inWords: boolean,
+): Awaited<ReturnType<AgentTool['call']>> {
+  const whole = (inWords ? wordsFor(operation.name, output) : undefined) ?? JSON.stringify(output)
+  if (whole.length > maxText) {
+    const more = whole.length - maxText
+    return { text: `${whole.slice(0, maxText).toWellFormed()}… (${more} more characters; ask for less)` }
+  }
+  const isDocument = typeof output === 'object' && output !== null && !Array.isArray(output)
+  return { text: whole, ...(isDocument ? { structured: output as Record<string, unknown> } : {}) }
+}
+
+function schemaOf(
+  operation: Operation,
+  rename: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, unknown>>,
+): ToolSchema {
+  const theirs = Object.fromEntries(Object.entries(rename).map(([from, to]) => [to, from]))
+  const schema = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' })
+  const spelled = (field: string): string => theirs[field] ?? field
+  const properties = Object.entries(schema.properties ?? {}).map(([field, inner]) => [spelled(field), inner])
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties) as Record<string, object>,
+    required: (schema.required ?? []).filter((field) => !(field in given)).map(spelled),
+    additionalProperties: false,
+  }
+}

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { routes } from '../src/gateway/routes.ts'
 import { topics } from '../src/gateway/subscriptions.ts'
-import { listTools } from '../src/mcp/server.ts'
+import { operationTools } from '../src/operations/agent-tools.ts'
 import { aliases } from '../src/operations/aliases.ts'
 import { allOperations } from '../src/operations/all.ts'
 import { includes } from '../src/operations/authorize.ts'
@@ -174,7 +174,7 @@ describe('tools', () => {
 
   test('a client is offered the operations for agents that its scopes allow, and no others', async () => {
     for (const scope of scopes) {
-      const tools = await listTools([scope])
+      const tools = await operationTools([scope], async () => undefined)
       for (const { operation } of tools) {
         expect(offered(operation)).toBe(true)
         expect(includes([scope], operation.scope)).toBe(true)

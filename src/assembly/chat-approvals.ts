@@ -1,6 +1,8 @@
 // Permission requests of a chat turn, asked in the chat and answered there, by button or by word.
 import type { Address } from '../domain/address.ts'
+import { formatOriginChannel } from '../domain/address.ts'
 import type { AskPermission } from '../domain/agent.ts'
+import type { Approval } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
@@ -33,6 +35,43 @@ export function askInChat(
         .catch((error: unknown) => app.log.error({ error: String(error) }, 'A question could not be sent.'))
     })
   }
+}
+
+const yes = /^(y|yes|ok|okay|approve|approved|allow|go on|👍)[.!]?$/iu
+const no = /^(n|no|deny|denied|reject|rejected|👎)[.!]?$/iu
+const always = /^(allow )?always[.!]?$/i
+const revise = /^revise\b[:,]?\s+([\s\S]+)$/i
+
+/** The command that plain words mean, when something is asked in this chat: "yes", "no", a number, "revise: …". With
+ *  several open questions the words could mean any of them, so the id is asked for. */
+export function answerInWords(open: Approval[], text: string): string | undefined {
+  const said = text.trim()
+  const [one, ...others] = open
+  if (!one) return undefined
+  const words = wordsAsAnswer(one, said)
+  if (words === undefined || others.length === 0) return words
+  return yes.test(said) || no.test(said) || always.test(said) ? '/approve' : undefined
+}
+
+function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined {
+  if (kind === 'question' && /^\d{1,2}$/.test(said)) return `/approve ${id} ${said}`
+  if (kind === 'budget' && /^\$?\d+(\.\d+)?$/.test(said)) return `/approve ${id} ${said}`
+  if (kind === 'question') return undefined
+  if (yes.test(said)) return `/approve ${id}`
+  if (no.test(said)) return `/deny ${id}`
+  if (kind === 'tool' && always.test(said)) return `/approve ${id} always`
+  const change = kind === 'plan' ? revise.exec(said)?.[1] : undefined
+  return change && `/deny ${id} ${change}`
+}
+
+/** What is open for the people of this chat: of the coding sessions that came from it, and of its own turns. */
+export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {
+  const origin = formatOriginChannel(address)
+  const { approvals, store } = app.coding()
+  return approvals.pending().filter(({ codingId, sessionKey: asking }) => {
+    if (codingId === undefined) return asking === sessionKey
+    return store.get(codingId)?.request.originChannel === origin
+  })
 }
 
 /** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them. */

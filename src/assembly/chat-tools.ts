@@ -70,7 +70,11 @@ export async function chatTools(
 /** In a group anybody could have the agent act; in private only the owner may. */
 function actsForOwner(app: App, pairing: Pick<Pairing, 'find'>, session: Session, address: Address): boolean {
   const { chatType } = session.entry
-  if (chatType === 'group' || chatType === 'channel') return false
+  return chatType !== 'group' && chatType !== 'channel' && isOwnersChat(app, pairing, address)
+}
+
+/** A private chat with the owner, or one that only the owner can open. */
+export function isOwnersChat(app: App, pairing: Pick<Pairing, 'find'>, address: Address): boolean {
   const { channel, accountId, to } = address
   if (ownChannels.has(channel)) return true
   const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${to}`)

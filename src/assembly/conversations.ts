@@ -5,8 +5,10 @@ import { bridgeServer } from '../discovery/bridge.ts'
 import { WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
+import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
+import { sessionKeyOf } from '../domain/session-key.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
 import { Conversations } from '../flow/conversations.ts'
@@ -23,8 +25,8 @@ import type { ProcessIdentity } from '../store/process-identity.ts'
 import { sqliteWork } from '../store/work-database.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom, defaultAgentId } from './agents.ts'
-import { askInChat, pressedButton } from './chat-approvals.ts'
-import { chatTools } from './chat-tools.ts'
+import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
+import { chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommands } from './coding-commands.ts'
 
 /** With its channels only in the gateway; a command that takes one turn needs none. */
@@ -85,11 +87,19 @@ async function flowParts(
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),
     routeReply: (message) => replies.routeReply(message),
-    replyCommand: (message) => replies.replyCommand(message),
+    replyCommand: (message) => wordsForAnswer(app, pairing, message) ?? replies.replyCommand(message),
     mirror: (delivery) => mirrorInto(app, delivery),
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
   }
+}
+
+/** Only the owner's words answer, and only in private: in a group others read along. */
+function wordsForAnswer(app: App, pairing: Pairing, message: Message): string | undefined {
+  if (message.event !== 'message' || message.chatType !== 'direct') return undefined
+  if (!isOwnersChat(app, pairing, message.address)) return undefined
+  const key = sessionKeyOf(message, defaultAgentId(app.config), app.config.session)
+  return answerInWords(openInChat(app, message.address, key), message.text)
 }
 
 /** An agent's workspace is there before a turn needs it. */

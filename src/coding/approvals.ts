@@ -266,12 +266,23 @@ function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {
         }
       : { behavior: 'allow' }
   }
+  if (approval.state === 'denied' && request.kind === 'plan') return planRefused(approval.answer)
   const why = approval.answer ? `: ${approval.answer}` : '.'
   if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
   return {
     behavior: 'deny',
     message: 'Nobody answered in time, so the answer is no. Go on without it, or say what you need.',
   }
+}
+
+/** With words it is to be changed and shown again; without, it is over and Claude waits for what comes next. */
+function planRefused(change: string | undefined): PermissionAnswer {
+  return change
+    ? {
+        behavior: 'deny',
+        message: `A person wants the plan changed: ${change}\nRevise it and show it again.`,
+      }
+    : { behavior: 'deny', message: 'A person rejected the plan. Do not carry it out.', interrupt: true }
 }
 
 /** `2` or a label picks an option; several questions are answered line by line; other words stand for themselves. */

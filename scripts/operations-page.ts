@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { routes } from '../src/gateway/routes.ts'
 import { topics } from '../src/gateway/subscriptions.ts'
-import { toolName } from '../src/mcp/server.ts'
+import { toolName } from '../src/operations/agent-tools.ts'
 import { aliases } from '../src/operations/aliases.ts'
 import { allOperations } from '../src/operations/all.ts'
 import { commandOf } from '../src/operations/catalog.ts'

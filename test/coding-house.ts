@@ -30,6 +30,7 @@ import { openStateDatabase } from '../src/store/state-database.ts'
 export interface CodingHouse {
   pool: CodingPool
   approvals: Approvals
+  approvalStore: ApprovalStore
   store: CodingStore
   spend: SpendStore
   events: Events
@@ -80,7 +81,8 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     wake: async (event) => once(event.key, () => woken.push(event)),
   })
   const timeoutMs = config.approvalTimeoutMinutes * 60_000
-  const approvals = new Approvals({ store: new ApprovalStore(database), clock, events, timeoutMs })
+  const approvalStore = new ApprovalStore(database)
+  const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
   const pool = new CodingPool({
     store,
@@ -104,6 +106,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   return {
     pool,
     approvals,
+    approvalStore,
     store,
     spend,
     events,

@@ -46,9 +46,27 @@ export function describeBudget(reached: BudgetReached): string {
 }
 
 /** What the person is asked when a limit is reached. */
-export function budgetQuestion(reached: BudgetReached, moreUsd: number): Asking['request'] {
-  const question = `${describeBudget(reached)}. Go on with $${moreUsd.toFixed(2)} more, or answer with another amount?`
-  return { requestId: randomUUID(), kind: 'budget', toolName: 'budget', input: { command: question } }
+export function budgetAsking(session: CodingSession, reached: BudgetReached): Asking {
+  const { agentId, budgetUsd } = session.request
+  const question = `${describeBudget(reached)}. Go on with $${budgetUsd.toFixed(2)} more, or answer with another amount?`
+  const request = {
+    requestId: randomUUID(),
+    kind: 'budget',
+    toolName: 'budget',
+    input: { command: question },
+  } as const
+  return { codingId: session.id, agentId, request }
+}
+
+/** A raised limit leaves that much to spend, however far the old one was overshot. */
+export function raisedBudget(
+  session: CodingSession,
+  reached: BudgetReached,
+  amountUsd: number,
+): Partial<CodingSession> {
+  return reached.of === 'session'
+    ? { budgetUsd: session.costUsd + amountUsd }
+    : { sharedAllowanceUsd: reached.spentUsd - reached.limitUsd + amountUsd }
 }
 
 /** The amount in an answer like `$10` or `10`; undefined for a plain yes. */

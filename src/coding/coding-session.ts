@@ -6,7 +6,7 @@ import type { Approval, CodingLifecycle, CodingSession, CodingStatus, EndReason 
 import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
-import { amountOf, budgetReached, budgetQuestion, describeBudget } from './budget.ts'
+import { amountOf, budgetAsking, budgetReached, describeBudget, raisedBudget } from './budget.ts'
 import type { BudgetReached } from './budget.ts'
 import { awaiting } from './awaiting.ts'
 import { Meter } from './meter.ts'
@@ -220,23 +220,15 @@ export class CodingRun {
   }
 
   async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
-    const asking = {
-      codingId: this.session.id,
-      agentId: this.session.request.agentId,
-      request: budgetQuestion(reached, this.session.request.budgetUsd),
-      timeoutMs: this.#parts.config.idleTimeoutMinutes * 60_000,
-    }
+    const timeoutMs = this.#parts.config.idleTimeoutMinutes * 60_000
+    const asking = { ...budgetAsking(this.session, reached), timeoutMs }
     const settled = await this.#parts.approvals.settle(asking, signal, (approval) =>
       this.#awaitPerson(approval),
     )
     await this.#personAnswered()
     if (settled.state !== 'allowed') return describeBudget(reached)
     const amount = amountOf(settled.answer) ?? this.session.request.budgetUsd
-    await this.#change(
-      reached.of === 'session'
-        ? { budgetUsd: this.session.costUsd + amount }
-        : { sharedAllowanceUsd: reached.spentUsd - reached.limitUsd + amount },
-    )
+    await this.#change(raisedBudget(this.session, reached, amount))
     return undefined
   }
 

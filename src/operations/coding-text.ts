@@ -5,7 +5,13 @@ type Output = Record<string, unknown>
 
 const texts: Readonly<Record<string, (output: Output) => string>> = {
   'coding.launch': (row) =>
-    `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})\n📁 ${String(row['workdir'])}\n${String(row['output'] ?? 'It runs in the background; you are told when it waits or is done.')}`,
+    [
+      `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})`,
+      `📁 ${String(row['workdir'])}`,
+      typeof row['output'] === 'string'
+        ? row['output']
+        : 'It runs in the background; you are told when it waits or is done.',
+    ].join('\n'),
   'coding.resume': (row) => `Resumed as ${named(row)}\n📁 ${String(row['workdir'])}`,
   'coding.respond': (row) => `Sent to ${named(row)}.`,
   'coding.kill': (row) => (row['killed'] ? `⛔ ${named(row)} was ended.` : `${named(row)} is over already.`),

@@ -1,0 +1,339 @@
+// Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { answerInWords, openInChat } from '../src/assembly/chat-approvals.ts'
+import { chatTools } from '../src/assembly/chat-tools.ts'
+import { approvalReply } from '../src/coding/approval-reply.ts'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import type { Address } from '../src/domain/address.ts'
+import type { AgentTool } from '../src/domain/agent.ts'
+import type { Approval } from '../src/domain/coding.ts'
+import { followSubagents } from '../src/operations/subagents.ts'
+import { openHouse, rpc } from './gateway-house.ts'
+import type { House } from './gateway-house.ts'
+import { openCodingHouse } from './coding-house.ts'
+
+const houses: House[] = []
+afterEach(async () => {
+  for (const house of houses.splice(0)) await house.close()
+})
+
+async function open(config: Record<string, unknown> = {}): Promise<House> {
+  const house = await openHouse({ config: { claude: { credential: 'none' }, ...config } })
+  const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
+  house.app.runtime = async () => runtime
+  houses.push(house)
+  return house
+}
+
+const home: Address = { channel: 'console', accountId: 'default', to: 'me' }
+const stranger: Address = { channel: 'telegram', accountId: 'default', to: '7' }
+const parentKey = 'agent:main:main'
+
+async function toolsOf(
+  house: House,
+  address = home,
+  chatType: 'direct' | 'group' = 'direct',
+): Promise<Map<string, AgentTool>> {
+  const entry = { sessionId: 's', updatedAt: 0, chatType }
+  const make = await chatTools(house.app, { find: () => undefined })
+  const { tools } = make({ key: parentKey, agentId: 'main', entry }, address)
+  return new Map(tools.map((tool) => [tool.name, tool]))
+}
+
+const textOf = async (tool: AgentTool | undefined, input: Record<string, unknown> = {}): Promise<string> =>
+  (await tool!.call(input)).text
+
+describe('tools of a chat', () => {
+  test('the eight have the names and parameters of the plugin, and `killed` among the states', async () => {
+    const tools = await toolsOf(await open())
+    const fields = (name: string): string[] =>
+      Object.keys(tools.get(name)!.inputSchema['properties'] as object)
+    expect(fields('claude_launch')).toEqual(
+      expect.arrayContaining([
+        'prompt',
+        'name',
+        'workdir',
+        'model',
+        'max_budget_usd',
+        'system_prompt',
+        'allowed_tools',
+        'resume_session_id',
+        'fork_session',
+        'multi_turn_disabled',
+        'permission_mode',
+      ]),
+    )
+    expect(fields('claude_respond')).toEqual(['session', 'message', 'interrupt', 'userInitiated'])
+    expect(fields('claude_fg')).toEqual(expect.arrayContaining(['session', 'lines']))
+    expect(fields('claude_bg')).toEqual(expect.arrayContaining(['session']))
+    expect(fields('claude_kill')).toEqual(['session'])
+    expect(fields('claude_output')).toEqual(['session', 'lines', 'full'])
+    expect(JSON.stringify(tools.get('claude_sessions')!.inputSchema)).toContain('"killed"')
+    expect(tools.has('claude_stats')).toBe(true)
+  })
+
+  test('an agent launches, reads, lists, answers and kills, in the words of the plugin', async () => {
+    const house = await open()
+    const tools = await toolsOf(house)
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const launched = await textOf(tools.get('claude_launch'), {
+      prompt: '[[offline: say from inside]]',
+      name: 'inner',
+      workdir,
+      max_budget_usd: 2,
+    })
+    expect(launched).toMatch(/^Launched inner \[\w{8}\]/)
+    const output = (): Promise<string> => textOf(tools.get('claude_output'), { session: 'inner' })
+    await vi.waitFor(async () => expect(await output()).toContain('from inside'))
+    expect(await output()).toMatch(/^Session: inner \[\w{8}\] \| Status: running \| Duration: \d+s\n─{60}\n/)
+    expect(await textOf(tools.get('claude_sessions'))).toMatch(
+      /inner \[\w{8}\] \(\d+s\) — background, multi-turn/,
+    )
+    expect(await textOf(tools.get('claude_respond'), { session: 'inner', message: 'more' })).toMatch(
+      /^Sent to inner/,
+    )
+    expect(await textOf(tools.get('claude_kill'), { session: 'inner' })).toMatch(/^⛔ inner/)
+    expect(await textOf(tools.get('claude_kill'), { session: 'inner' })).toMatch(/is over already/)
+    expect(await textOf(tools.get('claude_stats'))).toContain('Launched 1')
+    const [session] = house.app.coding().store.list()
+    expect(session!.request).toMatchObject({ budgetUsd: 2, originSessionKey: parentKey, agentId: 'main' })
+    expect((await tools.get('claude_output')!.call({ session: 'nobody' })).isError).toBe(true)
+  })
+
+  test('for a stranger, and in a group, the agent may look and not act', async () => {
+    const house = await open()
+    for (const tools of [await toolsOf(house, stranger), await toolsOf(house, home, 'group')]) {
+      expect([...tools.keys()].sort()).toEqual([
+        'claude_output',
+        'claude_sessions',
+        'claude_stats',
+        'session_status',
+        'sessions_history',
+        'sessions_list',
+      ])
+    }
+  })
+
+  test("an agent neither sees nor resumes another agent's sessions", async () => {
+    const house = await open({ agents: { list: [{ id: 'main' }, { id: 'other' }] } })
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    await rpc(house, 'coding.launch', {
+      prompt: 'secret',
+      name: 'theirs',
+      agent: 'other',
+      workdir,
+      fresh: true,
+    })
+    const tools = await toolsOf(house)
+    expect(await textOf(tools.get('claude_sessions'))).toBe('No coding sessions.')
+    const resumed = { prompt: 'x', workdir, resume_session_id: 'theirs' }
+    expect((await tools.get('claude_launch')!.call(resumed)).text).toMatch(/no coding session "theirs"/)
+  })
+})
+
+describe('sessions_spawn', () => {
+  test('a sub-agent takes the task, and its result reaches the parent once', async () => {
+    const house = await open()
+    await (await house.app.conversations()).start()
+    const tools = await toolsOf(house)
+    const spawned = await tools
+      .get('sessions_spawn')!
+      .call({ task: '[[offline: say 42 herons]]', label: 'count' })
+    expect(spawned.structured).toMatchObject({ status: 'accepted', timeoutSeconds: 600 })
+    const { childSessionKey } = spawned.structured as { childSessionKey: string }
+    expect(childSessionKey).toMatch(/^agent:main:subagent:[0-9a-f-]{36}$/)
+    const sessions = house.app.sessions('main')
+    await vi.waitFor(async () =>
+      expect(await sessions.get(childSessionKey)).toMatchObject({
+        spawnedBy: parentKey,
+        spawnDepth: 1,
+        subagentRun: { state: 'announced' },
+      }),
+    )
+    await followSubagents(house.app)
+    const told = async (): Promise<number> => {
+      const history = await rpc(house, 'sessions.history', { key: parentKey })
+      return JSON.stringify(history.result).split('42 herons').length - 1
+    }
+    await vi.waitFor(async () => expect(await told()).toBeGreaterThan(0))
+    const inbox = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
+    expect(inbox).toHaveLength(1)
+  })
+
+  test('a result that was there before a restart is announced after it', async () => {
+    const house = await open()
+    await (await house.app.conversations()).start()
+    const tools = await toolsOf(house)
+    const spawned = await tools.get('sessions_spawn')!.call({ task: '[[offline: say late]]' })
+    const { childSessionKey } = spawned.structured as { childSessionKey: string }
+    const sessions = house.app.sessions('main')
+    await vi.waitFor(async () =>
+      expect((await sessions.get(childSessionKey))?.['subagentRun']).toMatchObject({ state: 'announced' }),
+    )
+    // As a crash right after the turn would have left it.
+    await sessions.update(childSessionKey, (entry) => ({
+      ...entry!,
+      subagentRun: { ...(entry!['subagentRun'] as object), state: 'running' },
+    }))
+    await followSubagents(house.app)
+    await vi.waitFor(async () =>
+      expect((await sessions.get(childSessionKey))?.['subagentRun']).toMatchObject({ state: 'announced' }),
+    )
+    const inbox = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
+    expect(inbox).toHaveLength(1)
+  })
+
+  test('sub-agents go only so deep, and another agent is not there', async () => {
+    const house = await open({ agents: { defaults: { subagents: { maxSpawnDepth: 0 } } } })
+    const spawned = await (await toolsOf(house)).get('sessions_spawn')!.call({ task: 'x' })
+    expect(spawned.structured).toMatchObject({ status: 'forbidden' })
+    const free = await open()
+    const other = await (await toolsOf(free)).get('sessions_spawn')!.call({ task: 'x', agentId: 'boss' })
+    expect(other.structured).toMatchObject({ status: 'error' })
+  })
+
+  test('mode claude-code: accepted with its repository, listed as a child, woken at the end', async () => {
+    const house = await open()
+    const repo = mkdtempSync(join(house.dir, 'repo-'))
+    const tools = await toolsOf(house)
+    const spawned = await tools
+      .get('sessions_spawn')!
+      .call({ task: 'look', mode: 'claude-code', repo, label: 'l' })
+    expect(spawned.structured).toMatchObject({
+      status: 'accepted',
+      mode: 'claude-code',
+      repo,
+      permissionMode: 'default',
+      timeoutSeconds: 600,
+      persistent: false,
+    })
+    const { session } = spawned.structured as { session: string }
+    await vi.waitFor(() => expect(house.app.coding().pool.resolve(session).status).toBe('completed'))
+    const listed = await rpc(house, 'sessions.list', { spawnedBy: parentKey })
+    expect(listed.result).toMatchObject({ count: 1 })
+    await vi.waitFor(() => {
+      const waking = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:coding:%'")
+      expect(waking).toHaveLength(1)
+    })
+  })
+
+  test('sessions_send answers from another session, never from itself; session_status tells of this one', async () => {
+    const house = await open()
+    await (await house.app.conversations()).start()
+    const now = house.app.clock.now()
+    for (const key of [parentKey, 'agent:main:other']) {
+      await house.app.sessions('main').update(key, () => ({ sessionId: `id-${key.length}`, updatedAt: now }))
+    }
+    const tools = await toolsOf(house)
+    const sent = await tools
+      .get('sessions_send')!
+      .call({ sessionKey: 'agent:main:other', message: '[[offline: say hi]]' })
+    expect(sent.structured).toMatchObject({ status: 'ok', reply: 'hi' })
+    const self = await tools.get('sessions_send')!.call({ sessionKey: parentKey, message: 'x' })
+    expect(self.text).toMatch(/cannot wait for itself/)
+    expect((await tools.get('session_status')!.call({})).structured).toMatchObject({ key: parentKey })
+  })
+})
+
+describe('answers in words', () => {
+  const asked = (kind: Approval['kind'], more: Partial<Approval> = {}): Approval => ({
+    id: 'ab12',
+    agentId: 'main',
+    kind,
+    toolName: 'Bash',
+    input: {},
+    inputHash: '0123456789abcdef',
+    shown: 'ls',
+    state: 'pending',
+    askedAt: 0,
+    expiresAt: 1,
+    ...more,
+  })
+
+  test('yes, no, always, a number and "revise" answer the one open question', () => {
+    expect(answerInWords([asked('tool')], 'Yes')).toBe('/approve ab12')
+    expect(answerInWords([asked('tool')], 'no.')).toBe('/deny ab12')
+    expect(answerInWords([asked('tool')], 'allow always')).toBe('/approve ab12 always')
+    expect(answerInWords([asked('question')], '2')).toBe('/approve ab12 2')
+    expect(answerInWords([asked('budget')], '$5')).toBe('/approve ab12 $5')
+    expect(answerInWords([asked('plan')], 'approve')).toBe('/approve ab12')
+    expect(answerInWords([asked('plan')], 'Revise: smaller steps')).toBe('/deny ab12 smaller steps')
+    expect(answerInWords([asked('plan')], 'reject')).toBe('/deny ab12')
+  })
+
+  test('other words are a message, and nothing open means nothing', () => {
+    expect(answerInWords([asked('tool')], 'yes, but why?')).toBeUndefined()
+    expect(answerInWords([], 'yes')).toBeUndefined()
+  })
+
+  test('T125: two open questions and "yes": the id is asked for', () => {
+    expect(answerInWords([asked('tool'), asked('tool', { id: 'cd34' })], 'yes')).toBe('/approve')
+  })
+
+  test('T126: the whole command is shown, controls are made visible, and the hash is there', () => {
+    const shown = `echo ${'x'.repeat(5_000)}\n\u001b[2K\u202e${' '.repeat(500)}; rm -rf /`
+    const { text } = approvalReply('[s]', asked('tool', { shown }))
+    expect(text).toContain('x'.repeat(5_000))
+    expect(text).toContain('; rm -rf /')
+    expect(text).toContain('\\u{1b}[2K\\u{202e}')
+    expect(text).toContain('#01234567')
+  })
+
+  test('only questions of this chat are open in it', async () => {
+    const house = await open()
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const prompt = '[[offline: ask Bash {"command":"ls"}]]'
+    await rpc(house, 'coding.launch', { prompt, workdir, fresh: true, originChannel: 'telegram|7' })
+    await vi.waitFor(() => expect(house.app.coding().approvals.pending()).toHaveLength(1))
+    expect(openInChat(house.app, stranger, 'agent:main:x')).toHaveLength(1)
+    expect(openInChat(house.app, home, 'agent:main:x')).toHaveLength(0)
+  })
+
+  test('T129: "always" is listed, and when it is taken back the next time is asked again', async () => {
+    const house = openCodingHouse()
+    const ask = '[[offline: ask Bash {"command":"ls"}]]'
+    const { id } = await house.launch(ask)
+    await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
+    await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+    await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
+    const [grant] = house.approvalStore.grants()
+    expect(grant).toMatchObject({ codingId: id, tool: 'Bash', pattern: 'ls', grantedBy: 'ada' })
+    await house.approvalStore.revoke(grant!.id)
+    await house.pool.respond(id, ask, { userInitiated: true })
+    await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
+    await house.close()
+  })
+})
+
+describe('plans', () => {
+  const request = {
+    requestId: 'r',
+    kind: 'plan',
+    toolName: 'ExitPlanMode',
+    input: { plan: '1. look\n2. do' },
+  } as const
+
+  test.each([
+    ['approved', { behavior: 'allow' }, { behavior: 'allow' }],
+    [
+      'revised',
+      { behavior: 'deny', text: 'smaller' },
+      { behavior: 'deny', message: expect.stringContaining('smaller') },
+    ],
+    ['rejected', { behavior: 'deny' }, { behavior: 'deny', interrupt: true }],
+  ] as const)('a plan is %s', async (_how, said, told) => {
+    const house = openCodingHouse()
+    const answer = house.approvals.ask(
+      { agentId: 'main', request },
+      new AbortController().signal,
+      (approval) => {
+        expect(approval.shown).toBe('1. look\n2. do')
+        void house.approvals.answer(approval.id, { ...said, by: 'ada' })
+      },
+    )
+    expect(await answer).toMatchObject(told)
+    await house.close()
+  })
+})

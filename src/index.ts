@@ -1,4 +1,5 @@
 // The library: `import … from 'rockpool'`.
+import { codingLibrary } from './library/coding.ts'
 import { selectionLibrary } from './library/selection.ts'
 import { readEnvironment } from './store/config-file.ts'
 
@@ -121,3 +122,21 @@ export {
 } from './library/discovery.ts'
 export type { JsonlHeader } from './library/discovery.ts'
 export type { DiscoveredSession } from './domain/discovered-session.ts'
+
+export const { respondToPermission, routeEventMessage } = codingLibrary(async () =>
+  (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
+)
+export { InputStream as MessageStream } from './agent/input-stream.ts'
+export { CodingRun } from './coding/coding-session.ts'
+export { formatListing, formatStats } from './coding/listing.ts'
+export { formatDuration, generateSessionName } from './coding/names.ts'
+export { NotificationRouter } from './coding/notifications.ts'
+export { resolveOriginChannel } from './coding/origin.ts'
+export { CodingPool as SessionManager } from './coding/pool.ts'
+export type { CodingConfig as PluginConfig } from './domain/config/coding.ts'
+export type { PermissionMode } from './domain/agent.ts'
+export type {
+  CodingRequest as SessionConfig,
+  CodingSession as ClaudeSession,
+  CodingStatus as SessionStatus,
+} from './domain/coding.ts'

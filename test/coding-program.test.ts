@@ -105,7 +105,7 @@ test('`cc launch` without a gateway starts one in the background, says so, and t
 
 test('killed with -9 while sessions run: all are listed and resumable after the restart, none of their processes is left, each is told once', async () => {
   const first = await startGateway()
-  const count = 3
+  const count = 5
   const sleeps = inline(
     { tools: [{ name: 'Bash', input: { command: 'python3 -c "import time; time.sleep(120)"' } }] },
     { text: 'never' },

@@ -99,6 +99,11 @@ export class NotificationRouter {
     else await this.#tellChatOrAgent(session, key, text, [])
   }
 
+  /** Anything else about a session, to where it came from: its chat, or its agent when no chat can be reached. */
+  async routeEventMessage(session: CodingSession, eventText: string, label: string): Promise<void> {
+    await this.#tellChat(session, `event:${label}`, { text: eventText })
+  }
+
   async onLongRunning(session: CodingSession): Promise<void> {
     const took = formatDuration(this.#parts.clock.now() - session.createdAt)
     const doing = session.doing ? `\nNow: ${session.doing}` : ''

@@ -1,5 +1,6 @@
 // What operations need of coding sessions; made by src/assembly/coding.ts.
 import type { Approvals } from '../coding/approvals.ts'
+import type { NotificationRouter } from '../coding/notifications.ts'
 import type { CodingPool } from '../coding/pool.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { SessionSelection } from '../domain/selection.ts'
@@ -9,6 +10,7 @@ import type { SpendStore } from '../store/spend-store.ts'
 
 export interface CodingWorld {
   pool: CodingPool
+  notifications: NotificationRouter
   approvals: Approvals
   approvalStore: ApprovalStore
   store: CodingStore

@@ -1,0 +1,54 @@
+// Coding sessions under the seeds' names, for programs that use Rockpool as a library.
+import { RockpoolError } from '../domain/errors.ts'
+import type { App } from '../operations/app.ts'
+import { perform } from '../operations/perform.ts'
+import type { Caller } from '../operations/operation.ts'
+
+const program: Caller = { via: 'rpc', scopes: ['admin'], name: 'library' }
+
+export interface CodingLibrary {
+  /** Tells the chat that a coding session came from, or its agent when no chat can be reached; the same label once. */
+  routeEventMessage: (session: { id: string }, eventText: string, label: string) => Promise<void>
+  /** Answers what the session in this repository asks; the request is named by its id or the beginning of it. */
+  respondToPermission: (repoPath: string, requestId: string, allow: boolean) => Promise<void>
+}
+
+export function codingLibrary(open: () => Promise<App>): CodingLibrary {
+  const withApp = async <T>(work: (app: App) => Promise<T>): Promise<T> => {
+    const app = await open()
+    try {
+      return await work(app)
+    } finally {
+      await app.close()
+    }
+  }
+  return {
+    routeEventMessage: (session, eventText, label) =>
+      withApp(async (app) => {
+        const { pool, notifications } = app.coding()
+        await notifications.routeEventMessage(pool.resolve(session.id), eventText, label)
+      }),
+    respondToPermission: (repoPath, requestId, allow) =>
+      withApp(async (app) => {
+        const { approvals, store } = app.coding()
+        const asked = approvals
+          .pending()
+          .find(
+            ({ id, codingId }) =>
+              id.startsWith(requestId) && inRepo(codingId && store.get(codingId), repoPath),
+          )
+        if (!asked) throw nothingAsked(repoPath, requestId)
+        await perform(app, 'approvals.answer', { id: asked.id, decision: allow ? 'allow' : 'deny' }, program)
+      }),
+  }
+}
+
+function inRepo(session: { request: { workdir: string } } | '' | undefined, repoPath: string): boolean {
+  return session !== '' && session?.request.workdir === repoPath
+}
+
+function nothingAsked(repoPath: string, requestId: string): RockpoolError {
+  return new RockpoolError('not-found', `Nothing in ${repoPath} asks ${requestId}.`, {
+    hint: '`rockpool approvals list` shows what is open.',
+  })
+}

@@ -14,12 +14,15 @@ import type { Home, Ran, Running } from './program.ts'
 let api: MessagesApi
 let claude: ClaudeHome
 let home: Home
+const started: Running[] = []
 beforeAll(async () => {
   api = await startMessagesApi()
   claude = makeClaudeHome({ apiUrl: api.url, name: 'coding' })
   home = makeHome()
 })
 afterAll(async () => {
+  // A test that failed has left its gateway.
+  for (const { child } of started) child.kill('SIGKILL')
   await api.close()
   claude.remove()
   home.remove()
@@ -43,6 +46,7 @@ async function sessions(): Promise<Row[]> {
 
 async function startGateway(): Promise<Running> {
   const up = home.start(['up', '--port', '0', '--json'], claude.variables)
+  started.push(up)
   await up.line
   return up
 }
@@ -103,44 +107,55 @@ test('`cc launch` without a gateway starts one in the background, says so, and t
   expect(isRunningClaude(claude.root)).toBe(false)
 })
 
+/** Rows as they are on disk: asking the program again and again would cost more than the sessions. */
+function storedRows(ids: string[]): Row[] {
+  const db = new DatabaseSync(join(claude.stateDir, 'rockpool.sqlite'), { readOnly: true })
+  const rows = db.prepare('SELECT * FROM coding_session').all() as Array<Record<string, unknown>>
+  db.close()
+  return rows.flatMap((row) => {
+    const session = JSON.parse(String(row['record'])) as Row & { sdkSessionId?: string }
+    return ids.includes(session.id) ? [{ ...session, claudeSessionId: session.sdkSessionId }] : []
+  })
+}
+
+async function launchSleeper(name: string): Promise<string> {
+  const command = 'python3 -c "import time; time.sleep(120)"'
+  const prompt = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'never' })
+  const args = ['--repo', newRepo(), '--model', testModel, '--fresh', '--name', name]
+  const more = ['--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
+  return String((await run('cc', 'launch', prompt, ...args, ...more)).json()['id'])
+}
+
+const sleepers = process.env['ROCKPOOL_TEST'] === 'full' ? 5 : 2
+
 test('killed with -9 while sessions run: all are listed and resumable after the restart, none of their processes is left, each is told once', async () => {
   const first = await startGateway()
-  const count = 5
-  const sleeps = inline(
-    { tools: [{ name: 'Bash', input: { command: 'python3 -c "import time; time.sleep(120)"' } }] },
-    { text: 'never' },
-  )
-  const launched = await Promise.all(
-    Array.from({ length: count }, async (_, i) => {
-      const args = ['--repo', newRepo(), '--model', testModel, '--fresh', '--name', `sleeper-${i}`]
-      const more = ['--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
-      return (await run('cc', 'launch', sleeps, ...args, ...more)).json() as unknown as Row
-    }),
-  )
-  const working = async (): Promise<void> => {
-    const rows = (await sessions()).filter((row) => launched.some(({ id }) => id === row.id))
-    expect(rows.filter((row) => row.claudeSessionId && row.lifecycle === 'active')).toHaveLength(count)
+  const ids: string[] = []
+  for (let n = 0; n < sleepers; n++) ids.push(await launchSleeper(`sleeper-${n}`))
+  const working = (): void => {
+    const rows = storedRows(ids).filter((row) => row.claudeSessionId && row.lifecycle === 'active')
+    expect(rows).toHaveLength(sleepers)
   }
-  await vi.waitFor(working, { timeout: 45_000, interval: 300 })
+  await vi.waitFor(working, { timeout: 60_000, interval: 200 })
   first.child.kill('SIGKILL')
   await first.ended
-  const restarted = performance.now()
   const second = await startGateway()
-  const suspended = async (): Promise<void> => {
-    const rows = (await sessions()).filter((row) => launched.some(({ id }) => id === row.id))
-    expect(rows.map(({ status, lifecycle, endReason }) => ({ status, lifecycle, endReason }))).toEqual(
-      Array.from({ length: count }, () => ({ status: 'killed', lifecycle: 'suspended', endReason: 'crash' })),
+  const suspended = (): void => {
+    expect(storedRows(ids).map(({ status, lifecycle }) => ({ status, lifecycle }))).toEqual(
+      Array.from({ length: sleepers }, () => ({ status: 'killed', lifecycle: 'suspended' })),
     )
     expect(isRunningClaude(claude.root)).toBe(false)
   }
   await vi.waitFor(suspended, { timeout: 5_000, interval: 100 })
-  expect(performance.now() - restarted).toBeLessThan(15_000)
+  const listed = (await sessions()).filter(({ id }) => ids.includes(id))
+  expect(listed.map(({ endReason }) => endReason)).toEqual(Array.from({ length: sleepers }, () => 'crash'))
   const resumed = await run('cc', 'resume', 'sleeper-0', inline({ text: 'awake' }), '--wait', '--json')
   expect(resumed.json()).toMatchObject({ lifecycle: 'awaiting-input' })
   await stop(second)
   const third = await startGateway()
-  for (const { id } of launched) {
+  expect((await sessions()).length).toBeGreaterThan(sleepers)
+  await stop(third)
+  for (const id of ids) {
     expect(noticesOf(id).filter((notice) => notice.includes('Rockpool stopped while it ran'))).toHaveLength(1)
   }
-  await stop(third)
-})
+}, 180_000)

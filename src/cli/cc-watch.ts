@@ -3,7 +3,7 @@ import { emitKeypressEvents } from 'node:readline'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Asker } from './ask.ts'
 import type { Host } from './local-command.ts'
-import { byWhoMustAct, codingColumns } from './print-coding.ts'
+import { byWhoMustAct, columnsFor } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
 import { fit, oneLine, styled, table, visible } from './print.ts'
 import type { Page } from './print.ts'
@@ -45,7 +45,9 @@ export function renderWatch(state: WatchState, page: Page & { height: number }):
 function listLines(state: WatchState, page: Page, room: number): string[] {
   if (state.rows.length === 0) return ['No coding sessions. Start one: rockpool cc launch "…" --repo .']
   const rows = state.rows.map((row) => ({ ...row, now: page.now }))
-  const [head = '', ...lines] = table(rows, codingColumns, { ...page, width: page.width - 2 }).split('\n')
+  const [head = '', ...lines] = table(rows, columnsFor(page.width), { ...page, width: page.width - 2 }).split(
+    '\n',
+  )
   const first = Math.max(0, Math.min(state.selected - Math.floor(room / 2), lines.length - (room - 1)))
   const shown = lines.map((line, i) =>
     i === state.selected ? styled(page, 'inverse', `> ${line}`) : `  ${line}`,

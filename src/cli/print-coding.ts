@@ -56,6 +56,13 @@ export const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> =
   { title: 'context', value: fillOf, align: 'right', min: 4 },
 ]
 
+/** On a narrow screen the id and the place give way: what it does and whom it waits for must be readable. */
+export function columnsFor(width: number): typeof codingColumns {
+  return width >= 100
+    ? codingColumns
+    : codingColumns.filter(({ title }) => title !== 'id' && title !== 'where')
+}
+
 export function fillOf(row: Pick<CodingRow, 'contextTokens' | 'contextWindow'>): string {
   if (row.contextTokens === undefined || !row.contextWindow) return tokens(row.contextTokens)
   return `${Math.round((100 * row.contextTokens) / row.contextWindow)}%`
@@ -66,7 +73,7 @@ export function printSessions(output: { sessions: CodingRow[] }, page: Page): st
     return 'No coding sessions yet. Start one: rockpool cc launch "fix the failing test" --repo .'
   }
   const rows = output.sessions.toSorted(byWhoMustAct).map((row) => ({ ...row, now: page.now }))
-  return table(rows, codingColumns, page)
+  return table(rows, columnsFor(page.width), page)
 }
 
 export function printLaunched(
@@ -74,9 +81,9 @@ export function printLaunched(
   page: Page,
 ): string {
   if (output.output !== undefined) return visible(output.output)
-  const how = output.action ? ` (${output.action}: ${output.reason ?? ''})` : ''
+  const how = output.action ? ` (${oneLine(`${output.action}: ${output.reason ?? ''}`)})` : ''
   return [
-    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${stateOf(output)}${oneLine(how)}`,
+    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${stateOf(output)}${how}`,
     styled(
       page,
       'dim',

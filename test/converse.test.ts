@@ -66,7 +66,7 @@ test('the same message twice is answered once, also after a restart', async () =
 
 test('messages of one session are answered in order, one turn at a time; another session does not wait', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'followup' } } } })
-  await bench.channel.say('[[offline: wait 150]][[offline: say one]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say one]]')
   await bench.channel.say('[[offline: say two]]')
   await bench.channel.say('[[offline: say other]]', { from: '8' })
   await bench.settled()
@@ -77,14 +77,14 @@ test('steer: a message joins the running turn and is answered with it', async ()
   const bench = await flow()
   await bench.channel.say('warm up')
   await bench.settled()
-  await bench.channel.say('[[offline: wait 400]][[offline: say both]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say both]]')
   await expect.poll(() => bench.converse.queue.busyLanes()).toEqual([key])
   await bench.channel.say('and this')
   await bench.settled()
   expect(bench.channel.texts.slice(1)).toEqual(['both'])
   expect(await bench.work.inbox.waiting()).toEqual([])
   expect(wordsOf(await bench.transcript(key)).slice(2)).toEqual([
-    'user: [[offline: wait 400]][[offline: say both]]',
+    'user: [[offline: wait 500]][[offline: say both]]',
     'user: and this',
     'assistant: both',
   ])
@@ -92,7 +92,7 @@ test('steer: a message joins the running turn and is answered with it', async ()
 
 test('collect: what was said meanwhile becomes one prompt', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'collect', debounceMs: 10 } } } })
-  await bench.channel.say('[[offline: wait 80]][[offline: say first]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say first]]')
   await bench.channel.say('second')
   await bench.channel.say('third')
   await bench.settled()
@@ -142,7 +142,7 @@ test('/new begins another session and keeps the old transcript; words after it a
 
 test('/new waits for the running turn, and what follows belongs to the new session', async () => {
   const bench = await flow()
-  await bench.channel.say('[[offline: wait 80]][[offline: say old]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say old]]')
   await bench.channel.say('/new')
   await bench.channel.say('[[offline: say new]]')
   await bench.settled()
@@ -191,7 +191,7 @@ test.each([
 
 test('commands beside a running turn do not wait for it', async () => {
   const bench = await flow()
-  await bench.channel.say('[[offline: wait 200]][[offline: say done]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say done]]')
   await bench.channel.say('/status')
   await bench.settled()
   expect(bench.channel.texts[0]).toMatch(/a turn is running/)
@@ -291,7 +291,7 @@ test('whoever is refused is told once what he may be told; nothing of him is sto
 
 test('an edit replaces a message that waits, and an answered one is not answered again', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'followup' } } } })
-  await bench.channel.say('[[offline: wait 80]][[offline: say one]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say one]]')
   await bench.channel.say('[[offline: say twoo]]', { id: 'm2' })
   await bench.channel.say('[[offline: say two]]', { id: 'e1', event: 'edit', about: 'm2' })
   await bench.settled()
@@ -331,12 +331,12 @@ test('text that imitates our markers reaches the agent without their power', asy
 
 test('more messages than the queue holds: the agent is told what was dropped, or the sender is', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'collect', debounceMs: 0, cap: 2 } } } })
-  await bench.channel.say('[[offline: wait 80]][[offline: say busy]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say busy]]')
   for (const text of ['one', 'two', 'three']) await bench.channel.say(text)
   await bench.settled()
   expect(bench.channel.texts[1]).toContain('[Queue overflow] Dropped 1 message due to cap.\nSummary:\n- one')
   await say(bench, '/queue followup drop:new')
-  await bench.channel.say('[[offline: wait 80]][[offline: say busy]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say busy]]')
   for (const text of ['a', 'b', 'c']) await bench.channel.say(text)
   await bench.settled()
   expect(bench.channel.texts).toContain(

@@ -117,7 +117,7 @@ test('stopping takes nothing new, waits for what runs, and loses nothing', async
   const bench = await flow({ config: followup })
   const conversations = new Conversations(bench.converse.parts, [bench.channel])
   await conversations.start()
-  await bench.channel.say('[[offline: wait 150]][[offline: say in time]]')
+  await bench.channel.say('[[offline: wait 500]][[offline: say in time]]')
   await bench.channel.say('[[offline: say later]]')
   await conversations.stop(5_000)
   expect(bench.channel.texts).toEqual(['in time'])

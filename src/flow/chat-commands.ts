@@ -1,4 +1,5 @@
 // Commands in a chat that need no turn: they run at once, also while a turn runs, and answer through the outbox.
+import { asRockpoolError } from '../domain/errors.ts'
 import type { MsgContext } from '../domain/msg-context.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -44,7 +45,7 @@ export async function runCommand(
   input: WaitingInput,
   parts: CommandParts,
 ): Promise<void> {
-  const reply = await answerTo(command, input, parts)
+  const reply = await answerTo(command, input, parts).catch((error: unknown) => failed(error, input, parts))
   const notice = noticeFor(input.message.address, '', `command:${input.key}`, parts.clock.now(), input.lane)
   const deliveries = reply ? [{ ...notice, reply: { ...reply, replyToId: input.message.id } }] : []
   const mayDeliver = input.wish === undefined || input.wish.deliver
@@ -60,6 +61,13 @@ async function answerTo(
   if (command.kind === 'added') return command.command.run(command.rest, input)
   const handle = handlers[command.name as keyof typeof handlers]
   return { text: await handle(command.rest, input, parts) }
+}
+
+/** A command that fails says so; it is not tried again behind somebody's back. */
+function failed(thrown: unknown, input: WaitingInput, parts: CommandParts): Reply {
+  const { message, hint } = asRockpoolError(thrown)
+  parts.log.warn({ lane: input.lane, error: String(thrown) }, 'A command failed.')
+  return { text: `That did not work: ${message}${hint ? ` ${hint}` : ''}`, isError: true }
 }
 
 type Handler = (rest: string, input: WaitingInput, parts: CommandParts) => Promise<string>

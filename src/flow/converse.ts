@@ -3,24 +3,16 @@
 // A channel hands over a message; it is admitted and written down (accept). When its session is free, a turn begins: the
 // session is found, the prompt composed, the agent asked, the answer recorded, and the replies put into the outbox, from
 // where they are delivered. Everything that must not be lost is on disk before the next step.
-import { randomUUID } from 'node:crypto'
 import type { Message } from '../domain/message.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
-import { sessionKeyOf } from '../domain/session-key.ts'
-import { admit } from '../inbound/admit.ts'
-import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
-import type { MentionRules } from '../inbound/mentions.ts'
-import { compileMentionPatterns } from '../inbound/mentions.ts'
 import { messageKey } from '../inbound/dedupe.ts'
-import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
 import { Deliverer } from '../replies/deliver.ts'
 import type { Input, WaitingInput } from '../store/work.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
-import { noticeFor } from './deliveries.ts'
+import { Door } from './door.ts'
 import type { FlowParts, TurnWatcher } from './parts.ts'
-import { historyKeyOf, overheardEntry } from './prompt.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
@@ -29,14 +21,13 @@ export class Converse {
   readonly queue: TurnQueue
   readonly deliverer: Deliverer
   readonly parts: FlowParts
-  #mentionPatterns: RegExp[]
+  #door: Door
   #watchers = new Map<string, TurnWatcher>()
   #abandoned = false
   #commands = new Map<string, Promise<void>>()
 
   constructor(parts: FlowParts) {
     this.parts = parts
-    this.#mentionPatterns = compileMentionPatterns(parts.config.messages.groupChat.mentionPatterns)
     this.deliverer = makeDeliverer(parts, (lane, text) => this.systemEvent(lane, text))
     this.queue = new TurnQueue({
       clock: parts.clock,
@@ -45,31 +36,27 @@ export class Converse {
         takeTurn(batch, begun, {
           ...parts,
           deliverer: this.deliverer,
-          mentionsFor: (message) => this.#mentionsFor(message),
+          mentionsFor: (message) => this.#door.mentionsFor(message),
           watcherOf: (key) => this.#watchers.get(key),
           isAbandoned: () => this.#abandoned,
         }),
-      drop: (inputs, told) => this.#dropped(inputs, told),
+      drop: (inputs, told) => this.#door.turnAway(inputs, told),
       mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),
       onError: (lane, error) => parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.'),
     })
+    this.#door = new Door(parts, this.queue, this.deliverer)
   }
 
   /** A channel received something. When this resolves, it is on disk, or it was decided that it need not be. */
   async accept(message: Message): Promise<void> {
-    const { work, access, events } = this.parts
+    const { work, events } = this.parts
     const key = messageKey(message)
     if (await work.inbox.knows(key)) return
-    const allowed = await access.check(message)
-    // Nothing is looked up for somebody who is refused.
-    if (allowed.kind === 'refused') return this.#refuse(message, allowed)
-    const verdict = admit(message, allowed, await this.#activation(message), this.#mentionsFor(message))
-    if (verdict.kind === 'refused') return this.#refuse(message, verdict)
-    if (verdict.kind === 'overheard') return this.#overhear(key, message)
-    if (verdict.kind === 'ignored' || (message.event === 'edit' && (await this.#edited(message)))) return
-    if (message.button) return this.#pressed(message, verdict.owner)
-    const { agentId, lane } = await this.#route(message)
-    const said = this.#meant(message)
+    const verdict = await this.#door.judge(message)
+    if (verdict.kind !== 'accepted') return this.#door.answer(message, verdict)
+    if (await this.#door.needsNoTurn(message, verdict)) return
+    const { agentId, lane } = await this.#door.route(message)
+    const said = this.#door.meant(message)
     const input = { key, lane, agentId, message: said, mayCommand: true, owner: verdict.owner }
     const waiting = await work.inbox.accept(input)
     if (!waiting) return
@@ -149,38 +136,8 @@ export class Converse {
   #commandOf(input: Input) {
     // Most messages hold no slash; they need no second look.
     if (input.wish?.internal || !input.message.text.includes('/')) return undefined
-    const mentions = this.#mentionsFor(input.message)
-    const ctx = finalizeInboundContext(
-      contextOf(input.message, { mayCommand: input.mayCommand, mentions }),
-      mentions,
-    )
+    const ctx = this.#door.contextOf(input.message, input.mayCommand)
     return commandIn(ctx, input, this.parts)
-  }
-
-  async #route(message: Message): Promise<{ agentId: string; lane: string }> {
-    const { defaultAgentId, config, routeReply } = this.parts
-    const routed = message.replyTo && (await routeReply?.(message))
-    if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
-    return { agentId: defaultAgentId, lane: sessionKeyOf(message, defaultAgentId, config.session) }
-  }
-
-  #meant(message: Message): Message {
-    const command = message.forwarded ? undefined : this.parts.replyCommand?.(message)
-    return command === undefined ? message : { ...message, text: command, event: 'command' }
-  }
-
-  async #activation(message: Message) {
-    const { config, sessions } = this.parts
-    const general = config.messages.groupChat.activation
-    if (message.chatType === 'direct') return { config: general }
-    const { agentId, lane } = await this.#route(message)
-    const session = (await sessions(agentId).get(lane))?.groupActivation
-    return { config: general, ...(session === undefined ? {} : { session }) }
-  }
-
-  #mentionsFor(message: Message): MentionRules {
-    const identity = this.parts.channelFor(message.address)?.status().identity
-    return { names: identity ? [identity.name] : [], patterns: this.#mentionPatterns }
   }
 
   async #queueSettings(input: WaitingInput) {
@@ -190,62 +147,6 @@ export class Converse {
       channel: input.message.address.channel,
       ...(entry ? { entry } : {}),
     })
-  }
-
-  async #refuse(message: Message, verdict: { reason: string; say?: string }): Promise<void> {
-    this.parts.log.info(
-      { channel: message.address.channel, chat: message.address.to, reason: verdict.reason },
-      'A message was refused.',
-    )
-    if (verdict.say === undefined) return
-    await this.deliverer.deliver([
-      noticeFor(message.address, verdict.say, `refused:${messageKey(message)}`, this.parts.clock.now()),
-    ])
-  }
-
-  async #overhear(key: string, message: Message): Promise<void> {
-    const { work, config } = this.parts
-    const mentions = this.#mentionsFor(message)
-    const ctx = finalizeInboundContext(contextOf(message, { mayCommand: false, mentions }), mentions)
-    await work.overheard.add(historyKeyOf(message), key, overheardEntry(message, ctx), {
-      entries: config.messages.groupChat.historyLimit,
-      groups: MAX_HISTORY_KEYS,
-    })
-  }
-
-  /** An edit counts if the message still waits. One that was answered is not answered again. True: it is dealt with. */
-  async #edited(message: Message): Promise<boolean> {
-    if (message.about === undefined) return false
-    const { work } = this.parts
-    const key = messageKey({ ...message, id: message.about })
-    if (!(await work.inbox.knows(key))) return false
-    await work.inbox.replace(key, { ...message, id: message.about, event: 'message' })
-    const { lane } = await this.#route(message)
-    for (const input of await work.inbox.waiting(lane)) if (input.key === key) this.queue.replace(input)
-    return true
-  }
-
-  async #pressed(message: Message, owner: boolean): Promise<void> {
-    const reply = await this.parts.onButton?.(message, owner)
-    const channel = this.parts.channelFor(message.address)
-    await channel?.acknowledgeButton?.(message, reply?.text ?? 'This button is no longer in use.')
-  }
-
-  /** Messages for which there was no room in the queue. Their senders are told, unless the agent hears of them. */
-  async #dropped(inputs: WaitingInput[], told: boolean): Promise<void> {
-    const { work, clock } = this.parts
-    const last = inputs.at(-1)
-    if (!last) return
-    const count = inputs.length === 1 ? 'A message was' : `${inputs.length} messages were`
-    const text = `${count} not taken: too many wait for me. Please send it again later.`
-    const notice = noticeFor(last.message.address, text, `dropped:${randomUUID()}`, clock.now())
-    this.deliverer.add(
-      await work.inbox.end(
-        inputs.map((input) => input.id),
-        'dropped',
-        told ? [] : [notice],
-      ),
-    )
   }
 }
 

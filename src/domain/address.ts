@@ -28,7 +28,3 @@ export function formatOriginChannel(address: Address): string {
     ? `${address.channel}|${address.to}`
     : `${address.channel}|${address.accountId}|${address.to}`
 }
-
-export function sameAddress(a: Address, b: Address): boolean {
-  return a.channel === b.channel && a.to === b.to && a.accountId === b.accountId && a.threadId === b.threadId
-}

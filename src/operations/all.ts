@@ -52,12 +52,6 @@ export async function findOperation(name: string): Promise<Operation | undefined
   return load && (await load()).operations.find((operation) => operation.name === name)
 }
 
-export async function operationsOfGroup(group: string): Promise<Operation[]> {
-  const load = groupOf(group)
-  const all = load ? (await load()).operations : []
-  return all.filter((operation) => firstWord(operation.name) === group)
-}
-
 /** Every operation, by name. Slow: for the reference page, the catalog and the MCP server. */
 export async function allOperations(): Promise<Operation[]> {
   const loaded = await Promise.all([...new Set(Object.values(groups))].map((load) => load()))

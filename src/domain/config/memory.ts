@@ -20,5 +20,3 @@ export const memoryConfig = z.strictObject({
     })
     .prefault({}),
 })
-
-export type MemoryConfig = z.infer<typeof memoryConfig>

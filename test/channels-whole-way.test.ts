@@ -24,6 +24,9 @@ async function open(options: ChannelHouseOptions): Promise<ChannelHouse> {
   return house
 }
 
+const onePixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 const waiting = { timeout: 30_000, interval: 20 }
 
 /** Everything that was said in any transcript, as `user: …` and `assistant: …`. */
@@ -144,14 +147,14 @@ describe('Telegram', () => {
   test('a picture is offered to the agent', async () => {
     const { telegram, house } = await telegramHouse()
     house.api.script('what is this', [{ text: 'A picture.' }])
-    const file_id = telegram.addFile('photos/p.png', Buffer.from('89504e470d0a1a0a0000000d', 'hex'))
+    const file_id = telegram.addFile('photos/p.png', Buffer.from(onePixel, 'base64'))
     const photo = [{ file_id, file_unique_id: 'u', width: 1, height: 1 }]
     telegram.emit({
       message: personMessage(telegram, alice, { id: 501 }, '', { caption: 'what is this?', photo }),
     })
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('A picture.'), waiting)
     const asked = house.api.requests.find((one) => one.prompt.includes('what is this'))!
-    expect(JSON.stringify(asked.body)).toMatch(/media\/inbound|"type":"image"/)
+    expect(JSON.stringify(asked.body).includes('"type":"image"')).toBe(true)
   })
 })
 

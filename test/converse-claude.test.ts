@@ -8,6 +8,7 @@ import { findTranscript } from '../src/agent/resume.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { configSchema } from '../src/domain/config.ts'
 import { silentLog } from '../src/domain/log.ts'
+import { resetSession } from '../src/sessions/lifecycle.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { statePaths } from '../src/store/paths.ts'
 import { makeClaudeHome, testModel } from './claude-home.ts'
@@ -88,6 +89,19 @@ test('/new really begins a new conversation', async () => {
   const after = await flow.sessions.get(key)
   expect(after?.sdkSessionId).not.toBe(before?.sdkSessionId)
   expect(after?.sessionId).not.toBe(before?.sessionId)
+})
+
+test('a reset by another way than the chat is a reset, also while the process lives', async () => {
+  await say(`my dog is Rex ${inline({ text: 'Hello Rex' })}`)
+  const parts = {
+    sessions: flow.sessions,
+    transcripts: flow.transcripts,
+    clock: systemClock,
+    events: flow.events,
+  }
+  await resetSession(parts, key)
+  expect(await say(`who? ${inline({ text: 'nobody' })}`)).toBe('nobody')
+  expect(api.calls().at(-1)!.text).not.toContain('Rex')
 })
 
 test("Claude's lost transcript is noticed, said, and the conversation goes on from our own", async () => {

@@ -57,9 +57,14 @@ interface WayBack {
 async function wayBack(turn: AgentTurn, parts: FlowParts): Promise<WayBack> {
   const { runtime } = parts
   const { key, entry } = turn.session
-  const live = runtime.live(key)
-  if (live && !live.closed) return live.sdkSessionId ? { resume: { sdkSessionId: live.sdkSessionId } } : {}
   const sdkSessionId = claudeIdOf(entry)
+  const live = runtime.live(key)
+  if (live && !live.closed) {
+    if (live.sdkSessionId === sdkSessionId)
+      return sdkSessionId === undefined ? {} : { resume: { sdkSessionId } }
+    // The session was reset or restored meanwhile: what lives is not its conversation.
+    await live.close()
+  }
   if (sdkSessionId === undefined) return firstWay(turn, parts)
   const resumable = await runtime.resumable(sdkSessionId)
   if (resumable.ok) return { resume: { sdkSessionId } }

@@ -164,19 +164,6 @@ test('stop interrupts the turn and gives back what waits', async () => {
   expect(await queue.stop('a')).toEqual({ wasRunning: false, cancelled: [] })
 })
 
-test('something that must be alone waits for the turn, and the next turn for it', async () => {
-  const { queue, turns, untilTurns } = bench()
-  const order: string[] = []
-  await queue.offer(input('one'))
-  const alone = queue.alone('a', async () => void order.push('alone'))
-  await queue.offer(input('two'))
-  expect(order).toEqual([])
-  turns[0]!.end()
-  await alone
-  await untilTurns(2)
-  expect(order).toEqual(['alone'])
-})
-
 test('closing waits for what runs and begins nothing', async () => {
   const { queue, turns } = bench()
   await queue.offer(input('one'))

@@ -33,7 +33,6 @@ export interface Batch {
 
 interface Lane {
   waiting: WaitingInput[]
-  jobs: Array<() => Promise<void>>
   dropped: string[]
   settings?: QueueSettings
   lastOfferAt: number
@@ -104,15 +103,6 @@ export class TurnQueue {
     return { wasRunning, cancelled }
   }
 
-  /** Runs something between two turns of a lane, before what waits. */
-  alone<T>(laneKey: string, fn: () => Promise<T>): Promise<T> {
-    const lane = this.#laneOf(laneKey)
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    lane.jobs.push(() => fn().then(resolve, reject))
-    this.#wake(laneKey, lane)
-    return promise
-  }
-
   /** Begins no more turns, and waits for those that run. What waits stays in the inbox. */
   async close(): Promise<void> {
     this.#stopped = true
@@ -136,7 +126,7 @@ export class TurnQueue {
   #laneOf(key: string): Lane {
     let lane = this.#lanes.get(key)
     if (!lane) {
-      lane = { waiting: [], jobs: [], dropped: [], lastOfferAt: 0, busy: false, work: Promise.resolve() }
+      lane = { waiting: [], dropped: [], lastOfferAt: 0, busy: false, work: Promise.resolve() }
       this.#lanes.set(key, lane)
     }
     return lane
@@ -180,14 +170,13 @@ export class TurnQueue {
 
   async #run(key: string, lane: Lane): Promise<void> {
     try {
-      while (hasWork(lane) && !this.#stopped) {
+      while (lane.waiting.length > 0 && !this.#stopped) {
         await this.#debounce(lane)
-        for (const job of lane.jobs.splice(0)) await job()
         if (!this.#stopped) await this.#takeNext(key, lane)
       }
     } finally {
       lane.busy = false
-      if (!hasWork(lane) && !this.#offers.has(key)) this.#lanes.delete(key)
+      if (lane.waiting.length === 0 && !this.#offers.has(key)) this.#lanes.delete(key)
     }
   }
 
@@ -221,8 +210,7 @@ export class TurnQueue {
   async #debounce(lane: Lane): Promise<void> {
     const { clock } = this.#options
     const settings = lane.settings
-    if (lane.jobs.length > 0 || !settings || (settings.mode !== 'collect' && settings.mode !== 'interrupt'))
-      return
+    if (!settings || (settings.mode !== 'collect' && settings.mode !== 'interrupt')) return
     for (;;) {
       const quietFor = clock.monotonic() - lane.lastOfferAt
       const rest = settings.debounceMs - quietFor
@@ -230,10 +218,6 @@ export class TurnQueue {
       await new Promise<void>((resolve) => void clock.after(rest, resolve))
     }
   }
-}
-
-function hasWork(lane: Lane): boolean {
-  return lane.waiting.length > 0 || lane.jobs.length > 0
 }
 
 function isSameChat(a: WaitingInput, b: WaitingInput): boolean {

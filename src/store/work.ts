@@ -70,7 +70,7 @@ export interface RunningTurn {
   id: string
   lane: string
   agentId: string
-  kind: 'message' | 'heartbeat' | 'flush' | 'command'
+  kind: 'message' | 'heartbeat'
   owner: Owner
   startedAt: number
   inputs: WaitingInput[]

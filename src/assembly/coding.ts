@@ -57,7 +57,8 @@ export function openCodingWorld(app: App): CodingWorld {
     repos.workingIn(session.request.workdir, session.id).length > 0
   const select: CodingWorld['select'] = ({ task, workdir: repo, agentId, label, maxBudgetUsd, asAgent }) =>
     chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
-  return { pool, notifications, approvals, approvalStore, store, spend, isTaken, select }
+  const today = (): string => dayIn(app.config.timeZone, app.clock.now())
+  return { pool, notifications, approvals, approvalStore, store, spend, today, isTaken, select }
 }
 
 /** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */

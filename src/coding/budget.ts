@@ -35,6 +35,34 @@ export function budgetReached(
   return undefined
 }
 
+export interface BudgetLeft {
+  name: string
+  limitUsd: number
+  spentUsd: number
+  /** At the pace of the last hour. */
+  runsOutAt?: number
+}
+
+/** The limit of the day, and of each session that runs. */
+export function budgetsLeft(
+  sessions: CodingSession[],
+  spend: SpendStore,
+  now: { limits: CodingConfig['budgets']; today: string; at: number },
+): BudgetLeft[] {
+  const { usdPerDay } = now.limits
+  const running = sessions
+    .filter((session) => session.status === 'running' || session.status === 'starting')
+    .map((session) => ({ name: session.name, limitUsd: session.budgetUsd, spentUsd: session.costUsd }))
+  if (usdPerDay === undefined) return running
+  const spentUsd = spend.total({}, now.today)
+  const perHour = spend.since(now.at - hourMs)
+  const runsOutAt = now.at + (Math.max(0, usdPerDay - spentUsd) / perHour) * hourMs
+  const today: BudgetLeft = { name: 'Today', limitUsd: usdPerDay, spentUsd }
+  return [perHour > 0 && runsOutAt < now.at + 24 * hourMs ? { ...today, runsOutAt } : today, ...running]
+}
+
+const hourMs = 3_600_000
+
 export function describeBudget(reached: BudgetReached): string {
   const whose = {
     session: 'its budget',

@@ -91,7 +91,7 @@ const sessionHealth = z.object({
 })
 
 const cost = tokens.extend({ costUsd: z.number(), guessed: z.boolean() })
-const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
+export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
 
 const listSessions = operation({
   name: 'cc.list',
@@ -239,7 +239,7 @@ function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter,
   throw new RockpoolError('forbidden', `The sessions of ${JSON.stringify(wanted)} are not yours to see.`)
 }
 
-async function ownSession(app: App, id: string, caller: Caller): Promise<DiscoveredSession> {
+export async function ownSession(app: App, id: string, caller: Caller): Promise<DiscoveredSession> {
   const session = await app.discovery().get(id)
   if (caller.agentId === undefined || session.agentId === caller.agentId) return session
   throw new RockpoolError('not-found', `There is no Claude Code session ${JSON.stringify(id)} of yours.`)

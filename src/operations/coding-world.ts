@@ -15,6 +15,8 @@ export interface CodingWorld {
   approvalStore: ApprovalStore
   store: CodingStore
   spend: SpendStore
+  /** The day by which budgets count, YYYY-MM-DD in the configured time zone. */
+  today(): string
   /** Does somebody else work in its repository, so that it has to wait? */
   isTaken(session: CodingSession): boolean
   /** Which conversation should take this task. */

@@ -2,12 +2,15 @@
 // `claude-code.launch`, `/claude`) are aliases of these.
 import { z } from 'zod'
 import { formatOriginChannel } from '../domain/address.ts'
+import { budgetsLeft } from '../coding/budget.ts'
+import type { BudgetLeft } from '../coding/budget.ts'
 import { durationOf, formatOutput, formatStats } from '../coding/listing.ts'
 import { codingMetrics } from '../coding/metrics.ts'
 import { formatDuration } from '../coding/names.ts'
 import { withoutOriginMarker } from '../coding/origin.ts'
 import { launchCoding } from './coding-launch.ts'
 import { channelOf, codingRow, findCoding, rowOf } from './coding-row.ts'
+import type { App } from './app.ts'
 import type { Operation } from './operation.ts'
 import { operation } from './operation.ts'
 
@@ -261,6 +264,16 @@ const stats = operation({
     totalLaunched: z.number(),
     averageDurationMs: z.number(),
     waitedMs: z.number(),
+    budgets: z
+      .array(
+        z.object({
+          name: z.string(),
+          limitUsd: z.number(),
+          spentUsd: z.number(),
+          runsOutAt: z.number().optional(),
+        }),
+      )
+      .describe('Limits that are set: for the day, and of each session that runs.'),
     mostExpensive: z
       .object({ id: z.string(), name: z.string(), costUsd: z.number(), prompt: z.string() })
       .optional(),
@@ -271,9 +284,18 @@ const stats = operation({
   async run(app) {
     const { store, spend } = app.coding()
     const metrics = codingMetrics(store, spend)
-    return { ...metrics, display: formatStats(metrics) }
+    return { ...metrics, budgets: budgetsOf(app), display: formatStats(metrics) }
   },
 })
+
+function budgetsOf(app: App): BudgetLeft[] {
+  const world = app.coding()
+  return budgetsLeft(world.store.list(), world.spend, {
+    limits: app.config.coding.budgets,
+    today: world.today(),
+    at: app.clock.now(),
+  })
+}
 
 export const operations: Operation[] = [
   sessions,

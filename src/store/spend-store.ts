@@ -57,6 +57,15 @@ export class SpendStore {
     return row!.usd
   }
 
+  /** Everything from this moment on. */
+  since(at: number): number {
+    const row = this.#db.queries.get<{ usd: number }>(
+      'SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE at >= ?',
+      at,
+    )
+    return row!.usd
+  }
+
   perDay(): Array<{ day: string; usd: number }> {
     return this.#db.queries.all('SELECT day, sum(usd) AS usd FROM spend GROUP BY day ORDER BY day')
   }

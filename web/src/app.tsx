@@ -22,7 +22,7 @@ const places: Array<{ route: Route; label: string; key: string }> = [
   { route: { view: 'choose' }, label: 'New task', key: '2' },
   { route: { view: 'chat' }, label: 'Chat', key: '3' },
   { route: { view: 'cost' }, label: 'Cost', key: '4' },
-  { route: { view: 'settings' }, label: 'Channels and settings', key: '5' },
+  { route: { view: 'settings' }, label: 'Settings', key: '5' },
 ]
 
 export function App() {

@@ -116,3 +116,24 @@ export interface Costs {
   totals: Omit<CostLine, 'key'>
   by: CostLine[]
 }
+
+export type ContextKind = 'system' | 'prompts' | 'answers' | 'thinking' | 'tools' | 'results' | 'summary'
+
+export interface Anatomy {
+  context: Array<{ kind: ContextKind; tokens: number }>
+  contextTokens: number
+  contextWindow: number
+  calls: Array<{ at: number; contextTokens: number; outputTokens: number; costUsd: number }>
+  compactedAt: number[]
+  files: Array<{ path: string; reads: number; writes: number }>
+  subagents: Array<{ name: string; about: string; at: number }>
+  partial: boolean
+  price: {
+    cache: 'warm' | 'cold'
+    warmForMs?: number
+    resumeUsd: number
+    forkUsd: number
+    compactThenResumeUsd: number
+    freshUsd: number
+  }
+}

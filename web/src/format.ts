@@ -27,3 +27,20 @@ export function minutes(ms: number): string {
 export function shortPath(path: string): string {
   return path.split('/').filter(Boolean).slice(-2).join('/') || '/'
 }
+
+/** Characters that could deceive a reader are shown as their code: they turn the direction of writing, or hide. */
+export function visible(text: string): string {
+  return text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Gives the person a file. */
+export function download(name: string, text: string, type = 'text/markdown'): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type }))
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}

@@ -35,12 +35,46 @@ export function openGateway(options: {
     call: async <Output>(method: string, params: Record<string, unknown> = {}) =>
       // The gateway checked the output against its schema; the page names the part that it reads.
       (await client.call(method, params)) as Output,
-    listen: (topic, input, listener) => client.subscribe(topic, input, listener),
+    listen: shared((topic, input, listener) => client.subscribe(topic, input, listener)),
     onConnected(listener) {
       waiting.add(listener)
       return () => waiting.delete(listener)
     },
   }
+}
+
+/** Many parts of the page listen to the same thing; the gateway is asked for it once. */
+function shared(subscribe: Gateway['listen']): Gateway['listen'] {
+  const lines = new Map<string, { listeners: Set<Listener>; stop: () => void }>()
+  return (topic, input, listener) => {
+    const key = JSON.stringify([topic, input])
+    const line = lines.get(key) ?? openLine(subscribe, topic, input)
+    lines.set(key, line)
+    line.listeners.add(listener)
+    return () => {
+      line.listeners.delete(listener)
+      if (line.listeners.size > 0) return
+      lines.delete(key)
+      line.stop()
+    }
+  }
+}
+
+function openLine(
+  subscribe: Gateway['listen'],
+  topic: string,
+  input: Record<string, unknown>,
+): { listeners: Set<Listener>; stop: () => void } {
+  const listeners = new Set<Listener>()
+  const stop = subscribe(topic, input, {
+    event(event) {
+      for (const listener of listeners) listener.event(event)
+    },
+    gap() {
+      for (const listener of listeners) listener.gap()
+    },
+  })
+  return { listeners, stop }
 }
 
 export type LoginOutcome = 'in' | 'refused' | 'unreachable'

@@ -1,5 +1,6 @@
 // Data that keeps itself fresh: asked once, asked again when something changed, and at the latest after a gap.
 import { createContext } from 'preact'
+import type { JSX } from 'preact'
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
 import type { Gateway, RockpoolEvent } from './gateway.ts'
 
@@ -24,25 +25,42 @@ export function useLive<Output>(
   method: string,
   params: Record<string, unknown>,
   wants: (event: RockpoolEvent) => boolean = () => false,
+  /** How long changes are gathered; longer for what costs the gateway something to answer. */
+  gatherMs = settleMs,
 ): Live<Output> {
   const gateway = useGateway()
   const [state, setState] = useState<{ data?: Output; error?: string }>({})
   const asked = JSON.stringify([method, params])
   const timer = useRef<number>(undefined)
+  const order = useRef({ asked: 0, shown: 0 })
   const ask = useCallback(() => {
+    const mine = ++order.current.asked
+    // Two answers may overtake each other; what was asked later is truer.
+    const show = (next: (before: { data?: Output; error?: string }) => { data?: Output; error?: string }) => {
+      if (mine < order.current.shown) return
+      order.current.shown = mine
+      setState(next)
+    }
     gateway
       .call<Output>(method, params)
-      .then((data) => setState({ data }))
-      .catch((error: unknown) => setState((before) => ({ ...before, error: messageOf(error) })))
+      .then((data) => show(() => ({ data })))
+      .catch((error: unknown) => show((before) => ({ ...before, error: messageOf(error) })))
   }, [gateway, asked])
+  /** Many events are one question, and it is asked even while they go on. */
   const soon = useCallback(() => {
-    clearTimeout(timer.current)
-    timer.current = window.setTimeout(ask, settleMs)
+    timer.current ??= window.setTimeout(() => {
+      timer.current = undefined
+      ask()
+    }, gatherMs)
   }, [ask])
   useEffect(() => {
+    order.current.shown = order.current.asked + 1
     setState({})
     ask()
-    return () => clearTimeout(timer.current)
+    return () => {
+      clearTimeout(timer.current)
+      timer.current = undefined
+    }
   }, [ask])
   useEffect(() => {
     const listener = { event: (event: RockpoolEvent) => wants(event) && soon(), gap: soon }
@@ -83,4 +101,15 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const hint = 'hint' in error && typeof error.hint === 'string' ? ` ${error.hint}` : ''
   return error.message + hint
+}
+
+/** A part of the page that is loaded when it is first shown. */
+export function useLazy<Props>(
+  load: () => Promise<{ default: (props: Props) => JSX.Element }>,
+): ((props: Props) => JSX.Element) | undefined {
+  const [part, setPart] = useState<{ default: (props: Props) => JSX.Element }>()
+  useEffect(() => {
+    void load().then(setPart)
+  }, [])
+  return part?.default
 }

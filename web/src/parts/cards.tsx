@@ -1,6 +1,7 @@
 // The cards of a conversation: what was said, and tools folded to one line with their result.
 import { useState } from 'preact/hooks'
 import type { Card } from '../data.ts'
+import { visible } from '../format.ts'
 import { Diff } from './diff.tsx'
 import { Markdown } from './markdown.tsx'
 
@@ -21,7 +22,7 @@ export function CardView({ card, result, onFork }: CardProps) {
       return (
         <article class="card prompt">
           <h3>You</h3>
-          <p class="said">{card.text}</p>
+          <p class="said">{visible(card.text)}</p>
           {fork}
         </article>
       )
@@ -37,7 +38,7 @@ export function CardView({ card, result, onFork }: CardProps) {
       return (
         <details class="card thinking">
           <summary>Thinking</summary>
-          <p class="said">{card.text}</p>
+          <p class="said">{visible(card.text)}</p>
         </details>
       )
     case 'tool':
@@ -60,7 +61,7 @@ function ToolCard({ card, result }: { card: Card; result: Card | undefined }) {
   return (
     <article class={`card tool ${state}`}>
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span class="toolname">{name}</span> <span class="about">{aboutTool(input)}</span>
+        <span class="toolname">{visible(name)}</span> <span class="about">{visible(aboutTool(input))}</span>
         <span class="faint">{state === 'done' ? '' : state}</span>
       </button>
       {open && (
@@ -69,10 +70,12 @@ function ToolCard({ card, result }: { card: Card; result: Card | undefined }) {
             <Diff before={input['old_string']} after={input['new_string']} />
           ) : (
             <pre>
-              {typeof input['command'] === 'string' ? input['command'] : JSON.stringify(input, null, 2)}
+              {visible(
+                typeof input['command'] === 'string' ? input['command'] : JSON.stringify(input, null, 2),
+              )}
             </pre>
           )}
-          {result && <pre class={result.isError ? 'error' : ''}>{result.text || '(nothing)'}</pre>}
+          {result && <pre class={result.isError ? 'error' : ''}>{visible(result.text) || '(nothing)'}</pre>}
         </div>
       )}
     </article>

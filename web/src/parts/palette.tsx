@@ -1,7 +1,7 @@
 // Find anything: sessions by name, what was said in them, and places to go. Opens on Ctrl-K.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { NativeSession } from '../data.ts'
-import { ago, shortPath } from '../format.ts'
+import { ago, shortPath, visible } from '../format.ts'
 import { useGateway } from '../live.ts'
 import { go } from '../route.ts'
 import type { Route } from '../route.ts'
@@ -15,11 +15,27 @@ interface Item {
 
 interface Hit {
   sessionId: string
-  source: string
+  source: 'rockpool' | 'native' | 'memory'
+  sessionKey?: string
+  title?: string
   repoPath?: string
   snippet: string
   at: number
 }
+
+interface Filter {
+  name: string
+  params: Record<string, string>
+}
+
+const filters: Filter[] = [
+  { name: 'All', params: {} },
+  { name: 'I said', params: { role: 'user' } },
+  { name: 'Claude said', params: { role: 'assistant' } },
+  { name: 'Tools', params: { role: 'tool' } },
+  { name: 'This week', params: { since: '7d' } },
+  { name: 'Notes', params: { source: 'memory' } },
+]
 
 const commands: Item[] = [
   { group: 'Go to', title: 'Home', detail: 'who must act', route: { view: 'home' } },
@@ -40,16 +56,17 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [items, setItems] = useState<Item[]>(commands)
   const [chosen, setChosen] = useState(0)
   const input = useRef<HTMLInputElement>(null)
-  useEffect(() => input.current?.focus(), [])
+  const [filter, setFilter] = useState<Filter>(filters[0]!)
+  useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     const timer = setTimeout(() => {
-      void findAll(gateway.call, text).then((found) => {
+      void findAll(gateway.call, text, filter).then((found) => {
         setItems(found)
         setChosen(0)
       })
     }, 120)
     return () => clearTimeout(timer)
-  }, [text])
+  }, [text, filter])
   const open = (item: Item | undefined): void => {
     if (!item) return
     onClose()
@@ -79,6 +96,21 @@ export function Palette({ onClose }: { onClose: () => void }) {
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={onKey}
         />
+        <div class="pills" role="group" aria-label="Filters">
+          {filters.map((one) => (
+            <button
+              key={one.name}
+              type="button"
+              aria-pressed={one === filter}
+              onClick={() => {
+                setFilter(one)
+                input.current?.focus()
+              }}
+            >
+              {one.name}
+            </button>
+          ))}
+        </div>
         <ul id="found" role="listbox" aria-label="Found">
           {items.map((item, i) => (
             <li
@@ -89,9 +121,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
               onClick={() => open(item)}
               onMouseMove={() => setChosen(i)}
             >
-              {items[i - 1]?.group !== item.group && <span class="group">{item.group}</span>}
-              <span class="title">{item.title}</span>
-              <span class="faint detail">{item.detail}</span>
+              {items[i - 1]?.group !== item.group && <span class="group">{visible(item.group)}</span>}
+              <span class="title">{visible(item.title)}</span>
+              <span class="faint detail">{visible(item.detail)}</span>
             </li>
           ))}
           {items.length === 0 && <li class="faint">Nothing found. Other words?</li>}
@@ -103,17 +135,26 @@ export function Palette({ onClose }: { onClose: () => void }) {
 
 type Call = <Output>(method: string, params: Record<string, unknown>) => Promise<Output>
 
-async function findAll(call: Call, text: string): Promise<Item[]> {
+async function findAll(call: Call, text: string, filter: Filter): Promise<Item[]> {
   const wanted = text.trim()
   const places = commands.filter(({ title }) => title.toLowerCase().includes(wanted.toLowerCase()))
   if (wanted === '') return places
-  const [sessions, hits] = await Promise.all([
+  const [{ sessions }, { hits }] = await Promise.all([
     call<{ sessions: NativeSession[] }>('cc.list', { search: wanted, limit: 8 }).catch(() => ({
       sessions: [],
     })),
-    call<{ hits: Hit[] }>('sessions.search', { query: wanted, limit: 12 }).catch(() => ({ hits: [] })),
+    call<{ hits: Hit[] }>('sessions.search', { query: wanted, limit: 20, ...filter.params }).catch(() => ({
+      hits: [],
+    })),
   ])
-  return [...sessions.sessions.map(itemOfSession), ...hits.hits.map(itemOfHit), ...places]
+  const named = filter === filters[0] ? sessions.map(itemOfSession) : []
+  return [...named, ...bySession(hits).map(itemOfHit), ...places]
+}
+
+/** Places of one session stand together, where its best one stood. */
+function bySession(hits: Hit[]): Hit[] {
+  const groups = Map.groupBy(hits, (hit) => hit.sessionId)
+  return [...groups.values()].flatMap((group) => group.slice(0, 4))
 }
 
 function itemOfSession(session: NativeSession): Item {
@@ -124,6 +165,8 @@ function itemOfSession(session: NativeSession): Item {
 
 function itemOfHit(hit: Hit): Item {
   const where = hit.repoPath ? shortPath(hit.repoPath) : hit.source
-  const route: Route = hit.source === 'rockpool' ? { view: 'chat' } : { view: 'session', id: hit.sessionId }
-  return { group: 'What was said', title: hit.snippet, detail: `${where} · ${ago(hit.at)}`, route }
+  const route: Route =
+    hit.source === 'native' ? { view: 'session', id: hit.sessionId } : { view: 'chat', key: hit.sessionKey }
+  const group = `Said in ${hit.title ?? hit.sessionKey ?? hit.sessionId.slice(0, 8)}`
+  return { group, title: hit.snippet, detail: `${where} · ${ago(hit.at)}`, route }
 }

@@ -1,6 +1,7 @@
 // A look at a coding session without leaving the list: its last words, what it asks, and the answer.
 import { useState } from 'preact/hooks'
 import type { Approval, CodingRow } from '../data.ts'
+import { visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { Problem } from './states.tsx'
 
@@ -113,13 +114,5 @@ export function Respond({ row, onSent }: { row: CodingRow; onSent: () => void })
       </button>
       {error && <Problem text={error} />}
     </form>
-  )
-}
-
-/** Characters that could deceive a reader are shown as their code. */
-function visible(text: string): string {
-  return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
   )
 }

@@ -1,6 +1,6 @@
 // Talk to an agent in the page: its sessions at the side, the conversation as it is written.
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { ago } from '../format.ts'
+import { ago, download, visible } from '../format.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Empty, Problem } from '../parts/states.tsx'
@@ -12,6 +12,7 @@ interface SessionRow {
   displayName?: string
   label?: string
   updatedAt: number
+  archivedAt?: number
 }
 
 interface Entry {
@@ -24,9 +25,11 @@ const ownKey = 'agent:main:web:direct:dashboard'
 
 export function Chat({ sessionKey }: { sessionKey?: string }) {
   const key = sessionKey ?? ownKey
-  const sessions = useLive<{ sessions: SessionRow[] }>('sessions.list', { limit: 50 }, (event) =>
-    ['session-changed', 'session-deleted'].includes(event.type),
+  const [archived, setArchived] = useState(false)
+  const sessions = useLive<{ sessions: SessionRow[] }>('sessions.list', { limit: 50, archived }, (event) =>
+    ['session-changed', 'session-deleted', 'turn-ended'].includes(event.type),
   )
+  const current = sessions.data?.sessions.find((row) => row.key === key)
   return (
     <div class="session chat">
       <Talk sessionKey={key} />
@@ -43,14 +46,59 @@ export function Chat({ sessionKey }: { sessionKey?: string }) {
                   go({ view: 'chat', key: row.key })
                 }}
               >
-                {row.label ?? row.displayName ?? row.key}
+                {visible(row.label ?? row.displayName ?? row.key)}
               </a>{' '}
               <span class="faint">{ago(row.updatedAt)}</span>
             </li>
           ))}
         </ul>
+        {current && <Tidy row={current} reload={sessions.reload} />}
+        <label>
+          <input
+            type="checkbox"
+            checked={archived}
+            onChange={(event) => setArchived(event.currentTarget.checked)}
+          />{' '}
+          Show archived ones
+        </label>
       </aside>
     </div>
+  )
+}
+
+/** A label, out of the list and back, and a copy. */
+function Tidy({ row, reload }: { row: SessionRow; reload: () => void }) {
+  const [label, setLabel] = useState(row.label ?? '')
+  const { run, busy, error } = useAction()
+  const { key } = row
+  const copy = async (): Promise<void> => {
+    const copied = (await run('sessions.export', { key, format: 'markdown' })) as { text: string } | undefined
+    if (copied) download('conversation.md', copied.text)
+  }
+  const putAway = (): Promise<unknown> =>
+    row.archivedAt ? run('sessions.restore', { ref: key }) : run('sessions.archive', { keys: [key] })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run('sessions.label', { key, label: label.trim() || null }).then(reload)
+      }}
+    >
+      <label for="label">Label of this conversation</label>
+      <input id="label" value={label} onInput={(event) => setLabel(event.currentTarget.value)} />
+      <div class="buttons">
+        <button type="submit" disabled={busy}>
+          Label
+        </button>
+        <button type="button" disabled={busy} onClick={() => void putAway().then(reload)}>
+          {row.archivedAt ? 'Restore' : 'Archive'}
+        </button>
+        <button type="button" disabled={busy} onClick={() => void copy()}>
+          Export
+        </button>
+      </div>
+      {error && <Problem text={error} />}
+    </form>
   )
 }
 

@@ -65,6 +65,13 @@ export function Choose() {
   )
 }
 
+const actions: Record<Selection['action'], string> = {
+  resume: 'Go on with an earlier session',
+  fork: 'Fork an earlier session',
+  fresh: 'Begin a new session',
+  queue: 'Wait for the session that works there',
+}
+
 interface DecisionProps {
   selection: Selection
   launch: (how: Record<string, unknown>) => Promise<void>
@@ -74,7 +81,7 @@ interface DecisionProps {
 function Decision({ selection, launch, busy }: DecisionProps) {
   return (
     <section aria-label="Selection">
-      <h2>{selection.action}</h2>
+      <h2>{actions[selection.action]}</h2>
       <p>{selection.reason}</p>
       <div class="buttons">
         <button type="button" disabled={busy} onClick={() => void launch({ fresh: true })}>

@@ -1,18 +1,23 @@
 // What it all costs: by day as a heat map, by repository, agent, model and session, and how much the cache saved.
 import { useState } from 'preact/hooks'
 import type { Costs } from '../data.ts'
-import { minutes, tokens, usd } from '../format.ts'
+import { minutes, tokens, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { Loaded } from '../parts/states.tsx'
 
 const groupings = ['repo', 'model', 'agent', 'session'] as const
 const shownDays = 26 * 7
 
+interface Stats {
+  waitedMs: number
+  budgets: Array<{ name: string; limitUsd: number; spentUsd: number; runsOutAt?: number }>
+}
+
 export function Cost() {
   const [by, setBy] = useState<(typeof groupings)[number]>('repo')
   const days = useLive<Costs>('cc.costs', { by: 'day' }, (event) => event.type === 'native-changed')
   const groups = useLive<Costs>('cc.costs', { by }, (event) => event.type === 'native-changed')
-  const stats = useLive<{ waitedMs: number }>('coding.stats', {})
+  const stats = useLive<Stats>('coding.stats', {}, (event) => event.type === 'coding-changed')
   return (
     <div class="cost">
       <h1>Cost</h1>
@@ -30,6 +35,7 @@ export function Cost() {
           </>
         )}
       </Loaded>
+      <Budgets budgets={stats.data?.budgets ?? []} />
       <div class="tabs" role="tablist" aria-label="Group by">
         {groupings.map((group) => (
           <button
@@ -48,6 +54,42 @@ export function Cost() {
   )
 }
 
+function Budgets({ budgets }: Pick<Stats, 'budgets'>) {
+  if (budgets.length === 0) return null
+  return (
+    <section aria-label="Budgets">
+      <h2>Budgets</h2>
+      <table class="bars">
+        <tbody>
+          {budgets.map((budget) => (
+            <tr key={budget.name}>
+              <th scope="row">{visible(budget.name)}</th>
+              <td class="number">
+                {usd(Math.max(0, budget.limitUsd - budget.spentUsd))} left of {usd(budget.limitUsd)}
+              </td>
+              <td class="meter">
+                <meter
+                  min={0}
+                  max={budget.limitUsd}
+                  value={budget.spentUsd}
+                  aria-label={`${budget.name}: ${usd(budget.spentUsd)} of ${usd(budget.limitUsd)} spent`}
+                />
+              </td>
+              <td class="number faint">
+                {budget.runsOutAt !== undefined && `runs out about ${timeOf(budget.runsOutAt)}`}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function timeOf(at: number): string {
+  return new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }).format(at)
+}
+
 function Tile({ name, value }: { name: string; value: string }) {
   return (
     <div>
@@ -64,7 +106,7 @@ function Bars({ lines }: { lines: Costs['by'] }) {
       <tbody>
         {lines.slice(0, 50).map((line) => (
           <tr key={line.key}>
-            <th scope="row">{line.name ?? line.key}</th>
+            <th scope="row">{visible(line.name ?? line.key)}</th>
             <td class="number">{usd(line.costUsd)}</td>
             <td class="meter">
               <meter

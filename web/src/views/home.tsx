@@ -1,7 +1,7 @@
 // Home: who must act. Sessions that wait for a person first, then what is ready, what works, and what was lately.
 import { useMemo, useState } from 'preact/hooks'
 import type { Approval, CodingRow, NativeSession } from '../data.ts'
-import { ago, shortPath, usd } from '../format.ts'
+import { ago, shortPath, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { ContextGauge } from '../parts/gauge.tsx'
 import { Peek } from '../parts/peek.tsx'
@@ -33,8 +33,10 @@ export function Home() {
   const coding = useLive<{ sessions: CodingRow[] }>('coding.sessions', { limit: 200 }, (event) =>
     ['coding-changed', 'approval-changed'].includes(event.type),
   )
-  const native = useLive<{ total: number; sessions: NativeSession[] }>('cc.list', { limit: 200 }, (event) =>
-    ['native-changed', 'session-changed'].includes(event.type),
+  const native = useLive<{ total: number; sessions: NativeSession[] }>(
+    'cc.list',
+    { limit: 200, archived: false },
+    (event) => ['native-changed', 'session-changed'].includes(event.type),
   )
   const approvals = useLive<{ approvals: Approval[] }>(
     'approvals.list',
@@ -108,14 +110,14 @@ function Group({ title, rows, approvals, onAnswered, open, setOpen }: GroupProps
       </h2>
       <ul class="rows">
         {shown.map((row) => (
-          <li key={row.id} class={`row ${row.state}`}>
+          <li key={row.id} class={`row ${row.state}`} onKeyDown={moveByArrow}>
             <a href={pathOf(row.route)} onClick={(event) => openRow(event, row.route)}>
               <span class="state">{row.state}</span>
-              <span class="name">{row.name}</span>
-              <span class="now">{row.now}</span>
+              <span class="name">{visible(row.name)}</span>
+              <span class="now">{visible(row.now)}</span>
               <span class="repo">
-                {row.repo}
-                {row.branch !== '' && <span class="faint"> · {row.branch}</span>}
+                {visible(row.repo)}
+                {row.branch !== '' && <span class="faint"> · {visible(row.branch)}</span>}
               </span>
               <span class="number">{ago(row.at)}</span>
               <span class="number">{usd(row.costUsd)}</span>
@@ -149,6 +151,15 @@ function Group({ title, rows, approvals, onAnswered, open, setOpen }: GroupProps
       )}
     </section>
   )
+}
+
+/** Up and down go through the rows, whatever group they are in. */
+function moveByArrow(event: KeyboardEvent): void {
+  const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+  if (step === 0 || !(event.target instanceof HTMLAnchorElement)) return
+  const rows = [...document.querySelectorAll<HTMLAnchorElement>('.row > a')]
+  rows[rows.indexOf(event.target) + step]?.focus()
+  event.preventDefault()
 }
 
 function openRow(event: MouseEvent, route: Route): void {

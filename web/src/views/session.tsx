@@ -1,11 +1,12 @@
 // One Claude Code session: the conversation, live, and what one wants to know before resuming it.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Card, Health, NativeSession } from '../data.ts'
-import { ago, shortPath, tokens, usd } from '../format.ts'
-import { useAction, useGateway, useLive } from '../live.ts'
+import { ago, shortPath, tokens, usd, visible } from '../format.ts'
+import { messageOf, useAction, useGateway, useLive } from '../live.ts'
+import { AnatomyOf } from '../parts/anatomy.tsx'
 import { CardView } from '../parts/cards.tsx'
-import { ContextGauge } from '../parts/gauge.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
+import { Tidy } from '../parts/tidy.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 import { go, pathOf } from '../route.ts'
 
@@ -19,6 +20,7 @@ export function SessionView({ id }: { id: string }) {
     'cc.info',
     { id },
     (event) => event.type === 'native-changed' && event.sessionId === id,
+    1_000,
   )
   return (
     <Loaded live={info}>
@@ -33,7 +35,7 @@ export function SessionView({ id }: { id: string }) {
 }
 
 function Conversation({ session }: { session: NativeSession }) {
-  const { cards, more, error } = useCards(session.sessionId, session.lastModified)
+  const { cards, more, error } = useCards(session.sessionId)
   const results = useMemo(
     () => new Map(cards.filter((card) => card.kind === 'result').map((card) => [card.toolUseId, card])),
     [cards],
@@ -67,46 +69,71 @@ function keyOf(card: Card, index: number): string {
 }
 
 /** The last cards at once, older ones as the reader goes up, new ones as they are written. */
-function useCards(
-  id: string,
-  version: string,
-): { cards: Card[]; more: () => void; error: string | undefined } {
+function useCards(id: string): { cards: Card[]; more: () => void; error: string | undefined } {
   const gateway = useGateway()
   const [older, setOlder] = useState<Card[]>([])
   const [newest, setNewest] = useState<Card[]>([])
   const [error, setError] = useState<string>()
   const before = useRef<number>(undefined)
   const loading = useRef(false)
-  const first = useRef(true)
+  const latest = useRef<Card[]>([])
   useEffect(() => {
-    gateway
-      .call<Page>('cc.read', { id, limit: 200 })
-      .then((page) => {
-        if (first.current) before.current = page.before
-        first.current = false
-        setNewest((known) => joined(known, page.cards))
-      })
-      .catch((failure: unknown) => setError(String(failure)))
-  }, [id, version])
+    const read = async (limit: number): Promise<void> => {
+      const page = await gateway.call<Page>('cc.read', { id, limit })
+      const known = joined(latest.current, page.cards)
+      if (!known && latest.current.length > 0 && limit < most) return read(most)
+      if (!known) {
+        // The first look, or so much is new that the two do not meet: begin from the end.
+        setOlder([])
+        before.current = page.before
+      }
+      latest.current = known ?? page.cards
+      setNewest(latest.current)
+      setError(undefined)
+    }
+    const again = (): void => {
+      read(latest.current.length === 0 ? 200 : 60).catch((problem: unknown) => setError(messageOf(problem)))
+    }
+    const stops = [
+      gateway.listen(
+        'sessions',
+        {},
+        {
+          event: (event) => event.type === 'native-changed' && event.sessionId === id && again(),
+          gap: again,
+        },
+      ),
+      gateway.onConnected(again),
+    ]
+    again()
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }, [id])
   const more = (): void => {
     if (loading.current || before.current === undefined) return
     loading.current = true
-    void gateway.call<Page>('cc.read', { id, limit: 300, before: before.current }).then((page) => {
-      before.current = page.before
-      setOlder((known) => [...page.cards, ...known])
-      loading.current = false
-    })
+    gateway
+      .call<Page>('cc.read', { id, limit: 300, before: before.current })
+      .then((page) => {
+        before.current = page.before
+        setOlder((known) => [...page.cards, ...known])
+      })
+      .catch((problem: unknown) => setError(messageOf(problem)))
+      .finally(() => (loading.current = false))
   }
   const cards = useMemo(() => [...older, ...newest], [older, newest])
   return { cards, more, error }
 }
 
-/** What is known, and what came after its last card. */
-function joined(known: Card[], page: Card[]): Card[] {
+/** The largest page that the gateway gives. */
+const most = 1000
+
+/** What is known and what came after its last card; undefined when nothing is known or the two do not meet. */
+function joined(known: Card[], page: Card[]): Card[] | undefined {
   const last = known.at(-1)
-  if (!last) return page
-  const place = page.findLastIndex((card) => card.uuid === last.uuid && card.kind === last.kind)
-  return place === -1 ? page : [...known, ...page.slice(place + 1)]
+  const place = page.findLastIndex((card) => card.uuid === last?.uuid && card.kind === last?.kind)
+  return last === undefined || place === -1 ? undefined : [...known, ...page.slice(place + 1)]
 }
 
 function About({ session, health }: { session: NativeSession; health: Health }) {
@@ -118,7 +145,7 @@ function About({ session, health }: { session: NativeSession; health: Health }) 
   }
   return (
     <aside class="about" aria-label="About this session">
-      <h1>{session.title ?? session.label ?? session.firstMessage}</h1>
+      <h1>{visible(session.title ?? session.label ?? session.firstMessage)}</h1>
       <dl>
         <dt>State</dt>
         <dd>
@@ -140,10 +167,6 @@ function About({ session, health }: { session: NativeSession; health: Health }) 
         <dd>
           {session.messageCount}, {session.promptCount} prompts, {session.compactionCount} compactions
         </dd>
-        <dt>Context</dt>
-        <dd>
-          <ContextGauge used={session.contextTokens} window={session.contextWindow} />
-        </dd>
         <dt>Cost</dt>
         <dd>{usd(session.costUsd)}</dd>
         <dt>Tokens</dt>
@@ -163,13 +186,15 @@ function About({ session, health }: { session: NativeSession; health: Health }) 
           )}
         </dd>
       </dl>
+      <AnatomyOf session={session} />
+      <ResumeHere session={session} />
       <p>
         <code>{command}</code>{' '}
         <button type="button" onClick={() => void copy()}>
           {copied ? 'Copied' : 'Copy'}
         </button>
       </p>
-      <ResumeHere session={session} />
+      <Tidy session={session} />
     </aside>
   )
 }

@@ -1,5 +1,7 @@
 // Channels, who may talk, and the configuration with its origins.
-import { useAction, useLive } from '../live.ts'
+import { visible } from '../format.ts'
+import { useAction, useLazy, useLive } from '../live.ts'
+import { Doctor } from '../parts/doctor.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
 
 interface ChannelRow {
@@ -27,6 +29,7 @@ export function Settings() {
       <h1>Channels and settings</h1>
       <Channels />
       <People />
+      <Doctor />
       <Notifications />
       <Configuration />
     </div>
@@ -49,7 +52,7 @@ function Channels() {
               <li key={`${row.channel}${row.accountId}`}>
                 <strong>{row.channel}</strong> {row.accountId === 'default' ? '' : row.accountId}{' '}
                 <span class={`chip ${row.state}`}>{row.state}</span> {row.identity?.name}
-                {row.needs && <p>{row.needs.detail}</p>}
+                {row.needs && <Needed {...row.needs} />}
                 {row.lastError && <p class="faint">{row.lastError}</p>}
               </li>
             ))}
@@ -60,6 +63,20 @@ function Channels() {
         )}
       </Loaded>
     </section>
+  )
+}
+
+function Needed({ kind, detail }: { kind: string; detail: string }) {
+  return kind === 'qr' ? <Scan text={detail} /> : <p>{visible(detail)}</p>
+}
+
+function Scan({ text }: { text: string }) {
+  const QrCode = useLazy(() => import('../parts/qr.tsx'))
+  return (
+    <figure class="scan">
+      {QrCode && <QrCode text={text} label="QR code that links WhatsApp" />}
+      <figcaption>On your phone: WhatsApp, Linked devices, Link a device, then scan this.</figcaption>
+    </figure>
   )
 }
 
@@ -78,8 +95,8 @@ function People() {
           <ul class="names">
             {pending.map((request) => (
               <li key={request.code}>
-                <strong>{request.name ?? request.senderId}</strong> on {request.channel} asks to talk, code{' '}
-                <code>{request.code}</code>
+                <strong>{visible(request.name ?? request.senderId)}</strong> on {request.channel} asks to
+                talk, code <code>{request.code}</code>
                 <div class="buttons">
                   <button
                     type="button"
@@ -97,7 +114,7 @@ function People() {
             ))}
             {people.map((person) => (
               <li key={`${person.channel}${person.senderId}`}>
-                {person.name ?? person.senderId} <span class="faint">{person.channel}</span>
+                {visible(person.name ?? person.senderId)} <span class="faint">{person.channel}</span>
                 {person.owner && <span class="chip">owner</span>}
               </li>
             ))}

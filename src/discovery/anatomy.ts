@@ -1,0 +1,179 @@
+// What a session is made of: what fills its context, how its cost and context grew, which files and sub-agents it used.
+// Claude reports only the size of the whole context, so the parts are weighed by their text and scaled to it.
+import { closeSync, fstatSync, openSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import { linesOfFile } from '../store/file-lines.ts'
+import { callCost } from './price-table.ts'
+
+export const contextKinds = [
+  'system',
+  'prompts',
+  'answers',
+  'thinking',
+  'tools',
+  'results',
+  'summary',
+] as const
+export type ContextKind = (typeof contextKinds)[number]
+
+export interface Anatomy {
+  /** Tokens by kind, estimated; together they are the context's size. */
+  context: Array<{ kind: ContextKind; tokens: number }>
+  /** One for each call to the model, at most `maxCalls`; cost is the sum so far. */
+  calls: Array<{ at: number; contextTokens: number; outputTokens: number; costUsd: number }>
+  compactedAt: number[]
+  files: Array<{ path: string; reads: number; writes: number }>
+  subagents: Array<{ name: string; about: string; at: number }>
+  /** The beginning of a very large transcript was left out. */
+  partial: boolean
+}
+
+type Fields = Record<string, unknown>
+
+const maxBytes = 64 << 20
+const maxCalls = 400
+const fairMs = 8
+const charsPerToken = 3.6
+
+export async function anatomyOf(filePath: string, contextTokens: number): Promise<Anatomy> {
+  const fd = openSync(filePath, 'r')
+  try {
+    const from = Math.max(0, fstatSync(fd).size - maxBytes)
+    const study = new Study()
+    let since = performance.now()
+    for (const { bytes } of linesOfFile(fd, from)) {
+      study.line(bytes)
+      // A long transcript must not hold up everybody else.
+      if (performance.now() - since > fairMs) {
+        await setImmediate()
+        since = performance.now()
+      }
+    }
+    return study.anatomy(contextTokens, from > 0)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+class Study {
+  #chars = new Map<ContextKind, number>()
+  #calls = new Map<string, Anatomy['calls'][number]>()
+  #compactedAt: number[] = []
+  #files = new Map<string, { reads: number; writes: number }>()
+  #subagents: Anatomy['subagents'] = []
+
+  line(bytes: Buffer): void {
+    const record = parse(bytes)
+    if (!record || record['isSidechain'] === true) return
+    const at = Date.parse(String(record['timestamp'])) || 0
+    if (record['type'] === 'system' && record['subtype'] === 'compact_boundary') {
+      this.#compactedAt.push(at)
+      this.#chars.clear()
+    }
+    const message = record['message'] as Fields | undefined
+    if (!message || (record['type'] !== 'user' && record['type'] !== 'assistant')) return
+    const own = record['isCompactSummary'] === true ? 'summary' : undefined
+    this.#content(message['content'], record['type'], own, at)
+    if (record['type'] === 'assistant') this.#call(message, at)
+  }
+
+  anatomy(contextTokens: number, partial: boolean): Anatomy {
+    const calls = [...this.#calls.values()].sort((a, b) => a.at - b.at)
+    let costUsd = 0
+    for (const call of calls) call.costUsd = costUsd += call.costUsd
+    const step = Math.ceil(calls.length / maxCalls)
+    return {
+      context: this.#context(contextTokens),
+      calls: step > 1 ? calls.filter((_, i) => i % step === 0 || i === calls.length - 1) : calls,
+      compactedAt: this.#compactedAt,
+      files: [...this.#files]
+        .map(([path, counts]) => ({ path, ...counts }))
+        .sort((a, b) => b.writes - a.writes || b.reads - a.reads)
+        .slice(0, 200),
+      subagents: this.#subagents.slice(-100),
+      partial,
+    }
+  }
+
+  /** What the texts do not explain is Claude Code's own prompt, its tools and the memory files. */
+  #context(total: number): Anatomy['context'] {
+    const weighed = [...this.#chars].map(([kind, chars]) => ({ kind, tokens: chars / charsPerToken }))
+    const sum = weighed.reduce((all, { tokens }) => all + tokens, 0)
+    const scale = sum > total ? total / sum : 1
+    const parts = weighed.map(({ kind, tokens }) => ({ kind, tokens: Math.round(tokens * scale) }))
+    const rest = total - parts.reduce((all, { tokens }) => all + tokens, 0)
+    return [...(rest > 0 ? [{ kind: 'system' as const, tokens: rest }] : []), ...parts].sort(
+      (a, b) => contextKinds.indexOf(a.kind) - contextKinds.indexOf(b.kind),
+    )
+  }
+
+  #content(content: unknown, type: string, own: ContextKind | undefined, at: number): void {
+    const said = own ?? (type === 'user' ? 'prompts' : 'answers')
+    if (typeof content === 'string') return this.#weigh(said, content.length)
+    if (!Array.isArray(content)) return
+    for (const block of content as Fields[]) {
+      if (block['type'] === 'text') this.#weigh(said, lengthOf(block['text']))
+      else if (block['type'] === 'thinking') this.#weigh('thinking', lengthOf(block['thinking']))
+      else if (block['type'] === 'tool_use') this.#tool(block, at)
+      else if (block['type'] === 'tool_result') this.#weigh('results', lengthOf(block['content']))
+    }
+  }
+
+  #tool(block: Fields, at: number): void {
+    const input = (block['input'] ?? {}) as Fields
+    const name = String(block['name'])
+    this.#weigh('tools', lengthOf(input))
+    const path = input['file_path'] ?? input['notebook_path']
+    if (typeof path === 'string') {
+      const counts = this.#files.get(path) ?? { reads: 0, writes: 0 }
+      counts[name === 'Read' ? 'reads' : 'writes']++
+      this.#files.set(path, counts)
+    }
+    if (name !== 'Task' && name !== 'Agent') return
+    const about = textIn(input['description']) ?? textIn(input['prompt'])?.slice(0, 200) ?? ''
+    this.#subagents.push({ name: textIn(input['subagent_type']) ?? 'agent', about, at })
+  }
+
+  /** Claude repeats a message's usage with each of its blocks; the last record is the finished one. */
+  #call(message: Fields, at: number): void {
+    const usage = message['usage'] as Fields | undefined
+    const id = textIn(message['id'])
+    if (!usage || id === undefined) return
+    const count = (name: string): number => Number(usage[name] ?? 0)
+    const used = {
+      input: count('input_tokens'),
+      output: count('output_tokens'),
+      cacheRead: count('cache_read_input_tokens'),
+      cacheWrite: count('cache_creation_input_tokens'),
+    }
+    this.#calls.set(id, {
+      at,
+      contextTokens: used.input + used.cacheRead + used.cacheWrite,
+      outputTokens: used.output,
+      costUsd: callCost(textIn(message['model']) ?? '', used),
+    })
+  }
+
+  #weigh(kind: ContextKind, chars: number): void {
+    this.#chars.set(kind, (this.#chars.get(kind) ?? 0) + chars)
+  }
+}
+
+function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  return value === undefined ? 0 : JSON.stringify(value).length
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function parse(bytes: Buffer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined
+  } catch {
+    // Damaged lines are counted by `cc info`; nothing of them can be weighed.
+    return undefined
+  }
+}

@@ -1,0 +1,90 @@
+// What a session is made of, and what going on with it would cost.
+import type { Anatomy, NativeSession } from '../data.ts'
+import { minutes, usd, visible } from '../format.ts'
+import { useLazy, useLive } from '../live.ts'
+import { ContextBar } from './context-bar.tsx'
+import { Loaded } from './states.tsx'
+
+export function AnatomyOf({ session }: { session: NativeSession }) {
+  const anatomy = useLive<Anatomy>(
+    'cc.anatomy',
+    { id: session.sessionId },
+    (event) => event.type === 'native-changed' && event.sessionId === session.sessionId,
+    3_000,
+  )
+  return (
+    <Loaded live={anatomy}>
+      {(data) => (
+        <>
+          <h2>Context</h2>
+          <ContextBar {...data} />
+          <Price {...data} />
+          {data.calls.length > 1 && <Usage calls={data.calls} />}
+          <Touched files={data.files} root={session.repoPath} />
+          {data.subagents.length > 0 && (
+            <details open={data.subagents.length < 4}>
+              <summary>Sub-agents ({data.subagents.length})</summary>
+              <ul class="names">
+                {data.subagents.map((agent, i) => (
+                  <li key={i}>
+                    <strong>{visible(agent.name)}</strong> {visible(agent.about)}
+                  </li>
+                ))}
+              </ul>
+            </details>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Price({ price }: Anatomy) {
+  const warmth = price.warmForMs === undefined ? 'cold' : `warm for ${minutes(price.warmForMs)}`
+  return (
+    <dl class="price" aria-label="What going on costs">
+      <dt>Resume</dt>
+      <dd>
+        {usd(price.resumeUsd)} <span class="faint">(cache {warmth})</span>
+      </dd>
+      <dt>Compact, then resume</dt>
+      <dd>{usd(price.compactThenResumeUsd)}</dd>
+      <dt>Begin anew</dt>
+      <dd>{usd(price.freshUsd)}</dd>
+    </dl>
+  )
+}
+
+function Usage({ calls }: { calls: Anatomy['calls'] }) {
+  const Chart = useLazy(() => import('./usage-chart.tsx'))
+  return (
+    <>
+      <h2>Over time</h2>
+      <div class="chart-space">{Chart && <Chart calls={calls} />}</div>
+      <p class="faint legend">
+        <b class="cost" /> cost <b class="tokens" /> context
+      </p>
+    </>
+  )
+}
+
+function Touched({ files, root }: { files: Anatomy['files']; root: string }) {
+  if (files.length === 0) return null
+  const short = (path: string): string => (path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path)
+  return (
+    <details open={files.length < 6}>
+      <summary>Files ({files.length})</summary>
+      <ul class="names">
+        {files.map((file) => (
+          <li key={file.path} title={visible(file.path)}>
+            <code>{visible(short(file.path))}</code>{' '}
+            <span class="faint">
+              {file.writes > 0 && `${file.writes} changed `}
+              {file.reads > 0 && `${file.reads} read`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}

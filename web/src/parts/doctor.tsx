@@ -1,0 +1,54 @@
+// What the doctor found, and the button that mends what can be mended.
+import { useState } from 'preact/hooks'
+import { visible } from '../format.ts'
+import { useAction } from '../live.ts'
+import { Problem } from './states.tsx'
+
+interface Examination {
+  findings: Array<{ kind: string; where: string; says: string; remedy: string; fixable: boolean }>
+  fixed: number
+  failed: string[]
+}
+
+export function Doctor() {
+  const [found, setFound] = useState<Examination>()
+  const { run, busy, error } = useAction()
+  const examine = async (fix: boolean): Promise<void> => {
+    setFound((await run('doctor', { fix })) as Examination | undefined)
+  }
+  return (
+    <section aria-label="Doctor">
+      <h2>Doctor</h2>
+      <div class="buttons">
+        <button type="button" disabled={busy} onClick={() => void examine(false)}>
+          {busy ? 'Looking…' : 'Look for damage'}
+        </button>
+        {found?.findings.some((one) => one.fixable) && found.fixed === 0 && (
+          <button type="button" class="primary" disabled={busy} onClick={() => void examine(true)}>
+            Mend what can be mended
+          </button>
+        )}
+      </div>
+      {error && <Problem text={error} />}
+      {found && (
+        <div role="status">
+          {found.findings.length === 0 && <p>Nothing is wrong.</p>}
+          {found.fixed > 0 && <p>{found.fixed} mended.</p>}
+          <ul class="names">
+            {found.findings.map((one, i) => (
+              <li key={i}>
+                {visible(one.says)} <code>{visible(one.where)}</code>
+                <p class="faint">{visible(one.remedy)}</p>
+              </li>
+            ))}
+            {found.failed.map((text) => (
+              <li key={text} class="failed">
+                {visible(text)}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </section>
+  )
+}

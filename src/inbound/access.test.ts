@@ -84,6 +84,17 @@ describe('in private', () => {
     expect(pairing.pending()).toEqual([])
   })
 
+  test('somebody who is approved while their message is on its way gets no second code', async () => {
+    await policy.check(message('501'))
+    const [approved, checked] = await Promise.all([
+      pairing.approve(pairing.pending()[0]!.code, { byOwner: true }),
+      policy.check(message('501', { id: '2' })),
+    ])
+    expect(approved.senderId).toBe('501')
+    expect(checked).toMatchObject({ kind: 'allowed', owner: true })
+    expect(pairing.pending()).toEqual([])
+  })
+
   test('after the pairing everything is allowed, and the first one is the owner', async () => {
     await pair('7')
     await pair('8')

@@ -23,8 +23,7 @@ export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
   const pace = new SenderPace(parts.clock)
   return {
     async check(message) {
-      const decision = decide(message, parts)
-      if (decision.kind === 'stranger') return invite(message, parts)
+      const decision = await settle(message, parts)
       if (decision.kind === 'refused') return decision
       const perMinute = parts.config().messagesPerMinute
       const counted = pace.count(senderKey(message), perMinute)
@@ -75,11 +74,22 @@ function decideGroup(message: Message, settings: AccountSettings): Decision {
   return { kind: 'allowed', owner: false, requireMention: group?.requireMention ?? true }
 }
 
+/** A stranger gets a code, unless they were approved between the question and the code: then they are no stranger. */
+async function settle(message: Message, parts: AccessParts): Promise<Access> {
+  const decision = decide(message, parts)
+  if (decision.kind !== 'stranger') return decision
+  const invited = await invite(message, parts)
+  if (invited !== 'paired') return invited
+  const again = decide(message, parts)
+  return again.kind === 'stranger' ? refuse('not-paired') : again
+}
+
 /** Only somebody who writes gets a code: a press, a reaction or an edit of a stranger is met with silence. */
-async function invite(message: Message, parts: AccessParts): Promise<Access> {
+async function invite(message: Message, parts: AccessParts): Promise<Access | 'paired'> {
   if (message.event !== 'message' && message.event !== 'command') return refuse('not-paired')
   const person = personOf(message)
   const answer = await parts.pairing.request(person, message.sender.name)
+  if (answer.kind === 'paired') return 'paired'
   if (answer.kind === 'new') parts.onStranger?.(person)
   return refuse('not-paired', answer.kind === 'new' ? invitation(message, answer.code) : undefined)
 }

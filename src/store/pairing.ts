@@ -31,6 +31,8 @@ export type PairingAnswer =
   | { kind: 'new'; code: string }
   /** The code that they have still counts. */
   | { kind: 'known' }
+  /** They were let in while their message was on its way. */
+  | { kind: 'paired' }
   /** Too many others wait on this account. */
   | { kind: 'full' }
 
@@ -80,6 +82,7 @@ export class Pairing {
   request(person: PersonRef, name?: string): Promise<PairingAnswer> {
     return this.#database.write((q) => {
       this.#forgetExpired(q)
+      if (q.get(`SELECT 1 FROM paired_person WHERE ${sameRow}`, ...rowKey(person))) return { kind: 'paired' }
       const known = q.get(`SELECT code FROM pairing_request WHERE ${sameRow}`, ...rowKey(person))
       if (known) return { kind: 'known' }
       const waiting = q.get<{ n: number }>(

@@ -11,8 +11,6 @@ export default defineConfig({
     exclude: full ? ['node_modules/**'] : ['node_modules/**', 'test/full/**'],
     pool: 'forks',
     maxWorkers: 2,
-    // Journeys with real processes may meet a busy machine in CI; there a test may be tried again. Never at a desk.
-    retry: process.env['CI'] ? 2 : 0,
     testTimeout: full ? 600_000 : 60_000,
     hookTimeout: 60_000,
     reporters: ['./test/closing-lines.ts'],

@@ -74,6 +74,16 @@ export function sessionStoreContract(name: string, make: () => Promise<StoreUnde
       expect((await store.get('k'))!.origin!.label).toBe('x')
     })
 
+    test('a peek sees every update at once, the very first too, and leaves the bulky fields out', async () => {
+      expect(await store.peek('k')).toBeUndefined()
+      await store.update('k', () => ({ ...anEntry('a', 1), skillsSnapshot: { prompt: 'p', skills: [] } }))
+      expect(await store.peek('k')).toEqual(anEntry('a', 1))
+      await store.update('k', (entry) => ({ ...entry!, updatedAt: 2 }))
+      expect((await store.peek('k'))?.updatedAt).toBe(2)
+      await store.delete('k')
+      expect(await store.peek('k')).toBeUndefined()
+    })
+
     test('many updates of one entry at once are all in the result', async () => {
       const count = 200
       await Promise.all(

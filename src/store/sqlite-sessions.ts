@@ -134,7 +134,8 @@ export class SqliteSessions implements SessionStore {
 
   async #lookAgain(): Promise<Database | undefined> {
     this.#db = await this.#toRead()
-    this.#lookedUntil = this.#options.clock.monotonic() + 50
+    // Where nothing is yet, the next look must see what has been made meanwhile.
+    if (this.#db) this.#lookedUntil = this.#options.clock.monotonic() + 50
     return this.#db
   }
 

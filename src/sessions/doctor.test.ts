@@ -101,6 +101,18 @@ describe('the doctor', () => {
     expect((await textsOf(transcripts, transcriptOf(session))).at(-1)).toBe('on')
   })
 
+  test('names what stands in sessions.json and is no entry', async () => {
+    const { dir, findings, sessions } = await house()
+    await sessions.close()
+    const path = join(dir, 'sessions.json')
+    const entries = JSON.parse(readFileSync(path, 'utf8')) as object
+    writeFileSync(path, JSON.stringify({ ...entries, 'agent:main:odd': 'text' }), { mode: 0o600 })
+    const found = await findings()
+    expect(found).toMatchObject([{ kind: 'entry-damaged', where: path }])
+    expect(found[0]!.says).toContain('agent:main:odd')
+    expect(found[0]!.fix).toBeUndefined()
+  })
+
   test('archives a transcript that no session has, and says so first', async () => {
     const { dir, kinds, findings, transcripts } = await house()
     await transcripts.append({ sessionId: 'orphan' }, [said('x')], { cwd })

@@ -20,6 +20,7 @@ export type FindingKind =
   | 'leftover'
   | 'mode'
   | 'store-unreadable'
+  | 'entry-damaged'
   | 'transcript-damaged'
   | 'transcript-missing'
   | 'transcript-foreign'
@@ -82,9 +83,18 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   if (sessions instanceof RockpoolError) {
     yield own('store-unreadable')(unreadableFile(sessions, parts.paths.sessionsJson(agentId), agent.clock))
   } else if (sessions) {
+    yield* damagedEntries(agent, parts.paths.sessionsJson(agentId))
     yield* examineOrphans(agent, sessions, transcripts)
     yield* examineRows(parts, agent, sessions)
   }
+}
+
+/** What is no entry is kept as it was and written back; only a person can say what it was meant to be. */
+async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncGenerator<Finding> {
+  const { agentId } = sessions
+  const remedy = 'nothing by itself: it is kept as it is; correct it in sessions.json, or leave it'
+  for (const says of await sessions.damage())
+    yield { kind: 'entry-damaged', agentId, where: path, says, remedy }
 }
 
 /** There was no copy of it and no transcript, or it would have been put together from those. */

@@ -1,11 +1,12 @@
 // One SQLite database: opened, migrated, read, and written in groups.
 // Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
 // answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
-import { closeSync, constants, existsSync, fchmodSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, constants, existsSync, fchmodSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { RockpoolError } from '../domain/errors.ts'
+import { syncDirectoryNow } from './private-file.ts'
 
 export type Row = Record<string, unknown>
 
@@ -59,7 +60,7 @@ export class Database {
     const { durability = 'full', readOnly = false, busyMs = 10_000 } = options
     let db: DatabaseSync
     try {
-      if (!readOnly && path !== ':memory:') makePrivateFile(path)
+      if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
       db.exec('PRAGMA foreign_keys = ON')
       if (!readOnly) {
@@ -197,24 +198,18 @@ function backUp(db: DatabaseSync, path: string, version: number): void {
   const copy = `${path}.before-migration-${version}`
   if (path === ':memory:' || existsSync(copy)) return
   // Into an empty file that is already ours alone; SQLite copies one moment of the database, whoever else writes.
-  makePrivateFile(copy)
+  makeDatabaseFile(copy)
   db.prepare('VACUUM INTO ?').run(copy)
 }
 
 /** Makes the file if it is missing, readable by us alone whatever the umask. A symbolic link is not followed. */
-function makePrivateFile(path: string): void {
+function makeDatabaseFile(path: string): void {
   const isNew = !existsSync(path)
   if (isNew) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
   fchmodSync(fd, 0o600)
   closeSync(fd)
-  if (isNew) syncDirectory(dirname(path))
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  fsyncSync(fd)
-  closeSync(fd)
+  if (isNew) syncDirectoryNow(dirname(path))
 }
 
 function newerSchema(path: string, found: number, known: number): RockpoolError {

@@ -3,6 +3,7 @@
 import {
   chmodSync,
   closeSync,
+  constants,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -12,14 +13,14 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
+import { errorCode, temporaryName } from './atomic-file.ts'
 
 /** Writes or replaces the file; a reader sees the old or the new text, never a part. */
 export function writePrivateFile(path: string, text: string | Uint8Array): void {
   const temporary = writeTemporary(path, text)
   renameSync(temporary, path)
-  syncFolder(path)
+  syncDirectoryNow(dirname(path))
 }
 
 /** Makes the file unless it is there; the text that is there now comes back. Two processes agree on one text. */
@@ -30,11 +31,11 @@ export function makePrivateFile(path: string, text: string): string {
   try {
     linkSync(temporary, path)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (errorCode(error) !== 'EEXIST') throw error
   } finally {
     rmSync(temporary, { force: true })
   }
-  syncFolder(path)
+  syncDirectoryNow(dirname(path))
   return readPrivateFile(path) ?? text
 }
 
@@ -45,14 +46,14 @@ export function readPrivateFile(path: string): string | undefined {
     chmodSync(path, 0o600)
     return text
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (errorCode(error) === 'ENOENT') return undefined
     throw error
   }
 }
 
 function writeTemporary(path: string, text: string | Uint8Array): string {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`
+  const temporary = temporaryName(path)
   const file = openSync(temporary, 'wx', 0o600)
   try {
     writeFileSync(file, text)
@@ -63,11 +64,12 @@ function writeTemporary(path: string, text: string | Uint8Array): string {
   return temporary
 }
 
-function syncFolder(path: string): void {
-  const folder = openSync(dirname(path), 'r')
+/** For the few writers that may not let anything else run in between. */
+export function syncDirectoryNow(path: string): void {
+  const directory = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
-    fsyncSync(folder)
+    fsyncSync(directory)
   } finally {
-    closeSync(folder)
+    closeSync(directory)
   }
 }

@@ -7,9 +7,13 @@ export { RockpoolError } from './domain/errors.ts'
 export {
   buildAgentMainSessionKey,
   buildAgentPeerSessionKey,
+  DEFAULT_ACCOUNT_ID,
+  DEFAULT_AGENT_ID,
+  DEFAULT_MAIN_KEY,
   resolveGroupSessionKey,
 } from './domain/session-key.ts'
 export { parseAgentSessionKey } from './domain/session-key-forms.ts'
+export type { ParsedAgentSessionKey } from './domain/session-key-forms.ts'
 export {
   resolveDefaultSessionStorePath,
   resolveSessionTranscriptPath,
@@ -103,7 +107,9 @@ export type {
 } from './sessions/freshness.ts'
 export { evaluateSessionFreshness } from './sessions/freshness.ts'
 export { parseSessionLabel, SESSION_LABEL_MAX_LENGTH } from './sessions/label.ts'
+export type { ParsedSessionLabel } from './sessions/label.ts'
 export { resolveSendPolicy } from './sessions/send-policy.ts'
+export type { SessionSendPolicyDecision } from './sessions/send-policy.ts'
 export type { DeliveryContext, SessionEntry, SessionOrigin, SessionSkillSnapshot } from './domain/session.ts'
 export { scoreSession } from './discovery/score.ts'
 export type { SessionSelectionConfig } from './domain/config/discovery.ts'

@@ -19,8 +19,3 @@ export function agentFrom(config: Config, paths: StatePaths, agentId: string): A
     allowedTools: own?.allowedTools ?? defaults.allowedTools ?? readOnlyTools,
   }
 }
-
-export function defaultAgentId(config: Config): string {
-  const { list } = config.agents
-  return (list.find((agent) => agent.default) ?? list[0])?.id ?? 'main'
-}

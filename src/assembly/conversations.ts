@@ -1,6 +1,7 @@
 // Puts the way of a message together: the channels, who may talk, the turns, and what lies above them (coding sessions
 // in a chat, approvals, the bridge).
 import { mkdirSync } from 'node:fs'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
 import { WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
@@ -24,7 +25,7 @@ import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
 import { sqliteWork } from '../store/work-database.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
-import { agentFrom, defaultAgentId } from './agents.ts'
+import { agentFrom } from './agents.ts'
 import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
 import { chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommands } from './coding-commands.ts'

@@ -11,6 +11,11 @@ export type IdentityLinks = SessionConfig['identityLinks']
 
 export const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
+/** What a key, a row or a configuration means that says nothing else. */
+export const DEFAULT_AGENT_ID = 'main'
+export const DEFAULT_MAIN_KEY = 'main'
+export const DEFAULT_ACCOUNT_ID = 'default'
+
 /** One session for everybody: `session.scope: "global"`. */
 export const globalSessionKey = 'global'
 
@@ -95,7 +100,7 @@ export function buildInternalSessionKey(params: {
 }
 
 export function normalizeAgentId(agentId: string | undefined): string {
-  const id = (agentId ?? '').trim().toLowerCase() || 'main'
+  const id = (agentId ?? '').trim().toLowerCase() || DEFAULT_AGENT_ID
   if (agentIdRule.test(id)) return id
   throw new RockpoolError('input-invalid', `${JSON.stringify(agentId)} is not an agent id.`, {
     hint: 'Use a-z, 0-9, - and _, at most 64 characters, beginning with a letter or digit.',
@@ -103,7 +108,7 @@ export function normalizeAgentId(agentId: string | undefined): string {
 }
 
 export function normalizeMainKey(mainKey: string | undefined): string {
-  return encodeId((mainKey ?? '').trim().toLowerCase() || 'main')
+  return encodeId((mainKey ?? '').trim().toLowerCase() || DEFAULT_MAIN_KEY)
 }
 
 export interface GroupContext {
@@ -162,7 +167,7 @@ function buildDirectKey(params: PeerKeyParams): string {
   if (scope === 'per-peer') return `${agent}:${peer}`
   const channel = encodeId(normalizeChannel(params.channel))
   if (scope === 'per-channel-peer') return `${agent}:${channel}:${peer}`
-  return `${agent}:${channel}:${encodeId(params.accountId?.trim() || 'default')}:${peer}`
+  return `${agent}:${channel}:${encodeId(params.accountId?.trim() || DEFAULT_ACCOUNT_ID)}:${peer}`
 }
 
 /** The person: the name that the configuration links to this id, or the id itself. */

@@ -3,11 +3,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { buildInternalSessionKey } from '../domain/session-key.ts'
 import type { Caller } from '../operations/operation.ts'
 import { checkInput } from '../operations/perform.ts'
-import { defaultAgent } from '../operations/which-session.ts'
 import { parseJson } from '../rpc/frames.ts'
 import { bearerToken } from './auth.ts'
 import type { Auth } from './auth.ts'
@@ -91,7 +91,11 @@ async function agentTurn(body: Record<string, unknown>, key: Key, { calls }: Hoo
   const params = {
     ...rest,
     message: name === undefined ? message : `[${name.replace(/[\r\n[\]]+/g, ' ')}] ${message}`,
-    sessionKey: buildInternalSessionKey({ agentId: agentId ?? defaultAgent(calls.app), kind: 'hook', id }),
+    sessionKey: buildInternalSessionKey({
+      agentId: agentId ?? defaultAgentId(calls.app.config),
+      kind: 'hook',
+      id,
+    }),
     ...key,
   }
   const result = await calls.call({ jsonrpc: '2.0', method: 'turns.send', params }, hookCaller)

@@ -1,12 +1,12 @@
 // Who answers: the agents that are configured, and those that have sessions here.
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { addAgentFolder, setAgentFolderAside } from '../store/agent-folder.ts'
 import { editConfigFile } from '../store/config-edit.ts'
 import { checkAgentId } from '../store/paths.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
-import { defaultAgent } from './which-session.ts'
 
 const agentRow = z.object({
   id: z.string(),
@@ -27,7 +27,7 @@ const listAgents = operation({
   command: { examples: ['rockpool agents', 'rockpool agents list --json'] },
   async run(app, _input, caller) {
     const ids = app.agentIds().filter((id) => caller.agentId === undefined || caller.agentId === id)
-    return { defaultId: defaultAgent(app), agents: ids.map((id) => rowOf(app, id)) }
+    return { defaultId: defaultAgentId(app.config), agents: ids.map((id) => rowOf(app, id)) }
   },
 })
 
@@ -37,7 +37,7 @@ function rowOf(app: App, id: string): z.input<typeof agentRow> {
   return {
     id,
     name: settings?.name,
-    default: id === defaultAgent(app),
+    default: id === defaultAgentId(app.config),
     configured: settings !== undefined,
     model: settings?.model ?? defaults.model,
     workspace: settings?.workspace ?? defaults.workspace ?? app.paths.workspace(id),
@@ -89,7 +89,7 @@ const removeAgent = operation({
   async run(app, input) {
     const id = checkAgentId(input.id)
     if (!app.agentIds().includes(id)) throw new RockpoolError('not-found', `There is no agent ${id}.`)
-    if (id === defaultAgent(app)) {
+    if (id === defaultAgentId(app.config)) {
       throw new RockpoolError('refused', `${id} is the default agent.`, {
         hint: 'Make another one the default first.',
       })

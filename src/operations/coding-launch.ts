@@ -1,4 +1,5 @@
 // What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { PermissionMode } from '../domain/agent.ts'
@@ -46,7 +47,7 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
   }
   const permissionMode = input.permissionMode ?? config.coding.permissionMode
   refuseBypass(permissionMode, caller)
-  const agentId = caller.agentId ?? input.agent ?? 'main'
+  const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
   const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
   const messageChannel = caller.address && formatOriginChannel(caller.address)
   const session = await app.coding().pool.spawn({

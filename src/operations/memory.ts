@@ -1,12 +1,13 @@
 // The notes of agents: list them, show one, add to today's, and find something in them.
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller, Operation } from './operation.ts'
 import { addNote, listNotes, readNote } from '../store/notes.ts'
 import { searchMemory } from './search.ts'
-import { defaultAgent, visibleAgents } from './which-session.ts'
+import { visibleAgents } from './which-session.ts'
 
 const agent = z
   .string()
@@ -82,7 +83,7 @@ export const operations: Operation[] = [list, show, add, searchMemory]
 
 function whose(app: App, caller: Caller, wanted: string | undefined): string {
   const agents = visibleAgents(app, caller, wanted)
-  return agents.length === 1 ? agents[0]! : defaultAgent(app)
+  return agents.length === 1 ? agents[0]! : defaultAgentId(app.config)
 }
 
 function workspaceOf(app: App, agentId: string): string {

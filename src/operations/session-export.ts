@@ -1,6 +1,7 @@
 // Sessions in and out: a transcript as JSONL, Markdown or HTML; the sessions of an OpenClaw taken over; and what has
 // become too old or too much put away.
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { makeRedactor } from '../domain/redact.ts'
 import { applyCleanup, planCleanup } from '../sessions/cleanup.ts'
@@ -12,7 +13,7 @@ import { importOpenClaw } from '../store/openclaw-import.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import { partsOf } from './session-parts.ts'
-import { defaultAgent, findSession, visibleAgents } from './which-session.ts'
+import { findSession, visibleAgents } from './which-session.ts'
 
 const exportOne = operation({
   name: 'sessions.export',
@@ -115,7 +116,7 @@ const maxImportBytes = 256 * 1024 * 1024
 async function importFile(
   app: App,
   file: string,
-  { agentId = defaultAgent(app), key, dryRun }: { agentId?: string; key?: string; dryRun: boolean },
+  { agentId = defaultAgentId(app.config), key, dryRun }: { agentId?: string; key?: string; dryRun: boolean },
 ): Promise<{ key: string; agentId: string; entries: number; damage: string[] }> {
   if (dryRun) throw new RockpoolError('usage', 'A file is imported or not; there is no dry run for it.')
   if (fileSize(file) > maxImportBytes) throw new RockpoolError('refused', `${file} is larger than 256 MiB.`)

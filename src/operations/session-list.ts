@@ -1,5 +1,6 @@
 // sessions.list: a page of sessions, newest first, over one agent or all of them.
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import type { Session } from '../domain/session.ts'
 import { isCronRunSessionKey } from '../domain/session-key-forms.ts'
 import { FileSessions } from '../store/file-sessions.ts'
@@ -10,7 +11,7 @@ import type { Caller } from './operation.ts'
 import { authorize } from './authorize.ts'
 import { previewOf, titleOf } from './session-preview.ts'
 import { rowOf, sessionRow } from './session-row.ts'
-import { defaultAgent, visibleAgents } from './which-session.ts'
+import { visibleAgents } from './which-session.ts'
 
 const listInput = z.strictObject({
   limit: z
@@ -150,7 +151,7 @@ function storesOf(app: App, input: ListInput, caller: Caller): { stores: Session
   if (input.store !== undefined) {
     // Any file of this machine: only for those who may read them all anyway.
     authorize(caller, 'admin', 'sessions.list with a store of its own')
-    const agentId = input.agentId ?? defaultAgent(app)
+    const agentId = input.agentId ?? defaultAgentId(app.config)
     const { clock, log } = app
     return { stores: [new FileSessions({ agentId, path: input.store, clock, log })], path: input.store }
   }

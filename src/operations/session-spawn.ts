@@ -1,6 +1,7 @@
 // sessions.spawn: another agent, or Claude Code in a repository, takes a task and reports back when it is done.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
@@ -9,7 +10,7 @@ import { launchCoding } from './coding-launch.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 import { beginSubagent, depthOf, runningChildren } from './subagents.ts'
-import { defaultAgent, visibleAgents } from './which-session.ts'
+import { visibleAgents } from './which-session.ts'
 
 const input = z.strictObject({
   task: z.string().min(1).max(100_000).describe('What to do.'),
@@ -84,7 +85,7 @@ interface Parent {
 }
 
 function parentOf(app: App, caller: Caller): Parent {
-  const agentId = caller.agentId ?? defaultAgent(app)
+  const agentId = caller.agentId ?? defaultAgentId(app.config)
   const { mainKey } = app.config.session
   return { agentId, key: caller.sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey }) }
 }

@@ -1,12 +1,13 @@
 // What an agent may say to its other sessions, and ask about them.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import { operation } from './operation.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { askTurn } from './turns.ts'
-import { defaultAgent, findSession } from './which-session.ts'
+import { findSession } from './which-session.ts'
 
 const sendToSession = operation({
   name: 'sessions.send',
@@ -62,7 +63,7 @@ const sessionStatus = operation({
   command: { positional: ['sessionKey'], examples: ['rockpool sessions status main'] },
   async run(app, { sessionKey }, caller) {
     const { mainKey } = app.config.session
-    const agentId = caller.agentId ?? defaultAgent(app)
+    const agentId = caller.agentId ?? defaultAgentId(app.config)
     const ref = sessionKey ?? caller.sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey })
     return rowOf(await findSession(app, caller, ref), app.clock.now(), mainKey)
   },

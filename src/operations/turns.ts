@@ -1,6 +1,7 @@
 // Turns: ask an agent and wait for its answer, hand it a message and go, stop it, tell it something.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { defaultAgentId } from '../domain/config/agents.ts'
 import type { Address } from '../domain/address.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'
@@ -14,7 +15,7 @@ import type { App } from './app.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 import { waitForTurn } from './turn-wait.ts'
-import { defaultAgent, findSession, spellKey, visibleAgents } from './which-session.ts'
+import { findSession, spellKey, visibleAgents } from './which-session.ts'
 
 const maxText = 100_000
 
@@ -246,7 +247,7 @@ interface Target {
 
 /** Which session is meant, and where its answers go. */
 async function targetOf(app: App, caller: Caller, input: Whose): Promise<Target> {
-  const [agentId = defaultAgent(app)] =
+  const [agentId = defaultAgentId(app.config)] =
     input.agent === undefined ? [caller.agentId] : visibleAgents(app, caller, input.agent)
   const target = await sessionOf(app, caller, input, agentId)
   if (!input.deliver) return target

@@ -1,4 +1,5 @@
 // Which session is meant: people and programs name one by its key, its id, the beginning of its id, or its label.
+import { defaultAgentId } from '../domain/config/agents.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import { canonicalSessionKey } from '../domain/session-key-forms.ts'
@@ -13,11 +14,6 @@ export function visibleAgents(app: App, caller: Caller, wanted?: string): string
   throw new RockpoolError('not-found', `There is no agent ${JSON.stringify(wanted)}.`, {
     hint: `Known: ${own.join(', ')}.`,
   })
-}
-
-export function defaultAgent(app: App): string {
-  const { list } = app.config.agents
-  return list.find((agent) => agent.default)?.id ?? list[0]?.id ?? 'main'
 }
 
 /** The one session that `ref` names. Throws when there is none, and lists the candidates when there are several. */
@@ -67,7 +63,7 @@ async function findByKey(app: App, ref: string, agents: string[]): Promise<Sessi
 /** The key as it is written, and the agent it belongs to. */
 export function spellKey(app: App, ref: string): { key: string; agentId: string } {
   const { mainKey } = app.config.session
-  const fallback = defaultAgent(app)
+  const fallback = defaultAgentId(app.config)
   const key = canonicalSessionKey(ref, { agentId: fallback, mainKey })
   return { key, agentId: /^agent:([^:]+):/.exec(key)?.[1] ?? fallback }
 }

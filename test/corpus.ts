@@ -320,7 +320,7 @@ class LineWriter {
 }
 
 function user(session: CorpusSession, time: string, content: string, turn: number, more = ''): string {
-  return `{"parentUuid":"p${turn}","isSidechain":false,"promptId":"q${turn}","type":"user","message":{"role":"user","content":${content}},"uuid":"u${turn}","timestamp":"${time}","userType":"external",${placeOf(session)}${more}}`
+  return `{"parentUuid":"p${turn}","isSidechain":false,"promptId":"q${turn}","type":"user","message":{"role":"user","content":${content}},"uuid":"u${turn}-${session.sessionId}","timestamp":"${time}","userType":"external",${placeOf(session)}${more}}`
 }
 
 function assistant(

@@ -25,6 +25,7 @@ export interface Surroundings {
 }
 
 const shownLength = 200
+/** A registry says whose a session is, or a tag, which only this machine's owner can set; a message never does. */
 const trustedTag = /^(?:openclaw|rockpool):([a-z0-9][a-z0-9_-]{0,63})$/
 
 /** Groups files by session. A file is a session's if it has its name, is no sub-agent's, and says anything at all. */
@@ -133,15 +134,23 @@ function isWarm(facts: TranscriptFacts, now: number): boolean {
   return usedAt > 0 && now < usedAt + facts.cacheTtlMinutes * 60_000
 }
 
+// oxlint-disable-next-line max-lines-per-function -- a list of fields, with nothing to decide
 function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
   const { facts, file, torn } = files.main
   const { registry, side, now } = around
   const subagentTokens = addTokens(files.subagents)
   const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd)
   const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
+  const life = liveness(around)
+  // Every field by its name, none spread: there are thousands of sessions, and so they all have one shape.
   return {
     sessionId: files.sessionId,
-    ...ownership(facts, registry),
+    source: registry?.source ?? 'native-only',
+    agentId: registry?.agentId ?? trustedTag.exec(facts.tag ?? '')?.[1],
+    label: registry?.label,
+    totalCostUsd: registry?.totalCostUsd,
+    totalTurns: registry?.totalTurns,
+    lastTask: registry?.lastTask === undefined ? undefined : cut(registry.lastTask),
     repoPath: facts.relocatedCwd ?? facts.firstCwd ?? registry?.repoPath ?? '',
     branch: facts.gitBranch ?? '',
     firstMessage: cut(first),
@@ -173,8 +182,15 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
     tag: facts.tag,
     forkedFrom: files.forkedFrom,
     archived: side?.archived ?? false,
-    ...liveness(around),
-    ...cacheState(facts, now),
+    isRunning: life.status !== 'stopped',
+    status: life.status,
+    waitingFor: life.waitingFor,
+    pid: around.live?.pid,
+    lastUsageAt: facts.lastUsageSeconds > 0 ? new Date(facts.lastUsageSeconds * 1000) : undefined,
+    cacheTtlMinutes: facts.cacheTtlMinutes,
+    warm: isWarm(facts, now),
+    cacheCreation5mTokens: Math.max(facts.cache5mTokens, facts.cacheCreationTokens - facts.cache1hTokens),
+    cacheCreation1hTokens: facts.cache1hTokens,
     apiErrorCount: facts.apiErrorCount,
     damagedLines: facts.damagedLines + (torn ? 1 : 0),
     overlongLines: facts.overlongLines,
@@ -186,52 +202,11 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
   }
 }
 
-/** A registry says whose it is, or a tag, which only this machine's owner can set; a message never does. */
-function ownership(
-  facts: TranscriptFacts,
-  registry: RegistryRow | undefined,
-): Pick<DiscoveredSession, 'source' | 'agentId' | 'label' | 'totalCostUsd' | 'totalTurns' | 'lastTask'> {
-  const tagged = trustedTag.exec(facts.tag ?? '')
-  return {
-    source: registry?.source ?? 'native-only',
-    agentId: registry?.agentId ?? tagged?.[1],
-    label: registry?.label,
-    totalCostUsd: registry?.totalCostUsd,
-    totalTurns: registry?.totalTurns,
-    lastTask: registry?.lastTask === undefined ? undefined : cut(registry.lastTask),
-  }
-}
-
 /** Our own word counts first: we know what our processes wait for before they have written it down. */
-function liveness({
-  registry,
-  live,
-}: Surroundings): Pick<DiscoveredSession, 'isRunning' | 'status' | 'waitingFor' | 'pid'> {
+function liveness({ registry, live }: Surroundings): Pick<DiscoveredSession, 'status' | 'waitingFor'> {
   const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
   const status = own?.status ?? live?.status ?? 'stopped'
-  return {
-    isRunning: status !== 'stopped',
-    status,
-    waitingFor: status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined,
-    pid: live?.pid,
-  }
-}
-
-function cacheState(
-  facts: TranscriptFacts,
-  now: number,
-): Pick<
-  DiscoveredSession,
-  'lastUsageAt' | 'cacheTtlMinutes' | 'warm' | 'cacheCreation5mTokens' | 'cacheCreation1hTokens'
-> {
-  const usedAt = facts.lastUsageSeconds * 1000
-  return {
-    lastUsageAt: usedAt > 0 ? new Date(usedAt) : undefined,
-    cacheTtlMinutes: facts.cacheTtlMinutes,
-    warm: isWarm(facts, now),
-    cacheCreation5mTokens: Math.max(facts.cache5mTokens, facts.cacheCreationTokens - facts.cache1hTokens),
-    cacheCreation1hTokens: facts.cache1hTokens,
-  }
+  return { status, waitingFor: status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined }
 }
 
 function budgetUsed(facts: TranscriptFacts, registry: RegistryRow | undefined): number | undefined {

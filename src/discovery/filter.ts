@@ -19,11 +19,14 @@ export function matching(sessions: DiscoveredSession[], filter: SessionFilter): 
 
 /** Running ones first, then by the wanted order; equal ones by id, so that pages do not overlap. */
 export function sortSessions(sessions: DiscoveredSession[], sort: SessionSort): DiscoveredSession[] {
-  const rank = ranks[sort]
-  return sessions.sort(
+  const ranked = sessions.map((session) => ({ session, rank: ranks[sort](session) }))
+  ranked.sort(
     (a, b) =>
-      Number(b.isRunning) - Number(a.isRunning) || rank(b) - rank(a) || (a.sessionId < b.sessionId ? -1 : 1),
+      Number(b.session.isRunning) - Number(a.session.isRunning) ||
+      b.rank - a.rank ||
+      (a.session.sessionId < b.session.sessionId ? -1 : 1),
   )
+  return ranked.map(({ session }) => session)
 }
 
 const ranks: Record<SessionSort, (session: DiscoveredSession) => number> = {

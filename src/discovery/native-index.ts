@@ -21,9 +21,6 @@ export interface KnownFile {
   torn: boolean
 }
 
-/** What the index holds of a file, without the text of its facts. */
-type Stored = Omit<IndexedFile, 'facts'>
-
 export class NativeIndex {
   /** By path; replaced, never changed, so that whoever holds one has a whole picture. */
   readonly files = new Map<string, KnownFile>()
@@ -31,9 +28,8 @@ export class NativeIndex {
   readonly #index: DiscoveryIndex
   readonly #configDirs: readonly string[]
   readonly #log: Log
-  readonly #stored = new Map<string, Stored>()
-  /** Facts as the index has them, of files that were not asked for yet. */
-  readonly #unparsed = new Map<string, string>()
+  /** What the index holds; the text of the facts is dropped once it has been parsed. */
+  readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
   #looking: Promise<unknown> = Promise.resolve()
 
@@ -93,10 +89,7 @@ export class NativeIndex {
 
   #load(): void {
     if (this.#isLoaded) return
-    for (const { facts, ...stored } of this.#index.files()) {
-      this.#stored.set(stored.path, stored)
-      this.#unparsed.set(stored.path, facts)
-    }
+    for (const stored of this.#index.files()) this.#stored.set(stored.path, stored)
     this.#isLoaded = true
   }
 
@@ -114,25 +107,18 @@ export class NativeIndex {
   #keep(file: TranscriptFile): void {
     const known = this.files.get(file.path)
     if (known) known.file = file
-    else this.#remember(file, this.#stored.get(file.path)!, this.#takeText(file.path)!)
+    else this.#remember(file, this.#stored.get(file.path)!)
   }
 
-  #remember(file: TranscriptFile, stored: Stored, text: string): void {
+  #remember(file: TranscriptFile, stored: IndexedFile): void {
     this.#stored.set(file.path, stored)
-    const facts = JSON.parse(text) as TranscriptFacts
+    const facts = JSON.parse(stored.facts) as TranscriptFacts
+    stored.facts = ''
     this.files.set(file.path, { file, facts, torn: stored.torn })
-  }
-
-  /** The facts as text: from the index if they were never looked at, else written again. */
-  #takeText(path: string): string | undefined {
-    const text = this.#unparsed.get(path)
-    this.#unparsed.delete(path)
-    return text ?? JSON.stringify(this.files.get(path)?.facts)
   }
 
   #forget(path: string): void {
     this.#stored.delete(path)
-    this.#unparsed.delete(path)
     this.files.delete(path)
   }
 
@@ -154,9 +140,9 @@ export class NativeIndex {
   /** Goes on where the last scan ended, if the file can only have grown. */
   #jobFor(file: TranscriptFile): ScanJob {
     const stored = this.#stored.get(file.path)
-    const facts = this.#takeText(file.path)
-    if (!stored || facts === undefined || stored.inode !== file.inode || file.size <= stored.size)
+    if (!stored || stored.inode !== file.inode || file.size <= stored.size)
       return { path: file.path, bytes: file.size }
+    const facts = stored.facts || JSON.stringify(this.files.get(file.path)!.facts)
     const usage = this.#index.usage(file.path) ?? new Uint8Array()
     return {
       path: file.path,
@@ -169,8 +155,8 @@ export class NativeIndex {
     const scanned = outcomes.flatMap((outcome) => ('scanned' in outcome ? [outcome.scanned] : []))
     for (const outcome of outcomes) {
       if ('scanned' in outcome) {
-        const { usage: _usage, facts, ...stored } = outcome.scanned
-        this.#remember(files.get(outcome.path)!, stored, facts)
+        const { usage: _usage, ...stored } = outcome.scanned
+        this.#remember(files.get(outcome.path)!, stored)
       } else this.#log.warn({ path: outcome.path, reason: outcome.failed }, 'A transcript cannot be read.')
     }
     return scanned

@@ -56,9 +56,10 @@ export class DiscoveryIndex {
   }
 
   files(): IndexedFile[] {
-    type Row = Omit<IndexedFile, 'torn'> & { torn: number }
-    const rows = this.#database.read((q) => q.all<Row>(`SELECT ${columns} FROM file`))
-    return rows.map((row) => ({ ...row, torn: row.torn === 1 }))
+    const rows = this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
+    // As it came from the database, it is a number.
+    for (const row of rows) row.torn = Boolean(row.torn)
+    return rows
   }
 
   usage(path: string): Uint8Array | undefined {

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 // The entry. Kept in plain, old JavaScript, so that an old Node can read it and say what is wrong.
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 
+// A part of Node that is imported loads all that it has; a newer Node gives it as it is.
+const builtin = (id) => (process.getBuiltinModule ? process.getBuiltinModule(id) : import(id))
+const { existsSync, readFileSync } = await builtin('node:fs')
+const { fileURLToPath } = await builtin('node:url')
 const root = fileURLToPath(new URL('..', import.meta.url))
 const [major, minor] = process.versions.node.split('.').map(Number)
 
@@ -16,7 +18,7 @@ async function start() {
     return
   }
   if (!existsSync(`${root}dist/main.js`)) fail('Rockpool is not built yet. Run `npm run build` in ' + root)
-  const { enableCompileCache } = await import('node:module')
+  const { enableCompileCache } = await builtin('node:module')
   enableCompileCache()
   process.removeAllListeners('warning').on('warning', (warning) => {
     if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.name}: ${warning.message}\n`)
@@ -29,7 +31,7 @@ async function start() {
 async function restartWithPinnedNode() {
   const pinned = `${root}node_modules/node/bin/node`
   if (!existsSync(pinned)) fail(`Rockpool needs Node 22.13 or newer; this is ${process.versions.node}.`)
-  const { spawn } = await import('node:child_process')
+  const { spawn } = await builtin('node:child_process')
   const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {

@@ -39,13 +39,34 @@ async function bundleProgram(): Promise<void> {
     input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     platform: 'node',
     external: isExternal,
+    plugins: [{ name: 'plain-builtins', renderChunk: plainBuiltins }],
   })
   await bundle.write({
     dir: 'dist',
     format: 'esm',
     chunkFileNames: 'parts/[name]-[hash].js',
     sourcemap: false,
+    codeSplitting: { groups: loadedTogether() },
   })
+}
+
+/** A command loads a few large files faster than sixty small ones. The schemas of the configuration stay apart: making
+ *  them costs more than loading, and few commands need them. */
+function loadedTogether(): Array<{ name: string; test: RegExp; minShareCount: number }> {
+  return [
+    { name: 'base', test: /src[\\/](domain|store)[\\/](?!config)/, minShareCount: 2 },
+    { name: 'parts', test: /src[\\/](discovery|memory|assembly|coding|rpc)[\\/]/, minShareCount: 2 },
+  ]
+}
+
+/** An import of a part of Node makes a module of it, and for that loads all that it has: streams for one `existsSync`. */
+function plainBuiltins(code: string): string {
+  const builtin = /^import (?:\* as )?(\w+|\{[^}]*\}) from "(node:[^"]+)";$/gm
+  return code.replace(
+    builtin,
+    (_, names: string, id: string) =>
+      `const ${names.replaceAll(' as ', ': ')} = process.getBuiltinModule("${id}");`,
+  )
 }
 
 /** What `rockpool --help` and the completion show, made once from the operations themselves. */

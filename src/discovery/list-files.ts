@@ -37,7 +37,7 @@ export function listTranscripts(configDirs: readonly string[]): Listing {
   for (const configDir of configDirs) {
     const projects = join(configDir, 'projects')
     for (const entry of entriesOf(projects, listing)) {
-      const path = join(projects, entry.name)
+      const path = `${projects}/${entry.name}`
       if (isFolder(entry, path)) listProject(path, configDir, listing)
       else if (entry.isFile() && entry.name.endsWith(ending))
         addFile(path, configDir, undefined, 'subagent', listing)
@@ -53,7 +53,7 @@ export function isSessionId(name: string): boolean {
 
 function listProject(folder: string, configDir: string, listing: Listing): void {
   for (const entry of entriesOf(folder, listing)) {
-    const path = join(folder, entry.name)
+    const path = `${folder}/${entry.name}`
     if (entry.isFile() && entry.name.endsWith(ending)) {
       const name = entry.name.slice(0, -ending.length)
       const isSession = uuid.test(name)
@@ -80,7 +80,7 @@ function listInside(
   depth: number,
 ): void {
   for (const entry of entriesOf(folder, listing)) {
-    const path = join(folder, entry.name)
+    const path = `${folder}/${entry.name}`
     if (entry.isDirectory() && depth < deepest) listInside(path, configDir, sessionId, listing, depth + 1)
     else if (!entry.isFile()) continue
     else if (entry.name.endsWith(ending)) addFile(path, configDir, sessionId, 'subagent', listing)

@@ -114,7 +114,7 @@ export class NativeIndex {
     this.#stored.set(file.path, stored)
     const facts = JSON.parse(stored.facts) as TranscriptFacts
     stored.facts = ''
-    this.files.set(file.path, { file, facts, torn: stored.torn })
+    this.files.set(file.path, { file, facts, torn: stored.torn === 1 })
   }
 
   #forget(path: string): void {

@@ -117,8 +117,8 @@ export function contextWindowOf(model: string | undefined, contextTokens = 0): n
   return isLong ? (facts.longestWindow ?? Math.max(facts.contextWindow, large)) : facts.contextWindow
 }
 
-function factsOf(model: string | undefined): { facts: ModelFacts; guessed: boolean } {
-  const name = plainName(model ?? '')
+function factsOf(model = ''): { facts: ModelFacts; guessed: boolean } {
+  const name = Object.hasOwn(models, model) ? model : plainName(model)
   if (Object.hasOwn(models, name)) return { facts: models[name]!, guessed: false }
   const family = Object.keys(families).find((word) => name.includes(word))
   return { facts: models[family ? families[family]! : anyModel]!, guessed: true }

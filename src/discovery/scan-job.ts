@@ -24,7 +24,7 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
       mark: before.mark,
     }
     const { facts, usage, tornTail, size, mtimeMs, inode, mark } = scanner.scan(path, known)
-    const scanned = { path, inode, size, mtimeMs, torn: tornTail, mark, facts: JSON.stringify(facts) }
+    const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: JSON.stringify(facts) }
     return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
   } catch (error) {
     return { path, bytes, failed: error instanceof Error ? error.message : String(error) }

@@ -11,8 +11,8 @@ export interface IndexedFile {
   inode: number
   size: number
   mtimeMs: number
-  /** It ended in the middle of a line. */
-  torn: boolean
+  /** 1 when it ended in the middle of a line; a number, as the database has it, because rows are read by the thousand. */
+  torn: number
   /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
   mark: string
   /** What was found in it; whoever scans knows what that is. */
@@ -56,10 +56,7 @@ export class DiscoveryIndex {
   }
 
   files(): IndexedFile[] {
-    const rows = this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
-    // As it came from the database, it is a number.
-    for (const row of rows) row.torn = Boolean(row.torn)
-    return rows
+    return this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
   }
 
   usage(path: string): Uint8Array | undefined {
@@ -83,7 +80,7 @@ export class DiscoveryIndex {
           inode,
           size,
           mtimeMs,
-          torn ? 1 : 0,
+          torn,
           mark,
           facts,
           usage,
@@ -102,6 +99,8 @@ export class DiscoveryIndex {
     return this.#database.close()
   }
 }
+
+const mappedBytes = 1 << 28
 
 function openOrRebuild(path: string, log: Log): Database {
   try {
@@ -126,6 +125,8 @@ function openOrRebuild(path: string, log: Log): Database {
 function openDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed', busyMs: 3_000 })
   try {
+    // Every look reads all rows: mapped, that is one pass over memory instead of a call for each page.
+    database.queries.exec(`PRAGMA mmap_size = ${mappedBytes}`)
     for (const table of ['format', 'file']) database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
   } catch (error) {
     void database.close()

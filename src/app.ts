@@ -21,6 +21,7 @@ import type { StatePaths } from './store/paths.ts'
 import { openStateDatabase } from './store/state-database.ts'
 import { secureStateDirectory } from './store/state-directory.ts'
 import { openSessionStore, openTranscriptStore } from './store/stores.ts'
+import { sqliteWork } from './store/work-database.ts'
 
 export interface AppOptions {
   version: string
@@ -71,6 +72,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
       (store) => store.close(),
     ),
     database,
+    work: parts.once(() => sqliteWork(database(), clock)),
     decisions: parts.once(() => sqliteDecisions(database())),
   }
   let heavy: HeavyParts | undefined

@@ -40,7 +40,7 @@ test('/claude works in the background, tells when it waits, and hears an answer 
   // Nobody answers faster than Telegram says that it has sent the notice.
   const sent = new ReplyMap(house.app.database())
   const address = { channel: 'telegram', accountId: 'default', to: '501' }
-  await vi.waitFor(() => expect(sent.find(address, String(notice.id))).toBeDefined(), waiting)
+  await vi.waitFor(async () => expect(await sent.find(address, String(notice.id))).toBeDefined(), waiting)
   write('in blue please', {
     reply_to_message: { message_id: notice.id, from: telegram.bot, text: notice.text },
   })

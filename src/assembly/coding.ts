@@ -21,8 +21,6 @@ import { ApprovalStore } from '../store/approval-store.ts'
 import { CodingStore } from '../store/coding-store.ts'
 import { identifyProcess } from '../store/process-identity.ts'
 import { SpendStore } from '../store/spend-store.ts'
-import { sqliteOutbox } from '../store/outbox.ts'
-import { sqliteSystemEvents } from '../store/overheard.ts'
 import { agentFrom } from './agents.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
@@ -75,7 +73,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       sessionKey,
       createdAt: app.clock.now(),
     }
-    await sqliteOutbox(app.database(), app.clock).add([delivery])
+    await app.work().outbox.add([delivery])
   }
 }
 
@@ -84,7 +82,7 @@ function wakeFor(app: App): NotificationParts['wake'] {
   return async ({ text, agentId, sessionKey, key: once }) => {
     const key = sessionKey ?? `agent:${agentId}:${app.config.session.mainKey}`
     if (app.gateway) await (await app.conversations()).wake({ text, agentId, sessionKey: key, key: once })
-    else await sqliteSystemEvents(app.database(), app.clock).add(key, text, 20)
+    else await app.work().systemEvents.add(key, text, 20)
   }
 }
 

@@ -23,7 +23,6 @@ import { Pairing } from '../store/pairing.ts'
 import { ReplyMap } from '../store/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
-import { sqliteWork } from '../store/work-database.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom } from './agents.ts'
 import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
@@ -74,7 +73,7 @@ async function flowParts(
     log,
     events,
     access,
-    work: sqliteWork(app.database(), clock),
+    work: app.work(),
     sessions: (agentId) => app.sessions(agentId),
     transcripts: (agentId) => app.transcripts(agentId),
     runtime: await app.runtime(),
@@ -88,7 +87,8 @@ async function flowParts(
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),
     routeReply: (message) => replies.routeReply(message),
-    replyCommand: (message) => wordsForAnswer(app, pairing, message) ?? replies.replyCommand(message),
+    replyCommand: async (message) =>
+      wordsForAnswer(app, pairing, message) ?? (await replies.replyCommand(message)),
     mirror: (delivery) => mirrorInto(app, delivery),
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),

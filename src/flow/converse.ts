@@ -56,7 +56,7 @@ export class Converse {
     if (verdict.kind !== 'accepted') return this.#door.answer(message, verdict)
     if (await this.#door.needsNoTurn(message, verdict)) return
     const { agentId, lane } = await this.#door.route(message)
-    const said = this.#door.meant(message)
+    const said = await this.#door.meant(message)
     const input = { key, lane, agentId, message: said, mayCommand: true, owner: verdict.owner }
     const waiting = await work.inbox.accept(input)
     if (!waiting) return

@@ -67,8 +67,8 @@ export class Door {
   }
 
   /** An answer to a notice may be meant as a command. */
-  meant(message: Message): Message {
-    const command = message.forwarded ? undefined : this.#parts.replyCommand?.(message)
+  async meant(message: Message): Promise<Message> {
+    const command = message.forwarded ? undefined : await this.#parts.replyCommand?.(message)
     return command === undefined ? message : { ...message, text: command, event: 'command' }
   }
 

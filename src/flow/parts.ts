@@ -54,7 +54,7 @@ export interface FlowParts {
   /** The session that a reply to one of our messages reaches, if it is not the chat's own. */
   routeReply?: (message: Message) => Promise<{ agentId: string; sessionKey: string } | undefined>
   /** The command that an answer to one of our notices means: words for a coding session. */
-  replyCommand?: (message: Message) => string | undefined
+  replyCommand?: (message: Message) => Promise<string | undefined>
   /** Called for every delivery that arrived, before it counts as sent. */
   onSent?: (address: Address, messageIds: string[], sessionKey: string | undefined) => Promise<void>
   /** Writes a message that was sent into its session's transcript. */

@@ -125,10 +125,10 @@ test('a notice of no session is nobody to answer', async () => {
 
 test('an answer to a notice of a coding session is words for that session', async () => {
   await routing.onSent(address, ['90'], 'coding:k3n')
-  expect(routing.replyCommand(answerTo('90', { text: 'use the other branch' }))).toBe(
+  expect(await routing.replyCommand(answerTo('90', { text: 'use the other branch' }))).toBe(
     '/claude_respond k3n use the other branch',
   )
-  expect(routing.replyCommand(answerTo('90', { text: '/claude_kill k3n' }))).toBeUndefined()
+  expect(await routing.replyCommand(answerTo('90', { text: '/claude_kill k3n' }))).toBeUndefined()
   expect(await routing.routeReply(answerTo('90'))).toBeUndefined()
-  expect(routing.replyCommand(answerTo('91'))).toBeUndefined()
+  expect(await routing.replyCommand(answerTo('91'))).toBeUndefined()
 })

@@ -13,7 +13,7 @@ import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/sess
 import { transcriptOf } from '../store/transcript-paths.ts'
 
 export interface ReplyRoutingParts {
-  replies: ReplyMap
+  replies: Pick<ReplyMap, 'record' | 'find'>
   sessions: (agentId: string) => SessionStore
   transcripts: (agentId: string) => TranscriptStore
   clock: Clock
@@ -25,7 +25,7 @@ export interface ReplyRouting {
   onSent(address: Address, messageIds: string[], sessionKey: string | undefined): Promise<void>
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
   /** What an answer to a notice of a coding session says to that session, as the command that says it. */
-  replyCommand(message: Message): string | undefined
+  replyCommand(message: Message): Promise<string | undefined>
 }
 
 /** A coding session is no session of a chat: it is answered by a command. */
@@ -35,16 +35,17 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
   return {
     onSent: (address, messageIds, sessionKey) => recordSent(parts, address, messageIds, sessionKey),
     async routeReply(message) {
-      const sent = message.replyTo && parts.replies.find(message.address, message.replyTo.id)
+      const sent = message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
       if (!sent || codingKey.test(sent.sessionKey)) return undefined
       const current = await parts.sessions(sent.agentId).get(sent.sessionKey)
       const route = routeReply(sent, current)
       return route.kind === 'continue' ? route : forkAt(parts, route, message)
     },
-    replyCommand(message) {
+    async replyCommand(message) {
       const isPlain =
         message.event === 'message' && message.text.trim() !== '' && !message.text.trim().startsWith('/')
-      const sent = isPlain && message.replyTo && parts.replies.find(message.address, message.replyTo.id)
+      const sent =
+        isPlain && message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
       const codingId = sent ? codingKey.exec(sent.sessionKey)?.[1] : undefined
       return codingId && `/claude_respond ${codingId} ${message.text.trim()}`
     },

@@ -13,6 +13,7 @@ import type { Environment } from '../store/config-file.ts'
 import type { Database } from '../store/database.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
+import type { WorkStore } from '../store/work.ts'
 import type { CodingWorld } from './coding-world.ts'
 
 export interface App {
@@ -29,7 +30,9 @@ export interface App {
   agentIds(): string[]
   sessions(agentId: string): SessionStore
   transcripts(agentId: string): TranscriptStore
-  /** What must happen: inbox, outbox, queued work, approvals, answers to repeated requests. */
+  /** What must happen with messages: inbox, turns, outbox. */
+  work(): WorkStore
+  /** Coding sessions, approvals, people, answers to repeated requests: the tables of this machine. */
   database(): Database
   /** The gateway of this process, when it is one. */
   gateway?: GatewayPart

@@ -12,7 +12,6 @@ import type { TranscriptEntry } from '../domain/transcript.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'
 import { spokenIn } from '../discovery/spoken.ts'
 import { CodingStore } from '../store/coding-store.ts'
-import { sqliteOutbox } from '../store/outbox.ts'
 import { ancestorsOf } from '../store/process-identity.ts'
 import type { App } from './app.ts'
 
@@ -134,7 +133,7 @@ async function announce(
   if (!address) return undefined
   const id = randomUUID()
   const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
-  await sqliteOutbox(app.database(), app.clock).add([
+  await app.work().outbox.add([
     {
       id,
       lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,

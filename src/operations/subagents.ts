@@ -5,7 +5,6 @@ import { asRockpoolError } from '../domain/errors.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { subagentDepth } from '../domain/session-key-forms.ts'
 import { deleteSession, newEntry } from '../sessions/lifecycle.ts'
-import { readRunState } from '../store/run-state.ts'
 import type { App } from './app.ts'
 import { partsOf } from './session-parts.ts'
 import { previewOf } from './session-preview.ts'
@@ -109,7 +108,7 @@ async function announceWhenOver(app: App, agentId: string, key: string): Promise
 
 /** What there is to say, or undefined while it works. */
 async function outcomeOf(app: App, session: Session, run: SubagentRun): Promise<string | undefined> {
-  const state = readRunState(app.database(), run.runId)
+  const state = await app.work().inbox.state(`ask:${run.runId}`)
   if (state === 'waiting' || state === 'running') {
     if (app.clock.now() < run.until) return undefined
     await (await app.conversations()).stopTurn(session.key)

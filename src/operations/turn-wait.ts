@@ -1,7 +1,6 @@
 // turns.wait: waits until a message that was handed over has been answered.
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
-import { readRunState } from '../store/run-state.ts'
 import { operation } from './operation.ts'
 
 const lookEveryMs = 100
@@ -23,7 +22,7 @@ export const waitForTurn = operation({
   async run(app, { runId, timeoutMs }) {
     const until = app.clock.monotonic() + timeoutMs
     for (;;) {
-      const state = readRunState(app.database(), runId)
+      const state = await app.work().inbox.state(`ask:${runId}`)
       if (state === undefined)
         throw new RockpoolError('not-found', `There is no run ${JSON.stringify(runId)}.`)
       const over = state !== 'waiting' && state !== 'running'

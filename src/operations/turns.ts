@@ -10,7 +10,6 @@ import type { TurnEnd, TurnEvent } from '../domain/turn.ts'
 import type { AskRequest } from '../flow/conversations.ts'
 import { routeOf } from '../flow/heartbeat.ts'
 import type { WatchedEnd } from '../flow/parts.ts'
-import { sqliteTurnLanes } from '../store/turn-lanes.ts'
 import type { App } from './app.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
@@ -144,7 +143,7 @@ const list = operation({
     const session =
       input.sessionKey === undefined ? undefined : await findSession(app, caller, input.sessionKey)
     const agentId = caller.agentId ?? input.agent
-    const turns = await sqliteTurnLanes(app.database(), app.clock).history({
+    const turns = await app.work().lanes.history({
       limit: input.limit,
       ...(session ? { lane: session.key } : {}),
       ...(agentId === undefined ? {} : { agentId }),

@@ -3,12 +3,14 @@ import type { Clock } from '../domain/clock.ts'
 import type { Message } from '../domain/message.ts'
 import type { Database, Queries, Row } from './database.ts'
 import { insertDeliveries } from './outbox.ts'
-import type { Inbox, Input, InputEnd, WaitingInput } from './work.ts'
+import type { Inbox, Input, InputEnd, InputState, WaitingInput } from './work.ts'
 
 export function sqliteInbox(db: Database, clock: Clock): Inbox {
   return {
     accept: (input) => db.write((q) => insertInput(q, input, clock.now())),
     knows: async (key) => db.read((q) => q.get('SELECT 1 FROM inbox WHERE key = ?', key) !== undefined),
+    state: async (key) =>
+      db.read((q) => q.get<{ state: InputState }>('SELECT state FROM inbox WHERE key = ?', key))?.state,
     replace: (key, message) => db.write((q) => replaceMessage(q, key, message)),
     waiting: async (lane) =>
       db

@@ -59,7 +59,7 @@ export class ReplyMap {
     })
   }
 
-  find(address: Address, messageId: string): SentMessage | undefined {
+  async find(address: Address, messageId: string): Promise<SentMessage | undefined> {
     const row = this.#database.read((q) =>
       q.get<SentRow>(
         'SELECT * FROM sent_message WHERE channel = ? AND account = ? AND chat = ? AND message = ?',

@@ -48,11 +48,15 @@ export interface WaitingInput extends Input {
 
 export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'given-up'
 
+export type InputState = 'waiting' | 'running' | InputEnd
+
 export interface Inbox {
   /** Undefined: it was accepted before. */
   accept(input: Input): Promise<WaitingInput | undefined>
   /** Was a message with this key accepted before? */
   knows(key: string): Promise<boolean>
+  /** What became of it: waiting, running, or how it ended. Undefined when it was never accepted, or is forgotten. */
+  state(key: string): Promise<InputState | undefined>
   /** A message was edited before its turn began: its text is replaced. False when it is too late. */
   replace(key: string, message: Message): Promise<boolean>
   /** Inputs that wait for a turn, oldest first. */

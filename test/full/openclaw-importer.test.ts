@@ -1,5 +1,4 @@
-// What we write, given to the importer of a real OpenClaw (2026.9.6 or so), and what it made of it, read back by ours.
-// OpenClaw is not a dependency: install it anywhere and put it on the PATH to run this.
+// What we write, given to the importer of a real OpenClaw, and what it made of it, read back by ours.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +12,7 @@ import { importOpenClaw } from '../../src/store/openclaw-import.ts'
 import { statePaths } from '../../src/store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../../src/store/session-store.ts'
 import { openSessionStore, openTranscriptStore } from '../../src/store/stores.ts'
+import { peerProgram } from '../peer-program.ts'
 import { answered, said } from '../talk.ts'
 
 const keys = [
@@ -24,7 +24,8 @@ const keys = [
 ]
 
 test('OpenClaw imports our sessions without an issue, and they come back as they were', async (ctx) => {
-  if (spawnSync('openclaw', ['--version']).status !== 0) ctx.skip('openclaw is not installed')
+  const peer = peerProgram('openclaw@2026.9.6', 'openclaw')
+  const program = 'path' in peer ? peer.path : ctx.skip(peer.missing)
   const root = mkdtempSync(join(tmpdir(), 'rockpool-peer-'))
   try {
     const theirs = join(root, 'theirs')
@@ -44,7 +45,7 @@ test('OpenClaw imports our sessions without an issue, and they come back as they
       }))
     }
     await written.sessions.close()
-    const imported = openclaw(theirs, ['doctor', '--session-sqlite', 'import'])
+    const imported = runOpenClaw(program, theirs, ['doctor', '--session-sqlite', 'import'])
     expect(imported).toContain(`${keys.length} legacy entries, ${keys.length} sqlite entries, 0 issue(s)`)
 
     const back = openIn(join(root, 'back'))
@@ -74,9 +75,9 @@ function openIn(root: string): { sessions: SessionStore; transcripts: Transcript
   return { sessions: openSessionStore('main', parts), transcripts: openTranscriptStore('main', parts) }
 }
 
-function openclaw(stateDir: string, args: string[]): string {
+function runOpenClaw(program: string, stateDir: string, args: string[]): string {
   // Not the test runner's variables: with them it says nothing.
   const env = { PATH: process.env['PATH'], HOME: stateDir, OPENCLAW_STATE_DIR: stateDir }
-  const { stdout, stderr } = spawnSync('openclaw', args, { encoding: 'utf8', env, timeout: 300_000 })
+  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env, timeout: 300_000 })
   return stdout + stderr
 }

@@ -133,19 +133,19 @@ test('our own tools are called without asking, and get the functions of the late
   await second.close()
 })
 
-test('a held tool waits, a refused one tells Claude why', async () => {
+test('a held tool waits, a refused one tells Claude why, and every further call to the model can be held', async () => {
   const seen: string[] = []
   const guarded = await t.open({
     key: 'guarded',
     askPermission: ask,
     beforeTool: async ({ name }) => {
-      seen.push(name)
-      return seen.length > 1 ? 'The budget is spent.' : undefined
+      seen.push(name ?? 'the model')
+      return name && seen.length > 1 ? 'The budget is spent.' : undefined
     },
   })
   answer = allow
   await take(guarded, inline(bash('touch one.txt'), bash('touch two.txt'), { text: 'Done.' }))
-  expect(seen).toEqual(['Bash', 'Bash'])
+  expect(seen).toEqual(['Bash', 'the model', 'Bash', 'the model'])
   expect([made('one.txt'), made('two.txt')]).toEqual([true, false])
   expect(t.api.calls().at(-1)!.text).toContain('The budget is spent.')
   await guarded.close()

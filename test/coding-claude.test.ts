@@ -2,40 +2,21 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { CodingSession } from '../src/domain/coding.ts'
 import { identifyProcess, descendantsOf } from '../src/store/process-identity.ts'
-import { makeTestAgent } from './claude-agent.ts'
-import type { TestAgent } from './claude-agent.ts'
-import { testModel } from './claude-home.ts'
-import { openCodingHouse } from './coding-house.ts'
-import type { CodingHouse } from './coding-house.ts'
 import { inline } from './messages-api.ts'
+import { openRealCoding } from './real-coding.ts'
+import type { RealCoding } from './real-coding.ts'
 
-let real: TestAgent
-let house: CodingHouse
-
+let coding: RealCoding
+let real: RealCoding['real']
+let house: RealCoding['house']
+let launch: RealCoding['launch']
+let until: RealCoding['until']
 beforeAll(async () => {
-  real = await makeTestAgent()
-  house = openCodingHouse({ runtime: real.agent, priceOf: () => 1, config: { maxSessions: 10 } })
+  coding = await openRealCoding()
+  ;({ real, house, launch, until } = coding)
 })
-afterAll(async () => {
-  await house.close()
-  await real.close()
-})
-
-async function until(id: string, lifecycle: CodingSession['lifecycle']): Promise<CodingSession> {
-  const look = (): void => {
-    const session = house.pool.resolve(id)
-    expect(session.lifecycle, session.end?.message).toBe(lifecycle)
-  }
-  await vi.waitFor(look, { timeout: 30_000, interval: 20 })
-  return house.pool.resolve(id)
-}
-
-const launch = (
-  prompt: string,
-  more: Parameters<CodingHouse['launch']>[1] = {},
-): ReturnType<CodingHouse['launch']> => house.launch(prompt, { model: testModel, ...more })
+afterAll(() => coding.close())
 
 test('a tool that was approved really runs, a denied one does not, and the marker is on the first message only', async () => {
   const workdir = house.repo('approve')

@@ -122,9 +122,16 @@ function toolServer(
 function hooksOf(options: ConversationOptions, binding: Binding): NonNullable<Options['hooks']> {
   return {
     PreCompact: [{ timeout: 150, hooks: [beforeCompaction(binding)] }],
-    // A budget may be held for as long as its owner sleeps.
-    ...(options.beforeTool ? { PreToolUse: [{ timeout: 7 * 86_400, hooks: [beforeTool(binding)] }] } : {}),
+    ...(options.beforeTool ? gates(beforeTool(binding)) : {}),
   }
+}
+
+/** Where Claude can be held: before a tool, after a batch of tools and before the next call to the model, and when a
+ *  sub-agent is done and the one above it would go on. */
+function gates(hold: HookCallback): NonNullable<Options['hooks']> {
+  // A budget may be held for as long as its owner sleeps.
+  const gate = [{ timeout: 7 * 86_400, hooks: [hold] }]
+  return { PreToolUse: gate, PostToolBatch: gate, SubagentStop: gate }
 }
 
 function beforeCompaction(binding: Binding): HookCallback {
@@ -145,12 +152,14 @@ function beforeCompaction(binding: Binding): HookCallback {
 function beforeTool(binding: Binding): HookCallback {
   return async (input, _toolUseId, { signal }) => {
     const { conversation } = binding
-    if (input.hook_event_name !== 'PreToolUse' || !conversation?.options.beforeTool) return {}
+    if (!conversation?.options.beforeTool) return {}
     const release = conversation.hold()
     try {
-      const tool = { name: input.tool_name, ...(input.agent_id ? { subagentId: input.agent_id } : {}) }
-      const refusal = await conversation.options.beforeTool(tool, signal)
+      const isTool = input.hook_event_name === 'PreToolUse'
+      const name = isTool ? input.tool_name : undefined
+      const refusal = await conversation.options.beforeTool({ name, subagentId: input.agent_id }, signal)
       if (refusal === undefined) return {}
+      if (!isTool) return { continue: false, stopReason: refusal }
       const decision = { permissionDecision: 'deny' as const, permissionDecisionReason: refusal }
       return { hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } }
     } finally {

@@ -23,6 +23,7 @@ import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
 import type { TranscriptLook } from './resume.ts'
 import { LookCache, otherWriter } from './resume.ts'
+import { tagTranscript } from './tag.ts'
 
 export interface ClaudeAgentOptions {
   environment: Environment
@@ -64,6 +65,7 @@ class ClaudeAgent implements AgentRuntime {
   #looks = new LookCache()
   #lastWatch = new LastWatch()
   #cancelSpare: (() => void) | undefined
+  #tagged = new Set<string>()
   /** Notes about processes that are still being written. */
   #notes = new Set<Promise<unknown>>()
 
@@ -151,7 +153,7 @@ class ClaudeAgent implements AgentRuntime {
     const costBefore = options.resume ? await this.#takeOver(options.key, options.resume) : 0
     try {
       const started = await this.#starter.start(options)
-      const conversation = new ClaudeConversation({
+      const conversation: ClaudeConversation = new ClaudeConversation({
         options,
         ...started,
         reader: makeStreamReader(costBefore),
@@ -163,7 +165,10 @@ class ClaudeAgent implements AgentRuntime {
           toolSeconds: this.#options.config.claude.toolSilenceSeconds,
         },
         onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),
-        onTurn: () => this.#pool.touch(options.key),
+        onTurn: () => {
+          this.#pool.touch(options.key)
+          this.#tag(conversation)
+        },
       })
       started.binding.conversation = conversation
       void conversation.ended.then(() => this.#forget(conversation))
@@ -233,6 +238,16 @@ class ClaudeAgent implements AgentRuntime {
     void exited.then(() => this.#note(() => this.#processes.remove(identity)))
   }
 
+  /** Each id that Claude gave the conversation gets the tag once. */
+  #tag({ options, sdkSessionId }: ClaudeConversation): void {
+    const { tag } = options
+    if (tag === undefined || sdkSessionId === undefined || this.#tagged.has(sdkSessionId)) return
+    this.#tagged.add(sdkSessionId)
+    this.#note(async () => {
+      if (!(await tagTranscript(this.#configDir, sdkSessionId, tag))) this.#tagged.delete(sdkSessionId)
+    })
+  }
+
   #forget(conversation: ClaudeConversation): void {
     this.#pool.remove(conversation)
     for (const id of conversation.ids) this.#note(() => this.#processes.release(id, conversation.key))
@@ -242,7 +257,10 @@ class ClaudeAgent implements AgentRuntime {
   #note(write: () => Promise<unknown>): void {
     const note = write()
       .catch((error: unknown) =>
-        this.#options.log.error({ error: String(error) }, "Claude's processes could not be noted."),
+        this.#options.log.error(
+          { error: String(error) },
+          "A note about one of Claude's sessions could not be written.",
+        ),
       )
       .finally(() => this.#notes.delete(note))
     this.#notes.add(note)

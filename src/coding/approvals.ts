@@ -222,10 +222,12 @@ function hashOf(request: AskedFor): string {
   return createHash('sha256').update(exact).digest('hex')
 }
 
+const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
+
 /** The whole of what is asked. Control characters are made visible where it is shown, never removed here. */
 function shownText(request: AskedFor): string {
   const { toolName, input } = request
-  if (request.kind === 'plan' && typeof input['plan'] === 'string') return input['plan']
+  if (request.kind === 'plan') return typeof input['plan'] === 'string' ? input['plan'] : noPlan
   if (request.kind === 'question') return questionText(input)
   return typeof input['command'] === 'string'
     ? input['command']

@@ -1,39 +1,39 @@
 // One coding session while it runs: its conversation with Claude, its turns, and what it waits for. Every change is on
 // disk before anybody hears of it.
 import { randomUUID } from 'node:crypto'
-import type { Conversation, PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
-import type { Approval, CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../domain/coding.ts'
+import type { Conversation } from '../domain/agent.ts'
+import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../domain/coding.ts'
 import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
-import type { TurnEvent, TurnResult } from '../domain/turn.ts'
-import { amountOf, budgetAsking, budgetReached, describeBudget, raisedBudget } from './budget.ts'
-import type { BudgetReached } from './budget.ts'
-import { awaiting } from './awaiting.ts'
+import type { TurnEvent, TurnFailure, TurnResult } from '../domain/turn.ts'
+import { LiveRecord } from './live-record.ts'
 import { Meter } from './meter.ts'
 import { oneLine, outputOf } from './names.ts'
 import { OutputLog } from './output-log.ts'
 import type { WrittenBlock } from './output-log.ts'
-import { withOriginMarker } from './origin.ts'
+import { tagOf, withOriginMarker } from './origin.ts'
 import type { CodingParts } from './parts.ts'
+import { Questions } from './questions.ts'
 import { Timers } from './timers.ts'
 
 const silenceMs = 15_000
 const longRunMs = 10 * 60_000
 
 export class CodingRun {
-  /** Owned by this process alone; others ask through the store. */
-  readonly session: CodingSession
   /** Resolves when the session has ended or was suspended. */
   readonly over: Promise<CodingSession>
   #parts: CodingParts
+  #record: LiveRecord
+  #questions: Questions
   #conversation: Conversation | undefined
+  #opening: Promise<Conversation> | undefined
   #inbox: string[] = []
   #working: Promise<void> | undefined
+  #turn: Promise<void> | undefined
   #stop = new AbortController()
   #finish!: (session: CodingSession) => void
   #openTools = new Set<string>()
   #meter: Meter
-  #hold: Promise<string | undefined> | undefined
   #timers: Timers
   #output: OutputLog
   /** Resolves when what was metered up to now is on disk: limits are sums over it. */
@@ -41,11 +41,21 @@ export class CodingRun {
 
   constructor(parts: CodingParts, session: CodingSession) {
     this.#parts = parts
-    this.session = session
+    this.#record = new LiveRecord(parts, session)
+    this.#questions = new Questions(parts, this.#record, {
+      over: this.#stop.signal,
+      metered: () => this.#metering,
+      onAsked: () => this.#timers.cancel('timeout'),
+      onAnswered: () => this.#watchSilence(),
+    })
     this.#meter = new Meter(parts, session)
     this.#timers = new Timers(parts.clock)
     this.#output = new OutputLog(parts, session.id, (blocks) => this.#written(blocks))
     this.over = new Promise((resolve) => (this.#finish = resolve))
+  }
+
+  get session(): CodingSession {
+    return this.#record.session
   }
 
   get isOver(): boolean {
@@ -69,8 +79,10 @@ export class CodingRun {
     this.#working ??= this.#work().finally(() => (this.#working = undefined))
   }
 
+  /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. */
   async interrupt(): Promise<void> {
     await this.#conversation?.interrupt()
+    await this.#turn
   }
 
   /** Ends it now: the process tree goes, and whatever still arrives is ignored. */
@@ -78,7 +90,9 @@ export class CodingRun {
     if (this.isOver) return
     this.#stop.abort()
     this.#leaveTurn()
-    await this.#conversation?.kill()
+    // One that is just being started is ended as soon as it is there; that it cannot be started does not matter any more.
+    const conversation = await this.#opening?.catch(() => undefined)
+    await conversation?.kill()
     const resumable = reason !== 'user' && this.session.sdkSessionId !== undefined
     await this.#end('killed', resumable ? 'suspended' : 'ended', reason, message)
   }
@@ -87,7 +101,10 @@ export class CodingRun {
   async #work(): Promise<void> {
     try {
       for (let text = this.#inbox.shift(); text !== undefined && !this.isOver; text = this.#inbox.shift()) {
-        await this.#takeTurn(text)
+        const turn = this.#takeTurn(text)
+        // Whoever waits for its end only wants to know that it is over; what went wrong is dealt with here.
+        this.#turn = turn.catch(() => {})
+        await turn
       }
     } catch (thrown) {
       if (this.isOver) return
@@ -108,18 +125,19 @@ export class CodingRun {
       return
     try {
       await this.#output.add('prompt', text)
-      await this.#change({
+      await this.#record.change({
         lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
         startedAt: this.session.startedAt ?? this.#parts.clock.now(),
         waiting: undefined,
       })
-      const refusal = await this.#holdForBudget(this.#stop.signal)
+      const refusal = await this.#questions.holdForBudget(this.#stop.signal)
       if (this.isOver) return
       if (refusal !== undefined) return await this.#end('failed', 'ended', 'budget', refusal)
-      this.#conversation ??= await this.#open()
+      this.#conversation ??= await (this.#opening ??= this.#open())
+      if (this.isOver) return
       this.#remindWhenLong()
       this.#watchSilence()
-      const prompt = { text, uuid: randomUUID() }
+      const prompt = { text, uuid: randomUUID(), command: isCommand(text) }
       const result = await this.#conversation.turn(prompt, (event) => this.#onEvent(event))
       if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
     } finally {
@@ -141,8 +159,9 @@ export class CodingRun {
       allowedTools: request.allowedTools,
       tools: this.#parts.toolsFor(this.session),
       title: this.session.name,
+      tag: tagOf(request),
       pinned: true,
-      askPermission: (asked, signal) => this.#askPermission(asked, signal),
+      askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
       beforeTool: (_tool, signal) => this.#holdForBudget(signal),
     })
     this.#parts.log.info({ coding: this.session.id, name: this.session.name }, 'A coding session started.')
@@ -154,9 +173,9 @@ export class CodingRun {
     if (this.isOver) return
     this.#watchSilence()
     if (event.type === 'turn-start')
-      this.#later({ status: 'running', lifecycle: 'active', model: event.model })
+      this.#record.later({ status: 'running', lifecycle: 'active', model: event.model })
     if (event.type === 'turn-start' || event.type === 'session-id') {
-      this.#later({ sdkSessionId: event.sdkSessionId })
+      this.#record.later({ sdkSessionId: event.sdkSessionId })
     }
     if (event.type === 'tool-start') this.#openTools.add(event.toolUseId)
     if (event.type === 'tool-end') this.#openTools.delete(event.toolUseId)
@@ -169,7 +188,7 @@ export class CodingRun {
     await this.#output.settled()
     await this.#meter.settle(result, turnId)
     const { sdkSessionId, contextTokens, contextWindow } = this.session
-    await this.#change({
+    await this.#record.change({
       turns: this.session.turns + 1,
       costUsd: this.#meter.costUsd,
       sdkSessionId: result.sdkSessionId ?? sdkSessionId,
@@ -181,7 +200,7 @@ export class CodingRun {
       const { why, message } = result.end
       await this.#conversation?.close()
       const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
-      return this.#end('failed', lifecycle, why === 'budget-reached' ? 'budget' : 'turn-failed', message)
+      return this.#end('failed', lifecycle, reasonOf(why), message)
     }
     if (this.#inbox.length > 0) return
     if (!this.session.request.multiTurn && result.end.kind === 'completed') {
@@ -193,67 +212,30 @@ export class CodingRun {
 
   async #waitForInput(about: string, tell: boolean): Promise<void> {
     const waiting: Waiting = { for: 'input', since: this.#parts.clock.now(), about }
-    await this.#change({ status: 'running', lifecycle: 'awaiting-input', waiting })
+    await this.#record.change({ status: 'running', lifecycle: 'awaiting-input', waiting })
     const idleMs = this.#parts.config.idleTimeoutMinutes * 60_000
     const message = 'No message came for a while. It can be resumed.'
     this.#timers.set('idle', idleMs, () => void this.kill('idle-timeout', message))
     if (tell) await this.#parts.notifications.onWaitingForInput(this.session)
   }
 
-  async #askPermission(request: PermissionRequest, signal: AbortSignal): Promise<PermissionAnswer> {
-    const asking = { codingId: this.session.id, agentId: this.session.request.agentId, request }
-    const either = AbortSignal.any([signal, this.#stop.signal])
-    const answer = await this.#parts.approvals.ask(asking, either, (approval) => this.#awaitPerson(approval))
-    await this.#personAnswered()
-    return answer
-  }
-
-  /** Waits while a limit is reached. Resolves to a refusal when nobody raises it, else to nothing. */
+  /** Nobody wants it to cost more: it ends here, and can be resumed with another budget. */
   async #holdForBudget(signal: AbortSignal): Promise<string | undefined> {
-    await this.#metering
-    const today = this.#parts.dayOf(this.#parts.clock.now())
-    const reached = budgetReached(this.session, this.#parts.spend, this.#parts.config.budgets, today)
-    if (!reached) return undefined
-    const either = AbortSignal.any([signal, this.#stop.signal])
-    this.#hold ??= this.#askForBudget(reached, either).finally(() => (this.#hold = undefined))
-    return this.#hold
+    const refusal = await this.#questions.holdForBudget(signal)
+    if (refusal !== undefined && !signal.aborted && !this.isOver) void this.#endFor(refusal)
+    return refusal
   }
 
-  async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
-    const timeoutMs = this.#parts.config.idleTimeoutMinutes * 60_000
-    const asking = { ...budgetAsking(this.session, reached), timeoutMs }
-    const settled = await this.#parts.approvals.settle(asking, signal, (approval) =>
-      this.#awaitPerson(approval),
-    )
-    await this.#personAnswered()
-    if (settled.state !== 'allowed') return describeBudget(reached)
-    const amount = amountOf(settled.answer) ?? this.session.request.budgetUsd
-    await this.#change(raisedBudget(this.session, reached, amount))
-    return undefined
-  }
-
-  #awaitPerson(approval: Approval): void {
-    const { lifecycle, for: what } = awaiting[approval.kind]
-    const about = oneLine(approval.shown, 200)
-    this.#timers.cancel('timeout')
-    this.#later({
-      lifecycle,
-      waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id },
-    })
-    void this.#parts.notifications.onApproval(this.session, approval)
-  }
-
-  async #personAnswered(): Promise<void> {
-    if (this.isOver) return
-    const now = this.#parts.clock.now()
-    const waitedMs = this.session.waitedMs + now - (this.session.waiting?.since ?? now)
-    await this.#change({ waitedMs, lifecycle: 'active', waiting: undefined })
-    this.#watchSilence()
+  async #endFor(refusal: string): Promise<void> {
+    this.#stop.abort()
+    this.#leaveTurn()
+    await this.#conversation?.close()
+    await this.#end('failed', 'ended', 'budget', refusal)
   }
 
   #metered(event: Extract<TurnEvent, { type: 'usage' }>): void {
-    this.#metering = this.#meter.report(event).catch((error: unknown) => this.#notStored(error))
-    this.#later({ costUsd: this.#meter.costUsd })
+    this.#metering = this.#record.settle(this.#meter.report(event))
+    this.#record.later({ costUsd: this.#meter.costUsd })
   }
 
   #onProcessGone(end: { why: string; message?: string }): void {
@@ -274,7 +256,14 @@ export class CodingRun {
     this.#timers.cancelAll()
     await this.#output.settled()
     const end = { reason, message, at: this.#parts.clock.now() }
-    await this.#change({ status, lifecycle, end, waiting: undefined, doing: undefined, owner: undefined })
+    await this.#record.change({
+      status,
+      lifecycle,
+      end,
+      waiting: undefined,
+      doing: undefined,
+      owner: undefined,
+    })
     await this.#parts.notifications.onSessionComplete(this.session)
     this.#finish(this.session)
   }
@@ -306,35 +295,27 @@ export class CodingRun {
   }
 
   #say(kind: OutputKind, text: string): void {
-    this.#output.add(kind, text).catch((error: unknown) => this.#notStored(error))
+    void this.#record.settle(this.#output.add(kind, text))
   }
 
   async #written(blocks: WrittenBlock[]): Promise<void> {
     const { id } = this.session
     const said = blocks.findLast((block) => block.kind !== 'prompt')
     const doing = said && !this.session.end ? { doing: oneLine(said.text, 160) } : {}
-    await this.#change({ lastSeq: Math.max(this.session.lastSeq, blocks.at(-1)?.seq ?? 0), ...doing })
+    await this.#record.change({ lastSeq: Math.max(this.session.lastSeq, blocks.at(-1)?.seq ?? 0), ...doing })
     for (const block of blocks) {
       this.#parts.events.emit({ type: 'coding-output', id, seq: block.seq, text: block.text })
       if (block.kind !== 'prompt') this.#parts.notifications.onOutput(this.session, block)
     }
   }
+}
 
-  #later(change: Partial<CodingSession>): void {
-    this.#change(change).catch((error: unknown) => this.#notStored(error))
-  }
+function reasonOf(why: TurnFailure): EndReason {
+  if (why === 'process-died') return 'crash'
+  return why === 'budget-reached' ? 'budget' : 'turn-failed'
+}
 
-  /** In memory at once, so that the next event sees it; on disk in the same order. */
-  async #change(change: Partial<CodingSession>): Promise<void> {
-    Object.assign(this.session, change, { lastActivityAt: this.#parts.clock.now() })
-    await this.#parts.store.save(structuredClone(this.session))
-    this.#parts.events.emit({ type: 'coding-changed', id: this.session.id, why: this.session.lifecycle })
-  }
-
-  #notStored(error: unknown): void {
-    this.#parts.log.error(
-      { coding: this.session.id, error: String(error) },
-      'A change of a coding session was not stored.',
-    )
-  }
+/** `/compact` and its like are for Claude Code itself. The first message carries the marker, so it never is one. */
+function isCommand(text: string): boolean {
+  return /^\/[a-z][\w:-]*(\s|$)/.test(text)
 }

@@ -1,6 +1,7 @@
 // Where a coding session came from: the chat that is told about it, and the marker in its first message.
 import { parseOriginChannel } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
+import type { CodingRequest } from '../domain/coding.ts'
 import type { CodingConfig } from '../domain/config/coding.ts'
 
 /** The seeds' order: said explicitly, the chat that asks, the directory's own channel, the fallback, `unknown`. */
@@ -41,4 +42,9 @@ export function withOriginMarker(agentId: string, prompt: string): string {
 
 export function withoutOriginMarker(prompt: string): string {
   return prompt.replace(/^(\s*\[openclaw:agent=[^\]]*\]\s*)+/, '')
+}
+
+/** Says the same as the marker where no prompt can imitate it. A conversation that was somebody else's stays theirs. */
+export function tagOf({ agentId, resume }: Pick<CodingRequest, 'agentId' | 'resume'>): string | undefined {
+  return resume && !resume.fork ? undefined : `rockpool:${agentId}`
 }

@@ -83,10 +83,13 @@ export interface ConversationOptions {
   tools: ToolServer[]
   askPermission: AskPermission
   title?: string
-  /** Called before every tool call, sub-agents' included, and awaited: no further call to the model happens while it
-   *  holds. A string refuses the tool and tells the model why. The budget waits here. */
+  /** Whose session it is, for whoever reads Claude's transcripts; set once Claude has written one. */
+  tag?: string
+  /** Called before every tool call and, without a name, before the model is called again with what the tools gave;
+   *  sub-agents' included. It is awaited: no further call to the model happens while it holds. A string refuses the tool
+   *  and tells the model why, or ends the turn. The budget waits here. */
   beforeTool?: (
-    tool: { name: string; subagentId?: string },
+    tool: { name?: string; subagentId?: string },
     signal: AbortSignal,
   ) => Promise<string | undefined>
   /** Leaves nothing on disk; cannot be resumed. */

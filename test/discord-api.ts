@@ -19,6 +19,8 @@ export interface DiscordChannelRow {
   guild_id?: string
   parent_id?: string
   name?: string
+  /** Who is in a direct chat. */
+  recipients?: Array<{ id: string }>
 }
 
 export interface DiscordRow {
@@ -57,6 +59,8 @@ export class DiscordApi {
   readonly identified: number[] = []
   resumes = 0
   typings = 0
+  /** How often somebody asked for the channel of a private chat. */
+  directsOpened = 0
   /** Resuming works; off makes every session invalid, as after a long absence. */
   remembers = true
   /** Close code for the next IDENTIFY. */
@@ -241,8 +245,11 @@ export class DiscordApi {
   }
 
   #directWith(userId: string): DiscordChannelRow {
-    const channel = { id: `7${userId}`, type: 1 }
+    const isWithThem = (one: DiscordChannelRow): boolean => one.recipients?.[0]?.id === userId
+    const known = [...this.channels.values()].find(isWithThem)
+    const channel = known ?? { id: `7${userId}`, type: 1, recipients: [{ id: userId }] }
     this.channels.set(channel.id, channel)
+    this.directsOpened += 1
     return channel
   }
 

@@ -26,10 +26,14 @@ export interface TelegramStormReport {
   answered: number
   /** Neither answered nor reported as given up. */
   lost: string[]
-  /** Not arrived, and reported: tried again and again without an answer. */
+  /** Not arrived, but its chat was told that something may be missing. */
+  told: number
+  /** Not arrived, and in the list of what was not delivered: its note did not arrive either. */
   givenUp: number
   unmarkedDuplicates: string[]
   markedDuplicates: number
+  /** Said more than twice. */
+  thirdCopies: string[]
   crossChat: string[]
   outOfOrder: string[]
 }
@@ -39,7 +43,7 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   const home = makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name: 'storm' })
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(configFor(telegram)))
   const state = { faults: 0 }
-  telegram.randomFault = (method, params) => pickFault(storm, state, method, params)
+  telegram.randomFault = () => pickFault(storm, state)
   try {
     const kills = await runUntilAnswered(storm, telegram, home)
     const dead = deadIn(home)
@@ -129,23 +133,15 @@ async function settled(storm: TelegramStorm, telegram: TelegramApi, home: Claude
   }
 }
 
-function pickFault(
-  storm: TelegramStorm,
-  state: { faults: number },
-  method: string,
-  params: Record<string, unknown>,
-): TelegramFault | undefined {
+function pickFault(storm: TelegramStorm, state: { faults: number }): TelegramFault | undefined {
   if (Math.random() * 100 >= storm.faultsPerHundred) return undefined
-  // A repeat that is lost again is given up: that is another promise, and tested elsewhere.
-  const isRepeat = /\(resent/.test(String(params['text']))
-  const sure: TelegramFault[] = [{ kind: 'too-many', retryAfter: 1 }]
-  const unsure: TelegramFault[] = [
+  const choices: TelegramFault[] = [
+    { kind: 'too-many', retryAfter: 1 },
     { kind: 'cut-before' },
     { kind: 'cut-after' },
     { kind: 'error', code: 500 },
     { kind: 'html', code: 502 },
   ]
-  const choices = method === 'sendMessage' && isRepeat ? sure : [...sure, ...unsure]
   state.faults += 1
   return choices[Math.floor(Math.random() * choices.length)]
 }
@@ -174,31 +170,42 @@ function check(
   const report = {
     answered: 0,
     lost: [] as string[],
+    told: 0,
     givenUp: 0,
     unmarkedDuplicates: [] as string[],
     markedDuplicates: 0,
+    thirdCopies: [] as string[],
     crossChat: [] as string[],
     outOfOrder: [] as string[],
   }
   for (let chat = 0; chat < storm.chats; chat++) {
-    const seen = new Set<number>()
+    const copies = new Map<number, number>()
+    const seen = { has: (n: number) => copies.has(n) }
+    const told = new Set<number>()
     let last = -1
     for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
       const isMarked = /\(resent|Retried after a restart/.test(message.text)
+      const isNote = /could not learn whether it arrived/.test(message.text)
       for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
         const n = Number(number)
+        if (isNote) {
+          told.add(n)
+          continue
+        }
         if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
         else if (seen.has(n) && !isMarked) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
         else if (seen.has(n)) report.markedDuplicates += 1
         if (n < last && !isMarked && !seen.has(n)) report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
-        seen.add(n)
+        copies.set(n, (copies.get(n) ?? 0) + 1)
+        if (copies.get(n) === 3) report.thirdCopies.push(`word-${chat}-${n}`)
         last = Math.max(last, n)
       }
     }
-    report.answered += seen.size
+    report.answered += copies.size
     for (let n = 0; n < storm.each; n++) {
       const word = `word-${chat}-${n}.`
-      if (!seen.has(n) && dead.has(word)) report.givenUp += 1
+      if (!seen.has(n) && told.has(n)) report.told += 1
+      else if (!seen.has(n) && dead.has(word)) report.givenUp += 1
       else if (!seen.has(n)) report.lost.push(word)
     }
   }

@@ -1,5 +1,6 @@
 // Rockpool's own operations as tools of a chat's turn: the agent launches and watches coding sessions, begins
 // sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act.
+import { personAt } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -75,10 +76,11 @@ function actsForOwner(app: App, pairing: Pick<Pairing, 'find'>, session: Session
 
 /** A private chat with the owner, or one that only the owner can open. */
 export function isOwnersChat(app: App, pairing: Pick<Pairing, 'find'>, address: Address): boolean {
-  const { channel, accountId, to } = address
+  const { channel, accountId } = address
+  const senderId = personAt(address)
   if (ownChannels.has(channel)) return true
-  const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${to}`)
-  return isListed || pairing.find({ channel, accountId, senderId: to })?.owner === true
+  const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${senderId}`)
+  return isListed || pairing.find({ channel, accountId, senderId })?.owner === true
 }
 
 function needsGateway(name: string): RockpoolError {

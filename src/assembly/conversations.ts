@@ -5,7 +5,10 @@ import { defaultAgentId } from '../domain/config/agents.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
 import { WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
+import { privateChatWith } from '../domain/address.ts'
+import type { Address } from '../domain/address.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
+import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
@@ -89,10 +92,22 @@ async function flowParts(
     routeReply: (message) => replies.routeReply(message),
     replyCommand: async (message) =>
       wordsForAnswer(app, pairing, message) ?? (await replies.replyCommand(message)),
+    ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorInto(app, delivery),
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
   }
+}
+
+/** Where the owners are reached in private: those of the configuration, and those who were let in as owners. */
+function ownerChats(config: Config, pairing: Pairing): Address[] {
+  const listed = config.channels.ownerAllowFrom.map((owner) => {
+    const [channel = '', ...id] = owner.split(':')
+    return { channel, accountId: 'default', senderId: id.join(':') }
+  })
+  return [...listed, ...pairing.people().filter(({ owner }) => owner)].map((person) =>
+    privateChatWith(person),
+  )
 }
 
 /** Only the owner's words answer, and only in private: in a group others read along. */

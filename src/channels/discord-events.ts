@@ -9,7 +9,7 @@ import type {
   APIUser,
   GatewayMessageReactionAddDispatchData,
 } from 'discord.js'
-import type { Address } from '../domain/address.ts'
+import { privateChatWith } from '../domain/address.ts'
 import type { Message, Sender } from '../domain/message.ts'
 
 /** A message from the gateway or from a channel's history; only the gateway says whose nickname it is. */
@@ -62,7 +62,7 @@ export function readMessage(source: DiscordMessage, place: DiscordPlace, self: S
   const message: Message = {
     id: source.id,
     event: 'message',
-    ...whereOf(place, self),
+    ...whereOf(place, self, source.author.id),
     sender: senderOf(source.author, source.member?.nick ?? undefined, source.webhook_id !== undefined),
     text,
     sentAt: Date.parse(source.timestamp),
@@ -93,7 +93,7 @@ export function readReaction(
   return {
     id: `${source.message_id}#reaction-${source.user_id}-${source.emoji.name}`,
     event: 'reaction',
-    ...whereOf(place, self),
+    ...whereOf(place, self, source.user_id),
     sender: user ? senderOf(user, source.member?.nick ?? undefined) : { id: source.user_id },
     text: source.emoji.name,
     sentAt: now,
@@ -112,7 +112,7 @@ export function readInteraction(
   const user = source.member?.user ?? source.user
   if (!user) return undefined
   const shared = {
-    ...whereOf(place, self),
+    ...whereOf(place, self, user.id),
     sender: senderOf(user, source.member?.nick ?? undefined),
     sentAt: now,
     mentioned: true,
@@ -151,14 +151,22 @@ function commandOf(
   return { id: source.id, event: 'command', text: [`/${source.data.name}`, ...words].join(' ') }
 }
 
-function whereOf(place: DiscordPlace, self: Self): Pick<Message, 'address' | 'chatType' | 'group'> {
-  const address: Address = {
+/** A private chat is addressed by its person: the id of its channel says nothing about who is in it. */
+function whereOf(
+  place: DiscordPlace,
+  self: Self,
+  senderId: string,
+): Pick<Message, 'address' | 'chatType' | 'group'> {
+  const { accountId } = self
+  if (place.guildId === undefined) {
+    return { address: privateChatWith({ channel: 'discord', accountId, senderId }), chatType: 'direct' }
+  }
+  const address = {
     channel: 'discord',
-    accountId: self.accountId,
+    accountId,
     to: place.parentId ?? place.channelId,
     ...(place.parentId === undefined ? {} : { threadId: place.channelId }),
   }
-  if (place.guildId === undefined) return { address, chatType: 'direct' }
   return { address, chatType: 'group', group: { channelName: place.name, space: place.guildId } }
 }
 

@@ -22,6 +22,8 @@ export interface IntakeParts extends OfferParts {
   rest: REST
   self: Self
   marks: SeenMarks
+  /** A private chat has this channel: whoever answers there need not ask Discord for it. */
+  met: (userId: string, channelId: string) => void
   /** Servers from which attachments may be fetched. */
   fileHosts: ReadonlySet<string>
 }
@@ -153,6 +155,8 @@ export class DiscordIntake {
         : {}),
     }
     this.#places.set(channelId, place)
+    if ('recipients' in channel && channel.recipients?.length === 1)
+      this.#parts.met(channel.recipients[0]!.id, channelId)
     return place
   }
 }

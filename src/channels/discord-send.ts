@@ -65,7 +65,12 @@ export class DiscordSender {
     return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
   }
 
-  /** `user:<id>` is a person whom we write to first: Discord has a channel for that. */
+  /** The channel of a private chat is known. */
+  meet(userId: string, channelId: string): void {
+    this.#directChannels.set(userId, channelId)
+  }
+
+  /** `user:<id>` is a private chat: Discord has a channel for each, and tells which. */
   async channelIdOf(address: Address): Promise<string> {
     const user = /^user:(\d+)$/.exec(address.to)?.[1]
     if (!user) return channelOf(address)

@@ -19,14 +19,14 @@ class DiscordPlatform implements Platform {
 
   constructor(api: DiscordApi) {
     this.#api = api
-    api.channels.set('7001', { id: '7001', type: 1 })
-    api.channels.set('7002', { id: '7002', type: 1 })
+    api.channels.set('7001', { id: '7001', type: 1, recipients: [{ id: people.alice.id }] })
+    api.channels.set('7002', { id: '7002', type: 1, recipients: [{ id: people.bob.id }] })
     api.channels.set('8001', { id: '8001', type: 0, guild_id: '6001', name: 'general' })
     api.channels.set('8002', { id: '8002', type: 11, guild_id: '6001', parent_id: '8001', name: 'a thread' })
   }
 
   address(place: string, person: 'alice' | 'bob' = 'alice') {
-    const to = place === 'direct' ? directs[person] : '8001'
+    const to = place === 'direct' ? `user:${people[person].id}` : '8001'
     return {
       channel: 'discord',
       accountId: 'default',
@@ -96,7 +96,7 @@ class DiscordPlatform implements Platform {
       const thread = this.#api.channels.get(row.channel_id)
       return {
         id: row.id,
-        to: thread?.parent_id ?? row.channel_id,
+        to: thread?.recipients ? `user:${thread.recipients[0]!.id}` : (thread?.parent_id ?? row.channel_id),
         text: row.content,
         formats: [],
         buttons: row.components
@@ -265,10 +265,24 @@ describe('Discord', () => {
 
   test('the words of the agent ring nobody, and a person can be written to first', async () => {
     const channel = await connected()
-    const to = { channel: 'discord', accountId: 'default', to: 'user:5010' }
+    const to = { channel: 'discord', accountId: 'default', to: 'user:5999' }
     const outcome = await channel.send(to, { text: '@everyone look' }, { idempotencyKey: 'k', resent: false })
     expect(outcome.kind).toBe('sent')
-    expect(api.ours()[0]).toMatchObject({ channel_id: '75010', content: '@everyone look' })
+    expect(api.ours()[0]).toMatchObject({ channel_id: '75999', content: '@everyone look' })
+  })
+
+  test('whoever has written to us is answered without asking Discord for the channel', async () => {
+    const channel = await connected()
+    api.write({ channel_id: '7001', author: people.alice, content: 'hello' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    const sent = await channel.send(
+      received[0]!.address,
+      { text: 'hi' },
+      { idempotencyKey: 'k', resent: false },
+    )
+    expect(sent.kind).toBe('sent')
+    expect(api.ours()[0]).toMatchObject({ channel_id: '7001' })
+    expect(api.directsOpened).toBe(0)
   })
 
   test('a link to a file elsewhere is not followed', async () => {

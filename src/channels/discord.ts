@@ -86,6 +86,7 @@ export class DiscordChannel implements Channel {
       host,
       self,
       marks,
+      met: (userId, channelId) => this.#sender.meet(userId, channelId),
       fileHosts: this.#fileHosts(),
       accept,
       signal: stopping.signal,

@@ -20,6 +20,7 @@ interface Status {
       doing?: string
     }>
   }
+  undelivered: Array<{ channel: string; to: string; reason: string; at: number; text: string }>
   cost: { todayUsd: number; days?: Array<{ day: string; usd: number }> }
   agent?: { kind: string }
   problems?: string[]
@@ -44,6 +45,7 @@ export function printStatus(status: Status, page: Page): string {
     ),
     section(page, 'Waits for you', waitingTable(status, page)),
     section(page, 'Channels', channelTable(status, page)),
+    section(page, 'Not delivered', undeliveredTable(status, page)),
     section(page, 'Coding sessions', codingTable(status, page)),
     section(page, `Sessions (${status.sessions.total})`, recentTable(status, page)),
     section(
@@ -89,6 +91,20 @@ function channelTable({ channels }: Status, page: Page): string {
         style: (row) => (row.state === 'connected' ? 'green' : 'yellow'),
       },
       { title: 'LAST ERROR', value: (row) => row.lastError ?? '', min: 20 },
+    ],
+    page,
+  )
+}
+
+function undeliveredTable({ undelivered }: Status, page: Page): string {
+  if (undelivered.length === 0) return ''
+  return table(
+    undelivered,
+    [
+      { title: 'TO', value: (row) => `${row.channel} ${row.to}` },
+      { title: 'SINCE', value: (row) => ago(row.at, page.now), align: 'right' },
+      { title: 'WHY', value: (row) => row.reason, min: 20 },
+      { title: 'TEXT', value: (row) => row.text, min: 12 },
     ],
     page,
   )

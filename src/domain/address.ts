@@ -11,6 +11,17 @@ export interface Address {
   threadId?: string
 }
 
+/** The person whom a private chat is with. On Discord such a chat is addressed as `user:<id>`. */
+export function personAt(address: Pick<Address, 'to'>): string {
+  return address.to.replace(/^user:/, '')
+}
+
+/** A private chat with a person, whether or not they have written to us. */
+export function privateChatWith(person: { channel: string; accountId: string; senderId: string }): Address {
+  const { channel, accountId, senderId } = person
+  return { channel, accountId, to: channel === 'discord' ? `user:${senderId}` : senderId }
+}
+
 /** `channel|target` or `channel|account|target`; the target may contain `|`. Thread ids travel separately. */
 export function parseOriginChannel(text: string): Address | undefined {
   const [channel, second, ...rest] = text.split('|')

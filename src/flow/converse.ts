@@ -4,7 +4,6 @@
 // session is found, the prompt composed, the agent asked, the answer recorded, and the replies put into the outbox, from
 // where they are delivered. Everything that must not be lost is on disk before the next step.
 import type { Message } from '../domain/message.ts'
-import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
 import { Deliverer } from '../replies/deliver.ts'
@@ -16,6 +15,7 @@ import type { FlowParts, TurnWatcher } from './parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
+import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
   readonly queue: TurnQueue
@@ -154,15 +154,17 @@ function makeDeliverer(
   parts: FlowParts,
   tell: (sessionKey: string, text: string) => Promise<void>,
 ): Deliverer {
-  return new Deliverer({
+  const deliverer: Deliverer = new Deliverer({
     ...parts,
     outbox: parts.work.outbox,
     mirror: async (delivery) => parts.mirror?.(delivery),
-    onDead: async (delivery, reason) => {
-      const { sessionKey } = delivery
-      // Only an agent's session is told; a notice of a coding session has nobody behind it.
-      if (sessionKey === undefined || !parseAgentSessionKey(sessionKey)) return
-      await tell(sessionKey, `A reply could not be delivered to ${delivery.address.channel}: ${reason}`)
-    },
+    onDead: (delivery, end) =>
+      reportUndelivered(delivery, end, {
+        tell,
+        now: () => parts.clock.now(),
+        deliver: (notices) => deliverer.deliver(notices),
+        ownerChats: () => parts.ownerChats?.() ?? [],
+      }),
   })
+  return deliverer
 }

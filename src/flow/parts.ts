@@ -57,6 +57,8 @@ export interface FlowParts {
   replyCommand?: (message: Message) => Promise<string | undefined>
   /** Called for every delivery that arrived, before it counts as sent. */
   onSent?: (address: Address, messageIds: string[], sessionKey: string | undefined) => Promise<void>
+  /** Where the owners can be reached, in private. */
+  ownerChats?: () => Address[]
   /** Writes a message that was sent into its session's transcript. */
   mirror?: (delivery: Delivery) => Promise<void>
   /** Makes a file of the workspace one that may leave, or says why not. */

@@ -2,7 +2,9 @@
 import { statfsSync } from 'node:fs'
 import { z } from 'zod'
 import type { ChannelStatus } from '../domain/channel.ts'
+import { plainLine } from '../domain/plain-text.ts'
 import type { Session } from '../domain/session.ts'
+import { sqliteOutbox } from '../store/outbox.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import { rowOf, sessionRow } from './session-row.ts'
@@ -25,6 +27,15 @@ const codingRow = z.object({
   doing: z.string().optional(),
 })
 
+/** A message that will not be sent (again). */
+const undeliveredRow = z.object({
+  channel: z.string(),
+  to: z.string(),
+  reason: z.string(),
+  at: z.number(),
+  text: z.string(),
+})
+
 export const showStatus = operation({
   name: 'status',
   says: 'Show everything at a glance: channels, sessions, coding sessions, cost, and what waits for you.',
@@ -43,6 +54,7 @@ export const showStatus = operation({
     channels: z.array(z.object({ channel: z.string(), accountId: z.string(), state: z.string() })),
     sessions: z.object({ total: z.number(), recent: z.array(sessionRow) }),
     coding: z.object({ running: z.array(codingRow) }),
+    undelivered: z.array(undeliveredRow),
     cost: z.object({
       todayUsd: z.number(),
       days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
@@ -70,6 +82,7 @@ export const showStatus = operation({
       channels: operator ? await channelsOf(app) : [],
       sessions: await recentSessions(app, agents, input.recent, now),
       coding: { running },
+      undelivered: operator ? await undeliveredOf(app) : [],
       cost: {
         todayUsd: spend.total(operator ? {} : { agentId: caller.agentId! }, dayOf(now, app.config.timeZone)),
         ...(input.usage && operator ? { days: spend.perDay().slice(-31) } : {}),
@@ -84,6 +97,21 @@ async function channelsOf(app: App): Promise<ChannelStatus[]> {
   if (!app.gateway) return []
   const { channels } = await app.conversations()
   return channels.map((channel) => channel.status())
+}
+
+const shownUndelivered = 10
+
+/** Messages that never arrived, or of which nobody knows; they are kept as long as the outbox keeps what is over. */
+async function undeliveredOf(app: App): Promise<Array<z.input<typeof undeliveredRow>>> {
+  const outbox = sqliteOutbox(app.database(), app.clock)
+  const rows = await outbox.list({ states: ['dead'], limit: shownUndelivered })
+  return rows.map(({ delivery, reason, updatedAt }) => ({
+    channel: delivery.address.channel,
+    to: delivery.address.to,
+    reason: reason ?? '',
+    at: updatedAt,
+    text: plainLine(delivery.reply.text ?? '', 80),
+  }))
 }
 
 async function recentSessions(

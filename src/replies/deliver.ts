@@ -19,17 +19,19 @@ export interface DeliverOptions {
   onSent?: (address: Address, messageIds: string[], sessionKey: string | undefined) => Promise<void>
   /** The transcript's copy of what is not in it yet. */
   mirror: (delivery: Delivery) => Promise<void>
-  /** Somebody should know: a reply will never arrive. */
-  onDead: (delivery: Delivery, reason: string) => Promise<void>
+  /** Somebody should know: a reply will not be sent (again). Done before its row is closed, so it may be done twice. */
+  onDead: (delivery: Delivery, end: DeadEnd) => Promise<void>
   sendTimeoutMs?: number
   random?: () => number
 }
 
 export const deliveryLifetimeMs = 24 * 60 * 60_000
 
-/** How often a reply is tried when nobody can say whether it arrived. Each repeat is marked, so a person sees at most
- *  one marked copy for each crash or lost answer; after that it is reported instead. */
-const mostTries = 4
+export interface DeadEnd {
+  reason: string
+  /** It was sent twice, the second time marked, and nobody knows of either whether it arrived. */
+  isUncertain: boolean
+}
 
 /** What comes after an attempt: the row is settled, or it is tried again at some time. */
 type Step = 'settled' | { again: number }
@@ -135,9 +137,7 @@ export class Deliverer {
     row.isMarked = false
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
     const isRepeatable = channel.abilities.idempotentSend || delivery.replacesMessageId !== undefined
-    if (isUncertain && row.resent && !isRepeatable && row.attempts >= mostTries) {
-      return this.#bury(row, `It was sent ${row.attempts} times and nobody knows whether it arrived.`)
-    }
+    if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
     row.resent ||= isUncertain
     if (!isMarked) {
       row.state = 'attempting'
@@ -186,9 +186,7 @@ export class Deliverer {
     }
     row.state = 'unknown'
     await outbox.change(id, { state: 'unknown', reason: outcome.reason })
-    if (row.resent && !isRepeatable && row.attempts >= mostTries)
-      return this.#bury(row, `Nobody knows whether it arrived: ${outcome.reason}`)
-    return { again }
+    return isGivenUp(row, isRepeatable) ? this.#giveUp(row, outcome.reason) : { again }
   }
 
   async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
@@ -219,13 +217,18 @@ export class Deliverer {
     )
   }
 
-  async #bury(row: OutboxRow, reason: string): Promise<Step> {
+  #giveUp(row: OutboxRow, why: string): Promise<Step> {
+    return this.#bury(row, `It was sent twice and nobody knows whether it arrived: ${why}`, true)
+  }
+
+  async #bury(row: OutboxRow, reason: string, isUncertain = false): Promise<Step> {
     const { outbox, events, log, onDead } = this.#options
     const { delivery } = row
+    // First the people, then the row: a crash in between tells them again, under the same key, instead of never.
+    await onDead(delivery, { reason, isUncertain })
     await outbox.change(delivery.id, { state: 'dead', reason })
     events.emit({ type: 'reply-failed', ...keyOf(delivery), deliveryId: delivery.id, reason })
     log.warn({ delivery: delivery.id, lane: delivery.lane, reason }, 'A reply was not delivered.')
-    await onDead(delivery, reason)
     return 'settled'
   }
 
@@ -245,6 +248,11 @@ export class Deliverer {
     cancel()
     this.#wake.delete(lane)
   }
+}
+
+/** The marked copy was the last one: however many crashes and lost answers there are, a person sees one at most. */
+function isGivenUp(row: OutboxRow, isRepeatable: boolean): boolean {
+  return row.resent && !isRepeatable
 }
 
 function keyOf(delivery: Delivery): { key?: string } {

@@ -1,0 +1,54 @@
+// A message that cannot be delivered leaves nobody waiting: its chat, the owner and `rockpool status` hear of it.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openChannelHouse } from './channel-house.ts'
+import type { ChannelHouse } from './channel-house.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+
+const waiting = { timeout: 20_000, interval: 20 }
+const guest = { id: 502, name: 'Bob' }
+let telegram: TelegramApi
+let house: ChannelHouse
+
+beforeEach(async () => {
+  telegram = await TelegramApi.listen()
+  house = await openChannelHouse({
+    offline: true,
+    channels: {
+      ownerAllowFrom: ['telegram:501'],
+      telegram: { apiRoot: telegram.root, botToken: telegram.token, pollSeconds: 2, allowFrom: [502] },
+    },
+  })
+})
+afterEach(async () => {
+  await house.close()
+  await telegram.close()
+})
+
+const shownIn = (chat: number): string[] =>
+  telegram.shown.filter((one) => one.chat === chat).map((one) => one.text)
+const write = (text: string): void =>
+  void telegram.emit({ message: personMessage(telegram, guest, { id: guest.id }, text) })
+
+test('a chat that shuts us out is told to the owner, once in an hour, and stands in the status', async () => {
+  telegram.fault('sendMessage', { kind: 'error', code: 403, description: 'Forbidden: bot was blocked' })
+  write('hello')
+  await vi.waitFor(() => expect(shownIn(501).join()).toMatch(/502 on telegram.*bot was blocked/), waiting)
+  telegram.fault('sendMessage', { kind: 'error', code: 403, description: 'Forbidden: bot was blocked' })
+  write('hello again')
+  const undelivered = async () =>
+    ((await house.ask('status')) as { undelivered: Array<Record<string, unknown>> }).undelivered
+  await vi.waitFor(async () => expect(await undelivered()).toHaveLength(2), waiting)
+  expect((await undelivered())[0]).toMatchObject({ channel: 'telegram', to: '502' })
+  expect(shownIn(501)).toHaveLength(1)
+  expect(shownIn(502)).toEqual([])
+})
+
+test('after one marked copy that nobody confirmed, the chat gets a note in the place of a third', async () => {
+  telegram.fault('sendMessage', { kind: 'cut-after' }, 2)
+  write('hello')
+  await vi.waitFor(() => expect(shownIn(502)).toHaveLength(3), waiting)
+  const [first, copy, note] = shownIn(502)
+  expect(copy).toBe(`(resent after an interruption)\n${first}`)
+  expect(note).toMatch(/could not learn whether it arrived \(it began: .+\)\. If you do not see it, ask me/)
+  await vi.waitFor(() => expect(shownIn(501).join()).toMatch(/sent twice and nobody knows/), waiting)
+})

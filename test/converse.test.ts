@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import type { Prompt } from '../src/domain/agent.ts'
+import type { Media } from '../src/domain/message.ts'
 import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
 import { openFlow, wordsOf } from './flow-bench.ts'
 
@@ -408,23 +410,52 @@ test('somebody who is woken takes a turn at once, in the chat that it belongs to
 })
 
 test('files that come with a message are where the agent can read them, and pictures are shown to it', async () => {
-  const seen: Array<Array<{ mimeType: string }> | undefined> = []
   const bench = await flow()
-  const open = bench.runtime.open.bind(bench.runtime)
-  bench.runtime.open = async (options) => {
-    const conversation = await open(options)
-    const turn = conversation.turn.bind(conversation)
-    conversation.turn = (prompt, onEvent) => {
-      seen.push(prompt.images)
-      return turn(prompt, onEvent)
-    }
-    return conversation
-  }
-  const path = join(bench.folder, 'abc.png')
-  writeFileSync(path, 'picture')
-  const media = [{ path, mimeType: 'image/png', bytes: 7, name: 'my cat.png', kind: 'image' as const }]
-  const [text] = await say(bench, 'look at this', { media })
+  const seen = watchPictures(bench)
+  const [text] = await say(bench, 'look at this', { media: aPicture(bench) })
   expect(text).toContain('- Attached image: my cat.png at attachments/abc.png')
   expect(seen).toEqual([[{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }]])
   expect(readFileSync(join(bench.paths.workspace('main'), 'attachments/abc.png'), 'utf8')).toBe('picture')
 })
+
+test('a picture that comes while a turn runs joins it like the words do', async () => {
+  const bench = await flow()
+  const seen = watchPictures(bench)
+  await bench.channel.say('[[offline: wait 500]][[offline: say both]]')
+  await expect.poll(() => bench.converse.queue.busyLanes()).toEqual([key])
+  await bench.channel.say('look at this', { media: aPicture(bench) })
+  await bench.settled()
+  expect(bench.channel.texts).toEqual(['both'])
+  expect(seen).toEqual([
+    undefined,
+    [{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }],
+  ])
+  expect(readFileSync(join(bench.paths.workspace('main'), 'attachments/abc.png'), 'utf8')).toBe('picture')
+})
+
+function aPicture({ folder }: FlowBench): Media[] {
+  const path = join(folder, 'abc.png')
+  writeFileSync(path, 'picture')
+  return [{ path, mimeType: 'image/png', bytes: 7, name: 'my cat.png', kind: 'image' }]
+}
+
+/** The pictures of every prompt that the agent gets, in order. */
+function watchPictures({ runtime }: FlowBench): Array<Prompt['images']> {
+  const seen: Array<Prompt['images']> = []
+  const open = runtime.open.bind(runtime)
+  runtime.open = async (options) => {
+    const conversation = await open(options)
+    const turn = conversation.turn.bind(conversation)
+    const steer = conversation.steer.bind(conversation)
+    conversation.turn = (prompt, onEvent) => {
+      seen.push(prompt.images)
+      return turn(prompt, onEvent)
+    }
+    conversation.steer = (prompt) => {
+      seen.push(prompt.images)
+      return steer(prompt)
+    }
+    return conversation
+  }
+  return seen
+}

@@ -6,7 +6,7 @@ import type { Reply } from '../domain/reply.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
-import { bringToWorkspace, picturesOf } from '../store/message-files.ts'
+import { picturesOf, withFiles } from '../store/message-files.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work.ts'
 import { askAgent } from './ask-agent.ts'
@@ -41,7 +41,8 @@ interface Turn {
 
 export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> {
   const agent = parts.agentOf(turn.batch.inputs[0]!.agentId)
-  const batch = await withFiles(turn.batch, agent)
+  const inputs = await Promise.all(turn.batch.inputs.map((input) => withFiles(input, agent.workspace)))
+  const batch = { ...turn.batch, inputs }
   const first = batch.inputs[0]!
   const found = await findSession(first, turn.claimed, parts)
   const announcements = announcementsOf(found, first)
@@ -79,16 +80,6 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   } finally {
     live.stopShowing()
   }
-}
-
-/** Files that came along are where the agent can read them. */
-async function withFiles(batch: Batch, agent: Agent): Promise<Batch> {
-  if (batch.inputs.every(({ message }) => message.media.length === 0)) return batch
-  const inputs = batch.inputs.map(async (input) => {
-    const media = await bringToWorkspace(agent.workspace, input.message.media)
-    return { ...input, message: { ...input.message, media } }
-  })
-  return { ...batch, inputs: await Promise.all(inputs) }
 }
 
 /** The agent's place and skills. The same from turn to turn, so that its process can stay. */

@@ -9,6 +9,7 @@ import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
 import type { PreviewStream } from '../replies/stream.ts'
 import { makePreviewStream } from '../replies/stream.ts'
 import { appendUntrustedContext } from '../inbound/untrusted.ts'
+import { picturesOf, withFiles } from '../store/message-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work.ts'
 import { contextFor } from './find-session.ts'
@@ -93,10 +94,12 @@ export class LiveTurn implements TurnInHand {
   async steer(input: WaitingInput): Promise<boolean> {
     const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
-    const ctx = contextFor(input, this.#parts)
+    const ctx = contextFor(await withFiles(input, this.#cwd), this.#parts)
     const said = ctx.BodyForAgent ?? input.message.text
     const uuid = randomUUID()
-    if (!conversation.steer({ text: appendUntrustedContext(said, ctx.UntrustedContext), uuid })) return false
+    const images = await picturesOf(input.message.media)
+    const text = appendUntrustedContext(said, ctx.UntrustedContext)
+    if (!conversation.steer({ text, uuid, ...(images.length > 0 ? { images } : {}) })) return false
     this.steered.set(uuid, input)
     await Promise.all([this.#parts.work.lanes.join(this.#turnId, [input.id]), this.recordUser(said)])
     return true

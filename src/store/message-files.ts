@@ -3,6 +3,7 @@
 import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Media } from '../domain/message.ts'
+import type { WaitingInput } from './work.ts'
 
 /** What the model takes. */
 const shownTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
@@ -20,9 +21,15 @@ export async function picturesOf(
   )
 }
 
+/** The input with its files where the agent can read them. */
+export async function withFiles(input: WaitingInput, workspace: string): Promise<WaitingInput> {
+  const { message } = input
+  if (message.media.length === 0) return input
+  return { ...input, message: { ...message, media: await bringToWorkspace(workspace, message.media) } }
+}
+
 /** The same files under names of our own in `attachments/`, with paths as the agent sees them. */
-export async function bringToWorkspace(workspace: string, media: readonly Media[]): Promise<Media[]> {
-  if (media.length === 0) return []
+async function bringToWorkspace(workspace: string, media: readonly Media[]): Promise<Media[]> {
   await mkdir(join(workspace, 'attachments'), { recursive: true, mode: 0o700 })
   return Promise.all(
     media.map(async (file) => {

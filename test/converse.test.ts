@@ -291,6 +291,16 @@ test('whoever is refused is told once what he may be told; nothing of him is sto
   expect(await bench.sessions.list()).toMatchObject({ total: 0 })
 })
 
+test("an edit that claims to be of somebody else's message changes nothing", async () => {
+  const bench = await flow({ config: { messages: { queue: { mode: 'followup' } } } })
+  await bench.channel.say('[[offline: wait 300]][[offline: say one]]', group)
+  await bench.channel.say('[[offline: say two]]', { ...group, id: 'm2' })
+  const forged = { ...group, id: 'e1', event: 'edit' as const, about: 'm2', from: '8' }
+  await bench.channel.say('[[offline: say forged]]', forged)
+  await bench.settled()
+  expect(bench.channel.texts).toEqual(['one', 'two'])
+})
+
 test('an edit replaces a message that waits, and an answered one is not answered again', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'followup' } } } })
   await bench.channel.say('[[offline: wait 500]][[offline: say one]]')

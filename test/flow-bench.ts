@@ -75,7 +75,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
   const channel = new MemoryChannel(options.channel)
   const workspace = paths.workspace('main')
   mkdirSync(workspace, { recursive: true })
-  const allow: Access = { kind: 'allowed', owner: true, requireMention: true }
+  const allow: Access = { kind: 'allowed', owner: true, byOwner: true, requireMention: true }
   const converse = new Converse({
     config,
     clock,

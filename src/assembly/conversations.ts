@@ -19,6 +19,7 @@ import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/parts.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/access.ts'
+import { boundAgent } from '../inbound/bindings.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/bridge-world.ts'
 import { mirrorDelivery } from '../sessions/mirror.ts'
@@ -114,7 +115,8 @@ function ownerChats(config: Config, pairing: Pairing): Address[] {
 function wordsForAnswer(app: App, pairing: Pairing, message: Message): string | undefined {
   if (message.event !== 'message' || message.chatType !== 'direct') return undefined
   if (!isOwnersChat(app, pairing, message.address)) return undefined
-  const key = sessionKeyOf(message, defaultAgentId(app.config), app.config.session)
+  const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
+  const key = sessionKeyOf(message, agentId, app.config.session)
   return answerInWords(openInChat(app, message.address, key), message.text)
 }
 

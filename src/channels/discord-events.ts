@@ -12,8 +12,14 @@ import type {
 import { privateChatWith } from '../domain/address.ts'
 import type { Message, Sender } from '../domain/message.ts'
 
+/** What is known of a person in a server. */
+interface Member {
+  nick?: string | null
+  roles: string[]
+}
+
 /** A message from the gateway or from a channel's history; only the gateway says whose nickname it is. */
-export type DiscordMessage = APIMessage & { guild_id?: string; member?: { nick?: string | null } }
+export type DiscordMessage = APIMessage & { guild_id?: string; member?: Partial<Member> }
 
 /** Where something was said. */
 export interface DiscordPlace {
@@ -63,7 +69,7 @@ export function readMessage(source: DiscordMessage, place: DiscordPlace, self: S
     id: source.id,
     event: 'message',
     ...whereOf(place, self, source.author.id),
-    sender: senderOf(source.author, source.member?.nick ?? undefined, source.webhook_id !== undefined),
+    sender: senderOf(source.author, source.member, source.webhook_id !== undefined),
     text,
     sentAt: Date.parse(source.timestamp),
     mentioned: place.guildId === undefined || isAddressed(source, self.botId),
@@ -94,7 +100,7 @@ export function readReaction(
     id: `${source.message_id}#reaction-${source.user_id}-${source.emoji.name}`,
     event: 'reaction',
     ...whereOf(place, self, source.user_id),
-    sender: user ? senderOf(user, source.member?.nick ?? undefined) : { id: source.user_id },
+    sender: user ? senderOf(user, source.member) : { id: source.user_id },
     text: source.emoji.name,
     sentAt: now,
     mentioned: false,
@@ -113,7 +119,7 @@ export function readInteraction(
   if (!user) return undefined
   const shared = {
     ...whereOf(place, self, user.id),
-    sender: senderOf(user, source.member?.nick ?? undefined),
+    sender: senderOf(user, source.member),
     sentAt: now,
     mentioned: true,
     media: [],
@@ -170,12 +176,13 @@ function whereOf(
   return { address, chatType: 'group', group: { channelName: place.name, space: place.guildId } }
 }
 
-function senderOf(user: APIUser, nick?: string, isWebhook = false): Sender {
+function senderOf(user: APIUser, member?: Partial<Member>, isWebhook = false): Sender {
   return {
     id: user.id,
-    name: nick ?? user.global_name ?? user.username,
+    name: member?.nick ?? user.global_name ?? user.username,
     username: user.username,
     isBot: user.bot === true || isWebhook,
+    ...(member?.roles?.length ? { roles: member.roles } : {}),
   }
 }
 

@@ -19,6 +19,8 @@ export type Access =
       kind: 'allowed'
       /** May give owner commands and answer approvals. Never in a group: others read along there. */
       owner: boolean
+      /** Said by the owner, be it in a group: may change how the agent behaves there. */
+      byOwner: boolean
       /** In this group the agent answers only when it is addressed. Always false in direct chats. */
       requireMention: boolean
     }

@@ -1,6 +1,7 @@
 // The configuration: one file, every key known, every default here. store/config-file.ts reads it.
 import { z } from 'zod'
 import { agentsConfig, claudeConfig } from './config/agents.ts'
+import { bindingsConfig, checkBindings } from './config/bindings.ts'
 import { channelsConfig } from './config/channels.ts'
 import { codingConfig } from './config/coding.ts'
 import { discoveryConfig, mcpBridgeConfig, sessionSelectionConfig } from './config/discovery.ts'
@@ -9,7 +10,7 @@ import { memoryConfig } from './config/memory.ts'
 import { messagesConfig } from './config/messages.ts'
 import { sessionConfig } from './config/session.ts'
 
-export const configSchema = z.strictObject({
+const wholeConfig = z.strictObject({
   store: z.enum(['sqlite', 'files', 'postgres']).default('sqlite'),
   durability: z.enum(['full', 'relaxed']).default('full'),
   /** Days begin and end in this time zone; the machine's when absent. */
@@ -22,6 +23,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   session: sessionConfig.prefault({}),
   agents: agentsConfig.prefault({}),
+  bindings: bindingsConfig,
   claude: claudeConfig.prefault({}),
   messages: messagesConfig.prefault({}),
   channels: channelsConfig,
@@ -33,5 +35,7 @@ export const configSchema = z.strictObject({
   mcpBridge: mcpBridgeConfig.prefault({}),
   memory: memoryConfig.prefault({}),
 })
+
+export const configSchema = wholeConfig.superRefine(checkBindings)
 
 export type Config = z.infer<typeof configSchema>

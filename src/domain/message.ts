@@ -11,6 +11,8 @@ export interface Sender {
   tag?: string
   e164?: string
   isBot?: boolean
+  /** Their roles in this group, by the platform's ids; on Discord. */
+  roles?: string[]
 }
 
 export interface Media {

@@ -4,7 +4,7 @@ import type { MsgContext } from '../domain/msg-context.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { CommandName } from '../inbound/command.ts'
-import { commandShapes, helpText, parseCommand } from '../inbound/command.ts'
+import { commandShapes, helpText, mayGive, parseCommand } from '../inbound/command.ts'
 import { parseSessionLabel } from '../sessions/label.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
 import { buildModelAliasIndex, resolveModel } from '../sessions/reset-model.ts'
@@ -17,8 +17,9 @@ import { statusText } from './status-text.ts'
 export type FoundCommand =
   | { kind: 'built-in'; name: CommandName; rest: string }
   | { kind: 'added'; command: ChatCommand; rest: string }
+  | { kind: 'refused'; why: string }
 
-/** The command that an input is, if its sender may give it. */
+/** The command that an input is. One that its sender may not give is answered with why, and reaches no agent. */
 export function commandIn(
   ctx: MsgContext,
   input: Input,
@@ -27,11 +28,20 @@ export function commandIn(
   if (!ctx.CommandAuthorized) return undefined
   const text = ctx.BodyForCommands ?? ''
   const found = parseCommand(text)
-  if (found) return { kind: 'built-in', ...found }
+  if (found) return mayGiveIn(input, found.name) ? { kind: 'built-in', ...found } : refusal(found.name)
   const added = /^\/([A-Za-z_]{1,40})(?:@\w{1,64})?(?:\s+([\s\S]*))?$/.exec(text)
   const command = parts.commands?.find(({ name }) => name === added?.[1]?.toLowerCase())
-  if (!command || (command.ownerOnly && !input.owner)) return undefined
+  if (!command) return undefined
+  if (command.ownerOnly && !input.owner) return refusal(command.name, ', in a private chat')
   return { kind: 'added', command, rest: added?.[2]?.trim() ?? '' }
+}
+
+function mayGiveIn({ owner, byOwner = owner, message }: Input, name: CommandName): boolean {
+  return mayGive(name, { byOwner, inGroup: message.chatType !== 'direct' })
+}
+
+function refusal(name: string, where = ''): FoundCommand {
+  return { kind: 'refused', why: `Only the owner may use /${name}${where}.` }
 }
 
 /** Does it need its place in the conversation? */
@@ -58,6 +68,7 @@ async function answerTo(
   input: WaitingInput,
   parts: CommandParts,
 ): Promise<Reply | undefined> {
+  if (command.kind === 'refused') return { text: command.why }
   if (command.kind === 'added') return command.command.run(command.rest, input)
   const handle = handlers[command.name as keyof typeof handlers]
   return { text: await handle(command.rest, input, parts) }

@@ -56,8 +56,9 @@ export class Converse {
     if (verdict.kind !== 'accepted') return this.#door.answer(message, verdict)
     if (await this.#door.needsNoTurn(message, verdict)) return
     const { agentId, lane } = await this.#door.route(message)
+    const { owner, byOwner } = verdict
     const said = await this.#door.meant(message)
-    const input = { key, lane, agentId, message: said, mayCommand: true, owner: verdict.owner }
+    const input = { key, lane, agentId, message: said, mayCommand: true, owner, byOwner }
     const waiting = await work.inbox.accept(input)
     if (!waiting) return
     events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })

@@ -6,6 +6,7 @@ import { sessionKeyOf } from '../domain/session-key.ts'
 import { admit } from '../inbound/admit.ts'
 import type { GroupActivation, Verdict } from '../inbound/admit.ts'
 import type { FinalizedContext } from '../inbound/context.ts'
+import { boundAgent } from '../inbound/bindings.ts'
 import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
 import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
@@ -60,10 +61,11 @@ export class Door {
 
   /** Whose message it is: an answer belongs to the session of what it answers, everything else to its chat's. */
   async route(message: Message): Promise<{ agentId: string; lane: string }> {
-    const { defaultAgentId, config, routeReply } = this.#parts
+    const { config, routeReply } = this.#parts
     const routed = message.replyTo && (await routeReply?.(message))
     if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
-    return { agentId: defaultAgentId, lane: sessionKeyOf(message, defaultAgentId, config.session) }
+    const agentId = boundAgent(message, config.bindings) ?? this.#parts.defaultAgentId
+    return { agentId, lane: sessionKeyOf(message, agentId, config.session) }
   }
 
   /** An answer to a notice may be meant as a command. */
@@ -121,12 +123,14 @@ export class Door {
   /** An edit counts if the message still waits. One that was answered is not answered again. True: it is dealt with. */
   async #edited(message: Message): Promise<boolean> {
     if (message.about === undefined) return false
-    const { work } = this.#parts
+    const { inbox } = this.#parts.work
     const key = messageKey({ ...message, id: message.about })
-    if (!(await work.inbox.knows(key))) return false
-    await work.inbox.replace(key, { ...message, id: message.about, event: 'message' })
-    const { lane } = await this.route(message)
-    for (const input of await work.inbox.waiting(lane)) if (input.key === key) this.#queue.replace(input)
+    if (!(await inbox.knows(key))) return false
+    const waiting = (await inbox.waiting()).find((input) => input.key === key)
+    // Nobody puts words into another's mouth, whatever id an edit claims to be about.
+    if (waiting?.message.sender.id !== message.sender.id) return true
+    const edited: Message = { ...message, id: message.about, event: 'message' }
+    if (await inbox.replace(key, edited)) this.#queue.replace({ ...waiting, message: edited })
     return true
   }
 }

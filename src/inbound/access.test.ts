@@ -157,6 +157,7 @@ describe('in groups', () => {
     expect(await policy.check(inGroup('7', '-100'))).toEqual({
       kind: 'allowed',
       owner: false,
+      byOwner: false,
       requireMention: true,
     })
     expect(await policy.check(inGroup('7', '-200'))).toMatchObject({ requireMention: false })
@@ -174,6 +175,16 @@ describe('in groups', () => {
     use({ telegram: { groups: { '-100': { allowFrom: ['8'] }, '-200': {} } } })
     expect(await policy.check(inGroup('7', '-100'))).toMatchObject({ reason: 'not-allowed' })
     expect(await policy.check(inGroup('7', '-200'))).toMatchObject({ kind: 'allowed', owner: false })
+  })
+
+  test('the owner is known in a group too, by pairing or by list, and nobody else is', async () => {
+    await pair('7')
+    use({ telegram: { groups: { '-200': {} } }, ownerAllowFrom: ['telegram:9'] })
+    const byOwner = async (id: string) => {
+      const access = await policy.check(inGroup(id, '-200'))
+      return access.kind === 'allowed' && access.byOwner
+    }
+    expect([await byOwner('7'), await byOwner('9'), await byOwner('8')]).toEqual([true, true, false])
   })
 
   test('being in a listed group gives no right in private', async () => {
@@ -214,5 +225,10 @@ describe('how often', () => {
 
 test('the web chat and the console belong to whoever runs this Rockpool', async () => {
   const web = message('me', { address: { channel: 'web', accountId: 'default', to: 'main' } })
-  expect(await policy.check(web)).toEqual({ kind: 'allowed', owner: true, requireMention: false })
+  expect(await policy.check(web)).toEqual({
+    kind: 'allowed',
+    owner: true,
+    byOwner: true,
+    requireMention: false,
+  })
 })

@@ -39,30 +39,31 @@ type Decision = Access | { kind: 'stranger' }
 
 function decide(message: Message, parts: AccessParts): Decision {
   const { sender, address } = message
-  if (trustedChannels.has(address.channel)) return { kind: 'allowed', owner: true, requireMention: false }
+  if (trustedChannels.has(address.channel))
+    return { kind: 'allowed', owner: true, byOwner: true, requireMention: false }
   if (sender.isBot) return refuse('not-a-person')
   if (sender.id.trim() === '') return refuse('sender-unknown')
   const config = parts.config()
   const settings = accountSettingsOf(config, address.channel, address.accountId)
   return message.chatType === 'direct'
     ? decideDirect(message, settings, parts)
-    : decideGroup(message, settings)
+    : decideGroup(message, settings, parts)
 }
 
 function decideDirect(message: Message, settings: AccountSettings, parts: AccessParts): Decision {
-  const { channel } = message.address
   const id = message.sender.id
   const policy = settings.dmPolicy ?? 'pairing'
   if (policy === 'disabled') return refuse('closed')
   const paired = policy === 'pairing' ? parts.pairing.find(personOf(message)) : undefined
-  const owner = paired?.owner === true || parts.config().ownerAllowFrom.includes(`${channel}:${id}`)
+  const owner = paired?.owner === true || isListedOwner(message, parts)
   const listed = settings.allowFrom?.includes(id) ?? false
   const everybody = policy === 'open' && (settings.allowFrom?.includes('*') ?? false)
-  if (owner || listed || paired || everybody) return { kind: 'allowed', owner, requireMention: false }
+  if (owner || listed || paired || everybody)
+    return { kind: 'allowed', owner, byOwner: owner, requireMention: false }
   return policy === 'pairing' ? { kind: 'stranger' } : refuse('not-allowed')
 }
 
-function decideGroup(message: Message, settings: AccountSettings): Decision {
+function decideGroup(message: Message, settings: AccountSettings, parts: AccessParts): Decision {
   const policy = settings.groupPolicy ?? 'allowlist'
   const groups = settings.groups ?? {}
   const own = [message.address.to, message.group?.space ?? ''].find((id) => Object.hasOwn(groups, id))
@@ -71,7 +72,12 @@ function decideGroup(message: Message, settings: AccountSettings): Decision {
   if (policy === 'disabled' || !isListed || group?.enabled === false) return refuse('group-not-allowed')
   const people = group?.allowFrom ?? settings.groupAllowFrom
   if (people && !people.includes(message.sender.id) && !people.includes('*')) return refuse('not-allowed')
-  return { kind: 'allowed', owner: false, requireMention: group?.requireMention ?? true }
+  const byOwner = isListedOwner(message, parts) || parts.pairing.find(personOf(message))?.owner === true
+  return { kind: 'allowed', owner: false, byOwner, requireMention: group?.requireMention ?? true }
+}
+
+function isListedOwner({ address, sender }: Message, parts: AccessParts): boolean {
+  return parts.config().ownerAllowFrom.includes(`${address.channel}:${sender.id}`)
 }
 
 /** A stranger gets a code, unless they were approved between the question and the code: then they are no stranger. */

@@ -15,7 +15,7 @@ const message = (over: Partial<Message> = {}): Message => ({
   media: [],
   ...over,
 })
-const allowed = { kind: 'allowed', owner: true, requireMention: true } as const
+const allowed = { kind: 'allowed', owner: true, byOwner: true, requireMention: true } as const
 const byMention = { config: 'mention' } as const
 
 test('whoever is refused stays outside, with what is to be said', () => {
@@ -24,7 +24,11 @@ test('whoever is refused stays outside, with what is to be said', () => {
 })
 
 test('in a group only a mention is answered; the rest is overheard, commands too', () => {
-  expect(admit(message({ mentioned: true }), allowed, byMention)).toEqual({ kind: 'accepted', owner: true })
+  expect(admit(message({ mentioned: true }), allowed, byMention)).toEqual({
+    kind: 'accepted',
+    owner: true,
+    byOwner: true,
+  })
   expect(admit(message(), allowed, byMention)).toEqual({ kind: 'overheard' })
   expect(admit(message({ text: '/approve 1' }), allowed, byMention)).toEqual({ kind: 'overheard' })
   expect(admit(message({ text: 'hi @rocky' }), allowed, byMention, { names: ['rocky'] }).kind).toBe(

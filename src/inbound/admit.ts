@@ -7,7 +7,7 @@ import { isMentioned } from './mentions.ts'
 
 export type Verdict =
   /** Worth an answer. */
-  | { kind: 'accepted'; owner: boolean }
+  | { kind: 'accepted'; owner: boolean; byOwner: boolean }
   /** Said in a group, not to us: remembered as context for later. */
   | { kind: 'overheard' }
   | { kind: 'ignored'; reason: string }
@@ -28,12 +28,13 @@ export function admit(
   if (access.kind === 'refused') return refusal(access)
   if (message.event === 'reaction') return { kind: 'ignored', reason: 'reaction' }
   if (isEmpty(message)) return { kind: 'ignored', reason: 'empty' }
-  if (message.chatType === 'direct' || message.event === 'button')
-    return { kind: 'accepted', owner: access.owner }
+  const { owner, byOwner } = access
+  const accepted: Verdict = { kind: 'accepted', owner, byOwner }
+  if (message.chatType === 'direct' || message.event === 'button') return accepted
   const needsMention = resolveActivation(access.requireMention, activation) === 'mention'
   // A command in a group counts only when it is said to us: every bot in the group sees it.
   const addressed = message.mentioned || isMentioned(message.text, mentions)
-  return needsMention && !addressed ? { kind: 'overheard' } : { kind: 'accepted', owner: access.owner }
+  return needsMention && !addressed ? { kind: 'overheard' } : accepted
 }
 
 /** Session over the group's own setting over the general one. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Message } from '../domain/message.ts'
-import { commandOf, commandShapes, helpText, parseCommand } from './command.ts'
+import { commandOf, commandShapes, helpText, mayGive, parseCommand } from './command.ts'
+import type { CommandName } from './command.ts'
 import { contextOf, finalizeInboundContext } from './context.ts'
 
 test.each([
@@ -57,4 +58,13 @@ test('a command counts behind a mention, not when forwarded, not from a stranger
 
 test('the help names every command', () => {
   for (const name of Object.keys(commandShapes)) expect(helpText()).toContain(`/${name}`)
+})
+
+test("settings of a group are the owner's, whether replies are sent always is, and the rest is everybody's", () => {
+  const givenBy = (byOwner: boolean, inGroup: boolean): string[] =>
+    Object.keys(commandShapes).filter((name) => mayGive(name as CommandName, { byOwner, inGroup }))
+  const all = Object.keys(commandShapes)
+  expect(givenBy(true, true)).toEqual(all)
+  expect(givenBy(false, false)).toEqual(all.filter((name) => name !== 'send'))
+  expect(givenBy(false, true)).toEqual(['help', 'status', 'new', 'reset', 'stop', 'compact', 'whoami'])
 })

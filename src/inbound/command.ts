@@ -11,6 +11,8 @@ interface CommandShape {
   when: CommandTime
   usage?: string
   aliases?: readonly string[]
+  /** Who may give it; whoever may talk when absent. A group's settings are everybody's, so there they are the owner's. */
+  who?: 'owner' | 'owner-in-groups'
 }
 
 const shapes = {
@@ -20,34 +22,59 @@ const shapes = {
   reset: { says: 'Begin a new session.', when: 'turn', usage: '[model] [message]' },
   stop: { says: 'Stop the running turn and forget what waits.', when: 'now', aliases: ['abort', 'cancel'] },
   compact: { says: 'Summarise the conversation to free context.', when: 'turn', usage: '[instructions]' },
-  model: { says: 'Show or choose the model.', when: 'now', usage: '[name | default]' },
+  model: {
+    says: 'Show or choose the model.',
+    when: 'now',
+    usage: '[name | default]',
+    who: 'owner-in-groups',
+  },
   think: {
     says: 'How much to think.',
     when: 'now',
     usage: '[off | minimal | low | medium | high | max]',
     aliases: ['thinking', 't'],
+    who: 'owner-in-groups',
   },
-  verbose: { says: 'Show the tools that are used.', when: 'now', usage: '[on | off]', aliases: ['v'] },
+  verbose: {
+    says: 'Show the tools that are used.',
+    when: 'now',
+    usage: '[on | off]',
+    aliases: ['v'],
+    who: 'owner-in-groups',
+  },
   reasoning: {
     says: 'Show the reasoning before a reply.',
     when: 'now',
     usage: '[on | off]',
     aliases: ['reason'],
+    who: 'owner-in-groups',
   },
-  usage: { says: 'Show tokens after each reply.', when: 'now', usage: '[off | tokens | full]' },
+  usage: {
+    says: 'Show tokens after each reply.',
+    when: 'now',
+    usage: '[off | tokens | full]',
+    who: 'owner-in-groups',
+  },
   queue: {
     says: 'What happens to messages while a turn runs.',
     when: 'now',
     usage:
       '[steer | followup | collect | interrupt] [debounce:1s] [cap:20] [drop:old | new | summarize] | reset',
+    who: 'owner-in-groups',
   },
-  send: { says: 'May replies be sent from this session?', when: 'now', usage: '[on | off | inherit]' },
+  send: {
+    says: 'May replies be sent from this session?',
+    when: 'now',
+    usage: '[on | off | inherit]',
+    who: 'owner',
+  },
   activation: {
     says: 'In a group: answer always, or when mentioned.',
     when: 'now',
     usage: '[mention | always]',
+    who: 'owner-in-groups',
   },
-  name: { says: 'Give this session a name.', when: 'now', usage: '<label>' },
+  name: { says: 'Give this session a name.', when: 'now', usage: '<label>', who: 'owner-in-groups' },
   whoami: { says: 'Show your id on this channel.', when: 'now', aliases: ['id'] },
 } as const satisfies Record<string, CommandShape>
 
@@ -67,6 +94,12 @@ export function parseCommand(text: string): Command | undefined {
   if (!match || hasInvisible(match[0].slice(0, match[0].length - match[3]!.length))) return undefined
   const name = commandNamed(match[1]!.toLowerCase())
   return name === undefined ? undefined : { name, rest: match[3]!.trim() }
+}
+
+/** May this command be given: by the owner, in a group? */
+export function mayGive(name: CommandName, from: { byOwner: boolean; inGroup: boolean }): boolean {
+  const { who } = commandShapes[name]
+  return who === undefined || from.byOwner || (who === 'owner-in-groups' && !from.inGroup)
 }
 
 /** The command in a message, if its sender may give it. */

@@ -51,10 +51,10 @@ function insertInput(q: Queries, input: Input, now: number): WaitingInput | unde
 function replaceMessage(q: Queries, key: string, message: Message): boolean {
   const row = q.get(`SELECT * FROM inbox WHERE key = ? AND state = 'waiting'`, key)
   if (!row) return false
-  const { mayCommand, owner, wish } = asInput(row)
+  const { mayCommand, owner, byOwner, wish } = asInput(row)
   q.run(
     'UPDATE inbox SET record = ? WHERE key = ?',
-    JSON.stringify({ message, mayCommand, owner, wish }),
+    JSON.stringify({ message, mayCommand, owner, byOwner, wish }),
     key,
   )
   return true
@@ -66,7 +66,10 @@ export function endInputs(q: Queries, ids: number[], how: InputEnd): void {
 }
 
 export function asInput(row: Row): WaitingInput {
-  const record = JSON.parse(String(row['record'])) as Pick<Input, 'message' | 'mayCommand' | 'owner' | 'wish'>
+  const record = JSON.parse(String(row['record'])) as Pick<
+    Input,
+    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'wish'
+  >
   return {
     ...record,
     id: Number(row['id']),

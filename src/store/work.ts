@@ -24,6 +24,8 @@ export interface Input {
   /** May its sender give commands, and those of the owner? */
   mayCommand: boolean
   owner: boolean
+  /** The owner said it, be it in a group; as `owner` when absent. */
+  byOwner?: boolean
   wish?: TurnWish
 }
 

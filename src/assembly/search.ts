@@ -35,6 +35,8 @@ const piecesMs = 2_000
 /** And gives new passages their vectors, for this long. */
 const vectorsMs = 50
 const worthTable = 1_000
+/** The model and the vectors in memory are let go when nobody has searched for this long. */
+const modelRestMs = 5 * 60_000
 
 export function openSearch(app: Needs, onProgress?: (progress: IndexProgress) => void): SearchPart {
   return new Search(app, onProgress)
@@ -50,6 +52,7 @@ class Search implements SearchPart {
   #embedder: Promise<Embedder | undefined> | undefined
   #near: NearestPassages | undefined
   #follower: SearchFollower | undefined
+  #cancelLetGo: (() => void) | undefined
 
   constructor(app: Needs, onProgress?: (progress: IndexProgress) => void) {
     this.#app = app
@@ -97,12 +100,21 @@ class Search implements SearchPart {
   #nearest(): ((text: string, filter: SearchFilter) => Promise<number[]>) | undefined {
     if (this.#meaning.use === 'none' || !this.#index.hasVectors()) return undefined
     return async (text, filter) => {
+      this.#letGoLater()
       this.#embedder ??= openEmbedder(this.#meaning)
       const embedder = await this.#embedder
       if (!embedder) return []
       this.#near ??= new NearestPassages(this.#index, embedder)
       return this.#near.find(text, filter)
     }
+  }
+
+  #letGoLater(): void {
+    this.#cancelLetGo?.()
+    this.#cancelLetGo = this.#app.clock.after(modelRestMs, () => {
+      this.#embedder = undefined
+      this.#near = undefined
+    })
   }
 
   async #makeVectors(ms: number): Promise<void> {
@@ -161,6 +173,7 @@ class Search implements SearchPart {
   }
 
   async close(): Promise<void> {
+    this.#cancelLetGo?.()
     await this.#follower?.stop()
     await this.#index.close()
   }

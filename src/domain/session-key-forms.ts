@@ -96,7 +96,7 @@ export function isSubagentSessionKey(key: string): boolean {
 }
 
 export function isCronRunSessionKey(key: string): boolean {
-  return classifySessionKey(key).runId !== undefined
+  return /cron/i.test(key) && classifySessionKey(key).runId !== undefined
 }
 
 /** Direct, group or channel, as the key tells it; undefined when it does not. */

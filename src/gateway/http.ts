@@ -42,7 +42,7 @@ export function sendJson(
 export function sendText(
   response: ServerResponse,
   status: number,
-  text: string,
+  text: string | Buffer,
   type: string,
   headers: object = {},
 ): void {

@@ -162,13 +162,14 @@ export class Peer {
 
   /** Methods of the connection itself. False when it is an operation's. */
   #ownMethod(request: RpcRequest, caller: Caller): boolean {
-    const [, name, verb] = request.method.match(/^(.*)\.(subscribe|unsubscribe)$/) ?? []
-    const topic = topics.find((candidate) => candidate.name === name)
     const id = request.id ?? null
     if (request.method === 'connect') {
       this.#send(JSON.stringify(answer(id, this.#hello(caller))))
       return true
     }
+    if (!request.method.endsWith('subscribe')) return false
+    const [, name, verb] = request.method.match(/^(.*)\.(subscribe|unsubscribe)$/) ?? []
+    const topic = topics.find((candidate) => candidate.name === name)
     if (!topic) return false
     try {
       authorize(caller, topic.scope, request.method)
@@ -216,7 +217,7 @@ export class Peer {
     this.#send(`${head},"epoch":"${epoch}","seq":${logged.seq},"event":${logged.json}}}`)
   }
 
-  #send(text: string): void {
+  #send(text: string | Buffer): void {
     if (this.socket.readyState !== this.socket.OPEN) return
     if (this.socket.bufferedAmount > maxBuffered) {
       // It does not read. A close frame would wait behind what it has not read.
@@ -224,7 +225,7 @@ export class Peer {
       return
     }
     this.#cork()
-    this.socket.send(Buffer.from(text), { binary: false })
+    this.socket.send(typeof text === 'string' ? Buffer.from(text) : text, { binary: false })
   }
 
   /** Answers that are ready in the same moment leave in one write. */

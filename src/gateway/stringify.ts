@@ -1,16 +1,39 @@
-// JSON of a large answer without holding up everybody else: long lists become text a piece at a time.
+// JSON of a large answer without holding up everybody else: long lists become bytes a piece at a time.
 
 const piece = 250
 
-export async function stringifyFairly(value: unknown): Promise<string> {
+/** The text of a small answer, the bytes of a large one. */
+export async function stringifyFairly(value: unknown): Promise<string | Buffer> {
   if (!hasLongList(value)) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${await pieces(value)}]`
-  const parts: string[] = []
-  for (const [key, inner] of Object.entries(value as object)) {
+  const written: Buffer[] = []
+  await write(value, written)
+  return Buffer.concat(written)
+}
+
+async function write(value: unknown, to: Buffer[]): Promise<void> {
+  if (!hasLongList(value)) to.push(Buffer.from(JSON.stringify(value)))
+  else if (Array.isArray(value)) await writeList(value, to)
+  else await writeObject(value as object, to)
+}
+
+async function writeObject(value: object, to: Buffer[]): Promise<void> {
+  let before = '{'
+  for (const [key, inner] of Object.entries(value)) {
     if (inner === undefined) continue
-    parts.push(`${JSON.stringify(key)}:${await stringifyFairly(inner)}`)
+    to.push(Buffer.from(`${before}${JSON.stringify(key)}:`))
+    await write(inner, to)
+    before = ','
   }
-  return `{${parts.join(',')}}`
+  to.push(Buffer.from('}'))
+}
+
+async function writeList(list: unknown[], to: Buffer[]): Promise<void> {
+  for (let start = 0; start < list.length; start += piece) {
+    const inner = JSON.stringify(list.slice(start, start + piece)).slice(1, -1)
+    to.push(Buffer.from(`${start === 0 ? '[' : ','}${inner}`))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  to.push(Buffer.from(']'))
 }
 
 /** Looks only where answers have their lists: two levels below the frame. */
@@ -20,13 +43,4 @@ function hasLongList(value: unknown, depth = 0): boolean {
   if (depth === 2) return false
   for (const key in value) if (hasLongList((value as Record<string, unknown>)[key], depth + 1)) return true
   return false
-}
-
-async function pieces(list: unknown[]): Promise<string> {
-  const texts: string[] = []
-  for (let start = 0; start < list.length; start += piece) {
-    texts.push(JSON.stringify(list.slice(start, start + piece)).slice(1, -1))
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  return texts.join(',')
 }

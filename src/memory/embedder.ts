@@ -1,7 +1,7 @@
 // Which model turns text into vectors: a configured provider, the word vectors on the machine, or none.
 import { RockpoolError } from '../domain/errors.ts'
 import type { Embedder } from '../domain/search.ts'
-import { hasWordVectors, openWordVectors, wordVectorPackage } from './word-vectors.ts'
+import { hasWordVectors, openWordVectors, wordVectorModel, wordVectorPackage } from './word-vectors.ts'
 
 export type MeaningSettings =
   | { use: 'none' }
@@ -15,6 +15,12 @@ export async function openEmbedder(settings: MeaningSettings): Promise<Embedder 
   return settings.use === 'provider' ? providerEmbedder(settings) : undefined
 }
 
+/** What the model is called, without loading it; undefined when there is none. */
+export function modelOf(settings: MeaningSettings): string | undefined {
+  if (settings.use === 'machine') return hasWordVectors(settings.file) ? wordVectorModel : undefined
+  return settings.use === 'provider' ? `${settings.model} ${settings.url}` : undefined
+}
+
 /** Why search by meaning cannot be used, in words; undefined when it can. */
 export function lackOfMeaning(settings: MeaningSettings): string | undefined {
   if (settings.use === 'none') return 'By word only: search by meaning is switched off (memory.meaning).'
@@ -26,9 +32,9 @@ const batch = 64
 const timeoutMs = 30_000
 
 function providerEmbedder(settings: Extract<MeaningSettings, { use: 'provider' }>): Embedder {
-  const { url, model, languages } = settings
+  const { languages } = settings
   return {
-    name: `${model} ${url}`,
+    name: modelOf(settings)!,
     dimensions: 0,
     languages,
     async embed(texts) {

@@ -11,14 +11,20 @@ type RegexJob = Extract<ThreadJob, { job: 'regex' }>
 
 /** A thread that does not end by itself in this time is ended. */
 const stopMs = 3_000
+/** With nothing to do it is kept this long: messages come in bursts, and its memory is needed elsewhere. */
+const lingerMs = 2_000
 
 export class IndexThread {
   readonly #job: IndexJob
   readonly #onProgress: (progress: IndexProgress) => void
   readonly #onTrouble: (message: string) => void
   #worker: Worker | undefined
+  #linger: NodeJS.Timeout | undefined
   #waiting = new Map<number, { resolve: (progress: IndexProgress) => void; reject: (error: Error) => void }>()
   #lastId = 0
+  #isStopped = false
+  /** Resolves when every thread that was told to end has ended. */
+  #gone: Promise<unknown> = Promise.resolve()
 
   constructor(
     job: IndexJob,
@@ -30,28 +36,24 @@ export class IndexThread {
     this.#onProgress = onProgress
   }
 
-  /** Reads what is new in these; `isAll` forgets every other file. A thread that failed is started again. */
+  /** Reads what is new in these; `isAll` forgets every other file. A thread is started when there is none. */
   read(sources: SearchSource[], isAll: boolean): Promise<IndexProgress> {
-    this.#worker ??= this.#start()
+    // Whoever was still listing files when we stopped must not start a thread that nobody ends.
+    if (this.#isStopped) return Promise.reject(new Error('Indexing has stopped.'))
+    clearTimeout(this.#linger)
+    const worker = (this.#worker ??= this.#start())
     const id = ++this.#lastId
-    const message: ToIndexThread = { type: 'read', id, sources, isAll }
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-      this.#worker!.postMessage(message)
+      tell(worker, { type: 'read', id, sources, isAll })
     })
   }
 
   async stop(): Promise<void> {
-    const worker = this.#worker
-    if (!worker) return
-    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-    const message: ToIndexThread = { type: 'stop' }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    worker.postMessage(message)
-    const timer = setTimeout(() => void worker.terminate(), stopMs)
-    await ended
-    clearTimeout(timer)
+    this.#isStopped = true
+    this.#end()
+    await this.#gone
+    this.#giveUp(new Error('Indexing has stopped.'))
   }
 
   #start(): Worker {
@@ -59,27 +61,53 @@ export class IndexThread {
       workerData: this.#job,
       resourceLimits: { maxOldGenerationSizeMb: 160 },
     })
+    const failed = (error: unknown): void => {
+      if (this.#worker !== worker) return
+      this.#worker = undefined
+      this.#giveUp(error instanceof Error ? error : new Error(String(error)))
+    }
     worker.on('message', (message: FromIndexThread) => this.#heard(message))
-    worker.on('error', (error) => this.#ended(error))
-    worker.on('exit', () => this.#ended(new Error('The indexing thread ended.')))
+    worker.on('error', failed)
+    worker.on('exit', () => failed(new Error('The indexing thread ended.')))
     return worker
+  }
+
+  /** Lets the thread finish what it is at, and end. */
+  #end(): void {
+    clearTimeout(this.#linger)
+    const worker = this.#worker
+    if (!worker) return
+    this.#worker = undefined
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+    tell(worker, { type: 'stop' })
+    const timer = setTimeout(() => void worker.terminate(), stopMs)
+    this.#gone = Promise.all([this.#gone, ended.then(() => clearTimeout(timer))])
   }
 
   #heard(message: FromIndexThread): void {
     if (message.type === 'progress') return this.#onProgress(message.progress)
     if (message.type === 'trouble') return this.#onTrouble(message.message)
+    if (message.type === 'idle') return this.#rest()
     const waiting = this.#waiting.get(message.id)
     this.#waiting.delete(message.id)
     if (message.type === 'read') waiting?.resolve(message.progress)
     else waiting?.reject(new Error(message.message))
   }
 
-  #ended(error: unknown): void {
-    this.#worker = undefined
-    const failed = error instanceof Error ? error : new Error(String(error))
-    for (const { reject } of this.#waiting.values()) reject(failed)
+  #rest(): void {
+    clearTimeout(this.#linger)
+    if (this.#waiting.size === 0) this.#linger = setTimeout(() => this.#end(), lingerMs).unref()
+  }
+
+  #giveUp(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
+}
+
+function tell(worker: Worker, message: ToIndexThread): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+  worker.postMessage(message)
 }
 
 /** What a regular expression finds within `limitMs`. */

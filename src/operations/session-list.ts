@@ -4,7 +4,7 @@ import { defaultAgentId } from '../domain/config/agents.ts'
 import type { Session } from '../domain/session.ts'
 import { isCronRunSessionKey } from '../domain/session-key-forms.ts'
 import { FileSessions } from '../store/file-sessions.ts'
-import type { ListFilter, SessionPage, SessionStore } from '../store/session-store.ts'
+import type { ListFilter, SessionStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
@@ -66,13 +66,7 @@ export const listSessions = operation({
   },
   async run(app, input, caller) {
     const now = app.clock.now()
-    const { total, sessions, path } = await collect(app, input, caller, now)
-    const rows: Array<ReturnType<typeof rowOf>> = []
-    for (let start = 0; start < sessions.length; start += fairPage) {
-      const some = sessions.slice(start, start + fairPage)
-      rows.push(...(await Promise.all(some.map((session) => fullRow(app, session, input, now)))))
-      if (rows.length < sessions.length) await letOthers()
-    }
+    const { total, rows, path } = await collect(app, input, caller, now)
     return {
       ts: now,
       path,
@@ -89,25 +83,14 @@ export const listSessions = operation({
   },
 })
 
-async function fullRow(
+type Row = ReturnType<typeof rowOf>
+
+async function collect(
   app: App,
-  session: Session,
   input: ListInput,
+  caller: Caller,
   now: number,
-): Promise<ReturnType<typeof rowOf>> {
-  const row = rowOf(session, now, app.config.session.mainKey)
-  if (input.includeDerivedTitles) row.derivedTitle = await titleOf(app, session)
-  if (input.includeLastMessage) row.lastMessagePreview = (await previewOf(app, session, 1, 240))[0]?.text
-  return row
-}
-
-interface Collected {
-  total: number
-  sessions: Session[]
-  path: string
-}
-
-async function collect(app: App, input: ListInput, caller: Caller, now: number): Promise<Collected> {
+): Promise<{ total: number; rows: Row[]; path: string }> {
   const wanted = input.limit === 'all' ? Infinity : input.offset + input.limit
   const filter: ListFilter = {
     search: input.search,
@@ -117,31 +100,55 @@ async function collect(app: App, input: ListInput, caller: Caller, now: number):
     ...(input.activeMinutes === undefined ? {} : { activeSince: now - input.activeMinutes * 60_000 }),
   }
   const { stores, path } = storesOf(app, input, caller)
-  const pages = await Promise.all(stores.map((store) => readPages(store, filter, wanted)))
-  const all = pages.flatMap((page) => page.sessions)
-  const shown = all.filter(({ key }) => isListed(key, input, app))
-  if (stores.length > 1) shown.sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)
-  return {
-    total: pages.reduce((sum, page) => sum + page.total, 0) - (all.length - shown.length),
-    sessions: shown.slice(input.offset, wanted),
-    path,
+  const asksForWords = input.includeDerivedTitles || input.includeLastMessage
+  const sessionOf = new Map<Row, Session>()
+  const toRow = (session: Session): Row => {
+    const row = rowOf(session, now, app.config.session.mainKey)
+    if (asksForWords) sessionOf.set(row, session)
+    return row
   }
+  const isShown = (key: string): boolean => isListed(key, input, app)
+  const pages = await Promise.all(stores.map((store) => readPages(store, { filter, wanted, isShown, toRow })))
+  const shown = pages.flatMap((page) => page.rows)
+  if (stores.length > 1) shown.sort((a, b) => b.updatedAt - a.updatedAt)
+  const rows = shown.slice(input.offset, wanted)
+  for (const row of asksForWords ? rows : []) await addWords(app, row, sessionOf.get(row)!, input)
+  return { total: pages.reduce((sum, page) => sum + page.total, 0), rows, path }
 }
 
-/** A page at a time: a list of all sessions must not hold up everybody else. */
-async function readPages(store: SessionStore, filter: ListFilter, wanted: number): Promise<SessionPage> {
-  const found = new Map<string, Session>()
-  for (let offset = 0; ; offset += fairPage) {
-    const limit = Math.min(fairPage, wanted + 1 - offset)
-    const page = await store.list({ ...filter, offset, limit })
+async function addWords(app: App, row: Row, session: Session, input: ListInput): Promise<void> {
+  if (input.includeDerivedTitles) row.derivedTitle = await titleOf(app, session)
+  if (input.includeLastMessage) row.lastMessagePreview = (await previewOf(app, session, 1, 240))[0]?.text
+}
+
+interface Wish {
+  filter: ListFilter
+  wanted: number
+  isShown: (key: string) => boolean
+  toRow: (session: Session) => Row
+}
+
+/** A page at a time, and of each session only its row: a list of all sessions must not hold up everybody else. */
+async function readPages(store: SessionStore, wish: Wish): Promise<{ total: number; rows: Row[] }> {
+  const { filter, wanted, isShown, toRow } = wish
+  const found = new Map<string, Row>()
+  const left = new Set<string>()
+  for (let offset = 0, limit: number; ; offset += limit) {
+    limit = Math.min(fairPage, wanted + 1 - found.size)
+    const { sessions, total } = await store.list({ ...filter, offset, limit })
     // A session that changed meanwhile moved to the front and pushed others into the next page.
-    for (const session of page.sessions) found.set(session.key, session)
-    if (page.sessions.length < limit || found.size > wanted) return { ...page, sessions: [...found.values()] }
+    for (const session of sessions) {
+      if (isShown(session.key)) found.set(session.key, toRow(session))
+      else left.add(session.key)
+    }
+    if (sessions.length < limit || found.size > wanted) {
+      return { total: total - left.size, rows: [...found.values()] }
+    }
     await letOthers()
   }
 }
 
-const fairPage = 500
+const fairPage = 250
 
 function letOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

@@ -28,6 +28,8 @@ export interface DatabaseOptions {
   readOnly?: boolean
   /** How long a write waits for other processes. */
   busyMs?: number
+  /** How much of the file is kept in memory once it was read; SQLite's own 2 MB when absent. */
+  cacheMb?: number
 }
 
 const readerWaitMs = 2_000
@@ -44,6 +46,7 @@ export class Database {
   #db: DatabaseSync
   /** Prepared once: they frame every write. */
   #savepoint: { begin: StatementSync; release: StatementSync }
+  #isGlancing = false
   #pending: PendingWrite[] = []
   #flushing: Promise<void> | undefined
   #busyMs: number
@@ -57,12 +60,12 @@ export class Database {
   }
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
-    const { durability = 'full', readOnly = false, busyMs = 10_000 } = options
+    const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
     let db: DatabaseSync
     try {
       if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
-      db.exec('PRAGMA foreign_keys = ON')
+      db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
       if (!readOnly) {
         db.exec(
           `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`,
@@ -85,6 +88,27 @@ export class Database {
     }
   }
 
+  /**
+   * A small read that shares one look at the file with the other glances of this moment: the locks that SQLite takes
+   * and gives back around a read cost more than reading a row.
+   */
+  glance<T>(fn: (queries: Queries) => T): T {
+    return this.read((queries) => {
+      if (!this.#isGlancing && !this.#db.isTransaction) {
+        this.#db.exec('BEGIN')
+        this.#isGlancing = true
+        process.nextTick(() => this.#endGlance())
+      }
+      return fn(queries)
+    })
+  }
+
+  #endGlance(): void {
+    if (!this.#isGlancing) return
+    this.#isGlancing = false
+    this.#db.exec('COMMIT')
+  }
+
   /** Runs `fn` in a transaction and resolves after it is on disk. If `fn` throws, its changes alone are undone. */
   write<T>(fn: (queries: Queries) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -95,6 +119,7 @@ export class Database {
 
   async close(): Promise<void> {
     await this.#flushing
+    this.#endGlance()
     this.#db.close()
   }
 
@@ -118,6 +143,7 @@ export class Database {
     const deadline = performance.now() + this.#busyMs
     for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
       try {
+        this.#endGlance()
         // Waiting for other writers is done below, without blocking the event loop.
         this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
         return

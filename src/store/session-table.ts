@@ -65,9 +65,10 @@ export function wholeEntry(row: SessionRow): SessionEntry {
   return entry
 }
 
+/** Set to undefined, not deleted: an object that has lost a field is slow to read and to write out ever after. */
 export function leanEntry(text: string): SessionEntry {
   const entry = JSON.parse(text) as SessionEntry
-  for (const field of bulkyFields) delete entry[field]
+  for (const field of bulkyFields) if (entry[field] !== undefined) entry[field] = undefined
   return entry
 }
 

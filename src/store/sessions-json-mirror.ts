@@ -149,8 +149,10 @@ export class SessionsJsonMirror {
   /** Called with the lock held. */
   async #import(): Promise<void> {
     const { agentId, db, path, clock, log } = this.#options
+    // It may be large: what we wrote ourselves is not read only to find that out.
+    if (this.#isOurs(fileIdentity(path))) return
     const file = readFileSafely(path)
-    if (!file || file.identity === this.#known || file.identity === this.#state().mirror_identity) return
+    if (!file || this.#isOurs(file.identity)) return
     try {
       const content = parseSessions(file.text, path)
       const report = await db.write((q) => {
@@ -176,6 +178,10 @@ export class SessionsJsonMirror {
       'an unreadable sessions.json was set aside',
     )
     this.schedule()
+  }
+
+  #isOurs(identity: FileIdentity | undefined): boolean {
+    return identity === this.#known || identity === this.#state().mirror_identity
   }
 
   #isStale(): boolean {

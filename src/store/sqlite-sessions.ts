@@ -30,6 +30,9 @@ export interface SqliteSessionsOptions {
   durability?: 'full' | 'relaxed'
 }
 
+/** The rows of ten thousand sessions, without what is bulky. */
+const cacheMb = 16
+
 interface Opened {
   db: Database
   mirror: SessionsJsonMirror
@@ -56,7 +59,7 @@ export class SqliteSessions implements SessionStore {
 
   async peek(key: string): Promise<SessionEntry | undefined> {
     const db = this.#lookedUntil > this.#options.clock.monotonic() ? this.#db : await this.#lookAgain()
-    const row = db?.queries.get<{ entry: string }>('SELECT entry FROM session WHERE key = ?', key)
+    const row = db?.glance((q) => q.get<{ entry: string }>('SELECT entry FROM session WHERE key = ?', key))
     return row && leanEntry(row.entry)
   }
 
@@ -150,7 +153,7 @@ export class SqliteSessions implements SessionStore {
 
 async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
   const { agentId, database, clock, log, durability } = options
-  const db = Database.open(database, sessionMigrations, { durability })
+  const db = Database.open(database, sessionMigrations, { durability, cacheMb })
   const mirror = new SessionsJsonMirror({ agentId, db, path: options.mirror, clock, log })
   await mirror.open()
   return { db, mirror }

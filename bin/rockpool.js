@@ -23,6 +23,8 @@ async function start() {
   process.removeAllListeners('warning').on('warning', (warning) => {
     if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.name}: ${warning.message}\n`)
   })
+  // zod reads this when a schema is made. Compiled schemas pay for a server; a command checks one input and is done.
+  if (process.argv[2] !== 'up' && process.argv[2] !== 'mcp') globalThis.__zod_globalConfig = { jitless: true }
   const { main } = await import('../dist/main.js')
   await main(process.argv.slice(2))
 }
@@ -32,7 +34,9 @@ async function restartWithPinnedNode() {
   const pinned = `${root}node_modules/node/bin/node`
   if (!existsSync(pinned)) fail(`Rockpool needs Node 22.13 or newer; this is ${process.versions.node}.`)
   const { spawn } = await builtin('node:child_process')
-  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? 1

@@ -3,9 +3,10 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
+const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
 const stamp = 'dist/.built-from'
 const fingerprint = fingerprintOfSources()
 if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) process.exit(0)
@@ -40,6 +41,8 @@ async function bundleProgram(): Promise<void> {
     platform: 'node',
     external: isExternal,
     plugins: [{ name: 'plain-builtins', renderChunk: plainBuiltins }],
+    // Much of what is loaded later by one command is loaded at once by another; that is as it should be.
+    onLog: (level, log, next) => (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' ? undefined : next(level, log)),
   })
   await bundle.write({
     dir: 'dist',
@@ -50,23 +53,72 @@ async function bundleProgram(): Promise<void> {
   })
 }
 
-/** A command loads a few large files faster than sixty small ones. The schemas of the configuration stay apart: making
- *  them costs more than loading, and few commands need them. */
-function loadedTogether(): Array<{ name: string; test: RegExp; minShareCount: number }> {
+/**
+ * A command loads a few large files faster than sixty small ones: Node takes about a millisecond for each that it has to
+ * find. The schemas of the configuration stay apart: making them costs more than loading, and few commands need them.
+ */
+function loadedTogether(): Array<{
+  name: string
+  test: RegExp | ((id: string) => boolean)
+  minShareCount?: number
+}> {
+  const start = startModules()
   return [
+    { name: 'start', test: (id) => start.has(id) || /\/node_modules\/zod\//.test(id) },
     { name: 'base', test: /src[\\/](domain|store)[\\/](?!config)/, minShareCount: 2 },
     { name: 'parts', test: /src[\\/](discovery|memory|assembly|coding|rpc)[\\/]/, minShareCount: 2 },
   ]
 }
 
-/** An import of a part of Node makes a module of it, and for that loads all that it has: streams for one `existsSync`. */
+/**
+ * An import of a part of Node makes a module of it, and for that loads all that it has: streams for one `existsSync`. And
+ * parts that are heavy all by themselves are loaded when one of their functions is called.
+ */
 function plainBuiltins(code: string): string {
   const builtin = /^import (?:\* as )?(\w+|\{[^}]*\}) from "(node:[^"]+)";$/gm
-  return code.replace(
-    builtin,
-    (_, names: string, id: string) =>
-      `const ${names.replaceAll(' as ', ': ')} = process.getBuiltinModule("${id}");`,
-  )
+  return code.replace(builtin, (_, names: string, id: string) => {
+    const call = `process.getBuiltinModule("${id}")`
+    const heavy = names.startsWith('{') && heavyBuiltins.includes(id)
+    if (!heavy) return `const ${names.replaceAll(' as ', ': ')} = ${call};`
+    const each = names.slice(1, -1).split(',')
+    return each.map((name) => takenLater(name.trim(), call)).join('\n')
+  })
+}
+
+function takenLater(name: string, call: string): string {
+  const [theirs, ours = theirs] = name.split(' as ') as [string, string?]
+  // Only a function can wait; theirs begin with a small letter.
+  if (!/^[a-z]/.test(theirs) || theirs === 'constants') return `const ${ours} = ${call}.${theirs};`
+  return `const ${ours} = (...given) => ${call}.${theirs}(...given);`
+}
+
+/**
+ * What `rockpool sessions` loads, as one file: Node takes about a millisecond for every file that it has to find. The
+ * list follows the imports, so that nobody has to keep it.
+ */
+function startModules(): Set<string> {
+  const found = new Set<string>()
+  const add = (file: string): void => {
+    if (found.has(file)) return
+    found.add(file)
+    const text = readFileSync(file, 'utf8')
+    for (const [, path] of text.matchAll(/^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm)) {
+      add(resolve(dirname(file), path!))
+    }
+  }
+  const roots = [
+    'main',
+    'app',
+    'cli/ask',
+    'cli/json-text',
+    'cli/scan-progress',
+    'operations/perform',
+    'operations/session-list',
+  ]
+  for (const root of roots) add(resolve('src', `${root}.ts`))
+  // The entry stays where it is: it finds the package and the dashboard beside itself.
+  found.delete(resolve('src/main.ts'))
+  return found
 }
 
 /** What `rockpool --help` and the completion show, made once from the operations themselves. */

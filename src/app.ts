@@ -15,7 +15,6 @@ import type { App } from './operations/app.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
 import type { Database } from './store/database.ts'
-import { sqliteDecisions } from './store/decisions.ts'
 import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openStateDatabase } from './store/state-database.ts'
@@ -73,7 +72,6 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     ),
     database,
     work: parts.once(() => sqliteWork(database(), clock)),
-    decisions: parts.once(() => sqliteDecisions(database())),
   }
   let heavy: HeavyParts | undefined
   const app: App = {
@@ -101,7 +99,7 @@ function loaded(heavy: HeavyParts | undefined): HeavyParts {
   throw new RockpoolError('internal', 'A part was asked for before it was loaded; `prepare` was not awaited.')
 }
 
-type PartName = 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
+type PartName = 'decisions' | 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
 type Stores = Omit<App, PartName | 'prepare' | 'close'>
 
 /** The parts that work with the stores. */
@@ -114,6 +112,7 @@ function openParts(
 ): Pick<App, PartName> {
   const { environment, config, paths, clock, log, version } = stores
   return {
+    decisions: parts.once(() => heavy().sqliteDecisions(stores.database())),
     discovery: parts.once(
       () => heavy().openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),

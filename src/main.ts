@@ -24,13 +24,9 @@ export async function main(args: string[]): Promise<void> {
         import('./app.ts'),
         import('./cli/scan-progress.ts'),
       ])
-      const onScanProgress = scanProgress(process.stderr)
-      return openApp(environment, {
-        version,
-        ...options,
-        onScanProgress,
-        onIndexProgress: indexProgress(process.stderr),
-      })
+      const onScanProgress = scanProgress(diagnostics)
+      const onIndexProgress = indexProgress(diagnostics)
+      return openApp(environment, { version, ...options, onScanProgress, onIndexProgress })
     },
     catalog: readCatalog,
     serveMcp: async (input) => (await import('./serve-mcp.ts')).serveMcp(environment, version, input),
@@ -43,6 +39,14 @@ export async function main(args: string[]): Promise<void> {
   process.exitCode = await run(args, host)
   // Whatever still holds the process (a thread that was just starting, a socket that is slow to close) holds no work.
   setTimeout(() => process.exit(), 2_000).unref()
+}
+
+/** Opened when something is said: a command that has nothing to say starts faster. */
+const diagnostics = {
+  get isTTY() {
+    return process.stderr.isTTY
+  },
+  write: (text: string) => process.stderr.write(text),
 }
 
 function readVersion(): string {

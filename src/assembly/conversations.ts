@@ -1,7 +1,7 @@
 // Puts the way of a message together: the channels, who may talk, the turns, and what lies above them (coding sessions
 // in a chat, approvals, the bridge).
 import { mkdirSync } from 'node:fs'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
 import { WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'

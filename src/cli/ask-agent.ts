@@ -36,7 +36,7 @@ export interface Talk {
 }
 
 export async function openTalk(host: Host, options: { local: boolean }): Promise<Talk> {
-  const gateway = options.local ? undefined : findGateway(host.environment)
+  const gateway = options.local ? undefined : await findGateway(host.environment)
   return gateway ? talkToGateway(gateway) : talkHere(await host.openApp())
 }
 

@@ -1,11 +1,11 @@
 // Where a command's question goes: to the gateway when one runs on this state directory, else to the same
 // operation in this process. The answer is the same.
+import { existsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller, Operation } from '../operations/operation.ts'
 import type { Environment } from '../store/config-file.ts'
-import { findRunningGateway } from '../store/gateway-file.ts'
-import { readGatewayToken } from '../store/tokens.ts'
+import { gatewayFile } from '../store/paths.ts'
 
 export interface Asker {
   ask(operation: Pick<Operation, 'name' | 'needsGateway'>, input: Record<string, unknown>): Promise<unknown>
@@ -21,7 +21,7 @@ export interface AskerParts {
 const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
 
 export async function openAsker(parts: AskerParts): Promise<Asker> {
-  const gateway = findGateway(parts.environment)
+  const gateway = await findGateway(parts.environment)
   return gateway ? askGateway(gateway) : askOurselves(parts)
 }
 
@@ -30,13 +30,17 @@ export interface GatewayAddress {
   token: string | undefined
 }
 
-export function findGateway(environment: Environment): GatewayAddress | undefined {
+export async function findGateway(environment: Environment): Promise<GatewayAddress | undefined> {
   if (environment.gatewayUrl) {
     // A gateway named by hand gets the token named by hand: ours goes to our own gateway only.
     return { url: environment.gatewayUrl, token: environment.gatewayToken }
   }
+  // Most commands run where no gateway does; they need not load what talks to one.
+  if (!existsSync(gatewayFile(environment.stateDir))) return undefined
+  const { findRunningGateway } = await import('../store/gateway-file.ts')
   const running = findRunningGateway(environment.stateDir)
   if (!running) return undefined
+  const { readGatewayToken } = await import('../store/tokens.ts')
   return { url: running.url, token: environment.gatewayToken ?? readGatewayToken(environment.stateDir) }
 }
 

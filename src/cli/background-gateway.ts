@@ -12,7 +12,7 @@ const lockedCode = 5
 
 /** Resolves when a gateway answers for this state directory, and says so if it had to be started. */
 export async function ensureGateway(host: Host): Promise<void> {
-  if (findGateway(host.environment)) return
+  if (await findGateway(host.environment)) return
   const child = spawn(process.execPath, [host.program, 'up'], { detached: true, stdio: 'ignore' })
   child.unref()
   let ended: string | undefined
@@ -24,7 +24,7 @@ export async function ensureGateway(host: Host): Promise<void> {
     wasFaster = code === lockedCode
   })
   const until = performance.now() + readyWithinMs
-  while (!findGateway(host.environment)) {
+  while (!(await findGateway(host.environment))) {
     if (ended !== undefined || performance.now() >= until) throw notStarted(ended)
     await sleep(lookMs)
   }

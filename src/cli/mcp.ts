@@ -38,7 +38,7 @@ export const commands: LocalCommand[] = [
       await host.serveMcp({
         ...rest,
         repo: resolve(host.cwd, repo ?? '.'),
-        gateway: findGateway(host.environment),
+        gateway: await findGateway(host.environment),
       })
       return undefined
     },

@@ -12,7 +12,7 @@ export interface Terminal {
 }
 
 export function processTerminal(variables: Readonly<Record<string, string | undefined>>): Terminal {
-  const { stdout, stderr, stdin } = process
+  const { stdout } = process
   // A reader that went away (`| head`) is no error.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
@@ -20,9 +20,12 @@ export function processTerminal(variables: Readonly<Record<string, string | unde
   })
   return {
     out: (text) => void stdout.write(text),
-    err: (text) => void stderr.write(text),
+    err: (text) => void process.stderr.write(text),
     isInteractive: stdout.isTTY,
-    canAsk: stdin.isTTY && stdout.isTTY,
+    // Opened when it is asked for: most commands neither read stdin nor complain.
+    get canAsk() {
+      return stdout.isTTY && process.stdin.isTTY
+    },
     width: stdout.columns ?? 100,
     color: wantsColor(variables, stdout.isTTY),
   }

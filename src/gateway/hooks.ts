@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { buildInternalSessionKey } from '../domain/session-key.ts'
 import type { Caller } from '../operations/operation.ts'

@@ -1,5 +1,5 @@
 // What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { PermissionMode } from '../domain/agent.ts'

@@ -1,6 +1,6 @@
 // The notes of agents: list them, show one, add to today's, and find something in them.
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'

@@ -1,15 +1,13 @@
 // sessions.list: a page of sessions, newest first, over one agent or all of them.
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import type { Session } from '../domain/session.ts'
 import { isCronRunSessionKey } from '../domain/session-key-forms.ts'
-import { FileSessions } from '../store/file-sessions.ts'
 import type { ListFilter, SessionStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { authorize } from './authorize.ts'
-import { previewOf, titleOf } from './session-preview.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { visibleAgents } from './which-session.ts'
 
@@ -99,7 +97,7 @@ async function collect(
     archived: input.archived,
     ...(input.activeMinutes === undefined ? {} : { activeSince: now - input.activeMinutes * 60_000 }),
   }
-  const { stores, path } = storesOf(app, input, caller)
+  const { stores, path } = await storesOf(app, input, caller)
   const asksForWords = input.includeDerivedTitles || input.includeLastMessage
   const sessionOf = new Map<Row, Session>()
   const toRow = (session: Session): Row => {
@@ -117,6 +115,7 @@ async function collect(
 }
 
 async function addWords(app: App, row: Row, session: Session, input: ListInput): Promise<void> {
+  const { previewOf, titleOf } = await import('./session-preview.ts')
   if (input.includeDerivedTitles) row.derivedTitle = await titleOf(app, session)
   if (input.includeLastMessage) row.lastMessagePreview = (await previewOf(app, session, 1, 240))[0]?.text
 }
@@ -154,10 +153,15 @@ function letOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-function storesOf(app: App, input: ListInput, caller: Caller): { stores: SessionStore[]; path: string } {
+async function storesOf(
+  app: App,
+  input: ListInput,
+  caller: Caller,
+): Promise<{ stores: SessionStore[]; path: string }> {
   if (input.store !== undefined) {
     // Any file of this machine: only for those who may read them all anyway.
     authorize(caller, 'admin', 'sessions.list with a store of its own')
+    const { FileSessions } = await import('../store/file-sessions.ts')
     const agentId = input.agentId ?? defaultAgentId(app.config)
     const { clock, log } = app
     return { stores: [new FileSessions({ agentId, path: input.store, clock, log })], path: input.store }

@@ -1,7 +1,7 @@
 // sessions.spawn: another agent, or Claude Code in a repository, takes a task and reports back when it is done.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import { newEntry } from '../sessions/lifecycle.ts'

@@ -1,7 +1,7 @@
 // What an agent may say to its other sessions, and ask about them.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import { operation } from './operation.ts'

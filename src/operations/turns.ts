@@ -1,7 +1,7 @@
 // Turns: ask an agent and wait for its answer, hand it a message and go, stop it, tell it something.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/config/agents.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import type { Address } from '../domain/address.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'

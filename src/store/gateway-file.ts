@@ -1,7 +1,7 @@
 // <state>/gateway.json: where the running gateway listens, for the commands of this machine. It names the process
 // and its start time, so that a token is never sent to whatever took the port of a gateway that is gone.
 import { readFileSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { gatewayFile } from './paths.ts'
 import { writePrivateFile } from './private-file.ts'
 import { identifyProcess, isSameProcess } from './process-identity.ts'
 import type { ProcessIdentity } from './process-identity.ts'
@@ -16,12 +16,12 @@ export interface RunningGateway {
 
 export function writeGatewayFile(stateDir: string, gateway: Omit<RunningGateway, 'process'>): void {
   const content: RunningGateway = { ...gateway, process: identifyProcess(process.pid)! }
-  writePrivateFile(pathIn(stateDir), `${JSON.stringify(content)}\n`)
+  writePrivateFile(gatewayFile(stateDir), `${JSON.stringify(content)}\n`)
 }
 
 /** Removes the file if it is still ours: a gateway that started after us keeps its own. */
 export function removeGatewayFile(stateDir: string): void {
-  if (readGatewayFile(stateDir)?.process.pid === process.pid) rmSync(pathIn(stateDir), { force: true })
+  if (readGatewayFile(stateDir)?.process.pid === process.pid) rmSync(gatewayFile(stateDir), { force: true })
 }
 
 /** The gateway that runs on this state directory now, if one does. */
@@ -32,7 +32,7 @@ export function findRunningGateway(stateDir: string): RunningGateway | undefined
 
 function readGatewayFile(stateDir: string): RunningGateway | undefined {
   try {
-    const path = pathIn(stateDir)
+    const path = gatewayFile(stateDir)
     // Somebody else's file could name somebody else's server.
     if (process.getuid && statSync(path).uid !== process.getuid()) return undefined
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
@@ -49,8 +49,4 @@ function isRunningGateway(value: unknown): value is RunningGateway {
   return (
     typeof url === 'string' && typeof wsUrl === 'string' && typeof process === 'object' && process !== null
   )
-}
-
-function pathIn(stateDir: string): string {
-  return join(stateDir, 'gateway.json')
 }

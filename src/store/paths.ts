@@ -77,3 +77,8 @@ export function checkSessionId(sessionId: string): string {
     hint: 'A session id has letters, digits, `.`, `-` and `_`, at most 128, and is not a file name.',
   })
 }
+
+/** Where the running gateway says how it is reached. */
+export function gatewayFile(stateDir: string): string {
+  return join(stateDir, 'gateway.json')
+}

@@ -1,6 +1,5 @@
 // Who a process is: its number and when it started. Numbers are given out again, so a number alone is never enough to
 // say that a process still lives, nor to end it.
-import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 export interface ProcessIdentity {
@@ -79,7 +78,10 @@ function allPids(): number[] {
 
 function startTimeFromPs(pid: number): string | undefined {
   try {
-    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+    const line = process
+      .getBuiltinModule('node:child_process')
+      .execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' })
+      .trim()
     const [state, ...started] = line.split(/\s+/)
     return !state || state.startsWith('Z') ? undefined : started.join(' ')
   } catch {

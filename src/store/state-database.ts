@@ -3,7 +3,7 @@
 import { Database } from './database.ts'
 import type { DatabaseOptions, Migration } from './database.ts'
 import { codingTables } from './coding-tables.ts'
-import { decisionTables } from './decisions.ts'
+import { decisionTables } from './decision-tables.ts'
 import { peopleTables } from './pairing.ts'
 import { sentMessageTables } from './reply-map.ts'
 import { workTables } from './work-tables.ts'

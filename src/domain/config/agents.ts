@@ -1,6 +1,5 @@
 // `agents` and `claude` in the configuration: who answers, with which model and tools, and how Claude is run.
 import { z } from 'zod'
-import { DEFAULT_AGENT_ID } from '../session-key.ts'
 import { sessionSelectionOverrides } from './discovery.ts'
 
 const heartbeat = z.strictObject({
@@ -85,9 +84,3 @@ export const claudeConfig = z.strictObject({
 
 export type AgentsConfig = z.infer<typeof agentsConfig>
 export type ClaudeConfig = z.infer<typeof claudeConfig>
-
-/** The agent that answers where nobody says which: the one marked so, else the first. */
-export function defaultAgentId({ agents }: { agents: AgentsConfig }): string {
-  const { list } = agents
-  return (list.find((agent) => agent.default) ?? list[0])?.id ?? DEFAULT_AGENT_ID
-}

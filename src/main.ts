@@ -37,8 +37,6 @@ export async function main(args: string[]): Promise<void> {
     },
   }
   process.exitCode = await run(args, host)
-  // Whatever still holds the process (a thread that was just starting, a socket that is slow to close) holds no work.
-  setTimeout(() => process.exit(), 2_000).unref()
 }
 
 /** Opened when something is said: a command that has nothing to say starts faster. */

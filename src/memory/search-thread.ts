@@ -10,7 +10,7 @@ type IndexJob = Extract<ThreadJob, { job: 'index' }>
 type RegexJob = Extract<ThreadJob, { job: 'regex' }>
 
 /** A thread that does not end by itself in this time is ended. */
-const stopMs = 3_000
+const stopMs = 1_000
 /** With nothing to do it is kept this long: messages come in bursts, and its memory is needed elsewhere. */
 const lingerMs = 2_000
 

@@ -14,6 +14,8 @@ import {
 import type { BinaryNode } from 'baileys'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
+import { WhatsappMediaHost } from './whatsapp-media-host.ts'
+import type { WrittenFile } from './whatsapp-media-host.ts'
 import { makeServerKeys, NoiseServer } from './whatsapp-noise.ts'
 import type { ServerKeys } from './whatsapp-noise.ts'
 import { readDeviceKeys, WhatsappPerson } from './whatsapp-person.ts'
@@ -23,6 +25,7 @@ export interface WhatsappSent {
   id: string
   to: string
   message: proto.IMessage
+  file?: WrittenFile
 }
 
 interface Connection {
@@ -47,6 +50,7 @@ export class WhatsappServer {
   readonly phone = new WhatsappPerson(this.account.pn, this.account.lid, 'Me')
   readonly group = '120363041234567890@g.us'
   readonly sent: WhatsappSent[] = []
+  media!: WhatsappMediaHost
   presences = 0
   url = ''
   /** What the next acknowledgements say. */
@@ -61,6 +65,7 @@ export class WhatsappServer {
 
   static async listen(): Promise<WhatsappServer> {
     const server = new WhatsappServer()
+    server.media = await WhatsappMediaHost.listen()
     await server.open()
     return server
   }
@@ -74,6 +79,11 @@ export class WhatsappServer {
   }
 
   async close(): Promise<void> {
+    await this.goDown()
+    await this.media.close()
+  }
+
+  async goDown(): Promise<void> {
     this.cutAll()
     await new Promise((resolve) => this.#wss?.close(resolve))
   }
@@ -253,6 +263,10 @@ export class WhatsappServer {
       const asked = getBinaryNodeChildren(wanted, 'user').map((user) => user.attrs['jid']!)
       return [{ tag: 'list', attrs: {}, content: asked.map((jid) => this.#personOf(jid)!.bundle(jid)) }]
     }
+    if (xmlns === 'w:m') {
+      const host: BinaryNode = { tag: 'host', attrs: { hostname: this.media.hostname } }
+      return [{ tag: 'media_conn', attrs: { auth: 'a', ttl: '3600' }, content: [host] }]
+    }
     if (xmlns === 'usync') return [this.#devicesOf(node)]
     return xmlns === 'w:g2' ? [this.#groupNode()] : []
   }
@@ -306,7 +320,10 @@ export class WhatsappServer {
     const readers = to === this.group ? [this.alice, this.bob] : [this.#personOf(to)!]
     const [message] = await Promise.all(readers.map((person) => person.decrypt(node, this.account.device)))
     // A phone shows a message once, however often it is delivered.
-    if (message && !this.sent.some((one) => one.id === id)) this.sent.push({ id, to, message })
+    if (message && !this.sent.some((one) => one.id === id)) {
+      const file = await this.media.read(message)
+      this.sent.push({ id, to, message, ...(file ? { file } : {}) })
+    }
     if (fault?.kind === 'cut-after') return connection.socket.terminate()
     this.#send(connection, { tag: 'ack', attrs: { class: 'message', id, from: to, t: String(this.#next++) } })
   }

@@ -3,6 +3,7 @@ import type { ChannelHost } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { DiscordFile } from './discord-events.ts'
+import { addFile } from './received-files.ts'
 
 const fetchMs = 60_000
 
@@ -13,18 +14,7 @@ export async function fetchDiscordFiles(
   hosts: ReadonlySet<string>,
   host: ChannelHost,
 ): Promise<void> {
-  for (const file of files) {
-    try {
-      message.media.push(await fetchOne(file, hosts, host))
-    } catch (error) {
-      const reason = error instanceof RockpoolError ? error.message : 'it could not be fetched.'
-      host.log.warn({ reason }, 'a file that came with a message is missing')
-      message.untrusted = [
-        ...(message.untrusted ?? []),
-        `A file came with this message but is missing: ${reason}`,
-      ]
-    }
-  }
+  for (const file of files) await addFile(message, host, () => fetchOne(file, hosts, host))
 }
 
 async function fetchOne(

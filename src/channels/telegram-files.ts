@@ -6,6 +6,7 @@ import type { ChannelHost } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media, Message } from '../domain/message.ts'
 import { backOffMs, pause } from './back-off.ts'
+import { addFile } from './received-files.ts'
 import { describeFailure } from './telegram-send.ts'
 import type { TelegramFile } from './telegram-updates.ts'
 
@@ -21,16 +22,7 @@ export async function fetchFiles(
   host: ChannelHost,
 ): Promise<void> {
   for (const file of files) {
-    try {
-      message.media.push(await fetchWithPatience(api, urlOf, file, host))
-    } catch (error) {
-      const reason = error instanceof RockpoolError ? error.message : describeFailure(error)
-      host.log.warn({ reason }, 'a file that came with a message is missing')
-      message.untrusted = [
-        ...(message.untrusted ?? []),
-        `A file came with this message but is missing: ${reason}`,
-      ]
-    }
+    await addFile(message, host, () => fetchWithPatience(api, urlOf, file, host), describeFailure)
   }
 }
 

@@ -2,14 +2,14 @@
 // were away are marked `append`: they are taken too, but not those that we have seen or that are old.
 import type { Readable } from 'node:stream'
 import type { WAMessage } from 'baileys'
-import { RockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import { Lanes } from './lanes.ts'
 import { offerUntilTaken } from './offer.ts'
 import type { OfferParts } from './offer.ts'
 import type { Recent } from './recent.ts'
 import type { SeenMarks } from './seen-marks.ts'
-import { hasMedia, readWhatsappMessage } from './whatsapp-messages.ts'
+import { fetchWhatsappFile, hasMedia } from './whatsapp-files.ts'
+import { readWhatsappMessage } from './whatsapp-messages.ts'
 import type { FindNumber, OwnIds } from './whatsapp-messages.ts'
 
 export interface IntakeParts extends OfferParts {
@@ -63,7 +63,8 @@ export class WhatsappIntake {
       const title = await line.groupTitle(chat)
       if (title) message.group = { title }
     }
-    if (hasMedia(source) && host.takesMedia(message)) await this.#fetch(source, message, line)
+    if (hasMedia(source) && host.takesMedia(message))
+      await fetchWhatsappFile(source, message, (one) => line.download(one), host)
     await offerUntilTaken(message, this.#parts)
     marks.mark(chat, String(message.sentAt), (before, at) => Number(at) > Number(before))
   }
@@ -82,25 +83,4 @@ export class WhatsappIntake {
     }
     return isOld
   }
-
-  async #fetch(source: WAMessage, message: Message, line: MessageLine): Promise<void> {
-    try {
-      const content = source.message?.documentMessage
-      const media = await this.#parts.host.media.keep(await line.download(source), {
-        name: content?.fileName ?? undefined,
-        mimeType: mimeTypeOf(source),
-      })
-      message.media.push(media)
-    } catch (error) {
-      const reason = error instanceof RockpoolError ? error.message : 'it could not be fetched.'
-      this.#parts.host.log.warn({ reason }, 'a file that came with a message is missing')
-      message.untrusted = [`A file came with this message but is missing: ${reason}`]
-    }
-  }
-}
-
-function mimeTypeOf(source: WAMessage): string | undefined {
-  const { imageMessage, videoMessage, audioMessage, documentMessage, stickerMessage } = source.message ?? {}
-  const part = imageMessage ?? videoMessage ?? audioMessage ?? documentMessage ?? stickerMessage
-  return part?.mimetype ?? undefined
 }

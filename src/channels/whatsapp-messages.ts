@@ -51,11 +51,6 @@ export async function readWhatsappMessage(
   }
 }
 
-export function hasMedia(source: WAMessage): boolean {
-  const type = getContentType(normalizeMessageContent(source.message) ?? undefined)
-  return type !== undefined && mediaTypes.has(type)
-}
-
 /** `+491701234567` and `123@lid` as WhatsApp addresses them; groups are addressed as they are. */
 export function jidOf(to: string): string {
   return to.startsWith('+') ? `${to.slice(1)}@s.whatsapp.net` : to
@@ -65,14 +60,6 @@ export function personOfJid(jid: string): string {
   const user = jidDecode(jid)?.user ?? ''
   return isPnUser(jid) ? `+${user}` : user === '' ? '' : `${user}@lid`
 }
-
-const mediaTypes: ReadonlySet<string> = new Set([
-  'imageMessage',
-  'videoMessage',
-  'audioMessage',
-  'documentMessage',
-  'stickerMessage',
-])
 
 function contentOf(message: proto.IMessage): proto.IMessage | undefined {
   return normalizeMessageContent(message) ?? undefined

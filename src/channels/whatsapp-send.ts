@@ -98,8 +98,8 @@ export class WhatsappSender {
 
 function fileContent(file: OutgoingFile, asVoice: boolean): AnyMessageContent {
   const source = { url: file.path }
-  if (file.kind === 'image') return { image: source }
-  if (file.kind === 'video') return { video: source }
+  if (file.kind === 'image') return { image: source, mimetype: file.mimeType }
+  if (file.kind === 'video') return { video: source, mimetype: file.mimeType }
   if (file.kind === 'audio') return { audio: source, mimetype: file.mimeType, ptt: asVoice }
   return { document: source, mimetype: file.mimeType, fileName: file.name }
 }
@@ -110,6 +110,9 @@ function outcomeOfFailure(error: unknown): PartOutcome {
   if (status === 428) return { kind: 'retry', reason: 'WhatsApp is not connected' }
   if (status === 404 || status === 406)
     return { kind: 'refused', reason: 'WhatsApp does not know this number or group' }
+  // A file is uploaded before its message is sent; without it nothing was sent.
+  if (error instanceof Error && error.message.startsWith('Media upload failed'))
+    return { kind: 'retry', reason: 'WhatsApp did not take the file' }
   return { kind: 'unknown', reason: describeFailure(error) }
 }
 

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { proto } from 'baileys'
 import { channelContract } from '../../test/channel-contract.ts'
@@ -27,8 +29,11 @@ class WhatsappPlatform implements Platform {
     }
   }
 
-  write(what: Written): Promise<string> {
-    return this.#server.write(this.#server[what.from], this.#content(what), { group: what.place === 'group' })
+  async write(what: Written): Promise<string> {
+    const message = what.file
+      ? await this.#server.media.messageWith(what.file, what.text)
+      : this.#content(what)
+    return this.#server.write(this.#server[what.from], message, { group: what.place === 'group' })
   }
 
   async edit(messageId: string, what: Written): Promise<void> {
@@ -52,7 +57,8 @@ class WhatsappPlatform implements Platform {
       const text = textOf(this.#latest(one.id) ?? one.message)
       const replyTo = one.message.extendedTextMessage?.contextInfo?.stanzaId
       const to = one.to.endsWith('@g.us') ? one.to : `+${one.to.split('@')[0]}`
-      return { id: one.id, to, text, formats: [], buttons: [], ...(replyTo ? { replyTo } : {}) }
+      const file = one.file && { file: one.file }
+      return { id: one.id, to, text, formats: [], buttons: [], ...(replyTo ? { replyTo } : {}), ...file }
     })
   }
 
@@ -65,7 +71,7 @@ class WhatsappPlatform implements Platform {
   press = (): Promise<void> => Promise.reject(new Error('WhatsApp has no buttons for us'))
   pressesAcknowledged = (): number => 0
   cut = (): void => this.#server.cutAll()
-  goDown = (): Promise<void> => this.#server.close()
+  goDown = (): Promise<void> => this.#server.goDown()
   comeBack = (): Promise<void> => this.#server.open()
 
   #latest(id: string): proto.IMessage | undefined {
@@ -88,13 +94,14 @@ function textOf(message: proto.IMessage): string {
   return message.extendedTextMessage?.text ?? message.conversation ?? ''
 }
 
-// Files go over WhatsApp's own HTTPS servers, whose names Baileys has fixed: those two cannot run on loopback.
 const features = new Set<Feature>([
   'several-people',
   'replies',
   'groups',
   'edited',
   'reactions',
+  'media-in',
+  'media-out',
   'forwarded',
   'network',
   'redelivery',
@@ -195,6 +202,65 @@ describe('WhatsApp', () => {
       group: { title: 'The group' },
       sender: { id: people.bob, name: 'Alice' },
     })
+  })
+
+  const picture = { name: 'p.png', mimeType: 'image/png', bytes: Buffer.from('89504e470d0a1a0a', 'hex') }
+
+  test('a message that names another host for its file is not followed there', async () => {
+    await link(server, host)
+    await connected()
+    const message = await server.media.messageWith(picture, 'look')
+    const honest = message.imageMessage!.directPath!
+    for (const [directPath, url] of [
+      [`@127.0.0.1:1/x`, 'https://127.0.0.1:1/x'],
+      ['', 'https://169.254.169.254/latest/meta-data'],
+      [honest, 'https://127.0.0.1:1/x'],
+    ] as const) {
+      await server.write(server.alice, { imageMessage: { ...message.imageMessage, directPath, url } })
+    }
+    await vi.waitFor(() => expect(received).toHaveLength(3), { timeout: 10_000 })
+    for (const refused of received.slice(0, 2)) {
+      expect(refused.media).toEqual([])
+      expect(refused.untrusted?.[0]).toMatch(/not on a server of WhatsApp/)
+    }
+    expect(received[2]!.media).toHaveLength(1)
+    expect(server.media.asked).toEqual([`GET ${honest}`])
+  })
+
+  test('a voice note and a document with words are kept, each as what it is', async () => {
+    await link(server, host)
+    await connected()
+    const voice = { name: '', mimeType: 'audio/ogg; codecs=opus', bytes: Buffer.from('OggS-voice') }
+    const letter = { name: '../../letter.pdf', mimeType: 'application/pdf', bytes: Buffer.from('%PDF-1.4') }
+    await server.write(server.alice, await server.media.messageWith(voice, ''))
+    await server.write(server.alice, await server.media.messageWith(letter, 'please read'))
+    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 10_000 })
+    expect(received[0]!.media[0]).toMatchObject({ kind: 'audio', bytes: voice.bytes.length })
+    expect(received[1]).toMatchObject({
+      text: 'please read',
+      media: [{ kind: 'file', mimeType: 'application/pdf', name: 'letter.pdf' }],
+    })
+  })
+
+  test('a file that WhatsApp does not take now is sent later, once', async () => {
+    await link(server, host)
+    const channel = await connected()
+    const folder = join(host.mediaFolder, 'sessions', 'x')
+    mkdirSync(folder, { recursive: true })
+    const path = join(folder, 'p.png')
+    writeFileSync(path, picture.bytes)
+    const send = () =>
+      channel.send(
+        { channel: 'whatsapp', accountId: 'default', to: people.alice },
+        { media: [path] },
+        { idempotencyKey: 'f', resent: false },
+      )
+    server.media.refusals = 1
+    expect(await send()).toMatchObject({ kind: 'retry', reason: 'WhatsApp did not take the file' })
+    expect(await send()).toMatchObject({ kind: 'sent' })
+    expect(server.sent.map((one) => one.file)).toEqual([
+      { name: '', mimeType: 'image/png', bytes: picture.bytes },
+    ])
   })
 
   test('the library under Baileys writes keys to the console; none of it gets there', () => {

@@ -1,14 +1,7 @@
 // WhatsApp, on Baileys: a linked device of somebody's phone, paired by a QR code. WhatsApp confirms a message to its
 // server by itself, so here it is offered until it is durable, and messages that came while we were away are taken
 // unless they are old.
-import {
-  Browsers,
-  DisconnectReason,
-  downloadMediaMessage,
-  makeCacheableSignalKeyStore,
-  makeWASocket,
-  proto,
-} from 'baileys'
+import { Browsers, DisconnectReason, makeCacheableSignalKeyStore, makeWASocket, proto } from 'baileys'
 import type { ConnectionState, GroupMetadata, WAMessage, WASocket } from 'baileys'
 import type { Address } from '../domain/address.ts'
 import type {
@@ -28,6 +21,7 @@ import { Recent } from './recent.ts'
 import { SeenMarks } from './seen-marks.ts'
 import { openWhatsappAuth } from './whatsapp-auth.ts'
 import type { WhatsappAuth } from './whatsapp-auth.ts'
+import { downloadOver } from './whatsapp-files.ts'
 import { WhatsappIntake } from './whatsapp-intake.ts'
 import { jidOf, personOfJid } from './whatsapp-messages.ts'
 import { describeFailure, statusOf, WhatsappSender } from './whatsapp-send.ts'
@@ -229,13 +223,7 @@ export class WhatsappChannel implements Channel {
       },
       findNumber: (lid: string) => socket.signalRepository.lidMapping.getPNForLID(lid),
       groupTitle: (jid: string) => this.#groupTitle(socket, jid),
-      download: (message: WAMessage) =>
-        downloadMediaMessage(
-          message,
-          'stream',
-          {},
-          { logger: quietLogger, reuploadRequest: socket.updateMediaMessage },
-        ),
+      download: (message: WAMessage) => downloadOver(socket, message),
     }
   }
 

@@ -11,6 +11,7 @@ import { startGateway } from './gateway/server.ts'
 import type { App } from './operations/app.ts'
 import { channelSecrets } from './store/channel-tokens.ts'
 import type { Environment } from './store/config-file.ts'
+import { followSpawnedCoding } from './operations/spawned-coding.ts'
 import { followSubagents } from './operations/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
 import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
@@ -100,6 +101,7 @@ async function live(app: App): Promise<() => Promise<void>> {
   await app.coding().pool.recover()
   await (await app.conversations()).start()
   await followSubagents(app)
+  await followSpawnedCoding(app)
   const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))

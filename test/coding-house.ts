@@ -6,7 +6,7 @@ import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { Approvals } from '../src/coding/approvals.ts'
 import { NotificationRouter } from '../src/coding/notifications.ts'
 import { CodingPool } from '../src/coding/pool.ts'
-import type { NativeSession } from '../src/coding/parts.ts'
+import type { CodingParts, NativeSession } from '../src/coding/parts.ts'
 import type { LaunchRequest } from '../src/coding/pool.ts'
 import { ownerLives } from '../src/coding/run-state.ts'
 import { RepoGate } from '../src/coding/repo-queue.ts'
@@ -51,6 +51,7 @@ export interface HouseOptions {
   priceOf?: (model: string) => number
   keepBlocks?: number
   findNative?: (ref: string) => Promise<NativeSession | undefined>
+  choose?: CodingParts['choose']
 }
 
 export function newFolder(): string {
@@ -99,6 +100,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
     toolsFor: () => [],
     findNative: options.findNative ?? (async () => undefined),
+    choose: options.choose ?? (async () => ({ action: 'fresh' })),
     priceOf: options.priceOf ?? (() => 0),
     dayOf: (at) => new Date(at).toISOString().slice(0, 10),
   })

@@ -255,7 +255,7 @@ describe('timers', () => {
     expect(texts(house).filter((text) => text.startsWith('⏱️'))).toEqual(['⏱️ [session] running for 10m0s'])
   })
 
-  test('waiting is told at most once in 5 s', async () => {
+  test('waiting is told at most once in 5 s, and then once more if it still waits', async () => {
     const clock = makeMovableClock()
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime })
@@ -275,6 +275,17 @@ describe('timers', () => {
       if (turns < 3) await house.pool.respond(id, 'more', { userInitiated: true })
     }
     expect(bells()).toBe(2)
+    await settle()
+    await house.pool.respond(id, 'and more', { userInitiated: true })
+    await settle()
+    claude.finish()
+    await vi.waitFor(() =>
+      expect(house.pool.resolve(id)).toMatchObject({ turns: 4, lifecycle: 'awaiting-input' }),
+    )
+    await settle()
+    expect(bells()).toBe(2)
+    await clock.advance(6_000)
+    await vi.waitFor(() => expect(bells()).toBe(3))
   })
 
   test('foreground: text and tool lines are gathered for 500 ms and sent as one', async () => {

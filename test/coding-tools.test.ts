@@ -9,6 +9,7 @@ import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { Address } from '../src/domain/address.ts'
 import type { AgentTool } from '../src/domain/agent.ts'
 import type { Approval } from '../src/domain/coding.ts'
+import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
 import { followSubagents } from '../src/operations/subagents.ts'
 import { openHouse, rpc } from './gateway-house.ts'
 import type { House } from './gateway-house.ts'
@@ -217,6 +218,68 @@ describe('sessions_spawn', () => {
       const waking = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:coding:%'")
       expect(waking).toHaveLength(1)
     })
+  })
+
+  test('mode claude-code: the repository by its name, thinking passed on, and the row gone at the end if so wanted', async () => {
+    const house = await open()
+    const repo = mkdtempSync(join(house.dir, 'repo-'))
+    house.app.config.coding.repos['shop'] = repo
+    await followSpawnedCoding(house.app)
+    const tools = await toolsOf(house)
+    const asked = { task: 'look', mode: 'claude-code', repo: 'shop', thinking: 'high', cleanup: 'delete' }
+    const { structured } = await tools.get('sessions_spawn')!.call(asked)
+    expect(structured).toMatchObject({ status: 'accepted', repo })
+    const { session, childSessionKey } = structured as { session: string; childSessionKey: string }
+    const { pool } = house.app.coding()
+    expect(pool.resolve(session).request).toMatchObject({ thinking: 'high', childSessionKey })
+    await vi.waitFor(() => expect(pool.resolve(session).lifecycle).toBe('ended'))
+    await vi.waitFor(async () =>
+      expect(await house.app.sessions('main').get(childSessionKey)).toBeUndefined(),
+    )
+  })
+
+  test('a task for a repository where somebody works is queued, and chosen for again when its turn comes', async () => {
+    const house = await open()
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const { pool } = house.app.coding()
+    const launch = async (prompt: string): Promise<Record<string, unknown>> =>
+      (await rpc(house, 'coding.launch', { prompt, workdir, multiTurnDisabled: true })).result as Record<
+        string,
+        unknown
+      >
+    const first = await launch('[[offline: wait 300]]')
+    await vi.waitFor(() => expect(pool.resolve(String(first['id'])).lifecycle).toBe('active'))
+    const second = await launch('next')
+    expect(second).toMatchObject({ action: 'queue', lifecycle: 'queued' })
+    await vi.waitFor(() => expect(pool.resolve(String(second['id'])).status).toBe('completed'))
+    const { result } = await rpc(house, 'cc.why', { id: second['id'] })
+    const { decisions } = result as { decisions: Array<{ selection: { action: string } }> }
+    expect(decisions.map(({ selection }) => selection.action)).toEqual(['fresh', 'queue'])
+  })
+
+  test('`cc list` shows what never got to Claude, queued or failed, and `cc info` knows it by its name', async () => {
+    const house = await open()
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const runtime = await house.app.runtime()
+    house.app.runtime = async () => ({ ...runtime, open: () => Promise.reject(new Error('no binary')) })
+    const launched = await rpc(house, 'coding.launch', {
+      prompt: 'x',
+      name: 'stillborn',
+      workdir,
+      fresh: true,
+    })
+    const { id } = launched.result as { id: string }
+    await vi.waitFor(() => expect(house.app.coding().pool.resolve(id).status).toBe('failed'))
+    const listed = await rpc(house, 'cc.list', { repo: workdir })
+    expect(listed.result).toMatchObject({
+      total: 1,
+      sessions: [
+        { sessionId: id, title: 'stillborn', source: 'rockpool', status: 'stopped', agentId: 'main' },
+      ],
+    })
+    expect((await rpc(house, 'cc.list', { search: 'nothing like it' })).result).toMatchObject({ total: 0 })
+    const info = await rpc(house, 'cc.info', { id: 'stillborn' })
+    expect(info.result).toMatchObject({ session: { sessionId: id }, coding: { endReason: 'start-failed' } })
   })
 
   test('sessions_send answers from another session, never from itself; session_status tells of this one', async () => {

@@ -115,6 +115,44 @@ test('one session works in a repository and one waits for it; a third is refused
   expect(house.pool.resolve(first.id).end!.at).toBeLessThanOrEqual(house.pool.resolve(second.id).startedAt!)
 })
 
+test('what a queued task goes on with is chosen when its turn comes', async () => {
+  const chosen: string[] = []
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000002', fork: false }
+  const house = open({
+    choose: async ({ id }) => {
+      chosen.push(`${id} ${house.pool.resolve(first.id).lifecycle}`)
+      return { action: 'resume', resume }
+    },
+  })
+  const workdir = house.repo('shared')
+  const first = await house.launch('[[offline: wait 200]] alpha', { workdir, multiTurn: false })
+  await until(house, first.id, 'active')
+  const second = await house.launch('beta', { workdir, multiTurn: false, chooseWhenFree: true })
+  expect(chosen).toEqual([])
+  await until(house, second.id, 'ended')
+  expect(chosen).toEqual([`${second.id} ended`])
+  expect(house.pool.resolve(second.id).request).toMatchObject({ resume, chooseWhenFree: false })
+  const [prompt] = house.store.outputAfter(second.id, 0)
+  expect(prompt!.text).toBe('beta')
+})
+
+test('a queued task waits on while the one it should go on with is at work', async () => {
+  const busy = { action: 'queue', sdkSessionId: '00000000-0000-4000-8000-000000000003' } as const
+  const house = open({
+    config: { perRepo: { running: 2, queued: 1 } },
+    choose: async () => (house.pool.resolve(first.id).lifecycle === 'active' ? busy : { action: 'fresh' }),
+  })
+  const workdir = house.repo('shared')
+  const resume = { sdkSessionId: busy.sdkSessionId, fork: false }
+  const first = await house.launch('[[offline: wait 300]] alpha', { workdir, resume, multiTurn: false })
+  await until(house, first.id, 'active')
+  const second = await house.launch('beta', { workdir, multiTurn: false, chooseWhenFree: true })
+  await until(house, second.id, 'ended')
+  expect(house.pool.resolve(second.id).startedAt!).toBeGreaterThanOrEqual(
+    house.pool.resolve(first.id).end!.at,
+  )
+})
+
 test('names are unique, and a session is found by id, name, prefix; an unclear reference lists the candidates', async () => {
   const house = open()
   const a = await house.launch('same words here')

@@ -3,8 +3,9 @@ import type { Agent } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
 import type { StatePaths } from '../store/paths.ts'
 
-/** Tools that only look. Everything else is asked for. */
-const readOnlyTools = ['Read', 'Glob', 'Grep']
+/** Tools that only look. Everything else is asked for, but what only looks in a shell (`ls`, `grep`), which Claude Code
+ *  knows by itself; it has no tools of their own for that. */
+const readOnlyTools = ['Read']
 
 export function agentFrom(config: Config, paths: StatePaths, agentId: string): Agent {
   const { defaults, list } = config.agents

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Approvals } from '../coding/approvals.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
+import type { Choice } from '../coding/parts.ts'
 import { CodingPool } from '../coding/pool.ts'
 import { ownerLives } from '../coding/run-state.ts'
 import { RepoGate } from '../coding/repo-queue.ts'
@@ -15,6 +16,7 @@ import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/bridge-world.ts'
+import { choiceOf } from '../operations/coding-launch.ts'
 import { chooseSession } from '../operations/select.ts'
 import type { CodingWorld } from '../operations/coding-world.ts'
 import { ApprovalStore } from '../store/approval-store.ts'
@@ -48,6 +50,7 @@ export function openCodingWorld(app: App): CodingWorld {
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
     toolsFor: (session) => bridgeFor(app, session),
     findNative: (ref) => findNative(app, ref),
+    choose: (session) => chooseFor(app, session),
     priceOf: callCost,
     dayOf: (at) => dayIn(app.config.timeZone, at),
   })
@@ -57,6 +60,21 @@ export function openCodingWorld(app: App): CodingWorld {
     chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
   const today = (): string => dayIn(app.config.timeZone, app.clock.now())
   return { pool, notifications, approvals, approvalStore, store, spend, today, isTaken, select }
+}
+
+/** The choice that a launch would have made, made now. `cc why` finds it by the session that came of it. */
+async function chooseFor(app: App, { id, request, budgetUsd }: CodingSession): Promise<Choice> {
+  const { prompt: task, workdir: repo, label, agentId, originSessionKey } = request
+  const own = originSessionKey === undefined ? {} : { agentId }
+  const { selection, decisionId } = await chooseSession(app, {
+    task,
+    repo,
+    label,
+    maxBudgetUsd: budgetUsd,
+    ...own,
+  })
+  await app.decisions().became(decisionId, id)
+  return { ...choiceOf(selection), sdkSessionId: selection.sessionId }
 }
 
 /** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */

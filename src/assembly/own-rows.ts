@@ -1,6 +1,5 @@
 // Our own rows for discovery: chats that Claude answers and coding sessions, by Claude's id. Read again only when one of
 // them changed, because every list of sessions asks for them.
-import { existsSync } from 'node:fs'
 import type { CodingLifecycle, CodingSession } from '../domain/coding.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionStatus } from '../domain/discovered-session.ts'
@@ -8,9 +7,9 @@ import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
 import { claudeIdOf } from '../discovery/registry.ts'
 import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
-import { CodingStore } from '../store/coding-store.ts'
 import { isSameProcess } from '../store/process-identity.ts'
 import type { App } from '../operations/app.ts'
+import { codingStoreOf } from '../operations/never-begun.ts'
 
 export type OwnRowsParts = Pick<App, 'agentIds' | 'sessions' | 'database' | 'paths' | 'clock' | 'events'>
 
@@ -61,9 +60,7 @@ function chatRow({ agentId, entry }: Session): RegistryRow[] {
 }
 
 function codingRows(parts: OwnRowsParts): RegistryRow[] {
-  // A machine that never ran one has no such database, and looking must not make it.
-  if (!existsSync(parts.paths.database)) return []
-  return new CodingStore(parts.database()).list().flatMap(codingRow)
+  return (codingStoreOf(parts)?.list() ?? []).flatMap(codingRow)
 }
 
 function codingRow(session: CodingSession): RegistryRow[] {

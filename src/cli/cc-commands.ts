@@ -1,5 +1,6 @@
 // `cc watch` and `cc attach`: they take over the terminal, so they are no operations.
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { bundledClaude } from '../agent/binary.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -39,22 +40,33 @@ export const commands: LocalCommand[] = [
 ]
 
 interface Attachable {
-  sessionId: string
-  repoPath: string
-  isRunning: boolean
+  session: { sessionId: string; repoPath: string; isRunning: boolean; filePath: string }
 }
 
 /** Two writers would tear the conversation apart, so a session that runs is not attached to. */
 async function attach(host: Host, ref: string): Promise<void> {
-  const session = await findSession(host, ref)
+  const { session } = await findSession(host, ref)
   if (session.isRunning) {
     throw new RockpoolError('conflict', `${ref} runs now; two writers would tear it apart.`, {
-      hint: 'End it with `rockpool cc kill`, or fork it with `rockpool cc fork`.',
+      hint: 'Answer it with `rockpool cc respond`, end it with `rockpool cc kill`, or fork it with `rockpool cc fork`.',
+    })
+  }
+  if (session.filePath === '') {
+    throw new RockpoolError('not-found', `${ref} never got to Claude, so there is nothing to go on with.`, {
+      hint: 'Launch it again with `rockpool cc launch`.',
+    })
+  }
+  if (!existsSync(session.repoPath)) {
+    throw new RockpoolError('not-found', `${session.repoPath} is gone; ${ref} worked there.`, {
+      hint: 'Bring the directory back, then try again.',
     })
   }
   const { config } = await loadConfig(host.environment)
-  const claude = config.claude.binary ?? bundledClaude() ?? 'claude'
-  const child = spawn(claude, ['--resume', session.sessionId], { cwd: session.repoPath, stdio: 'inherit' })
+  await handOver(config.claude.binary ?? bundledClaude() ?? 'claude', session)
+}
+
+async function handOver(claude: string, { sessionId, repoPath }: Attachable['session']): Promise<void> {
+  const child = spawn(claude, ['--resume', sessionId], { cwd: repoPath, stdio: 'inherit' })
   const code = await new Promise<number | null>((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', resolve)
@@ -65,14 +77,6 @@ async function attach(host: Host, ref: string): Promise<void> {
 async function findSession(host: Host, ref: string): Promise<Attachable> {
   const asker = await openAsker(host)
   try {
-    const { sessions } = (await asker.ask({ name: 'coding.sessions' }, { limit: 1000 })) as {
-      sessions: Array<{ id: string; name: string; status: string; workdir: string; claudeSessionId?: string }>
-    }
-    const ours = sessions.find((one) => one.id === ref || one.name === ref)
-    if (ours?.claudeSessionId) {
-      const isRunning = ours.status === 'running' || ours.status === 'starting'
-      return { sessionId: ours.claudeSessionId, repoPath: ours.workdir, isRunning }
-    }
     return (await asker.ask({ name: 'cc.info' }, { id: ref })) as Attachable
   } finally {
     await asker.close()

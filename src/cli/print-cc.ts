@@ -3,6 +3,8 @@ import { withoutMarker } from '../discovery/origin-marker.ts'
 import type { CostReport, SessionHealth, TokenCounts } from '../domain/discovered-session.ts'
 import type { z } from 'zod'
 import type { discoveredSession } from '../operations/cc.ts'
+import { nowOf, stateOf as codingState } from './print-coding.ts'
+import type { CodingRow } from './print-coding.ts'
 import { cellWidth } from './cell-width.ts'
 import { ago, bytes, duration, fit, oneLine, pad, pairs, styled, table, tokens, usd } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
@@ -97,10 +99,32 @@ function contextStyle(row: Row): Style | undefined {
   return fill > 0.8 ? 'red' : fill > 0.6 ? 'yellow' : undefined
 }
 
-export function printInfo({ session, health }: { session: Row; health: SessionHealth }, page: Page): string {
-  const title = styled(page, 'bold', fit(oneLine(headline(session)), page.width))
-  return [title, printFacts(session, page), printSpending(session, page), printHealth(health, page)].join(
-    '\n\n',
+export function printInfo(
+  { session, health, coding }: { session: Row; health?: SessionHealth; coding?: CodingRow },
+  page: Page,
+): string {
+  return [
+    styled(page, 'bold', fit(oneLine(headline(session)), page.width)),
+    ...(coding ? [printOwn(coding, page)] : []),
+    printFacts(session, page),
+    ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
+  ].join('\n\n')
+}
+
+/** What only we know of a session that we run. */
+function printOwn(row: CodingRow, page: Page): string {
+  return pairs(
+    [
+      ['name', oneLine(row.name)],
+      ['coding id', row.id],
+      ['lifecycle', codingState(row)],
+      ['now', row.lifecycle === 'ended' ? undefined : oneLine(nowOf(row))],
+      ['ended', row.endMessage ? oneLine(row.endMessage) : undefined],
+      ['budget', `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`],
+      ['turns', String(row.turns)],
+      ['waited for people', row.waitedMs > 0 ? duration(row.waitedMs) : undefined],
+    ],
+    page,
   )
 }
 
@@ -125,7 +149,7 @@ function printFacts(session: Row, page: Page): string {
       ['forked from', session.forkedFrom],
       ['model', session.model],
       ['written by', session.version && `Claude Code ${session.version} (${session.entrypoint ?? '?'})`],
-      ['file', `${session.filePath} (${bytes(session.fileSizeBytes)})`],
+      ['file', session.filePath ? `${session.filePath} (${bytes(session.fileSizeBytes)})` : undefined],
     ],
     page,
   )

@@ -12,6 +12,9 @@ export interface CodingRow {
   prompt: string
   workdir: string
   costUsd: number
+  budgetUsd: number
+  turns: number
+  waitedMs: number
   contextTokens?: number
   contextWindow?: number
   doing?: string

@@ -6,18 +6,17 @@ import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '..
 import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnFailure, TurnResult } from '../domain/turn.ts'
+import { chooseWhenFree } from './choose-when-free.ts'
 import { LiveRecord } from './live-record.ts'
 import { Meter } from './meter.ts'
-import { oneLine, outputOf } from './names.ts'
+import { isCommand, oneLine, outputOf } from './names.ts'
 import { OutputLog } from './output-log.ts'
 import type { WrittenBlock } from './output-log.ts'
 import { tagOf, withOriginMarker } from './origin.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
-import { Timers } from './timers.ts'
-
-const silenceMs = 15_000
-const longRunMs = 10 * 60_000
+import { Vigil } from './vigil.ts'
+import type { VigilActs } from './vigil.ts'
 
 export class CodingRun {
   /** Resolves when the session has ended or was suspended. */
@@ -32,9 +31,8 @@ export class CodingRun {
   #turn: Promise<void> | undefined
   #stop = new AbortController()
   #finish!: (session: CodingSession) => void
-  #openTools = new Set<string>()
   #meter: Meter
-  #timers: Timers
+  #vigil: Vigil
   #output: OutputLog
   /** Resolves when what was metered up to now is on disk: limits are sums over it. */
   #metering: Promise<void> = Promise.resolve()
@@ -45,11 +43,11 @@ export class CodingRun {
     this.#questions = new Questions(parts, this.#record, {
       over: this.#stop.signal,
       metered: () => this.#metering,
-      onAsked: () => this.#timers.cancel('timeout'),
-      onAnswered: () => this.#watchSilence(),
+      onAsked: () => this.#vigil.personAsked(),
+      onAnswered: () => this.#vigil.sign(),
     })
     this.#meter = new Meter(parts, session)
-    this.#timers = new Timers(parts.clock)
+    this.#vigil = new Vigil(parts.clock, session.request.timeoutSeconds, this.#acts())
     this.#output = new OutputLog(parts, session.id, (blocks) => this.#written(blocks))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
@@ -62,16 +60,15 @@ export class CodingRun {
     return this.#stop.signal.aborted
   }
 
-  /** Begins; the first turn runs in the background. The marker says to whoever scans Claude's files that it is ours. */
+  /** Begins; the first turn runs in the background. */
   start(): void {
-    const { request } = this.session
-    this.send(request.resume ? request.prompt : withOriginMarker(request.agentId, request.prompt))
+    this.send(this.session.request.prompt)
   }
 
   /** A message for Claude: joins the running turn, or begins the next one. */
   send(text: string): void {
     if (this.isOver) return
-    this.#timers.cancel('idle')
+    this.#vigil.messageCame()
     if (this.#conversation?.busy && this.#conversation.steer({ text, uuid: randomUUID() })) {
       return this.#say('prompt', text)
     }
@@ -120,10 +117,11 @@ export class CodingRun {
     }
   }
 
-  async #takeTurn(text: string): Promise<void> {
+  async #takeTurn(said: string): Promise<void> {
     if (!(await this.#parts.repos.enter(this.session.request.workdir, this.session.id, this.#stop.signal)))
       return
     try {
+      const text = this.session.startedAt === undefined ? await this.#firstMessage(said) : said
       await this.#output.add('prompt', text)
       await this.#record.change({
         lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
@@ -135,14 +133,24 @@ export class CodingRun {
       if (refusal !== undefined) return await this.#end('failed', 'ended', 'budget', refusal)
       this.#conversation ??= await (this.#opening ??= this.#open())
       if (this.isOver) return
-      this.#remindWhenLong()
-      this.#watchSilence()
+      this.#vigil.turnBegan(this.session.turns === 0)
       const prompt = { text, uuid: randomUUID(), command: isCommand(text) }
       const result = await this.#conversation.turn(prompt, (event) => this.#onEvent(event))
       if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
     } finally {
       this.#leaveTurn()
     }
+  }
+
+  /** The marker says to whoever scans Claude's files that it is ours; a conversation that is gone on with has its own. */
+  async #firstMessage(prompt: string): Promise<string> {
+    const { request } = this.session
+    if (request.chooseWhenFree) {
+      const resume = await chooseWhenFree(this.#parts, this.session, this.#stop.signal)
+      const chosen = { ...request, resume, chooseWhenFree: false }
+      await this.#record.change({ request: chosen, resumedFrom: resume?.sdkSessionId })
+    }
+    return this.session.request.resume ? prompt : withOriginMarker(request.agentId, prompt)
   }
 
   async #open(): Promise<Conversation> {
@@ -157,6 +165,7 @@ export class CodingRun {
       systemPromptAppend: request.systemPrompt,
       permissionMode: request.permissionMode,
       allowedTools: request.allowedTools,
+      thinkingLevel: request.thinking,
       tools: this.#parts.toolsFor(this.session),
       title: this.session.name,
       tag: tagOf(request),
@@ -171,14 +180,14 @@ export class CodingRun {
 
   #onEvent(event: TurnEvent): void {
     if (this.isOver) return
-    this.#watchSilence()
+    this.#vigil.sign()
     if (event.type === 'turn-start')
       this.#record.later({ status: 'running', lifecycle: 'active', model: event.model })
     if (event.type === 'turn-start' || event.type === 'session-id') {
       this.#record.later({ sdkSessionId: event.sdkSessionId })
     }
-    if (event.type === 'tool-start') this.#openTools.add(event.toolUseId)
-    if (event.type === 'tool-end') this.#openTools.delete(event.toolUseId)
+    if (event.type === 'tool-start') this.#vigil.toolBegan(event.toolUseId)
+    if (event.type === 'tool-end') this.#vigil.toolEnded(event.toolUseId)
     if (event.type === 'usage') this.#metered(event)
     const said = outputOf(event)
     if (said) this.#say(said.kind, said.text)
@@ -213,9 +222,7 @@ export class CodingRun {
   async #waitForInput(about: string, tell: boolean): Promise<void> {
     const waiting: Waiting = { for: 'input', since: this.#parts.clock.now(), about }
     await this.#record.change({ status: 'running', lifecycle: 'awaiting-input', waiting })
-    const idleMs = this.#parts.config.idleTimeoutMinutes * 60_000
-    const message = 'No message came for a while. It can be resumed.'
-    this.#timers.set('idle', idleMs, () => void this.kill('idle-timeout', message))
+    this.#vigil.waitsForMessage(this.#parts.config.idleTimeoutMinutes * 60_000)
     if (tell) await this.#parts.notifications.onWaitingForInput(this.session)
   }
 
@@ -253,7 +260,7 @@ export class CodingRun {
   ): Promise<void> {
     if (this.session.end) return
     this.#stop.abort()
-    this.#timers.cancelAll()
+    this.#vigil.end()
     await this.#output.settled()
     const end = { reason, message, at: this.#parts.clock.now() }
     await this.#record.change({
@@ -269,29 +276,18 @@ export class CodingRun {
   }
 
   #leaveTurn(): void {
-    this.#timers.cancel('silence')
-    this.#timers.cancel('timeout')
-    this.#timers.cancel('long-run')
-    this.#openTools.clear()
+    this.#vigil.turnOver()
     this.#parts.repos.leave(this.session.request.workdir, this.session.id)
   }
 
-  /** The stream says itself when Claude waits. This is the net below it, and a running tool never falls into it. */
-  #watchSilence(): void {
-    const { timeoutSeconds } = this.session.request
-    if (timeoutSeconds !== undefined) {
-      const message = `It did nothing for ${timeoutSeconds} s. It can be resumed.`
-      this.#timers.set('timeout', timeoutSeconds * 1_000, () => void this.kill('timeout', message))
+  #acts(): VigilActs {
+    return {
+      isBusy: () => this.#conversation?.busy !== false || this.session.lifecycle !== 'active',
+      onSilence: () => void this.#waitForInput('', true),
+      onStuck: (seconds) => void this.kill('timeout', `It did nothing for ${seconds} s. It can be resumed.`),
+      onLongRun: () => void this.#parts.notifications.onLongRunning(this.session),
+      onIdle: () => void this.kill('idle-timeout', 'No message came for a while. It can be resumed.'),
     }
-    this.#timers.set('silence', silenceMs, () => {
-      const quiet = this.#openTools.size === 0 && this.#conversation?.busy === false
-      if (quiet && this.session.lifecycle === 'active') void this.#waitForInput('', true)
-    })
-  }
-
-  #remindWhenLong(): void {
-    if (this.session.turns > 0) return
-    this.#timers.set('long-run', longRunMs, () => void this.#parts.notifications.onLongRunning(this.session))
   }
 
   #say(kind: OutputKind, text: string): void {
@@ -313,9 +309,4 @@ export class CodingRun {
 function reasonOf(why: TurnFailure): EndReason {
   if (why === 'process-died') return 'crash'
   return why === 'budget-reached' ? 'budget' : 'turn-failed'
-}
-
-/** `/compact` and its like are for Claude Code itself. The first message carries the marker, so it never is one. */
-function isCommand(text: string): boolean {
-  return /^\/[a-z][\w:-]*(\s|$)/.test(text)
 }

@@ -67,3 +67,8 @@ export function outputOf(event: TurnEvent): { kind: OutputKind; text: string } |
       return undefined
   }
 }
+
+/** `/compact` and its like are for Claude Code itself. The first message carries the marker, so it never is one. */
+export function isCommand(text: string): boolean {
+  return /^\/[a-z][\w:-]*(\s|$)/.test(text)
+}

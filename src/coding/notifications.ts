@@ -30,6 +30,7 @@ export class NotificationRouter {
   #parts: NotificationParts
   #streams = new Map<string, { blocks: OutputBlock[]; cancel: () => void }>()
   #lastWaiting = new Map<string, number>()
+  #waitingLater = new Map<string, () => void>()
 
   constructor(parts: NotificationParts) {
     this.#parts = parts
@@ -65,7 +66,8 @@ export class NotificationRouter {
 
   async onWaitingForInput(session: CodingSession): Promise<void> {
     const now = this.#parts.clock.now()
-    if (now - (this.#lastWaiting.get(session.id) ?? -Infinity) < waitingDebounceMs) return
+    const since = now - (this.#lastWaiting.get(session.id) ?? -Infinity)
+    if (since < waitingDebounceMs) return this.#tellLater(session.id, waitingDebounceMs - since)
     this.#lastWaiting.set(session.id, now)
     await this.flush(session.id)
     const kind = session.request.multiTurn ? 'multi-turn' : 'single-turn'
@@ -75,12 +77,26 @@ export class NotificationRouter {
     ])
   }
 
+  /** Too soon after the last time. If it still waits when the pause is over, that is said then. */
+  #tellLater(id: string, afterMs: number): void {
+    if (this.#waitingLater.has(id)) return
+    const cancel = this.#parts.clock.after(afterMs, () => {
+      this.#waitingLater.delete(id)
+      const session = this.#parts.store.get(id)
+      if (session?.lifecycle === 'awaiting-input') void this.onWaitingForInput(session)
+    })
+    this.#waitingLater.set(id, cancel)
+  }
+
   async onApproval(session: CodingSession, approval: Approval): Promise<void> {
     await this.flush(session.id)
     await this.#tellChat(session, `approval:${approval.id}`, approvalReply(`[${session.name}]`, approval))
   }
 
   async onSessionComplete(session: CodingSession): Promise<void> {
+    this.#waitingLater.get(session.id)?.()
+    this.#waitingLater.delete(session.id)
+    this.#lastWaiting.delete(session.id)
     await this.flush(session.id)
     const took = formatDuration((session.end?.at ?? this.#parts.clock.now()) - session.createdAt)
     const cost = session.costUsd > 0 ? `, $${session.costUsd.toFixed(2)}` : ''

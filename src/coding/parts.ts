@@ -1,7 +1,7 @@
 // What coding sessions work with; put together by src/app.ts.
 import type { Agent, AgentRuntime, ToolServer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
-import type { CodingSession } from '../domain/coding.ts'
+import type { CodingRequest, CodingSession } from '../domain/coding.ts'
 import type { CodingConfig } from '../domain/config/coding.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
@@ -18,6 +18,13 @@ export type NativeSession = Pick<
   DiscoveredSession,
   'sessionId' | 'repoPath' | 'isRunning' | 'agentId' | 'label' | 'pid'
 >
+
+export interface Choice {
+  action: 'resume' | 'fork' | 'fresh' | 'queue'
+  resume?: CodingRequest['resume']
+  /** The one to wait for. */
+  sdkSessionId?: string
+}
 
 export interface CodingParts {
   store: CodingStore
@@ -38,6 +45,8 @@ export interface CodingParts {
   findNative: (ref: string) => Promise<NativeSession | undefined>
   /** The tools that every coding session gets: the bridge. */
   toolsFor: (session: CodingSession) => ToolServer[]
+  /** Which conversation should take a task that had to wait; `queue` when it has to wait still. */
+  choose: (session: CodingSession) => Promise<Choice>
   priceOf: (model: string, usage: Usage) => number
   /** The day in the configured time zone, YYYY-MM-DD. */
   dayOf: (at: number) => string

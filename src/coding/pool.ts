@@ -1,16 +1,18 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CodingRequest, CodingSession, EndReason, OutputBlock } from '../domain/coding.ts'
+import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
 import { CodingRun } from './coding-session.ts'
 import { generateSessionName, newCodingId } from './names.ts'
 import { askOwner, OwnerDesk } from './owner-requests.ts'
 import type { CodingParts, NativeSession } from './parts.ts'
+import { closeSession, recoverOrphans } from './recovery.ts'
 import { isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
 import { nativeOrigin, ownOrigin } from './resume-origin.ts'
 import { isRunning, isWorking, ownerLives } from './run-state.ts'
+import { bringToForeground, putToBackground } from './watching.ts'
 import { checkWorkdir } from './workdir.ts'
 
 export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
@@ -106,7 +108,7 @@ export class CodingPool {
     const session = this.resolve(ref)
     if (session.lifecycle === 'ended') return { session, killed: false }
     if (isRunning(session)) await this.#owner(session, 'kill', {})
-    else await this.#close(session, 'ended', 'user', '')
+    else await closeSession(this.#parts, session, 'ended', 'user', '')
     return { session: this.resolve(session.id), killed: true }
   }
 
@@ -128,7 +130,7 @@ export class CodingPool {
       multiTurn: options.multiTurn ?? from.request.multiTurn,
     })
     if (!fork && earlier?.lifecycle === 'suspended')
-      await this.#close(earlier, 'ended', 'done', `Resumed as ${session.name}.`)
+      await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${session.name}.`)
     return session
   }
 
@@ -144,24 +146,13 @@ export class CodingPool {
     lines: number,
   ): Promise<{ session: CodingSession; blocks: OutputBlock[] }> {
     const session = this.resolve(ref)
-    const watch = this.#parts.store.watches(session.id).find((each) => each.channel === channel)
-    const blocks = watch
-      ? withGap(watch.seenSeq, this.#parts.store.outputAfter(session.id, watch.seenSeq, 10_000))
-      : this.#parts.store.lastOutput(session.id, lines)
-    const seenSeq = blocks.at(-1)?.seq ?? watch?.seenSeq ?? session.lastSeq
-    await this.#parts.store.setWatch({ codingId: session.id, channel, seenSeq, foreground: true })
-    return { session, blocks }
+    return { session, blocks: await bringToForeground(this.#parts, session, channel, lines) }
   }
 
   /** Takes one session, or all of them, out of a chat's foreground. */
   async background(channel: string, ref?: string): Promise<string[]> {
     const ids = ref === undefined ? this.#parts.store.watchedBy(channel) : [this.resolve(ref).id]
-    for (const codingId of ids) {
-      await this.#parts.notifications.flush(codingId)
-      const seenSeq =
-        this.#parts.store.watches(codingId).find((each) => each.channel === channel)?.seenSeq ?? 0
-      await this.#parts.store.setWatch({ codingId, channel, seenSeq, foreground: false })
-    }
+    for (const id of ids) await putToBackground(this.#parts, id, channel)
     return ids
   }
 
@@ -176,13 +167,7 @@ export class CodingPool {
 
   /** At start: what ran under an owner that is gone becomes suspended, what was queued begins, open questions expire. */
   async recover(): Promise<CodingSession[]> {
-    const orphans = this.list({ open: true }).filter((session) => session.owner && !ownerLives(session))
-    for (const session of orphans) {
-      await this.#parts.approvals.expireOpen((approval) => approval.codingId === session.id)
-      if (session.sdkSessionId) {
-        await this.#close(session, 'suspended', 'crash', crashMessage(session))
-      } else await this.#requeue(session)
-    }
+    const orphans = await recoverOrphans(this.#parts)
     const queued = this.list({ open: true }).filter(
       (session) => session.lifecycle === 'queued' && !session.owner,
     )
@@ -284,51 +269,4 @@ export class CodingPool {
     if (run) run.session.autoResponds = autoResponds
     await this.#parts.store.update(id, (session) => (session.autoResponds = autoResponds))
   }
-
-  async #close(
-    session: CodingSession,
-    lifecycle: 'ended' | 'suspended',
-    reason: EndReason,
-    message: string,
-  ): Promise<void> {
-    const at = this.#parts.clock.now()
-    const closed = await this.#parts.store.update(session.id, (stored) => {
-      const status = reason === 'done' ? stored.status : 'killed'
-      Object.assign(stored, {
-        status,
-        lifecycle,
-        end: { reason, message, at },
-        waiting: undefined,
-        owner: undefined,
-      })
-    })
-    if (reason !== 'done') await this.#parts.notifications.onSessionComplete(closed)
-  }
-
-  /** It never got to Claude, so nothing is lost: it begins again. */
-  async #requeue(session: CodingSession): Promise<void> {
-    await this.#parts.store.update(session.id, (stored) => {
-      Object.assign(stored, {
-        status: 'starting',
-        lifecycle: 'queued',
-        owner: undefined,
-        startedAt: undefined,
-      })
-    })
-  }
-}
-
-/** What it asked is expired by now; resuming asks again, so the person should know what it was. */
-function crashMessage({ waiting }: CodingSession): string {
-  const open = waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
-  return `Rockpool stopped while it ran. It can be resumed.${open}`
-}
-
-/** What the chat missed may be older than what is kept; then it is told how much is gone. */
-function withGap(seenSeq: number, blocks: OutputBlock[]): OutputBlock[] {
-  const [first] = blocks
-  const gone = first ? first.seq - seenSeq - 1 : 0
-  if (!first || gone <= 0) return blocks
-  const text = `(${gone} earlier blocks are no longer kept)`
-  return [{ seq: first.seq - 1, at: first.at, kind: 'notice', text }, ...blocks]
 }

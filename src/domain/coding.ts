@@ -54,6 +54,10 @@ export interface CodingRequest {
   allowedTools: string[]
   permissionMode: PermissionMode
   multiTurn: boolean
+  /** How much to think, in OpenClaw's words: off, low, high, … */
+  thinking?: string
+  /** It had to wait for its repository: what it goes on with is chosen when its turn comes. */
+  chooseWhenFree?: boolean
   /** Claude's id to go on from. */
   resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
   /** `channel|target` or `channel|account|target`; `unknown` and `gateway` deliver nowhere. */
@@ -61,6 +65,8 @@ export interface CodingRequest {
   originThreadId?: string
   /** The session of ours that launched it; it is woken when this one waits or ends. */
   originSessionKey?: string
+  /** Its row among the sessions of its agent, when that goes with the session's end. */
+  childSessionKey?: string
   /** Who keeps it: the process that owns it ends it. `wait` runs in the asking process itself. */
   spawnDepth: number
   /** It is ended when it has done nothing for so long; a person who takes his time does not count. */

@@ -1,10 +1,13 @@
 // Every Claude Code session on the machine: list them, look into one, add up what they cost, mend one.
 import { z } from 'zod'
+import type { CodingSession } from '../domain/coding.ts'
 import type { DiscoveredSession, SessionFilter } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { cardsOf } from '../discovery/cards.ts'
 import type { App } from './app.ts'
+import { codingRow, findCoding, rowOf } from './coding-row.ts'
 import { momentOf } from './moment.ts'
+import { codingStoreOf, listEverySession, withoutTranscript } from './never-begun.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 
@@ -136,7 +139,7 @@ const listSessions = operation({
   async run(app, input, caller) {
     const { repo, agent, source, running, archived, search, limit, offset, sort } = input
     const filter = { repoPath: repo, source, running, archived, search, limit, offset, sort }
-    const { total, sessions } = await app.discovery().list({ ...filter, ...seenBy(caller, agent) })
+    const { total, sessions } = await listEverySession(app, { ...filter, ...seenBy(caller, agent) })
     return { total, sessions: sessions.map(written) }
   },
 })
@@ -144,13 +147,31 @@ const listSessions = operation({
 const showSession = operation({
   name: 'cc.info',
   says: 'Show one Claude Code session: where it stands, what it cost, and whether it can be resumed whole.',
-  input: z.strictObject({ id: sessionId }),
-  output: z.object({ session: discoveredSession, health: sessionHealth }),
+  input: z.strictObject({
+    id: z
+      .string()
+      .min(1)
+      .max(200)
+      .describe("Claude's id, or its beginning; or a coding session's name or id."),
+  }),
+  output: z.object({
+    session: discoveredSession,
+    health: sessionHealth.optional(),
+    coding: codingRow.optional(),
+  }),
   scope: 'read',
-  command: { positional: ['id'], examples: ['rockpool cc info 3f2a', 'rockpool cc info 3f2a --json'] },
+  command: {
+    positional: ['id'],
+    examples: ['rockpool cc info 3f2a', 'rockpool cc info fix-login-bug --json'],
+  },
   async run(app, { id }, caller) {
-    const session = await ownSession(app, id, caller)
-    return { session: written(session), health: await app.discovery().health(session.sessionId) }
+    const coding = codingNamed(app, id, caller)
+    const row = coding && { coding: rowOf(app, coding) }
+    if (coding?.sdkSessionId === undefined && coding) {
+      return { session: written(withoutTranscript(coding)), ...row }
+    }
+    const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)
+    return { session: written(session), health: await app.discovery().health(session.sessionId), ...row }
   },
 })
 
@@ -244,6 +265,13 @@ function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter,
   if (caller.agentId === undefined) return { agentId: wanted }
   if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
   throw new RockpoolError('forbidden', `The sessions of ${JSON.stringify(wanted)} are not yours to see.`)
+}
+
+/** By exactly its name or id: the beginning of an id may be another session's. */
+function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
+  const [found] = codingStoreOf(app)?.resolve(ref) ?? []
+  if (!found || (found.id !== ref && found.name !== ref)) return undefined
+  return findCoding(app, caller, found.id)
 }
 
 export async function ownSession(app: App, id: string, caller: Caller): Promise<DiscoveredSession> {

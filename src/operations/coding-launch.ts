@@ -4,6 +4,7 @@ import { formatOriginChannel } from '../domain/address.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { PermissionMode } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import type { SessionSelection } from '../domain/selection.ts'
 import { resolveOriginChannel } from '../coding/origin.ts'
 import type { App } from './app.ts'
 import { findCoding } from './coding-row.ts'
@@ -28,6 +29,9 @@ export interface LaunchInput {
   originChannel?: string
   /** It is ended when it has done nothing for so long. */
   timeoutSeconds?: number
+  thinking?: string
+  /** A row among the sessions that goes when this one is over. */
+  childSessionKey?: string
 }
 
 export interface Launched {
@@ -39,7 +43,7 @@ export interface Launched {
 
 export async function launchCoding(app: App, input: LaunchInput, caller: Caller): Promise<Launched> {
   const { config } = app
-  const workdir = input.workdir ?? config.coding.defaultWorkdir
+  const workdir = directoryOf(input.workdir ?? config.coding.defaultWorkdir, config.coding.repos)
   if (workdir === undefined) {
     throw new RockpoolError('usage', 'In which repository?', {
       hint: 'Give workdir, or set coding.defaultWorkdir.',
@@ -63,6 +67,9 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
     permissionMode,
     multiTurn: !input.multiTurnDisabled,
     resume: chosen.resume,
+    chooseWhenFree: chosen.action === 'queue',
+    thinking: input.thinking,
+    childSessionKey: input.childSessionKey,
     timeoutSeconds: input.timeoutSeconds,
     originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
@@ -70,7 +77,8 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
   })
   // `cc why` then finds the decision by the session that came of it.
   if (chosen.decisionId !== undefined) await app.decisions().became(chosen.decisionId, session.id)
-  const action = session.lifecycle === 'queued' && app.coding().isTaken(session) ? 'queue' : chosen.action
+  const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
+  const action = isTaken ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
 }
 
@@ -90,8 +98,13 @@ function refuseBypass(mode: PermissionMode, caller: Caller): void {
   })
 }
 
+/** A repository by the name that the configuration gives it, or by its path. */
+function directoryOf(named: string | undefined, repos: Readonly<Record<string, string>>): string | undefined {
+  return named !== undefined && Object.hasOwn(repos, named) ? repos[named] : named
+}
+
 interface Chosen {
-  action: 'resume' | 'fork' | 'fresh'
+  action: 'resume' | 'fork' | 'fresh' | 'queue'
   reason: string
   resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
   /** The decision that is kept, when somebody had to choose. */
@@ -134,14 +147,17 @@ async function chooseConversation(
     maxBudgetUsd: input.maxBudgetUsd,
     asAgent: caller.agentId !== undefined,
   })
-  if (selection.action === 'queue' || selection.action === 'fresh' || !selection.sessionId) {
-    return { action: 'fresh', reason: selection.reason, decisionId }
+  return { ...choiceOf(selection, input.forkSession), reason: selection.reason, decisionId }
+}
+
+/** What a selection means for a session that is to be launched. */
+export function choiceOf(
+  { action, sessionId }: SessionSelection,
+  wantsFork = false,
+): Pick<Chosen, 'action' | 'resume'> {
+  if (action === 'queue' || action === 'fresh' || !sessionId) {
+    return { action: action === 'queue' ? 'queue' : 'fresh' }
   }
-  const fork = selection.action === 'fork' || input.forkSession
-  return {
-    action: fork ? 'fork' : 'resume',
-    reason: selection.reason,
-    decisionId,
-    resume: { sdkSessionId: selection.sessionId, fork },
-  }
+  const fork = action === 'fork' || wantsFork
+  return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork } }
 }

@@ -47,11 +47,14 @@ const launch = operation({
     workdir: z
       .string()
       .optional()
-      .describe('The repository; the configured or current directory when absent.'),
+      .describe(
+        'The repository, or its name in coding.repos; the configured or current directory if absent.',
+      ),
     name: z.string().max(60).optional().describe('A name for it; made from the prompt when absent.'),
     label: z.string().optional().describe('Go on with the session of this label, or begin it.'),
     agent: z.string().optional().describe('The agent it belongs to.'),
     model: z.string().optional().describe('The model.'),
+    thinking: z.string().max(40).optional().describe('How much to think: off, low, medium, high, max.'),
     maxBudgetUsd: z.number().positive().optional().describe('It pauses and asks at this many dollars.'),
     systemPrompt: z.string().optional().describe('Added to the system prompt.'),
     allowedTools: z.array(z.string()).optional().describe('Tools it may use without asking.'),

@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { defaultAgentId } from '../domain/default-agent.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
-import { newEntry } from '../sessions/lifecycle.ts'
 import type { App } from './app.ts'
 import { launchCoding } from './coding-launch.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
+import { addSpawnedRow } from './spawned-coding.ts'
 import { beginSubagent, depthOf, runningChildren } from './subagents.ts'
 import { visibleAgents } from './which-session.ts'
 
@@ -26,7 +26,10 @@ const input = z.strictObject({
   timeoutSeconds: z.number().positive().max(86_400).optional().describe('The same, by its older name.'),
   cleanup: z.enum(['delete', 'keep']).default('keep').describe('What becomes of its session afterwards.'),
   mode: z.enum(['claude-code']).optional().describe('Claude Code in a repository instead of an agent.'),
-  repo: z.string().optional().describe('The repository, for Claude Code.'),
+  repo: z
+    .string()
+    .optional()
+    .describe('The repository, for Claude Code: its path, or its name in coding.repos.'),
   permissionMode: z
     .enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
     .optional()
@@ -109,34 +112,31 @@ async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<
   return { status: 'accepted', ...begun, model, timeoutSeconds }
 }
 
-/** The child has a row of its own, so that lists show what the parent began. */
 async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
   const parent = parentOf(app, caller)
   const timeoutSeconds = timeoutOf(asked)
+  const { label, model, thinking, permissionMode } = asked
+  const childSessionKey = `agent:${parent.agentId}:subagent:${randomUUID()}`
   const { session, action } = await launchCoding(
     app,
     {
       prompt: asked.task,
       workdir: asked.repo,
-      label: asked.label,
       agent: asked.agentId,
-      model: asked.model,
-      permissionMode: asked.permissionMode,
+      label,
+      model,
+      thinking,
+      permissionMode,
+      timeoutSeconds,
       fresh: asked.freshSession,
       forkSession: false,
       multiTurnDisabled: !asked.persistent,
-      timeoutSeconds,
+      ...(asked.cleanup === 'delete' ? { childSessionKey } : {}),
     },
     { ...caller, agentId: parent.agentId, sessionKey: parent.key },
   )
-  const childSessionKey = `agent:${session.request.agentId}:subagent:${randomUUID()}`
-  const fields = {
-    label: asked.label === undefined ? undefined : `${asked.label} (${session.id})`,
-    spawnedBy: parent.key,
-    spawnDepth: (await depthOf(app, parent.agentId, parent.key)) + 1,
-    codingSessionId: session.id,
-  }
-  await app.sessions(session.request.agentId).update(childSessionKey, () => newEntry(app.clock.now(), fields))
+  const depth = (await depthOf(app, parent.agentId, parent.key)) + 1
+  await addSpawnedRow(app, session, { childSessionKey, parentKey: parent.key, depth, label })
   return {
     status: action === 'queue' ? 'queued' : 'accepted',
     mode: 'claude-code',

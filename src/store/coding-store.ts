@@ -9,6 +9,8 @@ export interface CodingFilter {
   repo?: string
   /** Only those that are not over: running, waiting, queued or suspended. */
   open?: boolean
+  /** Only those that Claude never gave an id. */
+  neverBegun?: boolean
   since?: number
   limit?: number
 }
@@ -61,7 +63,11 @@ export class CodingStore {
       ['created_at >= ?', filter.since],
     ]
     const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
-    const where = [...used.map(([sql]) => sql), ...(filter.open ? ["lifecycle <> 'ended'"] : [])]
+    const where = [
+      ...used.map(([sql]) => sql),
+      ...(filter.open ? ["lifecycle <> 'ended'"] : []),
+      ...(filter.neverBegun ? ['sdk_session_id IS NULL'] : []),
+    ]
     const rows = this.#db.queries.all<RecordRow>(
       `SELECT record FROM coding_session ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}
         ORDER BY created_at DESC, id LIMIT ?`,

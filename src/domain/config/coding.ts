@@ -6,6 +6,8 @@ export const codingConfig = z.strictObject({
   defaultBudgetUsd: z.number().positive().default(5),
   defaultModel: z.string().optional(),
   defaultWorkdir: z.string().optional(),
+  /** Short names for repositories, to launch in them by name. */
+  repos: z.record(z.string(), z.string()).default({}),
   idleTimeoutMinutes: z.number().min(1).default(30),
   maxPersistedSessions: z.number().min(1).default(50),
   maxAutoResponds: z.number().min(0).default(10),

@@ -16,7 +16,7 @@ interface Page {
 }
 
 export function SessionView({ id }: { id: string }) {
-  const info = useLive<{ session: NativeSession; health: Health }>(
+  const info = useLive<{ session: NativeSession; health?: Health }>(
     'cc.info',
     { id },
     (event) => event.type === 'native-changed' && event.sessionId === id,
@@ -136,7 +136,25 @@ function joined(known: Card[], page: Card[]): Card[] | undefined {
   return last === undefined || place === -1 ? undefined : [...known, ...page.slice(place + 1)]
 }
 
-function About({ session, health }: { session: NativeSession; health: Health }) {
+function HealthOf({ health }: { health: Health }) {
+  return (
+    <>
+      <dt>Health</dt>
+      <dd>
+        {health.verdict}, {Math.round(health.reachableShare * 100)}% reachable
+        {health.findings.length > 0 && (
+          <ul>
+            {health.findings.map((finding) => (
+              <li key={finding}>{finding}</li>
+            ))}
+          </ul>
+        )}
+      </dd>
+    </>
+  )
+}
+
+function About({ session, health }: { session: NativeSession; health: Health | undefined }) {
   const [copied, setCopied] = useState(false)
   const command = `claude --resume ${session.sessionId}`
   const copy = async (): Promise<void> => {
@@ -174,17 +192,7 @@ function About({ session, health }: { session: NativeSession; health: Health }) 
           {tokens(session.totalInputTokens)} in, {tokens(session.totalOutputTokens)} out,{' '}
           {tokens(session.cacheReadTokens)} from cache
         </dd>
-        <dt>Health</dt>
-        <dd>
-          {health.verdict}, {Math.round(health.reachableShare * 100)}% reachable
-          {health.findings.length > 0 && (
-            <ul>
-              {health.findings.map((finding) => (
-                <li key={finding}>{finding}</li>
-              ))}
-            </ul>
-          )}
-        </dd>
+        {health && <HealthOf health={health} />}
       </dl>
       <AnatomyOf session={session} />
       <ResumeHere session={session} />

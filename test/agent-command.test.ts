@@ -129,6 +129,13 @@ test('words and tools are shown as they come, only the answer on stdout', async 
     expect(shown).toMatchObject({ code: 0 })
     expect(shown.out).toBe('Let me look.\nIt says hi.\n')
     expect(shown.err).toContain('🔧 Bash: echo hi')
+    const touch = { tools: [{ name: 'Bash', input: { command: 'touch unasked.txt' } }] }
+    const denied = await type(
+      ['agent', '--model', testModel, '-m', `touch ${inline(touch, { text: 'Not allowed, I see.' })}`],
+      { variables: home.variables },
+    )
+    expect(denied.out).toContain('Not allowed, I see.')
+    expect(denied.err).toMatch(/touch unasked\.txt\nNobody can be asked here, so the answer is no\./)
     const failed = await type(
       [
         'agent',

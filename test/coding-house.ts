@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { Approvals } from '../src/coding/approvals.ts'
 import { NotificationRouter } from '../src/coding/notifications.ts'
+import type { NotificationParts } from '../src/coding/notifications.ts'
 import { CodingPool } from '../src/coding/pool.ts'
 import type { CodingParts, NativeSession } from '../src/coding/parts.ts'
 import type { LaunchRequest } from '../src/coding/pool.ts'
@@ -52,6 +53,8 @@ export interface HouseOptions {
   keepBlocks?: number
   findNative?: (ref: string) => Promise<NativeSession | undefined>
   choose?: CodingParts['choose']
+  /** In place of the outbox. */
+  deliver?: NotificationParts['deliver']
 }
 
 export function newFolder(): string {
@@ -78,7 +81,10 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const notifications = new NotificationRouter({
     store,
     clock,
-    deliver: async (address, reply, key) => once(key, () => delivered.push({ address, reply, key })),
+    log: silentLog,
+    deliver:
+      options.deliver ??
+      (async (address, reply, key) => once(key, () => delivered.push({ address, reply, key }))),
     wake: async (event) => once(event.key, () => woken.push(event)),
   })
   const timeoutMs = config.approvalTimeoutMinutes * 60_000

@@ -1,19 +1,21 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { answerInWords, openInChat } from '../src/assembly/chat-approvals.ts'
+import { answerInWords, openInChat, pressedButton } from '../src/assembly/chat-approvals.ts'
 import { chatTools } from '../src/assembly/chat-tools.ts'
 import { approvalReply } from '../src/coding/approval-reply.ts'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { Address } from '../src/domain/address.ts'
 import type { AgentTool } from '../src/domain/agent.ts'
 import type { Approval } from '../src/domain/coding.ts'
+import type { Message } from '../src/domain/message.ts'
 import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
 import { followSubagents } from '../src/operations/subagents.ts'
 import { openHouse, rpc } from './gateway-house.ts'
 import type { House } from './gateway-house.ts'
-import { openCodingHouse } from './coding-house.ts'
+import { newFolder, openCodingHouse } from './coding-house.ts'
+import { makeMovableClock } from './movable-clock.ts'
 
 const houses: House[] = []
 afterEach(async () => {
@@ -367,6 +369,81 @@ describe('answers in words', () => {
     await house.pool.respond(id, ask, { userInitiated: true })
     await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
     await house.close()
+  })
+})
+
+describe('attacks on approvals', () => {
+  test('T123: a button pressed by a stranger, or in a group, is refused, logged, and the question stays open', async () => {
+    const house = await open()
+    const warned: string[] = []
+    house.app.log.warn = (_fields, text) => void warned.push(text)
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const prompt = '[[offline: ask Bash {"command":"ls"}]]'
+    await rpc(house, 'coding.launch', { prompt, workdir, fresh: true })
+    const { approvals } = house.app.coding()
+    await vi.waitFor(() => expect(approvals.pending()).toHaveLength(1))
+    const { id } = approvals.pending()[0]!
+    const press = (owner: boolean, chatType: 'direct' | 'group', data = `approve:${id}:allow`) =>
+      pressedButton(
+        house.app,
+        {
+          event: 'button',
+          address: { ...stranger, to: '7' },
+          chatType,
+          sender: { id: '7' },
+          button: { data },
+        } as unknown as Message,
+        owner,
+      )
+    expect(await press(false, 'direct')).toMatchObject({ text: 'Only the owner may answer this.' })
+    expect(await press(false, 'group')).toMatchObject({ text: 'Only the owner may answer this.' })
+    expect(await press(true, 'group')).toMatchObject({ text: expect.stringContaining('in private') })
+    expect(approvals.pending()).toHaveLength(1)
+    expect(warned).toHaveLength(3)
+    expect(await press(true, 'direct', `approve:${id}x:allow`)).toMatchObject({ isError: true })
+    await press(true, 'direct')
+    expect(approvals.pending()).toEqual([])
+  })
+
+  test.each(['a chat that answers', 'a chat that cannot be reached'])(
+    'T128: nobody answers for five minutes, with %s: no, the agent is told, nothing hangs',
+    async (which) => {
+      const clock = makeMovableClock()
+      const deliver = async (): Promise<void> => {
+        throw new Error('the channel is down')
+      }
+      const house = openCodingHouse({ clock, ...(which.includes('cannot') ? { deliver } : {}) })
+      const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
+      await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
+      await clock.advance(4 * 60_000 + 59_000)
+      expect(house.approvals.pending()).toHaveLength(1)
+      await clock.advance(2_000)
+      await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
+      const said = house.store.lastOutput(id, 10).map((block) => block.text)
+      expect(said.some((text) => text.includes('Nobody answered in time'))).toBe(true)
+      await house.close()
+    },
+  )
+
+  test('T128: Rockpool restarts while a question is open: it is expired and said, and its old answer does nothing', async () => {
+    const folder = newFolder()
+    const dead = { pid: 4_000_000, startTime: '1', domain: 'elsewhere' }
+    const before = openCodingHouse({ folder, self: dead })
+    const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000004', fork: false }
+    const { id } = await before.launch('[[offline: ask Bash {"command":"make"}]]', { resume })
+    await vi.waitFor(() => expect(before.approvals.pending()).toHaveLength(1))
+    const [asked] = before.approvals.pending()
+    const after = openCodingHouse({ folder })
+    await after.pool.recover()
+    expect(after.approvals.pending()).toEqual([])
+    expect(after.approvalStore.get(asked!.id)?.state).toBe('expired')
+    await expect(after.approvals.answer(asked!.id, { behavior: 'allow', by: 'ada' })).rejects.toThrow(
+      /already expired/,
+    )
+    expect(after.pool.resolve(id).end?.message).toContain('It had asked, and will ask again: make')
+    await after.close()
+    await before.close()
+    rmSync(folder, { recursive: true, force: true })
   })
 })
 

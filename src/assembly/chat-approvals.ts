@@ -74,11 +74,24 @@ export function openInChat(app: App, address: Address, sessionKey: string): Appr
   })
 }
 
-/** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them. */
+/** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them, and only in private: in a group
+ *  nothing is asked, so a button there was carried over from elsewhere. */
 export async function pressedButton(app: App, message: Message, owner: boolean): Promise<Reply | undefined> {
   const [, id, answer] = /^approve:([^:]+):(.*)$/.exec(message.button?.data ?? '') ?? []
   if (id === undefined || answer === undefined) return undefined
-  if (!owner) return { text: 'Only the owner may answer this.' }
+  const refusal = !owner
+    ? 'Only the owner may answer this.'
+    : message.chatType === 'direct'
+      ? undefined
+      : 'This is answered in private only.'
+  if (refusal !== undefined) {
+    const { address, sender } = message
+    app.log.warn(
+      { approval: id, channel: address.channel, sender: sender.id },
+      `A button was refused: ${refusal}`,
+    )
+    return { text: refusal }
+  }
   const by = {
     via: 'chat',
     scopes: ['approve'],
@@ -88,7 +101,7 @@ export async function pressedButton(app: App, message: Message, owner: boolean):
     await perform(app, 'approvals.answer', { id, ...answerOf(answer) }, by)
     return { text: answer === 'deny' ? 'Denied.' : 'Done.' }
   } catch (error) {
-    return { text: asRockpoolError(error).message }
+    return { text: asRockpoolError(error).message, isError: true }
   }
 }
 

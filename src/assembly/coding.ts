@@ -33,7 +33,13 @@ export function openCodingWorld(app: App): CodingWorld {
   const approvalStore = new ApprovalStore(app.database())
   const timeoutMs = config.approvalTimeoutMinutes * 60_000
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
-  const notifications = new NotificationRouter({ store, clock, deliver: deliverFor(app), wake: wakeFor(app) })
+  const notifications = new NotificationRouter({
+    store,
+    clock,
+    log,
+    deliver: deliverFor(app),
+    wake: wakeFor(app),
+  })
   const repos = new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives })
   const pool = new CodingPool({
     store,

@@ -3,6 +3,8 @@ import { createInterface } from 'node:readline/promises'
 import { z } from 'zod'
 import { asRockpoolError } from '../domain/errors.ts'
 import { askFields, whose } from '../operations/turns.ts'
+import { PermissionPrompt } from './answer-permission.ts'
+import type { Person } from './answer-permission.ts'
 import type { Question, Talk } from './ask-agent.ts'
 import { messageFrom, openTalk } from './ask-agent.ts'
 import type { Host, LocalCommand } from './local-command.ts'
@@ -34,13 +36,20 @@ export const commands: LocalCommand[] = [
       const { local, message, ...rest } = input as unknown as Question & { local: boolean }
       const text = await messageFrom(message, process.stdin, process.stdin.isTTY)
       const talk = await openTalk(host, { local })
+      const asking = host.terminal.canAsk && !json ? askLines() : undefined
+      const prompt = new PermissionPrompt(talk, { terminal: host.terminal, ask: asking?.ask })
       try {
         const view = json ? undefined : new TurnView(host.terminal)
-        const answer = await talk.ask({ ...rest, message: text }, (event) => view?.see(event))
+        const answer = await talk.ask({ ...rest, message: text }, (event, sessionKey) => {
+          view?.see(event)
+          prompt.see(event, sessionKey)
+        })
         if (json) return answer
         view?.end(answer.text)
         return undefined
       } finally {
+        prompt.stop()
+        asking?.close()
         await talk.close()
       }
     },
@@ -63,6 +72,18 @@ export const commands: LocalCommand[] = [
   },
 ]
 
+/** Opened when something is asked: before that the terminal is nobody's, and Ctrl-C ends the program. */
+function askLines(): { ask: (question: string) => Promise<string>; close: () => void } {
+  let lines: ReturnType<typeof createInterface> | undefined
+  return {
+    ask: (question) => {
+      lines ??= createInterface({ input: process.stdin, output: process.stderr })
+      return lines.question(question)
+    },
+    close: () => lines?.close(),
+  }
+}
+
 async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>): Promise<void> {
   const lines = createInterface({
     input: process.stdin,
@@ -70,6 +91,7 @@ async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>
     prompt: '> ',
     terminal: host.terminal.canAsk,
   })
+  const ask = host.terminal.canAsk ? (question: string) => lines.question(question) : undefined
   let running: string | undefined
   lines.on('SIGINT', () => {
     // Ctrl-C stops the turn; without one it leaves.
@@ -80,24 +102,30 @@ async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>
   for await (const line of lines) {
     const message = line.trim()
     if (message === '/exit' || message === '/quit') break
-    if (message !== '') running = await answer(host, talk, { ...about, message })
+    if (message !== '') running = await answer({ terminal: host.terminal, ask }, talk, { ...about, message })
     if (host.terminal.canAsk) lines.prompt()
   }
   lines.close()
 }
 
 /** A question that fails is said, and the conversation goes on. */
-async function answer(host: Host, talk: Talk, question: Question): Promise<string | undefined> {
-  const view = new TurnView(host.terminal)
+async function answer(person: Person, talk: Talk, question: Question): Promise<string | undefined> {
+  const view = new TurnView(person.terminal)
+  const prompt = new PermissionPrompt(talk, person)
   try {
-    const { text, sessionKey } = await talk.ask(question, (event) => view.see(event))
+    const { text, sessionKey } = await talk.ask(question, (event, key) => {
+      view.see(event)
+      prompt.see(event, key)
+    })
     view.end(text)
     return sessionKey
   } catch (error) {
     const { message, hint } = asRockpoolError(error)
     view.end('')
-    host.terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
+    person.terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
     return undefined
+  } finally {
+    prompt.stop()
   }
 }
 

@@ -6,6 +6,7 @@ import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
 import type { GatewayAddress } from './ask.ts'
 import { findGateway } from './ask.ts'
+import type { OpenQuestion, QuestionDesk } from './answer-permission.ts'
 import type { Host } from './local-command.ts'
 
 export interface Question {
@@ -28,8 +29,8 @@ export interface Answer {
   [field: string]: unknown
 }
 
-export interface Talk {
-  ask(question: Question, onEvent: (event: TurnEvent) => void): Promise<Answer>
+export interface Talk extends QuestionDesk {
+  ask(question: Question, onEvent: (event: TurnEvent, sessionKey: string) => void): Promise<Answer>
   /** Stops what runs in a session. */
   stop(sessionKey: string): Promise<void>
   close(): Promise<void>
@@ -43,10 +44,16 @@ export async function openTalk(host: Host, options: { local: boolean }): Promise
 const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
 
 function talkHere(app: App): Talk {
+  const call = async (name: string, input: Record<string, unknown>): Promise<unknown> => {
+    const { perform } = await import('../operations/perform.ts')
+    return perform(app, name, input, operator)
+  }
   return {
+    ...deskBehind(call),
     async ask(question, onEvent) {
       const { askTurn } = await import('../operations/turns.ts')
-      return askTurn(app, operator, { deliver: false, ...question }, onEvent)
+      const { sessionKey } = (await call('turns.where', whoseOf(question))) as { sessionKey: string }
+      return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
     },
     async stop(sessionKey) {
       await (await app.conversations()).stopTurn(sessionKey)
@@ -62,20 +69,14 @@ async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
     ...(token === undefined ? {} : { token }),
   })
   return {
+    ...deskBehind((name, input) => client.call(name, input)),
     async ask(question, onEvent) {
-      const {
-        timeout,
-        message: _message,
-        deliver: _deliver,
-        thinking: _thinking,
-        model: _model,
-        ...whose
-      } = question
-      const { sessionKey } = (await client.call('turns.where', whose)) as { sessionKey: string }
+      const { timeout } = question
+      const { sessionKey } = (await client.call('turns.where', whoseOf(question))) as { sessionKey: string }
       const unsubscribe = client.subscribe(
         'sessions.messages',
         { key: sessionKey },
-        { event: (event) => (event.type === 'turn-event' ? onEvent(event.event) : undefined) },
+        { event: (event) => (event.type === 'turn-event' ? onEvent(event.event, sessionKey) : undefined) },
       )
       try {
         return (await client.call('turns.run', { ...question, timeout })) as Answer
@@ -90,6 +91,24 @@ async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
       client.close()
     },
   }
+}
+
+function deskBehind(call: (name: string, input: Record<string, unknown>) => Promise<unknown>): QuestionDesk {
+  return {
+    async open(key) {
+      const { approvals } = (await call('approvals.list', {})) as { approvals: OpenQuestion[] }
+      return approvals.filter(({ sessionKey }) => sessionKey === key)
+    },
+    async answer({ id, inputHash }, decision) {
+      await call('approvals.answer', { id, inputHash, ...decision })
+    },
+  }
+}
+
+/** Only what says whose session it is. */
+function whoseOf({ to, sessionId, sessionKey, agent, channel }: Question): Record<string, unknown> {
+  const whose = { to, sessionId, sessionKey, agent, channel }
+  return Object.fromEntries(Object.entries(whose).filter(([, value]) => value !== undefined))
 }
 
 /** The text from `--message`, or from what is piped in. */

@@ -23,8 +23,6 @@ export class TurnView {
     else if (event.type === 'tool-start') this.#note(toolLine(event.name, event.input))
     else if (event.type === 'tool-end' && event.isError) this.#note('   failed')
     else if (event.type === 'retry') this.#note(`… ${event.reason}; trying again`)
-    else if (event.type === 'waiting' && event.for === 'permission')
-      this.#note('🔔 waits for a permission; see `rockpool cc approvals`')
     else if (event.type === 'compaction' && event.phase === 'start')
       this.#note('… summarising the conversation')
     else if (event.type === 'notice') this.#note(event.text)

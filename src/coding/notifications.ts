@@ -3,6 +3,7 @@
 import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Approval, CodingSession, OutputBlock } from '../domain/coding.ts'
+import type { Log } from '../domain/log.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { CodingStore } from '../store/coding-store.ts'
 import { formatDuration, oneLine } from './names.ts'
@@ -12,6 +13,7 @@ import { addressOfOrigin } from './origin.ts'
 export interface NotificationParts {
   store: CodingStore
   clock: Clock
+  log: Log
   /** Puts a reply into the outbox; the same key is put in once. `codingId` lets a reply to it find the session. */
   deliver: (address: Address, reply: Reply, key: string, codingId: string) => Promise<void>
   /** A system event for the agent: it takes a turn at once. The same key wakes once. */
@@ -151,13 +153,8 @@ export class NotificationRouter {
     const [first, last] = [blocks[0], blocks.at(-1)]
     if (!first || !last) return
     const text = blocks.map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text)).join('\n')
-    if (address)
-      await this.#parts.deliver(
-        address,
-        { text },
-        `coding:${codingId}:out:${first.seq}-${last.seq}`,
-        codingId,
-      )
+    const key = `coding:${codingId}:out:${first.seq}-${last.seq}`
+    if (address) await this.#deliver(address, { text }, key, codingId)
     await this.#parts.store.markSeen(codingId, channel, last.seq)
   }
 
@@ -179,19 +176,28 @@ export class NotificationRouter {
   /** To the chat it came from; when there is none that can be reached, the agent is woken instead. */
   async #tellChat(session: CodingSession, what: string, reply: Reply): Promise<void> {
     const address = addressOfOrigin(session.request.originChannel, session.request.originThreadId)
-    if (address) return this.#parts.deliver(address, reply, `coding:${session.id}:${what}`, session.id)
+    if (address) return this.#deliver(address, reply, `coding:${session.id}:${what}`, session.id)
     if (session.request.originChannel === 'gateway') return
     await this.#wake(session, reply.text ?? '', what)
   }
 
-  #wake(session: CodingSession, text: string, what: string): Promise<void> {
-    const { agentId, originSessionKey } = session.request
-    return this.#parts.wake({
-      text,
-      agentId,
-      sessionKey: originSessionKey,
-      key: `coding:${session.id}:${what}`,
-    })
+  async #wake(session: CodingSession, text: string, what: string): Promise<void> {
+    const { agentId, originSessionKey: sessionKey } = session.request
+    const key = `coding:${session.id}:${what}`
+    await this.#orSay(key, this.#parts.wake({ text, agentId, sessionKey, key }))
+  }
+
+  async #deliver(address: Address, reply: Reply, key: string, codingId: string): Promise<void> {
+    await this.#orSay(key, this.#parts.deliver(address, reply, key, codingId))
+  }
+
+  /** A notice that cannot be given is in the log; the session that it speaks of goes on. */
+  async #orSay(key: string, telling: Promise<void>): Promise<void> {
+    try {
+      await telling
+    } catch (error) {
+      this.#parts.log.error({ notice: key, error: String(error) }, 'A notice could not be given.')
+    }
   }
 
   #preview(session: CodingSession): string {

@@ -15,8 +15,14 @@ import type { App } from './operations/app.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
 import type { Database } from './store/database.ts'
+import { Pairing } from './store/pairing.ts'
+import type { People } from './store/pairing.ts'
 import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
+import { openShared } from './store/postgres/open.ts'
+import type { Shared } from './store/postgres/open.ts'
+import { PostgresPeople } from './store/postgres/people.ts'
+import { postgresWork } from './store/postgres/work.ts'
 import { openStateDatabase } from './store/state-database.ts'
 import { secureStateDirectory } from './store/state-directory.ts'
 import { openSessionStore, openTranscriptStore } from './store/stores.ts'
@@ -45,34 +51,8 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const paths = statePaths(environment.stateDir)
   for (const warning of secureStateDirectory(paths.root)) log.warn({}, warning)
   const parts = new Parts()
-  const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
-  const { sessionCacheTtlMs } = environment
-  const storeParts = { config, paths, clock, log, events, sessionCacheTtlMs }
-  const database = parts.once<Database>(
-    () => openStateDatabase(paths.database),
-    (opened) => opened.close(),
-  )
-  const stores = {
-    environment,
-    config,
-    paths,
-    clock,
-    log,
-    version,
-    startedAt: clock.now(),
-    events,
-    agentIds: remembered(1000, clock, () => agentIds(config.agents.list, paths)),
-    sessions: parts.perAgent(
-      (agentId) => openSessionStore(agentId, storeParts),
-      (store) => store.close(),
-    ),
-    transcripts: parts.perAgent(
-      (agentId) => openTranscriptStore(agentId, storeParts),
-      (store) => store.close(),
-    ),
-    database,
-    work: parts.once(() => sqliteWork(database(), clock)),
-  }
+  const shared = openShared(config, environment, { clock, log, serves: options.isGateway === true })
+  const stores = storesOf({ environment, config, paths, clock, log, version }, parts, shared)
   let heavy: HeavyParts | undefined
   const app: App = {
     ...stores,
@@ -86,7 +66,10 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     prepare: async () => {
       heavy ??= await import('./assembly/heavy.ts')
     },
-    close: () => parts.close(),
+    close: async () => {
+      await parts.close()
+      await shared?.postgres.close()
+    },
   }
   if (!options.light) await app.prepare()
   return app
@@ -101,6 +84,44 @@ function loaded(heavy: HeavyParts | undefined): HeavyParts {
 
 type PartName = 'decisions' | 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
 type Stores = Omit<App, PartName | 'prepare' | 'close'>
+
+/** Where everything is kept. */
+function storesOf(
+  basis: Pick<App, 'environment' | 'config' | 'paths' | 'clock' | 'log' | 'version'>,
+  parts: Parts,
+  shared: Shared | undefined,
+): Stores {
+  const { environment, config, paths, clock, log } = basis
+  const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
+  const { sessionCacheTtlMs } = environment
+  const storeParts = { config, paths, clock, log, events, sessionCacheTtlMs, ...shared }
+  const database = parts.once<Database>(
+    () => openStateDatabase(paths.database),
+    (opened) => opened.close(),
+  )
+  return {
+    ...basis,
+    startedAt: clock.now(),
+    events,
+    agentIds: remembered(1000, clock, () => agentIds(config.agents.list, paths)),
+    sessions: parts.perAgent(
+      (agentId) => openSessionStore(agentId, storeParts),
+      (store) => store.close(),
+    ),
+    transcripts: parts.perAgent(
+      (agentId) => openTranscriptStore(agentId, storeParts),
+      (store) => store.close(),
+    ),
+    database,
+    ...shared,
+    work: parts.once(() =>
+      shared ? postgresWork(shared.postgres, clock, shared.members) : sqliteWork(database(), clock),
+    ),
+    people: parts.once<People>(() =>
+      shared ? new PostgresPeople(shared.postgres, shared.members, clock) : new Pairing(database(), clock),
+    ),
+  }
+}
 
 /** The parts that work with the stores. */
 function openParts(
@@ -126,7 +147,9 @@ function openParts(
     runtime: parts.onceClosedLast(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')
-        return chooseAgent({ environment, config, paths, clock, log, version })
+        const { sharedTranscriptsOf } = await import('./assembly/sharing.ts')
+        const transcripts = sharedTranscriptsOf(stores)
+        return chooseAgent({ environment, config, paths, clock, log, version, transcripts })
       },
       async (runtime) => (await runtime).close(),
     ),

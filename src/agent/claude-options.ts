@@ -2,6 +2,7 @@
 // looked up when they are called, through the binding, because a process outlives the turn that opened it.
 import type { HookCallback, Options } from '@anthropic-ai/claude-agent-sdk'
 import type { AskPermission, ConversationOptions } from '../domain/agent.ts'
+import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { Credential } from './credentials.ts'
 import { kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
@@ -17,6 +18,8 @@ export interface Surroundings {
   credential: Credential | undefined
   /** The user's own `claude`. */
   binary?: string
+  /** Where Claude's transcripts go besides its own files, when several machines share them. */
+  sessionStore?: SessionStore
   /** Paths that no agent may read or change: our own state. */
   deniedPaths: readonly string[]
 }
@@ -56,7 +59,11 @@ export function toSdkOptions(options: ConversationOptions, around: Surroundings,
     ...(resume?.atMessage ? { resumeSessionAt: resume.atMessage } : {}),
     ...(options.newSdkSessionId && (!resume || resume.fork) ? { sessionId: options.newSdkSessionId } : {}),
     ...(options.title ? { title: options.title } : {}),
-    ...(options.ephemeral ? { persistSession: false } : {}),
+    ...(options.ephemeral
+      ? { persistSession: false }
+      : around.sessionStore
+        ? { sessionStore: around.sessionStore }
+        : {}),
     ...(options.maxBudgetUsd === undefined ? {} : { maxBudgetUsd: options.maxBudgetUsd }),
     ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
     ...thinkingOptions(options.thinkingLevel),

@@ -8,6 +8,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { ClaudeProcesses } from '../store/claude-processes.ts'
 import type { Environment } from '../store/config-file.ts'
+import type { SharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { shapeOf } from './claude-options.ts'
 import type { Surroundings } from './claude-options.ts'
@@ -22,7 +23,7 @@ import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
 import type { TranscriptLook } from './resume.ts'
-import { LookCache, otherWriter } from './resume.ts'
+import { LookCache, lookAtEntries, otherWriter } from './resume.ts'
 import { tagTranscript } from './tag.ts'
 
 export interface ClaudeAgentOptions {
@@ -33,6 +34,8 @@ export interface ClaudeAgentOptions {
   clock: Clock
   log: Log
   version: string
+  /** Claude's transcripts, when several machines share them. */
+  transcripts?: SharedClaudeTranscripts
 }
 
 const spareDelayMs = 60_000
@@ -217,7 +220,9 @@ class ClaudeAgent implements AgentRuntime {
     return otherWriter(this.#configDir, sdkSessionId, (pid) => own.has(pid))
   }
 
-  #look(sdkSessionId: string): Promise<TranscriptLook> {
+  async #look(sdkSessionId: string): Promise<TranscriptLook> {
+    const shared = await this.#options.transcripts?.entries(sdkSessionId)
+    if (shared) return lookAtEntries(shared, sdkSessionId)
     return this.#looks.look(this.#configDir, sdkSessionId)
   }
 
@@ -304,6 +309,7 @@ function surroundingsOf({
   paths,
   credential,
   version,
+  transcripts,
 }: ClaudeAgentOptions): Surroundings {
   mkdirSync(paths.claudeTemporary, { recursive: true, mode: 0o700 })
   return {
@@ -315,6 +321,7 @@ function surroundingsOf({
       version,
     }),
     credential,
+    ...(transcripts ? { sessionStore: transcripts.sdkStore } : {}),
     binary: config.claude.binary,
     deniedPaths: deniedPathsOf(paths),
   }

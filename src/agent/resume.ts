@@ -21,6 +21,13 @@ export async function lookAtTranscript(configDir: string, sdkSessionId: string):
   return { resumable: judge(chain, path), costUsd: chain.costUsd }
 }
 
+/** The same for a transcript that other machines share with us. */
+export function lookAtEntries(entries: readonly TranscriptRecord[], sdkSessionId: string): TranscriptLook {
+  const chain = newChain()
+  for (const entry of entries) addRecord(chain, entry)
+  return { resumable: judge(chain, `The shared transcript of ${sdkSessionId}`), costUsd: chain.costUsd }
+}
+
 /** The newest of this name: a project that was moved leaves a copy behind. */
 export function findTranscript(configDir: string, sdkSessionId: string): string | undefined {
   // The id becomes part of a path; Claude's ids are UUIDs.
@@ -88,9 +95,11 @@ interface TranscriptRecord {
   totalCostUSD?: number
 }
 
+const newChain = (): Chain => ({ parents: new Map(), leaf: undefined, costUsd: 0 })
+
 /** Reads the whole file, but lets others work in between. */
 async function readChain(path: string): Promise<Chain> {
-  const chain: Chain = { parents: new Map(), leaf: undefined, costUsd: 0 }
+  const chain = newChain()
   const fd = openSync(path, 'r')
   try {
     let bytesSincePause = 0

@@ -9,7 +9,7 @@ import { operationTools } from '../operations/agent-tools.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller, Operation, Scope } from '../operations/operation.ts'
 import { performOperation } from '../operations/perform.ts'
-import type { Pairing } from '../store/pairing.ts'
+import type { People } from '../store/pairing.ts'
 
 export const chatToolServer = 'rockpool'
 
@@ -35,7 +35,7 @@ const ownChannels = new Set(['web', 'console', 'internal'])
 
 export async function chatTools(
   app: App,
-  pairing: Pick<Pairing, 'find'>,
+  pairing: Pick<People, 'find'>,
 ): Promise<(session: Session, address: Address) => ToolServer> {
   // The list is the same for all; who calls is known only in a turn.
   const names = (await operationTools(['read', 'write'], async () => undefined)).filter(({ name }) =>
@@ -69,13 +69,13 @@ export async function chatTools(
 }
 
 /** In a group anybody could have the agent act; in private only the owner may. */
-function actsForOwner(app: App, pairing: Pick<Pairing, 'find'>, session: Session, address: Address): boolean {
+function actsForOwner(app: App, pairing: Pick<People, 'find'>, session: Session, address: Address): boolean {
   const { chatType } = session.entry
   return chatType !== 'group' && chatType !== 'channel' && isOwnersChat(app, pairing, address)
 }
 
 /** A private chat with the owner, or one that only the owner can open. */
-export function isOwnersChat(app: App, pairing: Pick<Pairing, 'find'>, address: Address): boolean {
+export function isOwnersChat(app: App, pairing: Pick<People, 'find'>, address: Address): boolean {
   const { channel, accountId } = address
   const senderId = personAt(address)
   if (ownChannels.has(channel)) return true

@@ -23,7 +23,8 @@ import { boundAgent } from '../inbound/bindings.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/bridge-world.ts'
 import { mirrorDelivery } from '../sessions/mirror.ts'
-import { Pairing } from '../store/pairing.ts'
+import type { People } from '../store/pairing.ts'
+import { postgresReplyMap } from '../store/postgres/kept.ts'
 import { ReplyMap } from '../store/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
@@ -32,20 +33,26 @@ import { agentFrom } from './agents.ts'
 import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
 import { chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommands } from './coding-commands.ts'
+import { joinOthers } from './sharing.ts'
 
 /** With its channels only in the gateway; a command that takes one turn needs none. */
 export async function openConversations(
   app: App,
   options: { withChannels: boolean },
 ): Promise<Conversations> {
-  const pairing = new Pairing(app.database(), app.clock)
+  const pairing = app.people()
+  await pairing.ready()
+  const leave = await joinOthers(app)
   const access = makeAccessPolicy({
     config: () => app.config.channels,
     pairing,
     clock: app.clock,
     onStranger: ({ channel, accountId }) => app.events.emit({ type: 'pairing-changed', channel, accountId }),
   })
-  const channels = options.withChannels ? await openConfiguredChannels({ ...app, access }) : []
+  const { members } = app
+  const hold = members && ((name: string) => members.hold(name))
+  const host = { ...app, access, ...(hold ? { hold } : {}) }
+  const channels = options.withChannels ? await openConfiguredChannels(host) : []
   for (const channel of channels) {
     if (channel instanceof WebChannel)
       channel.onOutput((output) => app.events.emit({ type: 'web-output', output }))
@@ -55,7 +62,8 @@ export async function openConversations(
       ...(await flowParts(app, access, pairing)),
       channelFor: ({ channel, accountId }) =>
         channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
-      makeChannel: (name, accountId) => openConfiguredChannel({ ...app, access }, name, accountId),
+      makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
+      leave,
       askPermission: (session, address) => askInChat(app, () => conversations, session, address),
     },
     channels,
@@ -66,11 +74,12 @@ export async function openConversations(
 async function flowParts(
   app: App,
   access: AccessPolicy,
-  pairing: Pairing,
+  pairing: People,
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
   const ownTools = await chatTools(app, pairing)
-  const replies = makeReplyRouting({ ...app, replies: new ReplyMap(app.database()) })
+  const sent = app.postgres ? postgresReplyMap(app.postgres) : new ReplyMap(app.database())
+  const replies = makeReplyRouting({ ...app, replies: sent })
   return {
     config,
     clock,
@@ -85,7 +94,8 @@ async function flowParts(
     agentOf: (agentId) => readyAgent(app, agentId),
     storePathOf: (agentId) => paths.sessionsJson(agentId),
     self: ownerText(identifyProcess(process.pid)!),
-    isAlive,
+    // Where machines share the work, the database decides who lives.
+    isAlive: (owner) => app.postgres !== undefined || isAlive(owner),
     toolsFor: (session, address) => [...bridgeFor(app, session), ownTools(session, address)],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
@@ -101,18 +111,16 @@ async function flowParts(
 }
 
 /** Where the owners are reached in private: those of the configuration, and those who were let in as owners. */
-function ownerChats(config: Config, pairing: Pairing): Address[] {
+function ownerChats(config: Config, pairing: People): Address[] {
   const listed = config.channels.ownerAllowFrom.map((owner) => {
     const [channel = '', ...id] = owner.split(':')
     return { channel, accountId: 'default', senderId: id.join(':') }
   })
-  return [...listed, ...pairing.people().filter(({ owner }) => owner)].map((person) =>
-    privateChatWith(person),
-  )
+  return [...listed, ...pairing.known().filter(({ owner }) => owner)].map((person) => privateChatWith(person))
 }
 
 /** Only the owner's words answer, and only in private: in a group others read along. */
-function wordsForAnswer(app: App, pairing: Pairing, message: Message): string | undefined {
+function wordsForAnswer(app: App, pairing: People, message: Message): string | undefined {
   if (message.event !== 'message' || message.chatType !== 'direct') return undefined
   if (!isOwnersChat(app, pairing, message.address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)

@@ -43,6 +43,7 @@ export class DiscordChannel implements Channel {
     typing: true,
     media: true,
     idempotentSend: true,
+    sendsUnconnected: true,
     formatting: 'markdown',
   }
 

@@ -46,6 +46,7 @@ export class TelegramChannel implements Channel {
     typing: true,
     media: true,
     idempotentSend: false,
+    sendsUnconnected: true,
     formatting: 'html',
   }
 

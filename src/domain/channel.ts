@@ -29,6 +29,8 @@ export interface ChannelAbilities {
   media: boolean
   /** The platform refuses a second send with the same key. */
   idempotentSend: boolean
+  /** Sends through the platform's web address, also while another process receives. */
+  sendsUnconnected?: boolean
   /** Markdown as Claude writes it is turned into this. */
   formatting: 'html' | 'markdown' | 'whatsapp' | 'plain'
 }

@@ -7,6 +7,7 @@ import { codingConfig } from './config/coding.ts'
 import { discoveryConfig, mcpBridgeConfig, sessionSelectionConfig } from './config/discovery.ts'
 import { gatewayConfig, hooksConfig } from './config/gateway.ts'
 import { memoryConfig } from './config/memory.ts'
+import { machineConfig } from './config/machine.ts'
 import { messagesConfig } from './config/messages.ts'
 import { sessionConfig } from './config/session.ts'
 
@@ -34,6 +35,7 @@ const wholeConfig = z.strictObject({
   sessionSelection: sessionSelectionConfig.prefault({}),
   mcpBridge: mcpBridgeConfig.prefault({}),
   memory: memoryConfig.prefault({}),
+  machine: machineConfig.prefault({}),
 })
 
 export const configSchema = wholeConfig.superRefine(checkBindings)

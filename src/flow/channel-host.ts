@@ -19,16 +19,18 @@ export interface ChannelHostParts {
   clock: Clock
   log: Log
   access: Pick<AccessPolicy, 'wouldAllow'>
+  /** Takes a name over all machines, where several share the work. */
+  hold?: (name: string) => Promise<() => Promise<void>>
 }
 
-export function makeChannelHost({ paths, clock, log, access }: ChannelHostParts): ChannelHost {
+export function makeChannelHost({ paths, clock, log, access, hold }: ChannelHostParts): ChannelHost {
   return {
     clock,
     log,
     media: openMediaFiles(paths.media),
     secrets: (name) => openSecretStore(paths.credentials, name),
     takesMedia: (message) => access.wouldAllow(message),
-    hold: (name) => holdName(join(paths.root, 'locks'), name),
+    hold: hold ?? ((name) => holdName(join(paths.root, 'locks'), name)),
   }
 }
 

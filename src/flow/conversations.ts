@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import type { Channel } from '../domain/channel.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
@@ -39,6 +39,8 @@ export const internalChannel = 'internal'
 
 const lookEveryMs = 1_000
 const tidyEveryMs = 3_600_000
+/** How often a process that stands by tries to take a channel over. */
+const standByMs = 2_000
 
 export class Conversations {
   readonly converse: Converse
@@ -47,6 +49,8 @@ export class Conversations {
   readonly channels: Channel[]
   #parts: FlowParts
   #cancels: Array<() => void> = []
+  /** Channels that another process receives from. */
+  #waiting = new Set<Channel>()
   #commandAnswers = new Map<string, (reply: Reply | undefined) => void>()
 
   constructor(parts: FlowParts, channels: Channel[] = []) {
@@ -68,6 +72,7 @@ export class Conversations {
     const { work } = this.#parts
     await recoverWork(this.converse, work, this.#parts)
     for (const channel of this.channels) await this.#open(channel)
+    await this.#shareWork()
     this.#prewarm()
     this.heartbeats.start()
     this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
@@ -78,6 +83,7 @@ export class Conversations {
   async stop(drainMs: number): Promise<void> {
     for (const cancel of this.#cancels.splice(0)) cancel()
     this.heartbeats.stop()
+    await this.converse.shared?.stop()
     await Promise.all(this.channels.map((channel) => this.#close(channel)))
     const closed = this.converse.close()
     const late = Promise.withResolvers<'late'>()
@@ -86,6 +92,7 @@ export class Conversations {
     cancel()
     if (!inTime) await this.#interruptRest(closed)
     await this.converse.deliverer.stop()
+    await this.#parts.leave?.()
   }
 
   /** A turn for somebody who waits for it. Throws `timed-out` when it takes too long; the turn is then interrupted. */
@@ -168,12 +175,45 @@ export class Conversations {
   async addChannel(channel: Channel): Promise<void> {
     this.channels.push(channel)
     await this.#open(channel)
+    await this.#tellReach()
   }
 
   async closeChannel(name: string, accountId: string): Promise<void> {
     const at = this.channels.findIndex((one) => one.name === name && one.accountId === accountId)
     const [channel] = at < 0 ? [] : this.channels.splice(at, 1)
     if (channel) await this.#close(channel)
+    await this.#tellReach()
+  }
+
+  /** With several processes: from now on this one takes its part. Taken for dead, it stops receiving until it is back. */
+  async #shareWork(): Promise<void> {
+    const { shared } = this.converse
+    if (!shared) return
+    await this.#tellReach()
+    shared.start(async () => {
+      await Promise.all(this.channels.map((channel) => this.#close(channel)))
+      for (const channel of this.channels) this.#standBy(channel)
+    })
+  }
+
+  /** What this process can send through: its channels, but not one that only another process is connected to. */
+  async #tellReach(): Promise<void> {
+    const sending = this.channels.filter(
+      (channel) => channel.abilities.sendsUnconnected || !this.#waiting.has(channel),
+    )
+    await this.#parts.work.share?.setReach(sending.map(({ name, accountId }) => `${name}|${accountId}`))
+  }
+
+  /** Another process receives; this one takes over when that one ends. */
+  #standBy(channel: Channel): void {
+    this.#waiting.add(channel)
+    const cancel = this.#parts.clock.after(standByMs, () => {
+      this.#cancels.splice(this.#cancels.indexOf(cancel), 1)
+      if (!this.channels.includes(channel)) return
+      this.#waiting.delete(channel)
+      void this.#open(channel).then(() => this.#tellReach())
+    })
+    this.#cancels.push(cancel)
   }
 
   /** The first conversation should not wait for a process to start. */
@@ -200,6 +240,7 @@ export class Conversations {
     try {
       await channel.start((message) => this.converse.accept(message))
     } catch (error) {
+      if (this.#parts.work.share && asRockpoolError(error).code === 'locked') return this.#standBy(channel)
       // One channel that cannot start must not keep the others from it; its status says why.
       this.#parts.log.error(
         { channel: channel.name, account: channel.accountId, error: String(error) },

@@ -13,6 +13,7 @@ import type { FoundCommand } from './chat-commands.ts'
 import { Door } from './door.ts'
 import type { FlowParts, TurnWatcher } from './parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
+import { SharedLanes } from './shared-lanes.ts'
 import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import { reportUndelivered } from './undelivered.ts'
@@ -21,6 +22,8 @@ export class Converse {
   readonly queue: TurnQueue
   readonly deliverer: Deliverer
   readonly parts: FlowParts
+  /** Where several processes share the work: what is taken here, and what others take. */
+  readonly shared: SharedLanes | undefined
   #door: Door
   #watchers = new Map<string, TurnWatcher>()
   #abandoned = false
@@ -42,8 +45,15 @@ export class Converse {
         }),
       drop: (inputs, told) => this.#door.turnAway(inputs, told),
       mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),
-      onError: (lane, error) => parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.'),
+      onError: (lane, error) => {
+        parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.')
+        this.shared?.failed(lane)
+      },
+      onIdle: (lane) => this.shared?.idle(lane),
     })
+    const { share } = parts.work
+    this.shared =
+      share && new SharedLanes(share, { ...parts, queue: this.queue, begin: (input) => this.#begin(input) })
     this.#door = new Door(parts, this.queue, this.deliverer)
   }
 
@@ -59,21 +69,22 @@ export class Converse {
     const { owner, byOwner } = verdict
     const said = await this.#door.meant(message)
     const input = { key, lane, agentId, message: said, mayCommand: true, owner, byOwner }
-    const waiting = await work.inbox.accept(input)
+    const waiting = await work.inbox.accept(input, this.shared?.hasRoom)
     if (!waiting) return
     events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })
-    this.#begin(waiting)
+    this.#place(waiting)
   }
 
   /** A turn that somebody asks for outside of any chat: the command line, an operation, a hook, the agent itself. */
   async ask(input: Input, watcher?: TurnWatcher): Promise<boolean> {
     if (watcher) this.#watchers.set(input.key, watcher)
-    const waiting = await this.parts.work.inbox.accept(input)
+    const asked = watcher ? { ...input, isWatched: true } : input
+    const waiting = await this.parts.work.inbox.accept(asked, this.shared?.hasRoom)
     if (!waiting) {
       this.#watchers.delete(input.key)
       return false
     }
-    this.#begin(waiting)
+    this.#place(waiting)
     return true
   }
 
@@ -109,6 +120,11 @@ export class Converse {
     for (const input of inputs) this.#begin(input)
   }
 
+  #place(input: WaitingInput): void {
+    if (this.shared) this.shared.placed(input)
+    else this.#begin(input)
+  }
+
   /** Commands that need no turn run at once, also beside a running turn; everything else takes its place in the lane. */
   #begin(input: WaitingInput): void {
     const command = this.#commandOf(input)
@@ -130,6 +146,7 @@ export class Converse {
       )
       .then(() => {
         if (this.#commands.get(input.lane) === done) this.#commands.delete(input.lane)
+        this.shared?.idle(input.lane)
       })
     this.#commands.set(input.lane, done)
   }

@@ -40,6 +40,8 @@ export interface FlowParts {
   storePathOf: (agentId: string) => string
   /** This process, and whether another one still lives. */
   self: Owner
+  /** Leaves the others, where several processes share the work. */
+  leave?: () => Promise<void>
   isAlive: (owner: Owner) => boolean
   /** Tools of ours that a turn of this session may call. */
   toolsFor?: (session: Session, address: Address) => ToolServer[]

@@ -22,6 +22,8 @@ export interface TurnQueueOptions {
   /** May this input join others in one turn, or a turn that runs? Commands that begin a session may not. */
   mayJoin: (input: WaitingInput) => boolean
   onError: (lane: string, error: unknown) => void
+  /** Nothing runs or waits in this lane any more. */
+  onIdle?: (lane: string) => void
 }
 
 export interface Batch {
@@ -74,6 +76,11 @@ export class TurnQueue {
 
   isBusy(lane: string): boolean {
     return this.#lanes.get(lane)?.busy ?? false
+  }
+
+  /** Lanes that have something to do, whether their turn has begun or not. */
+  activeLanes(): string[] {
+    return [...this.#lanes].filter(([, lane]) => lane.busy).map(([key]) => key)
   }
 
   waiting(lane: string): WaitingInput[] {
@@ -177,6 +184,7 @@ export class TurnQueue {
     } finally {
       lane.busy = false
       if (lane.waiting.length === 0 && !this.#offers.has(key)) this.#lanes.delete(key)
+      this.#options.onIdle?.(key)
     }
   }
 

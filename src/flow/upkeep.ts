@@ -3,7 +3,6 @@
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
 import type { RunningTurn, WaitingInput, WorkStore } from '../store/work.ts'
-import type { Converse } from './converse.ts'
 import { noticeFor } from './deliveries.ts'
 
 export interface UpkeepParts {
@@ -18,9 +17,15 @@ const mostLostTurns = 1
 const keepKeysMs = 7 * 86_400_000
 
 /** Takes up what an earlier process left: turns that were cut off, inputs that waited, replies that were not sent. */
-export async function recoverWork(converse: Converse, work: WorkStore, parts: UpkeepParts): Promise<void> {
+export async function recoverWork(
+  converse: { resume(inputs: WaitingInput[]): Promise<void>; deliverer: { start(): Promise<void> } },
+  work: WorkStore,
+  parts: UpkeepParts,
+): Promise<void> {
+  // Where several processes share the work, what is left is found and divided all the time (shared-lanes.ts).
+  if (work.share) return converse.deliverer.start()
   for (const turn of await work.lanes.running()) {
-    if (!parts.isAlive(turn.owner)) await releaseTurn(turn, work, converse, parts)
+    if (!parts.isAlive(turn.owner)) await releaseTurn(turn, work, parts)
   }
   await converse.resume(await work.inbox.waiting())
   await converse.deliverer.start()
@@ -33,24 +38,14 @@ export async function tidyWork(work: WorkStore, clock: Clock): Promise<void> {
   await work.outbox.forget(before)
 }
 
-async function releaseTurn(
-  turn: RunningTurn,
-  work: WorkStore,
-  converse: Converse,
-  parts: UpkeepParts,
-): Promise<void> {
+export async function releaseTurn(turn: RunningTurn, work: WorkStore, parts: UpkeepParts): Promise<void> {
   const tooOften = turn.inputs.filter((input) => input.lostTurns >= mostLostTurns)
-  parts.log.warn({ lane: turn.lane, turnId: turn.id }, 'A turn was cut off by a restart.')
+  parts.log.warn({ lane: turn.lane, turnId: turn.id }, 'A turn was cut off.')
   await work.lanes.release(turn.id)
-  if (tooOften.length > 0) await giveUp(tooOften, work, converse, parts)
+  if (tooOften.length > 0) await giveUp(tooOften, work, parts)
 }
 
-async function giveUp(
-  inputs: WaitingInput[],
-  work: WorkStore,
-  converse: Converse,
-  parts: UpkeepParts,
-): Promise<void> {
+async function giveUp(inputs: WaitingInput[], work: WorkStore, parts: UpkeepParts): Promise<void> {
   const notices = inputs
     .filter((input) => input.wish === undefined || input.wish.deliver)
     .map((input) => {

@@ -5,14 +5,14 @@ import type { Clock } from '../domain/clock.ts'
 import { accountSettingsOf } from '../domain/config/channels.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channels.ts'
 import type { Message } from '../domain/message.ts'
-import type { Pairing, PersonRef } from '../store/pairing.ts'
+import type { People, PersonRef } from '../store/pairing.ts'
 import { SenderPace } from './sender-pace.ts'
 
 export interface AccessParts {
   /** Somebody new asks to talk. */
   onStranger?: (person: PersonRef) => void
   config: () => ChannelsConfig
-  pairing: Pick<Pairing, 'find' | 'request'>
+  pairing: Pick<People, 'find' | 'request'>
   clock: Clock
 }
 

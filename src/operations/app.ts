@@ -13,6 +13,9 @@ import type { Environment } from '../store/config-file.ts'
 import type { Database } from '../store/database.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
+import type { People } from '../store/pairing.ts'
+import type { Postgres } from '../store/postgres/connection.ts'
+import type { Members } from '../store/postgres/members.ts'
 import type { WorkStore } from '../store/work.ts'
 import type { CodingWorld } from './coding-world.ts'
 
@@ -32,6 +35,12 @@ export interface App {
   transcripts(agentId: string): TranscriptStore
   /** What must happen with messages: inbox, turns, outbox. */
   work(): WorkStore
+  /** Who may talk, and who asks to. */
+  people(): People
+  /** The database that several machines share, when `store` is `postgres`. */
+  postgres?: Postgres
+  /** This process among those that share it. */
+  members?: Members
   /** Coding sessions, approvals, people, answers to repeated requests: the tables of this machine. */
   database(): Database
   /** The gateway of this process, when it is one. */

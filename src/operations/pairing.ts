@@ -1,7 +1,5 @@
 // People who wait to be let in, and people who are.
 import { z } from 'zod'
-import { Pairing } from '../store/pairing.ts'
-import type { App } from './app.ts'
 import { operation } from './operation.ts'
 
 const request = z.object({
@@ -34,8 +32,8 @@ export const operations = [
     scope: 'admin',
     command: { examples: ['rockpool pairing list'] },
     async run(app) {
-      const pairing = pairingOf(app)
-      return { pending: pairing.pending(), people: pairing.people() }
+      const pairing = app.people()
+      return { pending: await pairing.pending(), people: await pairing.people() }
     },
   }),
   operation({
@@ -49,7 +47,7 @@ export const operations = [
     async run(app, input, caller) {
       // Who sits at the machine or holds its admin token is the owner; an agent or a chat never is.
       const byOwner = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
-      return { person: await pairingOf(app).approve(input.code, { byOwner }) }
+      return { person: await app.people().approve(input.code, { byOwner }) }
     },
   }),
   operation({
@@ -60,7 +58,7 @@ export const operations = [
     scope: 'admin',
     acts: true,
     command: { positional: ['code'], examples: ['rockpool pairing deny ABCD2345'] },
-    run: async (app, input) => ({ request: await pairingOf(app).deny(input.code) }),
+    run: async (app, input) => ({ request: await app.people().deny(input.code) }),
   }),
   operation({
     name: 'pairing.remove',
@@ -79,10 +77,6 @@ export const operations = [
       flags: { accountId: 'account' },
       examples: ['rockpool pairing remove telegram 123456789'],
     },
-    run: async (app, input) => ({ removed: await pairingOf(app).remove(input) }),
+    run: async (app, input) => ({ removed: await app.people().remove(input) }),
   }),
 ]
-
-function pairingOf(app: App): Pairing {
-  return new Pairing(app.database(), app.clock)
-}

@@ -30,9 +30,12 @@ export async function performOperation(
   if (!operation.light) await app.prepare()
   const work = (): Promise<unknown> => operation.run(app, checked, caller)
   if (idempotencyKey === undefined) return work()
-  const { repeatable } = await import('../store/answers.ts')
+  const { repeatable, sqliteAnswers } = await import('../store/answers.ts')
   const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
-  return repeatable(app.database(), request, app.clock, work)
+  const answers = app.postgres
+    ? (await import('../store/postgres/kept.ts')).postgresAnswers(app.postgres)
+    : sqliteAnswers(app.database())
+  return repeatable(answers, request, app.clock, work)
 }
 
 /** Keys of different callers never meet. */

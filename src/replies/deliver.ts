@@ -33,6 +33,9 @@ export interface DeadEnd {
   isUncertain: boolean
 }
 
+/** After a failure of the store. */
+const storePauseMs = 5_000
+
 /** What comes after an attempt: the row is settled, or it is tried again at some time. */
 type Step = 'settled' | { again: number }
 
@@ -50,7 +53,7 @@ export class Deliverer {
 
   /** Takes up what an earlier process left. */
   async start(): Promise<void> {
-    this.add(await this.#options.outbox.open())
+    this.add(await this.#options.outbox.take())
   }
 
   /** Queues durably and begins to send. */
@@ -81,7 +84,7 @@ export class Deliverer {
 
   /** Rows that another process has queued since we last looked. */
   async lookForMore(): Promise<void> {
-    this.add(await this.#options.outbox.open(this.#lastSeq))
+    this.add(await this.#options.outbox.take(this.#lastSeq))
   }
 
   /** Lanes that wait for their next try are woken: a channel has come back. */
@@ -106,9 +109,11 @@ export class Deliverer {
   #begin(lane: string): void {
     const work: Promise<void> = this.#drain(lane)
       .catch((error: unknown) => {
-        // The store failed; the rows are still there and are taken up again at the next start or look.
+        // The store failed. Its rows are as they were; they are tried again after a while, or by the next process.
         this.#options.log.error({ lane, error: String(error) }, 'Replies could not be sent.')
+        const rows = this.#lanes.get(lane) ?? []
         this.#lanes.delete(lane)
+        if (!this.#stopped) this.#options.clock.after(storePauseMs, () => this.add(rows))
       })
       .finally(() => this.#working.delete(work))
     this.#working.add(work)

@@ -21,23 +21,41 @@ interface StoredAnswer {
 
 const keptMs = 24 * 60 * 60 * 1000
 
+/** Where answers are kept. */
+export interface Answers {
+  /** Undefined: the request is new, and now claimed. */
+  claim(request: Request, hash: string, now: number, forgetBefore: number): Promise<StoredAnswer | undefined>
+  keep(request: Request, output: string): Promise<void>
+  forget(request: Request): Promise<void>
+}
+
+export function sqliteAnswers(database: Database): Answers {
+  return {
+    claim: (request, hash, now, forgetBefore) =>
+      database.write((q) => claim(q, request, hash, now, forgetBefore)),
+    keep: (request, output) => database.write((q) => keep(q, request, output)),
+    forget: (request) => database.write((q) => forget(q, request)),
+  }
+}
+
 /** Does the work, or answers as it was answered before. */
 export async function repeatable(
-  database: Database,
+  answers: Answers,
   request: Request,
   clock: Clock,
   work: () => Promise<unknown>,
 ): Promise<unknown> {
   const hash = createHash('sha256').update(stableJson(request.input)).digest('base64url')
-  const earlier = await database.write((q) => claim(q, request, hash, clock.now()))
+  const now = clock.now()
+  const earlier = await answers.claim(request, hash, now, now - keptMs)
   if (earlier) return answerAgain(earlier, request, hash)
   try {
     const output = await work()
-    await database.write((q) => keep(q, request, JSON.stringify(output ?? null)))
+    await answers.keep(request, JSON.stringify(output ?? null))
     return output
   } catch (error) {
     // A failed request may be tried again under its key.
-    await database.write((q) => forget(q, request))
+    await answers.forget(request)
     throw error
   }
 }
@@ -55,8 +73,14 @@ function answerAgain(earlier: StoredAnswer, request: Request, hash: string): unk
   })
 }
 
-function claim(q: Queries, request: Request, hash: string, now: number): StoredAnswer | undefined {
-  q.run('DELETE FROM answer WHERE at < ?', now - keptMs)
+function claim(
+  q: Queries,
+  request: Request,
+  hash: string,
+  now: number,
+  forgetBefore: number,
+): StoredAnswer | undefined {
+  q.run('DELETE FROM answer WHERE at < ?', forgetBefore)
   const { who, operation, key } = request
   const where = 'FROM answer WHERE who = ? AND operation = ? AND key = ?'
   const earlier = q.get<StoredAnswer>(`SELECT input_hash, output ${where}`, who, operation, key)

@@ -21,18 +21,37 @@ export function postgresSessionStore({
   const rows = async <Row>(sql: string, values: unknown[]): Promise<Row[]> =>
     (await (await pool()).query(sql, values)).rows as Row[]
   return {
+    ...claudeEntries(rows, table),
+    async close() {
+      if (opening) await (await opening).end()
+    },
+  }
+}
+
+type AskRows = <Row>(sql: string, values: unknown[]) => Promise<Row[]>
+
+/** The contract on a table that is there. `fence` gives who writes, when what a dead process still writes must fail. */
+export function claudeEntries(
+  rows: AskRows,
+  table: string,
+  fence?: () => string | null,
+): Omit<ClosableSessionStore, 'close'> {
+  const writer = fence ? 'AND (SELECT fence($6))' : ''
+  return {
     async append(key, entries) {
       if (entries.length === 0) return
       const values = [
         ...placeOf(key),
         entries.map((entry) => entry.uuid ?? null),
         entries.map((entry) => JSON.stringify(entry)),
+        ...(fence ? [fence()] : []),
       ]
       // One statement, so a batch is there whole or not at all; its order is the order of the array.
       await rows(
         `INSERT INTO ${table} (project, session, subpath, uuid, entry)
          SELECT $1, $2, $3, given.uuid, given.entry
-           FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given (uuid, entry, place) ORDER BY given.place
+           FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given (uuid, entry, place)
+           WHERE true ${writer} ORDER BY given.place
          ON CONFLICT DO NOTHING`,
         values,
       )
@@ -45,11 +64,11 @@ export function postgresSessionStore({
       return found.length === 0 ? null : found.map((row) => JSON.parse(row.entry) as SessionStoreEntry)
     },
     async listSessions(projectKey) {
-      const found = await rows<{ session: string; at: Date }>(
-        `SELECT session, max(at) AS at FROM ${table} WHERE project = $1 AND subpath = '' GROUP BY session`,
+      const found = await rows<{ session: string; at: number }>(
+        `SELECT session, floor(extract(epoch FROM max(at)) * 1000)::float8 AS at FROM ${table} WHERE project = $1 AND subpath = '' GROUP BY session`,
         [projectKey],
       )
-      return found.map(({ session, at }) => ({ sessionId: session, mtime: at.getTime() }))
+      return found.map(({ session, at }) => ({ sessionId: session, mtime: at }))
     },
     async delete({ projectKey, sessionId, subpath }) {
       await rows(
@@ -63,9 +82,6 @@ export function postgresSessionStore({
         [projectKey, sessionId],
       )
       return found.map((row) => row.subpath)
-    },
-    async close() {
-      if (opening) await (await opening).end()
     },
   }
 }

@@ -35,7 +35,7 @@ export function sqliteInbox(db: Database, clock: Clock): Inbox {
 }
 
 function insertInput(q: Queries, input: Input, now: number): WaitingInput | undefined {
-  const { key, lane, agentId, ...record } = input
+  const { key, lane, agentId, isWatched: _isWatched, ...record } = input
   const { changes, lastInsertRowid } = q.run(
     `INSERT INTO inbox (key, lane, agent_id, state, accepted_at, record) VALUES (?, ?, ?, 'waiting', ?, ?)
      ON CONFLICT (key) DO NOTHING`,

@@ -8,15 +8,8 @@ export function sqliteOutbox(db: Database, clock: Clock): Outbox {
   return {
     add: (deliveries) => db.write((q) => insertDeliveries(q, deliveries, clock.now())),
     change: (id, change) => db.write((q) => changeDelivery(q, id, change, clock.now())),
-    open: async (afterSeq = 0) =>
-      db
-        .read((q) =>
-          q.all(
-            `SELECT * FROM outbox WHERE state IN ('queued', 'attempting', 'retry', 'unknown') AND seq > ? ORDER BY seq`,
-            afterSeq,
-          ),
-        )
-        .map(asOutboxRow),
+    take: async (afterSeq = 0) => openRows(db, afterSeq),
+    open: async (afterSeq = 0) => openRows(db, afterSeq),
     list: async (filter = {}) => db.read((q) => listRows(q, filter)),
     get: async (id) => {
       const row = db.read((q) => q.get('SELECT * FROM outbox WHERE id = ?', id))
@@ -27,6 +20,16 @@ export function sqliteOutbox(db: Database, clock: Clock): Outbox {
         (q) => q.run(`DELETE FROM outbox WHERE state IN ('sent', 'dead') AND updated_at < ?`, before).changes,
       ),
   }
+}
+
+function openRows(db: Database, afterSeq: number): OutboxRow[] {
+  const rows = db.read((q) =>
+    q.all(
+      `SELECT * FROM outbox WHERE state IN ('queued', 'attempting', 'retry', 'unknown') AND seq > ? ORDER BY seq`,
+      afterSeq,
+    ),
+  )
+  return rows.map(asOutboxRow)
 }
 
 /** For the transactions that produce replies: they are queued in the same step as what they answer is ended. */

@@ -39,8 +39,26 @@ export type PairingAnswer =
 /** Without 0 O 1 I, which people mix up. */
 const codeLetters = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const codeLength = 8
-const codeLifeMs = 3_600_000
-const maxPending = 3
+export const codeLifeMs = 3_600_000
+export const maxPending = 3
+
+/** What every store of people keeps; this file does with SQLite, postgres/people.ts for several machines. */
+export interface People {
+  /** Resolves when `find` can answer. */
+  ready(): Promise<void>
+  find(person: PersonRef): PairedPerson | undefined
+  /** Everybody who may talk, as `find` knows them. */
+  known(): PairedPerson[]
+  people(): Promise<PairedPerson[]>
+  /** A stranger wrote. Resolves when the code is durable, so that a code that was told can always be approved. */
+  request(person: PersonRef, name?: string): Promise<PairingAnswer>
+  pending(): Promise<PairingRequest[]>
+  /** `byOwner`: on this machine's command line. Only there the first person becomes the owner. */
+  approve(code: string, options: { byOwner: boolean }): Promise<PairedPerson>
+  deny(code: string): Promise<PairingRequest>
+  /** They may no longer talk. */
+  remove(person: PersonRef): Promise<boolean>
+}
 
 export const peopleTables = `
   CREATE TABLE pairing_request (
@@ -55,13 +73,17 @@ export const peopleTables = `
   ) STRICT, WITHOUT ROWID;
 `
 
-export class Pairing {
+export class Pairing implements People {
   #database: Database
   #clock: Clock
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
     this.#clock = clock
+  }
+
+  async ready(): Promise<void> {
+    // SQLite answers at once.
   }
 
   find(person: PersonRef): PairedPerson | undefined {
@@ -71,14 +93,17 @@ export class Pairing {
     return row && asPerson(row)
   }
 
-  people(): PairedPerson[] {
+  async people(): Promise<PairedPerson[]> {
+    return this.known()
+  }
+
+  known(): PairedPerson[] {
     const rows = this.#database.read((q) =>
       q.all<PersonRow>('SELECT * FROM paired_person ORDER BY approved_at'),
     )
     return rows.map(asPerson)
   }
 
-  /** A stranger wrote. Resolves when the code is durable, so that a code that was told can always be approved. */
   request(person: PersonRef, name?: string): Promise<PairingAnswer> {
     return this.#database.write((q) => {
       this.#forgetExpired(q)
@@ -104,7 +129,7 @@ export class Pairing {
     })
   }
 
-  pending(): PairingRequest[] {
+  async pending(): Promise<PairingRequest[]> {
     const since = this.#clock.now() - codeLifeMs
     const rows = this.#database.read((q) =>
       q.all<RequestRow>('SELECT * FROM pairing_request WHERE asked_at > ? ORDER BY asked_at', since),
@@ -112,7 +137,6 @@ export class Pairing {
     return rows.map(asRequest)
   }
 
-  /** `byOwner`: on this machine's command line. Only there the first person becomes the owner. */
   approve(code: string, options: { byOwner: boolean }): Promise<PairedPerson> {
     return this.#database.write((q) => {
       const request = this.#take(q, code)
@@ -134,7 +158,6 @@ export class Pairing {
     return this.#database.write((q) => this.#take(q, code))
   }
 
-  /** They may no longer talk. */
   remove(person: PersonRef): Promise<boolean> {
     return this.#database.write(
       (q) => q.run(`DELETE FROM paired_person WHERE ${sameRow}`, ...rowKey(person)).changes > 0,
@@ -145,15 +168,7 @@ export class Pairing {
     this.#forgetExpired(q)
     const wanted = code.trim().toUpperCase()
     const row = q.get<RequestRow>('SELECT * FROM pairing_request WHERE code = ?', wanted)
-    if (!row) {
-      throw new RockpoolError(
-        'not-found',
-        `No pairing request has the code ${JSON.stringify(plainLine(code, 20))}.`,
-        {
-          hint: 'A code counts for one hour. `rockpool pairing list` shows those that wait.',
-        },
-      )
-    }
+    if (!row) throw noSuchCode(code)
     q.run('DELETE FROM pairing_request WHERE code = ?', wanted)
     return asRequest(row)
   }
@@ -161,6 +176,14 @@ export class Pairing {
   #forgetExpired(q: Queries): void {
     q.run('DELETE FROM pairing_request WHERE asked_at <= ?', this.#clock.now() - codeLifeMs)
   }
+}
+
+export function noSuchCode(code: string): RockpoolError {
+  return new RockpoolError(
+    'not-found',
+    `No pairing request has the code ${JSON.stringify(plainLine(code, 20))}.`,
+    { hint: 'A code counts for one hour. `rockpool pairing list` shows those that wait.' },
+  )
 }
 
 interface RequestRow {
@@ -210,6 +233,6 @@ function asPerson(row: PersonRow): PairedPerson {
   }
 }
 
-function newCode(): string {
+export function newCode(): string {
   return Array.from({ length: codeLength }, () => codeLetters[randomInt(codeLetters.length)]).join('')
 }

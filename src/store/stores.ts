@@ -6,12 +6,17 @@ import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import { FileSessions } from './file-sessions.ts'
 import { sessionsJsonPath } from './paths.ts'
+import type { Postgres } from './postgres/connection.ts'
+import { PostgresSessions } from './postgres/sessions.ts'
+import { PostgresTranscripts } from './postgres/transcripts.ts'
 import type { StatePaths } from './paths.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
 import { SqliteSessions } from './sqlite-sessions.ts'
 import { FileTranscripts } from './transcript-file.ts'
 
 export interface StoreParts {
+  /** With `store: "postgres"`. */
+  postgres?: Postgres
   config: Pick<Config, 'store' | 'session'>
   paths: StatePaths
   clock: Clock
@@ -31,17 +36,27 @@ export function openSessionStore(agentId: string, parts: StoreParts): SessionSto
     const path = sessionsJsonPath(agentId, paths, config.session.store)
     return new FileSessions({ agentId, path, clock, log, cacheTtlMs: sessionCacheTtlMs })
   }
-  throw new RockpoolError('unavailable', 'Sessions in PostgreSQL are not part of this build.', {
-    hint: 'Set `store` to `sqlite` or `files`.',
+  return new PostgresSessions(agentId, connected(parts))
+}
+
+function connected({ postgres }: Pick<StoreParts, 'postgres'>): Postgres {
+  if (postgres) return postgres
+  throw new RockpoolError('unavailable', 'Sessions are in PostgreSQL, and this command does not use it.', {
+    hint: 'Use the commands of `rockpool`, or set `store` to `sqlite` or `files`.',
   })
 }
 
 /** The transcripts of one agent, beside its sessions. */
 export function openTranscriptStore(
   agentId: string,
-  parts: Pick<StoreParts, 'paths' | 'clock'> & { config: Pick<Config, 'durability'>; events: Events },
+  parts: Pick<StoreParts, 'paths' | 'clock' | 'postgres'> & {
+    config: Pick<Config, 'durability' | 'store'>
+    events: Events
+  },
 ): TranscriptStore {
   const { paths, clock, events, config } = parts
+  if (config.store === 'postgres')
+    return new PostgresTranscripts(connected(parts), { agentId, dir: paths.sessions(agentId), clock, events })
   return new FileTranscripts({
     agentId,
     dir: paths.sessions(agentId),

@@ -11,6 +11,31 @@ export interface WorkStore {
   readonly outbox: Outbox
   readonly overheard: Overheard
   readonly systemEvents: SystemEvents
+  /** With several processes on one database; absent where this process has all the work. */
+  readonly share?: LaneShare
+}
+
+/** How several processes share the lanes: each lane is served by one of them as long as there is work in it. */
+export interface LaneShare {
+  /** Does this process take whatever there is, or only what somebody waits for here? */
+  readonly serves: boolean
+  /** Gives up lanes, takes as many as there is `room` for, and resolves to the inputs that are now ours, in order. */
+  take(room: number, up: { idle: string[]; failed: string[] }): Promise<LaneWork[]>
+  /** Turns of processes that died, and of ours outside the `busy` lanes. Their lanes are held until they are released. */
+  lost(busy: string[]): Promise<RunningTurn[]>
+  /** There is work that another process should look at. */
+  wakeOthers(): void
+  onWork(listener: () => void): () => void
+  /** This process was taken for dead: everything must be let go before it may work again. */
+  onBuried(letGo: () => Promise<void>): void
+  /** Which accounts (`channel|account`) this process can send through. */
+  setReach(reach: readonly string[]): Promise<void>
+}
+
+export interface LaneWork {
+  input: WaitingInput
+  /** Another process served this lane last: what is warm here is out of date. */
+  hasMoved: boolean
 }
 
 /** Something that wants a turn: a message with what was decided about it at the door. */
@@ -27,6 +52,8 @@ export interface Input {
   /** The owner said it, be it in a group; as `owner` when absent. */
   byOwner?: boolean
   wish?: TurnWish
+  /** Somebody in this process waits for the answer, so this process must give it. Not kept. */
+  isWatched?: boolean
 }
 
 /** What the one who asks wants of this turn only. */
@@ -46,6 +73,9 @@ export interface WaitingInput extends Input {
   acceptedAt: number
   /** How many turns were begun with it and lost. */
   lostTurns: number
+  /** Where its lane is served, when several processes share the work. */
+  lies?: 'here' | 'elsewhere' | 'nowhere'
+  hasMoved?: boolean
 }
 
 export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'given-up'
@@ -53,8 +83,8 @@ export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'given-u
 export type InputState = 'waiting' | 'running' | InputEnd
 
 export interface Inbox {
-  /** Undefined: it was accepted before. */
-  accept(input: Input): Promise<WaitingInput | undefined>
+  /** Undefined: it was accepted before. `hasRoom`: this process would serve its lane now. */
+  accept(input: Input, hasRoom?: boolean): Promise<WaitingInput | undefined>
   /** Was a message with this key accepted before? */
   knows(key: string): Promise<boolean>
   /** What became of it: waiting, running, or how it ended. Undefined when it was never accepted, or is forgotten. */
@@ -168,6 +198,8 @@ export interface Outbox {
   /** One that says the same thing (idempotencyKey) as an earlier one is left out. Resolves to the rows that are new. */
   add(deliveries: Delivery[]): Promise<OutboxRow[]>
   change(id: string, change: DeliveryChange): Promise<void>
+  /** Open rows that this process is to send and was not given before, in order; with one process, those after `afterSeq`. */
+  take(afterSeq?: number): Promise<OutboxRow[]>
   /** Rows that are neither sent nor dead, in order; those after `afterSeq`. */
   open(afterSeq?: number): Promise<OutboxRow[]>
   list(filter?: { states?: DeliveryState[]; lane?: string; limit?: number }): Promise<OutboxRow[]>

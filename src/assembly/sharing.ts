@@ -1,0 +1,53 @@
+// What several machines tell each other: events of one reach the dashboards of all.
+import { basename, join } from 'node:path'
+import type { RockpoolEvent } from '../domain/events.ts'
+import { claudeConfigDir } from '../agent/credentials.ts'
+import type { App } from '../operations/app.ts'
+import { claudeEntries } from '../store/claude-transcripts-postgres.ts'
+import { sharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
+import type { SharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
+
+/** What belongs to one machine, or is said by each of them for itself, is not passed on. */
+const ownMatter = new Set<RockpoolEvent['type']>(['native-changed', 'config-changed', 'channel-status'])
+
+/** Joins the others, if there can be any; the result ends it. */
+export async function joinOthers(app: App): Promise<() => Promise<void>> {
+  const { members } = app
+  if (!members) return async () => {}
+  await members.join()
+  let isTheirs = false
+  const endTelling = app.events.on((event) => {
+    if (!isTheirs && !ownMatter.has(event.type)) members.signal({ kind: 'event', event })
+  })
+  const endHearing = members.on((signal) => {
+    if (signal.kind !== 'event') return
+    isTheirs = true
+    try {
+      app.events.emit(asOurs(app, signal.event as RockpoolEvent))
+    } finally {
+      isTheirs = false
+    }
+  })
+  return async () => {
+    endTelling()
+    endHearing()
+    await members.close()
+  }
+}
+
+/** Claude's transcripts in the shared database. */
+export function sharedTranscriptsOf({
+  postgres,
+  environment,
+}: Pick<App, 'postgres' | 'environment'>): SharedClaudeTranscripts | undefined {
+  if (!postgres) return undefined
+  const rows = <Row>(sql: string, values: unknown[]): Promise<Row[]> => postgres.repeat<Row>(sql, values)
+  const store = claudeEntries(rows, 'claude_entry', () => postgres.member)
+  return sharedClaudeTranscripts(store, claudeConfigDir(environment))
+}
+
+/** A transcript has the same name on every machine, in another folder. */
+function asOurs(app: App, event: RockpoolEvent): RockpoolEvent {
+  if (event.type !== 'transcript-appended') return event
+  return { ...event, file: join(app.paths.sessions(event.agentId), basename(event.file)) }
+}

@@ -1,0 +1,169 @@
+// Several processes share the work: this one serves the lanes that it holds, takes others while it has room, and finds
+// what a dead one left. Correctness does not rest on this file: a turn begins only if the store says so.
+import type { AgentRuntime } from '../domain/agent.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
+import type { Log } from '../domain/log.ts'
+import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work.ts'
+import type { TurnQueue } from './turn-queue.ts'
+import { releaseTurn } from './upkeep.ts'
+
+export interface SharedLanesParts {
+  config: Pick<Config, 'machine'>
+  clock: Clock
+  log: Log
+  runtime: Pick<AgentRuntime, 'live'>
+  work: WorkStore
+  queue: TurnQueue
+  begin: (input: WaitingInput) => void
+}
+
+/** Others tell us at once; this is for what they could not tell. */
+const lookEveryMs = 1_000
+
+export class SharedLanes {
+  #share: LaneShare
+  #parts: SharedLanesParts
+  #idle = new Set<string>()
+  #failed = new Set<string>()
+  #looking: Promise<void> | undefined
+  #mustLookAgain = false
+  #stops: Array<() => void> = []
+  #cancelSweep: () => void = () => {}
+  #handing = new Map<string, Promise<void>>()
+  #isRunning = false
+
+  constructor(share: LaneShare, parts: SharedLanesParts) {
+    this.#share = share
+    this.#parts = parts
+  }
+
+  /** `onBuried`: what else must be let go when the others take this process for dead. */
+  start(onBuried: () => Promise<void> = async () => {}): void {
+    this.#share.onBuried(() => this.#letGo().then(onBuried))
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#stops.push(this.#share.onWork(() => this.look()))
+    this.#sweepLater()
+    this.look()
+  }
+
+  /** Takes nothing more. What it holds is given up when the process leaves. */
+  async stop(): Promise<void> {
+    this.#isRunning = false
+    this.#cancelSweep()
+    for (const stop of this.#stops.splice(0)) stop()
+    await this.#looking
+  }
+
+  get hasRoom(): boolean {
+    return this.#isRunning && this.#share.serves && this.#room > 0
+  }
+
+  get #room(): number {
+    return this.#parts.config.machine.turnsAtOnce - this.#parts.queue.activeLanes().length
+  }
+
+  /** A message was accepted by this process. */
+  placed(input: WaitingInput): void {
+    if (!this.#isRunning) this.start()
+    if (input.lies === 'here') void this.#hand({ input, hasMoved: input.hasMoved === true })
+    else {
+      this.#share.wakeOthers()
+      // Nobody's: perhaps it is for us all the same.
+      if (input.lies === 'nowhere' || input.isWatched) this.look()
+    }
+  }
+
+  /** Nothing is left to do in this lane. */
+  idle(lane: string): void {
+    this.#idle.add(lane)
+    this.look()
+  }
+
+  /** The lane's work could not be done here; it goes back. */
+  failed(lane: string): void {
+    void this.#parts.queue.stop(lane)
+    this.#failed.add(lane)
+    this.look()
+  }
+
+  /** Looks for work; asked while it looks, it looks once more. */
+  look(): void {
+    if (!this.#isRunning) return
+    if (this.#looking) {
+      this.#mustLookAgain = true
+      return
+    }
+    this.#looking = this.#lookUntilDone()
+      .catch((error: unknown) =>
+        this.#parts.log.warn({ error: String(error) }, 'Work could not be looked for; trying again.'),
+      )
+      .finally(() => {
+        this.#looking = undefined
+      })
+  }
+
+  async #lookUntilDone(): Promise<void> {
+    do {
+      this.#mustLookAgain = false
+      await this.#takeOnce()
+    } while (this.#mustLookAgain && this.#isRunning)
+  }
+
+  async #takeOnce(): Promise<void> {
+    const active = new Set(this.#parts.queue.activeLanes())
+    const idle = [...this.#idle].filter((lane) => !active.has(lane))
+    const failed = [...this.#failed]
+    const work = await this.#share.take(Math.max(0, this.#room), { idle, failed })
+    for (const lane of idle) this.#idle.delete(lane)
+    for (const lane of failed) this.#failed.delete(lane)
+    // Lanes that were given up may have had messages for others.
+    if (failed.length > 0) this.#share.wakeOthers()
+    for (const one of work) await this.#hand(one)
+  }
+
+  /** What is warm here knows nothing of the turns that another process took. Inputs of one lane keep their order. */
+  #hand({ input, hasMoved }: LaneWork): Promise<void> {
+    const before = this.#handing.get(input.lane) ?? Promise.resolve()
+    const done = before.then(async () => {
+      if (hasMoved) await this.#parts.runtime.live(input.lane)?.close()
+      this.#parts.begin(input)
+      if (this.#handing.get(input.lane) === done) this.#handing.delete(input.lane)
+    })
+    this.#handing.set(input.lane, done)
+    return done
+  }
+
+  #sweepLater(): void {
+    this.#cancelSweep = this.#parts.clock.after(lookEveryMs, () => {
+      void this.#sweep()
+        .catch((error: unknown) =>
+          this.#parts.log.warn({ error: String(error) }, 'Lost turns could not be looked for; trying again.'),
+        )
+        .then(() => {
+          this.look()
+          if (this.#isRunning) this.#sweepLater()
+        })
+    })
+  }
+
+  /** What processes that died have left. */
+  async #sweep(): Promise<void> {
+    if (!this.#share.serves) return
+    const { work, queue } = this.#parts
+    for (const turn of await this.#share.lost(queue.activeLanes())) {
+      await releaseTurn(turn, work, { ...this.#parts, isAlive: () => false })
+      this.#idle.add(turn.lane)
+    }
+  }
+
+  /** Others have our work: what runs is interrupted, and its end is refused by the store. */
+  async #letGo(): Promise<void> {
+    const { queue } = this.#parts
+    await Promise.all(queue.activeLanes().map((lane) => queue.stop(lane)))
+    await queue.idle()
+    this.#idle.clear()
+    this.#failed.clear()
+  }
+}

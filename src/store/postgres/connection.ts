@@ -1,0 +1,306 @@
+// One PostgreSQL for everybody who shares it: connections, bounded waits, and what is known about its health.
+// What can be repeated safely is repeated while the server is away; everything else fails and says so.
+import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Log } from '../../domain/log.ts'
+import { migrate, quoted } from './migrate.ts'
+
+export interface PostgresOptions {
+  url: string
+  /** The schema that holds the tables; `rockpool` unless given. */
+  schema?: string
+  clock: Clock
+  log: Log
+  maxConnections?: number
+}
+
+/** Statements inside one transaction. */
+export interface Statements {
+  rows: <T>(sql: string, values?: unknown[]) => Promise<T[]>
+}
+
+export interface Health {
+  state: 'unused' | 'connected' | 'lost'
+  /** Since when, wall time. */
+  since: number
+  lastError?: string
+  /** Statements that took longer than a second, since the start. */
+  slow: number
+}
+
+const connectMs = 5_000
+const statementMs = 30_000
+const slowMs = 1_000
+const mostTries = 10
+/** How long reads and safe repeats wait for a server that is away. */
+const patienceMs = { read: 5_000, repeat: 60_000 }
+
+export class Postgres {
+  readonly schema: string
+  /** This process among the others, once it has joined: what it writes fails when it was buried. */
+  member: string | null = null
+  #options: PostgresOptions
+  #opening: Promise<Pool> | undefined
+  #health: Health
+  #names = new Map<string, string>()
+
+  constructor(options: PostgresOptions) {
+    this.#options = options
+    this.schema = options.schema ?? 'rockpool'
+    this.#health = { state: 'unused', since: options.clock.now(), slow: 0 }
+  }
+
+  get health(): Health {
+    return { ...this.#health }
+  }
+
+  /** Where the server is, without the password. */
+  get place(): string {
+    return placeOf(this.#options.url)
+  }
+
+  /** A statement that changes nothing. */
+  read<T>(sql: string, values: unknown[] = []): Promise<T[]> {
+    return this.#patiently(patienceMs.read, () => this.#query<T>(sql, values))
+  }
+
+  /** A statement that changes something, once. */
+  write<T>(sql: string, values: unknown[] = []): Promise<T[]> {
+    return this.#patiently(0, () => this.#query<T>(sql, values))
+  }
+
+  /** A change that may be done twice without harm: it is repeated while the server is away. */
+  repeat<T>(sql: string, values: unknown[] = []): Promise<T[]> {
+    return this.#patiently(patienceMs.repeat, () => this.#query<T>(sql, values))
+  }
+
+  /** All or nothing. `fn` may run again when the server asks for it, unless it can run only `once`. */
+  transaction<T>(fn: (statements: Statements) => Promise<T>, options?: { once?: boolean }): Promise<T> {
+    const work = async (): Promise<T> => {
+      const client = await (await this.#open()).connect()
+      return inTransaction(client, () => fn({ rows: (sql, values) => this.#queryOn(client, sql, values) }))
+    }
+    return this.#patiently(0, work, options?.once ? 1 : mostTries)
+  }
+
+  /** Several statements that may be done twice without harm: repeated as a whole while the server is away. */
+  async untilBack<T>(work: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options
+    const deadline = clock.monotonic() + patienceMs.repeat
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        const isAway = error instanceof RockpoolError && error.code === 'unavailable'
+        if (!isAway || clock.monotonic() > deadline) throw error
+        await new Promise<void>((resolve) => void clock.after(500, resolve))
+      }
+    }
+  }
+
+  /** A connection of one's own, outside the pool: for LISTEN and session locks. */
+  async dedicated(onEnd: () => void): Promise<Client> {
+    await this.#open()
+    const { default: pg } = await import('pg')
+    const client = new pg.Client({ ...this.#config(), keepAlive: true, statement_timeout: 0 })
+    client.on('error', onEnd)
+    client.on('end', onEnd)
+    await client.connect()
+    return client
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#opening
+    this.#opening = undefined
+    await (await opening?.catch(() => undefined))?.end()
+  }
+
+  async #query<T>(sql: string, values: unknown[]): Promise<T[]> {
+    return this.#queryOn(await this.#open(), sql, values)
+  }
+
+  async #queryOn<T>(on: Pool | PoolClient, sql: string, values: unknown[] = []): Promise<T[]> {
+    const began = this.#options.clock.monotonic()
+    // A name makes the server keep the plan.
+    const result = await on.query({ name: this.#nameOf(sql), text: sql, values })
+    const took = this.#options.clock.monotonic() - began
+    if (took > slowMs) this.#noteSlow(sql, took)
+    return result.rows as T[]
+  }
+
+  #nameOf(sql: string): string {
+    let name = this.#names.get(sql)
+    if (name === undefined) this.#names.set(sql, (name = `r${this.#names.size}`))
+    return name
+  }
+
+  #noteSlow(sql: string, took: number): void {
+    this.#health.slow++
+    const statement = sql.replaceAll(/\s+/g, ' ').trim().slice(0, 120)
+    this.#options.log.warn({ ms: Math.round(took), statement }, 'PostgreSQL answered slowly.')
+  }
+
+  async #patiently<T>(ms: number, work: () => Promise<T>, tries = mostTries): Promise<T> {
+    const { clock } = this.#options
+    const deadline = clock.monotonic() + ms
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const value = await work()
+        this.#note('connected')
+        return value
+      } catch (error) {
+        const isAway = isConnectionLoss(error)
+        if (isAway) this.#note('lost', error)
+        const again = isAway ? clock.monotonic() < deadline : isConflict(error) && attempt < tries
+        if (!again) throw asRockpoolError(error, this.place)
+        const pause = Math.min(25 * 2 ** Math.min(attempt, 6), 1_000)
+        await new Promise<void>((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())))
+      }
+    }
+  }
+
+  #note(state: 'connected' | 'lost', error?: unknown): void {
+    const changed = this.#health.state !== state
+    if (error !== undefined) this.#health.lastError = messageOf(error)
+    if (!changed) return
+    const wasLost = this.#health.state === 'lost'
+    this.#health = { ...this.#health, state, since: this.#options.clock.now() }
+    const { log } = this.#options
+    if (state === 'lost') log.error({ place: this.place, error: messageOf(error) }, 'PostgreSQL is away.')
+    else if (wasLost) log.info({ place: this.place }, 'PostgreSQL is back.')
+  }
+
+  #open(): Promise<Pool> {
+    this.#opening ??= this.#connect().catch((error: unknown) => {
+      this.#opening = undefined
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #connect(): Promise<Pool> {
+    const { default: pg } = await import('pg')
+    const pool = new pg.Pool({ ...this.#config(), max: this.#options.maxConnections ?? 16 })
+    // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
+    pool.on('error', (error) => this.#note('lost', error))
+    try {
+      await migrate(pool, this.schema)
+      return pool
+    } catch (error) {
+      await pool.end()
+      throw error
+    }
+  }
+
+  #config(): ClientConfig & { connectionTimeoutMillis: number } {
+    return {
+      connectionString: this.#options.url,
+      options: `-c search_path=${quoted(this.schema).replaceAll(/([\\ ])/g, '\\$1')}`,
+      application_name: 'rockpool',
+      connectionTimeoutMillis: connectMs,
+      keepAlive: true,
+      statement_timeout: statementMs,
+      lock_timeout: 10_000,
+      idle_in_transaction_session_timeout: 60_000,
+      types: { getTypeParser: numbersAsNumbers },
+    }
+  }
+}
+
+async function inTransaction<T>(client: PoolClient, fn: () => Promise<T>): Promise<T> {
+  try {
+    await client.query('BEGIN')
+    const value = await fn()
+    await client.query('COMMIT')
+    client.release()
+    return value
+  } catch (error) {
+    const rolledBack = await client.query('ROLLBACK').then(
+      () => true,
+      () => false,
+    )
+    // A connection in an unknown state is not given to the next one.
+    client.release(!rolledBack)
+    throw error
+  }
+}
+
+/** Counters and times fit a number; the driver would give bigint as text. */
+function numbersAsNumbers(oid: number, format?: string): (text: string) => unknown {
+  if (format === 'binary') return (text) => text
+  if (oid === 20 || oid === 21 || oid === 23 || oid === 700 || oid === 701) return Number
+  if (oid === 16) return (text) => text === 't'
+  if (oid === 1009) return parseTextArray
+  return (text) => text
+}
+
+function parseTextArray(text: string): string[] {
+  const found = [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)]
+  return found.map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '')
+}
+
+function isConnectionLoss(error: unknown): boolean {
+  const code = codeOf(error)
+  return (
+    /^(?:08|57P0)/.test(code) ||
+    /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)/.test(code) ||
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+      messageOf(error),
+    )
+  )
+}
+
+/** Deadlocks and serialization failures: nothing happened, and the next try works. */
+function isConflict(error: unknown): boolean {
+  return ['40001', '40P01'].includes(codeOf(error))
+}
+
+/** The code that the function `fence` raises. */
+const buriedCode = 'RP001'
+
+function asRockpoolError(error: unknown, place: string): unknown {
+  if (error instanceof RockpoolError) return error
+  const code = codeOf(error)
+  const reason = messageOf(error)
+  if (code === buriedCode)
+    return new RockpoolError('lock-lost', 'This process was taken for dead, and others have its work now.', {
+      hint: 'Nothing was changed. It joins the others again by itself.',
+      cause: error,
+    })
+  if (isConnectionLoss(error))
+    return new RockpoolError('unavailable', `PostgreSQL at ${place} cannot be reached: ${reason}.`, {
+      hint: 'Nothing that was acknowledged is lost. Check the server and ROCKPOOL_DATABASE_URL.',
+      cause: error,
+    })
+  if (code === '57014' || code === '55P03')
+    return new RockpoolError('busy', `PostgreSQL at ${place} did not answer in time: ${reason}.`, {
+      hint: 'Try again in a moment; `rockpool db status` shows how it is.',
+      cause: error,
+    })
+  if (['28P01', '28000', '3D000', '42501'].includes(code))
+    return new RockpoolError('config-invalid', `PostgreSQL at ${place} refused us: ${reason}.`, {
+      hint: 'Check the name, the password and the rights in ROCKPOOL_DATABASE_URL.',
+      cause: error,
+    })
+  return error
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+function placeOf(url: string): string {
+  try {
+    const { host, pathname } = new URL(url)
+    return `${host}${pathname}`
+  } catch {
+    // Not an address in that form; the driver says what is wrong with it.
+    return 'ROCKPOOL_DATABASE_URL'
+  }
+}

@@ -1,0 +1,118 @@
+// The inbox in PostgreSQL. Messages of one lane are numbered in the order of their commits, over all machines.
+import type { Clock } from '../../domain/clock.ts'
+import type { Inbox, Input, InputState, WaitingInput } from '../work.ts'
+import type { Postgres } from './connection.ts'
+import { addDeliveries } from './outbox.ts'
+
+export interface InputRow {
+  id: number
+  key: string
+  lane: string
+  agent: string
+  accepted_at: number
+  lost_turns: number
+  record: string
+}
+
+export const inputColumns = 'id, key, lane, agent, accepted_at, lost_turns, record'
+
+export function postgresInbox(postgres: Postgres, clock: Clock): Inbox {
+  return {
+    accept: (input, hasRoom = false) => acceptInput(postgres, input, clock.now(), hasRoom),
+    async knows(key) {
+      return (await postgres.read('SELECT 1 FROM inbox WHERE key = $1', [key])).length > 0
+    },
+    async state(key) {
+      const [row] = await postgres.read<{ state: InputState }>('SELECT state FROM inbox WHERE key = $1', [
+        key,
+      ])
+      return row?.state
+    },
+    async replace(key, message) {
+      const [row] = await postgres.read<InputRow>(
+        `SELECT ${inputColumns} FROM inbox WHERE key = $1 AND state = 'waiting'`,
+        [key],
+      )
+      if (!row) return false
+      const { mayCommand, owner, byOwner, wish } = asInput(row)
+      const record = JSON.stringify({ message, mayCommand, owner, byOwner, wish })
+      const changed = await postgres.write(
+        `UPDATE inbox SET record = $2 WHERE key = $1 AND state = 'waiting' RETURNING id`,
+        [key, record],
+      )
+      return changed.length > 0
+    },
+    async waiting(lane) {
+      const rows = await postgres.read<InputRow>(
+        `SELECT ${inputColumns} FROM inbox WHERE state = 'waiting' AND ($1::text IS NULL OR lane = $1) ORDER BY id`,
+        [lane ?? null],
+      )
+      return rows.map(asInput)
+    },
+    end: (ids, how, deliveries = []) =>
+      postgres.transaction(async (statements) => {
+        await statements.rows('SELECT end_inputs($1, $2)', [ids, how])
+        return addDeliveries(statements, postgres.member, deliveries, clock.now())
+      }),
+    async forget(before) {
+      const gone = await postgres.write(
+        `DELETE FROM inbox WHERE accepted_at < $1 AND state NOT IN ('waiting', 'running') RETURNING id`,
+        [before],
+      )
+      // A lane without messages is made again when one comes.
+      await postgres.write(
+        `DELETE FROM lane WHERE owner IS NULL AND waiting = 0 AND ready_at < to_timestamp($1 / 1000.0)
+           AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.lane = lane.key AND state = 'running')`,
+        [before],
+      )
+      return gone.length
+    },
+  }
+}
+
+async function acceptInput(
+  postgres: Postgres,
+  input: Input,
+  now: number,
+  hasRoom: boolean,
+): Promise<WaitingInput | undefined> {
+  const { key, lane, agentId, isWatched = false, ...record } = input
+  const [row] = await postgres.write<{ new_id: number; holder: string | null; moved: boolean }>(
+    'SELECT * FROM accept_input($1, $2, $3, $4, $5, $6, $7, $8)',
+    [
+      postgres.member,
+      hasRoom || isWatched,
+      key,
+      lane,
+      agentId,
+      now,
+      isWatched ? postgres.member : null,
+      JSON.stringify(record),
+    ],
+  )
+  if (!row) return undefined
+  const place = row.holder === null ? 'nowhere' : row.holder === postgres.member ? 'here' : 'elsewhere'
+  return {
+    ...input,
+    id: row.new_id,
+    acceptedAt: now,
+    lostTurns: 0,
+    ...(postgres.member === null ? {} : { lies: place, hasMoved: row.moved }),
+  }
+}
+
+export function asInput(row: InputRow): WaitingInput {
+  const record = JSON.parse(row.record) as Pick<
+    Input,
+    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'wish'
+  >
+  return {
+    ...record,
+    id: row.id,
+    key: row.key,
+    lane: row.lane,
+    agentId: row.agent,
+    acceptedAt: row.accepted_at,
+    lostTurns: row.lost_turns,
+  }
+}

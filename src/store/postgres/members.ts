@@ -1,0 +1,292 @@
+// The processes that share a database: who lives, who has which name, and a way to tell each other something at once.
+// A member that was taken for dead keeps its old name until it has let go of its work: what it writes is refused till then.
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Client } from 'pg'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Log } from '../../domain/log.ts'
+import type { Postgres } from './connection.ts'
+import { quoted } from './migrate.ts'
+
+export interface MemberOptions {
+  /** The machine's name, for people. */
+  machine: string
+  labels: readonly string[]
+  /** Takes work of others; a command that asks one thing does not. */
+  serves: boolean
+  clock: Clock
+  log: Log
+}
+
+export interface Member {
+  id: string
+  machine: string
+  labels: string[]
+  serves: boolean
+  reach: string[]
+  silentMs: number
+}
+
+/** Something that one member tells the others. */
+export type Signal = { kind: 'work' } | { kind: 'people' } | { kind: 'event'; event: unknown }
+
+const beatMs = 1_000
+const gatherMs = 10
+/** PostgreSQL takes less than 8000 bytes. */
+const longestPayload = 7_500
+
+export class Members {
+  #postgres: Postgres
+  #options: MemberOptions
+  #client: Client | undefined
+  #lockNo = ''
+  #reach: string[] = []
+  #others = 0
+  #listeners = new Set<(signal: Signal) => void>()
+  #signals: Signal[] = []
+  #cancels = new Set<() => void>()
+  #onBuried: () => Promise<void> = async () => {}
+  #closed = false
+
+  constructor(postgres: Postgres, options: MemberOptions) {
+    this.#postgres = postgres
+    this.#options = options
+  }
+
+  /** What must be let go when this member was taken for dead; it joins again when that is done. */
+  set onBuried(letGo: () => Promise<void>) {
+    this.#onBuried = letGo
+  }
+
+  /** Are there others to tell anything? */
+  get isAlone(): boolean {
+    return this.#others === 0
+  }
+
+  get serves(): boolean {
+    return this.#options.serves
+  }
+
+  async join(): Promise<void> {
+    await this.#enter()
+    await this.#listen()
+    await this.#beat()
+    this.#again()
+  }
+
+  /** Which accounts this member can send through. */
+  async setReach(reach: readonly string[]): Promise<void> {
+    this.#reach = [...reach]
+    await this.#postgres.repeat('UPDATE member SET reach = $2 WHERE id = $1', [this.#postgres.member, reach])
+  }
+
+  async list(): Promise<Member[]> {
+    return listMembers(this.#postgres)
+  }
+
+  /** A name that one member has at a time. Rejects with `locked` while another one has it. */
+  async hold(name: string): Promise<() => Promise<void>> {
+    const me = this.#postgres.member
+    const [mine] = await this.#postgres.repeat<{ owner: string; machine: string }>(
+      `WITH taken AS (INSERT INTO lease (name, owner) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING owner)
+       SELECT owner, machine FROM taken, member WHERE member.id = owner
+       UNION ALL SELECT owner, machine FROM lease JOIN member ON member.id = owner WHERE name = $1`,
+      [name, me],
+    )
+    if (mine?.owner !== me)
+      throw new RockpoolError(
+        'locked',
+        `${name} is in use by the Rockpool on ${mine?.machine ?? 'another machine'}.`,
+        {
+          hint: 'This one stands by and takes over when the other one ends.',
+        },
+      )
+    return async () => {
+      await this.#postgres.repeat('DELETE FROM lease WHERE name = $1 AND owner = $2', [name, me])
+    }
+  }
+
+  /** Tells the others; many at once go together. Lost when the server is away: everybody looks again by himself. */
+  signal(signal: Signal): void {
+    if (this.isAlone || this.#closed) return
+    if (signal.kind === 'work' && this.#signals.some(({ kind }) => kind === 'work')) return
+    this.#signals.push(signal)
+    if (this.#signals.length > 1) return
+    this.#later(gatherMs, () => this.#send(this.#signals.splice(0)))
+  }
+
+  on(listener: (signal: Signal) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Leaves: whatever it had is nobody's at once. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const cancel of this.#cancels) cancel()
+    const me = this.#postgres.member
+    this.#postgres.member = null
+    if (me !== null) {
+      await this.#postgres.write('DELETE FROM member WHERE id = $1', [me]).catch((error: unknown) => {
+        this.#options.log.warn(
+          { error: String(error) },
+          'Could not say good-bye; the others notice by themselves.',
+        )
+      })
+    }
+    await this.#client?.end().catch(() => {
+      // It is gone already.
+    })
+  }
+
+  async #enter(): Promise<void> {
+    const { machine, labels, serves } = this.#options
+    const id = `${machine}/${process.pid}/${randomUUID().slice(0, 8)}`
+    this.#lockNo = String(randomBytes(8).readBigInt64BE() >> 1n)
+    await this.#postgres.repeat(
+      `INSERT INTO member (id, machine, labels, serves, reach, lock_no) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (id) DO NOTHING`,
+      [id, machine, labels, serves, this.#reach, this.#lockNo],
+    )
+    this.#postgres.member = id
+  }
+
+  async #listen(): Promise<void> {
+    const client = await this.#postgres.dedicated(() => this.#lostConnection(client))
+    client.on('notification', ({ payload }) => void this.#hear(payload ?? ''))
+    await client.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
+    await client.query(`LISTEN ${quoted(this.#channel)}`)
+    this.#client = client
+  }
+
+  get #channel(): string {
+    return `rockpool ${this.#postgres.schema}`.slice(0, 63)
+  }
+
+  #lostConnection(client: Client | undefined): void {
+    if (this.#closed || client !== this.#client || client === undefined) return
+    this.#client = undefined
+    const retry = (): void => {
+      if (this.#closed) return
+      this.#listen().then(
+        // Whatever was said meanwhile was not heard.
+        () => this.#tell({ kind: 'work' }),
+        () => this.#later(beatMs, async () => retry()),
+      )
+    }
+    retry()
+  }
+
+  #again(): void {
+    this.#later(beatMs, async () => {
+      await this.#beat().catch((error: unknown) =>
+        this.#options.log.warn({ error: String(error) }, 'Others may take this process for dead.'),
+      )
+      this.#again()
+    })
+  }
+
+  async #beat(): Promise<void> {
+    const me = this.#postgres.member
+    if (me === null) return
+    const [row] = await this.#postgres.write<{ others: number }>(
+      `WITH me AS (UPDATE member SET seen_at = clock_timestamp() WHERE id = $1 RETURNING id)
+       SELECT (SELECT count(*) FROM member) - 1 AS others FROM me`,
+      [me],
+    )
+    if (!row) return this.#wasBuried()
+    this.#others = row.others
+    if (this.#others > 0) await this.#postgres.write('SELECT bury_dead($1)', [me])
+  }
+
+  async #wasBuried(): Promise<void> {
+    this.#options.log.warn({}, 'This process was taken for dead; it lets go of its work and joins again.')
+    await this.#onBuried()
+    await this.#client?.end().catch(() => {
+      // It is gone already.
+    })
+    this.#client = undefined
+    await this.#enter()
+    await this.#listen()
+    this.#tell({ kind: 'work' })
+  }
+
+  async #send(signals: Signal[]): Promise<void> {
+    const from = this.#postgres.member
+    for (const group of groupsOf(signals)) {
+      const text = JSON.stringify({ from, signals: group })
+      const payload =
+        Buffer.byteLength(text) <= longestPayload
+          ? text
+          : JSON.stringify({ from, body: await this.#put(text) })
+      await this.#postgres.write('SELECT pg_notify($1, $2)', [this.#channel, payload])
+    }
+  }
+
+  async #put(body: string): Promise<number> {
+    await this.#postgres.write(`DELETE FROM event_body WHERE at < now() - interval '1 minute'`)
+    const [row] = await this.#postgres.write<{ id: number }>(
+      'INSERT INTO event_body (body) VALUES ($1) RETURNING id',
+      [body],
+    )
+    return row!.id
+  }
+
+  async #hear(payload: string): Promise<void> {
+    try {
+      const told = JSON.parse(payload) as { from: string; signals?: Signal[]; body?: number }
+      if (told.from === this.#postgres.member) return
+      for (const signal of told.signals ?? (await this.#fetch(told.body))) this.#tell(signal)
+    } catch (error) {
+      this.#options.log.warn(
+        { error: String(error) },
+        'Something that another Rockpool said was not understood.',
+      )
+    }
+  }
+
+  async #fetch(id: number | undefined): Promise<Signal[]> {
+    const [row] = await this.#postgres.read<{ body: string }>('SELECT body FROM event_body WHERE id = $1', [
+      id,
+    ])
+    return row ? (JSON.parse(row.body) as { signals: Signal[] }).signals : []
+  }
+
+  #tell(signal: Signal): void {
+    for (const listener of this.#listeners) listener(signal)
+  }
+
+  #later(ms: number, work: () => Promise<unknown>): void {
+    const cancel = this.#options.clock.after(ms, () => {
+      this.#cancels.delete(cancel)
+      work().catch((error: unknown) =>
+        this.#options.log.warn({ error: String(error) }, 'Something could not be told to the others.'),
+      )
+    })
+    this.#cancels.add(cancel)
+  }
+}
+
+export function listMembers(postgres: Postgres): Promise<Member[]> {
+  return postgres.read<Member>(
+    `SELECT id, machine, labels, serves, reach,
+       round(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint AS "silentMs"
+     FROM member ORDER BY started_at`,
+  )
+}
+
+/** Pieces of a size that a notification or one stored body can have. */
+function groupsOf(signals: Signal[]): Signal[][] {
+  const groups: Signal[][] = []
+  let bytes = Infinity
+  for (const signal of signals) {
+    const size = JSON.stringify(signal).length
+    if (bytes + size > 5_000) {
+      groups.push([])
+      bytes = 0
+    }
+    groups.at(-1)!.push(signal)
+    bytes += size
+  }
+  return groups
+}

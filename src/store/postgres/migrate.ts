@@ -1,0 +1,62 @@
+// Brings the schema to this program's version, one at a time over all machines; a newer schema is refused.
+import type { Pool, PoolClient } from 'pg'
+import { RockpoolError } from '../../domain/errors.ts'
+import { claudeTables } from './tables-claude.ts'
+import { memberTables } from './tables-members.ts'
+import { sessionTables } from './tables-sessions.ts'
+import { workTables } from './tables-work.ts'
+
+/** Number n brings version n - 1 to version n. Never edited after a release, only added to. */
+const migrations: string[] = [memberTables + claudeTables + sessionTables + workTables]
+
+export async function migrate(pool: Pool, schema: string): Promise<void> {
+  const client = await pool.connect()
+  try {
+    // Most starts find everything in place, and need no lock.
+    if ((await versionOf(client, schema)) === migrations.length) return
+    await client.query('BEGIN')
+    await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`rockpool ${schema}`])
+    await bringUp(client, schema)
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {
+      // The connection is gone, and the transaction with it.
+    })
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+async function bringUp(client: PoolClient, schema: string): Promise<void> {
+  const version = await versionOf(client, schema)
+  if (version > migrations.length) throw newerSchema(schema, version)
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`)
+  await client.query(`SET LOCAL search_path TO ${quoted(schema)}`)
+  await client.query('CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL)')
+  for (const migration of migrations.slice(version)) await client.query(migration)
+  await client.query('DELETE FROM schema_version')
+  await client.query('INSERT INTO schema_version VALUES ($1)', [migrations.length])
+}
+
+async function versionOf(client: PoolClient, schema: string): Promise<number> {
+  const table = `${quoted(schema)}.schema_version`
+  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    table,
+  ])
+  if (!rows[0]?.there) return 0
+  const found = await client.query<{ version: number }>(`SELECT version FROM ${table}`)
+  return found.rows[0]?.version ?? 0
+}
+
+function newerSchema(schema: string, found: number): RockpoolError {
+  return new RockpoolError(
+    'schema-newer',
+    `The schema ${JSON.stringify(schema)} was written by a newer Rockpool (version ${found}; this one knows ${migrations.length}).`,
+    { hint: 'Update this Rockpool, or point ROCKPOOL_DATABASE_URL at another database.' },
+  )
+}
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

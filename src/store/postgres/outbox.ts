@@ -1,0 +1,176 @@
+// The outbox in PostgreSQL. The deliveries of one lane are sent by one member at a time; when it dies they are nobody's,
+// and another one that reaches the account takes them.
+import type { Address } from '../../domain/address.ts'
+import type { Clock } from '../../domain/clock.ts'
+import type { Delivery } from '../../domain/reply.ts'
+import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from '../work.ts'
+import type { Postgres, Statements } from './connection.ts'
+
+interface Row {
+  seq: number
+  record: string
+  state: DeliveryState
+  attempts: number
+  resent: boolean
+  not_before: number
+  reason: string | null
+  message_ids: string
+  updated_at: number
+}
+
+const columns = 'seq, record, state, attempts, resent, not_before, reason, message_ids, updated_at'
+const isOpen = `state IN ('queued', 'attempting', 'retry', 'unknown')`
+
+export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
+  return {
+    add: (deliveries) =>
+      postgres.transaction((statements) =>
+        addDeliveries(statements, postgres.member, deliveries, clock.now()),
+      ),
+    change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
+    take: (afterSeq = 0) => takeRows(postgres, afterSeq),
+    async open(afterSeq = 0) {
+      const rows = await postgres.read<Row>(
+        `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,
+        [afterSeq],
+      )
+      return rows.map(asOutboxRow)
+    },
+    async list(filter = {}) {
+      const rows = await postgres.read<Row>(
+        `SELECT ${columns} FROM outbox WHERE ($1::text[] IS NULL OR state = ANY ($1)) AND ($2::text IS NULL OR lane = $2)
+         ORDER BY seq DESC LIMIT $3`,
+        [filter.states ?? null, filter.lane ?? null, filter.limit ?? 100],
+      )
+      return rows.map(asOutboxRow)
+    },
+    async get(id) {
+      const [row] = await postgres.read<Row>(`SELECT ${columns} FROM outbox WHERE id = $1`, [id])
+      return row && asOutboxRow(row)
+    },
+    async forget(before) {
+      const gone = await postgres.write(
+        `DELETE FROM outbox WHERE state IN ('sent', 'dead') AND updated_at < $1 RETURNING seq`,
+        [before],
+      )
+      return gone.length
+    },
+  }
+}
+
+/** For the transactions that produce replies. Gives those that this process is to send. */
+export async function addDeliveries(
+  { rows }: Statements,
+  member: string | null,
+  deliveries: Delivery[],
+  now: number,
+  sendsFirst = false,
+): Promise<OutboxRow[]> {
+  const added: OutboxRow[] = []
+  for (const [index, delivery] of deliveries.entries()) {
+    const { id, idempotencyKey, lane, address } = delivery
+    const [row] = await rows<{ new_seq: number; mine: boolean; marked: boolean }>(
+      'SELECT * FROM add_delivery($1, $2, $3, $4, $5, $6, $7, $8)',
+      [
+        member,
+        id,
+        idempotencyKey,
+        lane,
+        viaOf(address),
+        JSON.stringify(delivery),
+        now,
+        sendsFirst && index === 0,
+      ],
+    )
+    if (!row?.mine) continue
+    const state = row.marked ? 'attempting' : 'queued'
+    const about = { resent: false, notBefore: 0, messageIds: [], updatedAt: now }
+    const attempts = row.marked ? 1 : 0
+    added.push({
+      seq: row.new_seq,
+      delivery,
+      state,
+      attempts,
+      ...about,
+      ...(row.marked ? { isMarked: true } : {}),
+    })
+  }
+  return added
+}
+
+/** Which of our accounts an address is reached through. */
+export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'accountId'>): string {
+  return `${channel}|${accountId}`
+}
+
+/** Rows that others have put down for this member, and lanes that are nobody's. Each row is given once. */
+async function takeRows(postgres: Postgres, afterSeq: number): Promise<OutboxRow[]> {
+  const { member } = postgres
+  if (member === null) {
+    const rows = await postgres.read<Row>(
+      `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,
+      [afterSeq],
+    )
+    return rows.map(asOutboxRow)
+  }
+  return postgres.transaction(async ({ rows }) => {
+    const [any] = await rows(
+      `SELECT 1 FROM outbox, member AS me WHERE me.id = $1 AND ${isOpen}
+         AND ((owner IS NULL AND via = ANY (me.reach)) OR (owner = $1 AND NOT handed)) LIMIT 1`,
+      [member],
+    )
+    if (!any) return []
+    // Takers follow each other, so a lane goes to one of them as a whole.
+    await rows('SELECT pg_advisory_xact_lock(hashtext($1), 0)', ['outbox take'])
+    const taken = await rows<Row>(
+      `UPDATE outbox AS o SET owner = $1, handed = true FROM member AS me
+       WHERE me.id = $1 AND o.${isOpen} AND ((o.owner = $1 AND NOT o.handed) OR (o.owner IS NULL AND o.via = ANY (me.reach)
+         AND NOT EXISTS (SELECT 1 FROM outbox AS other WHERE other.lane = o.lane AND other.owner <> $1 AND other.${isOpen})))
+       RETURNING ${columns
+         .split(', ')
+         .map((name) => `o.${name}`)
+         .join(', ')}`,
+      [member],
+    )
+    return taken.map(asOutboxRow).sort((a, b) => a.seq - b.seq)
+  })
+}
+
+async function changeDelivery(
+  postgres: Postgres,
+  id: string,
+  change: DeliveryChange,
+  now: number,
+): Promise<void> {
+  const set = (sql: string, ...values: unknown[]): [sql: string, values: unknown[]] => [
+    `UPDATE outbox SET updated_at = $2, state = $3, ${sql} WHERE id = $1 AND (SELECT fence($4))`,
+    [id, now, change.state, postgres.member, ...values],
+  ]
+  // Counting is the one change that must not be repeated.
+  if (change.state === 'attempting') {
+    const [sql, values] = set('attempts = attempts + 1, resent = resent OR $5', change.resent)
+    await postgres.write(sql, values)
+    return
+  }
+  const [sql, values] =
+    change.state === 'retry'
+      ? set('not_before = $5, reason = $6', change.notBefore, change.reason)
+      : change.state === 'sent'
+        ? set('message_ids = $5', JSON.stringify(change.messageIds))
+        : set('reason = $5', change.reason)
+  await postgres.repeat(sql, values)
+}
+
+function asOutboxRow(row: Row): OutboxRow {
+  return {
+    seq: row.seq,
+    delivery: JSON.parse(row.record) as Delivery,
+    state: row.state,
+    attempts: row.attempts,
+    resent: row.resent,
+    notBefore: row.not_before,
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    messageIds: JSON.parse(row.message_ids) as string[],
+    updatedAt: row.updated_at,
+  }
+}

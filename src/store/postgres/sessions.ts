@@ -1,0 +1,233 @@
+// Session rows in PostgreSQL. An update reads, changes and writes with the revision that it read; whoever was slower
+// reads again. Updates of one key wait for each other inside a process, so only other machines can be faster.
+import type { Session, SessionEntry } from '../../domain/session.ts'
+import { bulkyFields } from '../../domain/session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { checkEntry, checkKey, checkLabelIsFree, found, searchTextOf } from '../session-rules.ts'
+import type { Change, ListFilter, SessionPage, SessionStore } from '../session-store.ts'
+import type { Postgres } from './connection.ts'
+
+interface Row {
+  key: string
+  entry: string
+  bulk: string | null
+  revision: number
+}
+
+const mostTries = 100
+
+export class PostgresSessions implements SessionStore {
+  readonly agentId: string
+  #postgres: Postgres
+  #updates = new Map<string, Promise<unknown>>()
+
+  constructor(agentId: string, postgres: Postgres) {
+    this.agentId = agentId
+    this.#postgres = postgres
+  }
+
+  async get(key: string): Promise<SessionEntry | undefined> {
+    const row = await this.#row(key)
+    return row && wholeEntry(row)
+  }
+
+  async peek(key: string): Promise<SessionEntry | undefined> {
+    const [row] = await this.#postgres.read<{ entry: string }>(
+      'SELECT entry FROM session WHERE agent = $1 AND key = $2',
+      [this.agentId, storable(key)],
+    )
+    return row && leanEntry(row.entry)
+  }
+
+  async list(filter: ListFilter = {}): Promise<SessionPage> {
+    const { where, values } = whereOf(this.agentId, filter)
+    const page = [...values, filter.limit ?? null, filter.offset ?? 0]
+    const at = values.length
+    const [rows, total] = await Promise.all([
+      this.#postgres.read<{ key: string; entry: string }>(
+        `SELECT key, entry FROM session WHERE ${where} ORDER BY updated_at DESC, key LIMIT $${at + 1} OFFSET $${at + 2}`,
+        page,
+      ),
+      this.#count(filter, where, values),
+    ])
+    return { total, sessions: rows.map((row) => this.#lean(row)) }
+  }
+
+  async find(ref: string): Promise<Session[]> {
+    const rows = await this.#postgres.read<{ key: string; entry: string }>(
+      `SELECT key, entry FROM session
+       WHERE agent = $1 AND (key = $2 OR label = $2 OR session_id LIKE $3)
+       ORDER BY key = $2 DESC, (session_id = $2 OR label = $2) DESC NULLS LAST, updated_at DESC LIMIT 100`,
+      [this.agentId, storable(ref), `${storable(ref).replaceAll(/[\\%_]/g, '\\$&')}%`],
+    )
+    return found(
+      ref,
+      rows.map((row) => this.#lean(row)),
+    )
+  }
+
+  update(key: string, change: Change): Promise<SessionEntry | undefined> {
+    return this.#inTurn(key, () => this.#update(key, change))
+  }
+
+  delete(key: string): Promise<SessionEntry | undefined> {
+    return this.#inTurn(key, async () => {
+      const [row] = await this.#postgres.write<Row>(
+        'DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING key, entry, bulk, revision',
+        [this.agentId, storable(key)],
+      )
+      return row && wholeEntry(row)
+    })
+  }
+
+  async *entries(): AsyncIterable<Session> {
+    for (let last = 0; ;) {
+      const rows = await this.#postgres.read<Row & { id: number }>(
+        `SELECT id, key, entry, bulk, revision FROM session WHERE agent = $1 AND id > $2 ORDER BY id LIMIT 500`,
+        [this.agentId, last],
+      )
+      for (const row of rows) yield { key: row.key, agentId: this.agentId, entry: wholeEntry(row) }
+      if (rows.length === 0) return
+      last = rows.at(-1)!.id
+    }
+  }
+
+  /** Rows are checked when they are written, and the database keeps them whole. */
+  async damage(): Promise<string[]> {
+    return []
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#updates.values())
+  }
+
+  async #update(key: string, change: Change): Promise<SessionEntry | undefined> {
+    checkKey(this.agentId, key)
+    for (let attempt = 1; attempt <= mostTries; attempt++) {
+      const row = await this.#row(key)
+      const before = row && wholeEntry(row)
+      const after = change(before && structuredClone(before))
+      if (after === undefined) return before
+      checkEntry(key, after)
+      if (await this.#put(key, after, before, row?.revision ?? 0)) return after
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
+    }
+    throw new RockpoolError('busy', `${key} is being changed by others all the time.`, {
+      hint: 'Try again in a moment.',
+    })
+  }
+
+  async #put(
+    key: string,
+    after: SessionEntry,
+    before: SessionEntry | undefined,
+    revision: number,
+  ): Promise<boolean> {
+    const statement = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
+    const values = [this.#postgres.member, this.agentId, key, revision, ...columnsOf(key, after)]
+    if (!after.label || after.label === before?.label) {
+      return (await this.#postgres.write<{ done: boolean }>(statement, values))[0]!.done
+    }
+    // Two that want the same label at once wait for each other.
+    return this.#postgres.transaction(async ({ rows }) => {
+      await rows('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [this.agentId, after.label])
+      const [owner] = await rows<{ key: string }>(
+        'SELECT key FROM session WHERE agent = $1 AND label = $2 AND key <> $3 LIMIT 1',
+        [this.agentId, storable(after.label!), key],
+      )
+      checkLabelIsFree(before, after, () => owner?.key)
+      return (await rows<{ done: boolean }>(statement, values))[0]!.done
+    })
+  }
+
+  async #row(key: string): Promise<Row | undefined> {
+    const [row] = await this.#postgres.read<Row>(
+      'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = $2',
+      [this.agentId, storable(key)],
+    )
+    return row
+  }
+
+  async #count(filter: ListFilter, where: string, values: unknown[]): Promise<number> {
+    const { archived, activeSince, search, label, spawnedBy } = filter
+    const isPlain = [activeSince, search, label, spawnedBy].every((one) => one === undefined)
+    const [row] = isPlain
+      ? await this.#postgres.read<{ total: number | null }>(
+          'SELECT sum(n)::bigint AS total FROM session_count WHERE agent = $1 AND archived = $2',
+          [this.agentId, archived === true],
+        )
+      : await this.#postgres.read<{ total: number | null }>(
+          `SELECT count(*) AS total FROM session WHERE ${where}`,
+          values,
+        )
+    return row?.total ?? 0
+  }
+
+  #lean({ key, entry }: { key: string; entry: string }): Session {
+    return { key, agentId: this.agentId, entry: leanEntry(entry) }
+  }
+
+  #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#updates.get(key) ?? Promise.resolve()
+    const done = before.then(work, work)
+    this.#updates.set(key, done)
+    const forget = (): void => {
+      if (this.#updates.get(key) === done) this.#updates.delete(key)
+    }
+    done.then(forget, forget)
+    return done
+  }
+}
+
+function columnsOf(key: string, entry: SessionEntry): unknown[] {
+  const lean: SessionEntry = { ...entry }
+  const bulk: Record<string, unknown> = {}
+  for (const field of bulkyFields) {
+    if (entry[field] === undefined) continue
+    bulk[field] = entry[field]
+    // Keeps the field's place among the others.
+    Object.assign(lean, { [field]: null })
+  }
+  return [
+    storable(entry.sessionId),
+    entry.updatedAt,
+    typeof entry.archivedAt === 'number' ? entry.archivedAt : null,
+    typeof entry.label === 'string' ? storable(entry.label) : null,
+    typeof entry.spawnedBy === 'string' ? storable(entry.spawnedBy) : null,
+    storable(searchTextOf(key, entry)),
+    JSON.stringify(lean),
+    Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null,
+  ]
+}
+
+function whereOf(agentId: string, filter: ListFilter): { where: string; values: unknown[] } {
+  const values: unknown[] = [agentId]
+  const terms = ['agent = $1', filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL']
+  const add = (term: string, value: unknown): void => {
+    values.push(value)
+    terms.push(term.replace('?', `$${values.length}`))
+  }
+  if (filter.activeSince !== undefined) add('updated_at >= ?', filter.activeSince)
+  if (filter.label !== undefined) add('label = ?', storable(filter.label))
+  if (filter.spawnedBy !== undefined) add('spawned_by = ?', storable(filter.spawnedBy))
+  if (filter.search !== undefined)
+    add('position(? in search_text) > 0', storable(filter.search.toLowerCase()))
+  return { where: terms.join(' AND '), values }
+}
+
+function wholeEntry(row: Row): SessionEntry {
+  const entry = JSON.parse(row.entry) as SessionEntry
+  if (row.bulk !== null) Object.assign(entry, JSON.parse(row.bulk))
+  return entry
+}
+
+function leanEntry(text: string): SessionEntry {
+  const entry = JSON.parse(text) as SessionEntry
+  for (const field of bulkyFields) delete entry[field]
+  return entry
+}
+
+/** PostgreSQL's text holds no NUL; the entry itself keeps it, escaped. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD')
+}

@@ -1,0 +1,307 @@
+// Inbox, lanes, turns and outbox, with the steps that touch several of them as functions: one round trip, one
+// transaction. Whoever changes inputs locks their lane first, so nobody waits in a circle.
+
+export const workTables = `
+  CREATE TABLE lane (
+    key text PRIMARY KEY,
+    owner text REFERENCES member ON DELETE SET NULL,
+    /* Who served it last: a Claude process may be warm there. */
+    home text,
+    waiting int NOT NULL DEFAULT 0,
+    ready_at timestamptz NOT NULL DEFAULT now()
+  );
+  CREATE INDEX lane_ready ON lane (ready_at) WHERE owner IS NULL AND waiting > 0;
+  CREATE INDEX lane_owner ON lane (owner) WHERE owner IS NOT NULL;
+
+  CREATE TABLE inbox (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key text NOT NULL UNIQUE,
+    lane text NOT NULL,
+    agent text NOT NULL,
+    state text NOT NULL,
+    accepted_at bigint NOT NULL,
+    lost_turns int NOT NULL DEFAULT 0,
+    turn_id text,
+    /* The process whose caller waits for the answer: it takes this input itself. */
+    pin text,
+    handed_to text,
+    record text NOT NULL
+  );
+  CREATE INDEX inbox_waiting ON inbox (lane, id) WHERE state = 'waiting';
+  CREATE INDEX inbox_turn ON inbox (turn_id) WHERE state = 'running';
+  CREATE INDEX inbox_over ON inbox (accepted_at) WHERE state NOT IN ('waiting', 'running');
+
+  CREATE FUNCTION count_waiting() RETURNS trigger LANGUAGE plpgsql AS $$
+  DECLARE delta int := 0;
+  BEGIN
+    IF TG_OP <> 'INSERT' AND OLD.state = 'waiting' THEN delta := delta - 1; END IF;
+    IF TG_OP <> 'DELETE' AND NEW.state = 'waiting' THEN delta := delta + 1; END IF;
+    IF delta <> 0 THEN
+      UPDATE lane SET waiting = waiting + delta,
+        ready_at = CASE WHEN waiting = 0 THEN clock_timestamp() ELSE ready_at END
+      WHERE key = coalesce(NEW.lane, OLD.lane);
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER inbox_counted AFTER INSERT OR DELETE OR UPDATE OF state ON inbox
+    FOR EACH ROW EXECUTE FUNCTION count_waiting();
+
+  CREATE FUNCTION lock_lanes(of_inputs bigint[]) RETURNS void LANGUAGE sql AS $$
+    SELECT 1 FROM lane WHERE key IN (SELECT lane FROM inbox WHERE id = ANY (of_inputs)) ORDER BY key FOR UPDATE
+  $$;
+
+  /* Numbers the message under its lane's lock. A member with room takes the lane at once if nobody has it and nobody
+     else is warm for it. No row: it was accepted before. */
+  CREATE FUNCTION accept_input(
+    me text, has_room boolean, its_key text, its_lane text, its_agent text, at bigint, its_pin text, its_record text
+  ) RETURNS TABLE (new_id bigint, holder text, moved boolean) LANGUAGE plpgsql AS $$
+  DECLARE l lane; claims boolean;
+  BEGIN
+    PERFORM 1 FROM inbox WHERE key = its_key;
+    IF FOUND THEN RETURN; END IF;
+    INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
+    INSERT INTO inbox (key, lane, agent, state, accepted_at, pin, record)
+      VALUES (its_key, its_lane, its_agent, 'waiting', at, its_pin, its_record)
+      ON CONFLICT (key) DO NOTHING RETURNING id INTO new_id;
+    IF new_id IS NULL THEN RETURN; END IF;
+    moved := false;
+    holder := l.owner;
+    IF me IS NULL THEN RETURN NEXT; RETURN; END IF;
+    claims := l.owner IS NULL AND l.waiting = 0 AND has_room AND (its_pin = me OR l.home IS NULL OR l.home = me
+      OR NOT EXISTS (SELECT 1 FROM member WHERE id = l.home));
+    IF claims THEN
+      moved := l.home IS NOT NULL AND l.home <> me;
+      holder := me;
+      UPDATE lane SET owner = me, home = me WHERE key = its_lane;
+    END IF;
+    IF holder = me THEN UPDATE inbox SET handed_to = me WHERE id = new_id; END IF;
+    RETURN NEXT;
+  END $$;
+
+  CREATE TABLE turn (
+    id text PRIMARY KEY,
+    lane text NOT NULL,
+    agent text NOT NULL,
+    kind text NOT NULL,
+    state text NOT NULL,
+    owner text NOT NULL,
+    started_at bigint NOT NULL,
+    ended_at bigint,
+    end_kind text,
+    session_id text,
+    model text,
+    input bigint NOT NULL DEFAULT 0,
+    output bigint NOT NULL DEFAULT 0,
+    cache_read bigint NOT NULL DEFAULT 0,
+    cache_write bigint NOT NULL DEFAULT 0,
+    cost_usd double precision NOT NULL DEFAULT 0,
+    context_tokens bigint,
+    compactions int NOT NULL DEFAULT 0
+  );
+  /* One turn at a time for each session, over all machines. */
+  CREATE UNIQUE INDEX turn_running ON turn (lane) WHERE state = 'running';
+  CREATE INDEX turn_lane ON turn (lane, started_at) WHERE state = 'done';
+  CREATE INDEX turn_started ON turn (started_at) WHERE state = 'done';
+
+  /* All of them or none. */
+  CREATE FUNCTION claim_inputs(its_turn text, inputs bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+  DECLARE free int;
+  BEGIN
+    SELECT count(*) INTO free FROM inbox WHERE id = ANY (inputs) AND state = 'waiting';
+    IF free <> coalesce(array_length(inputs, 1), 0) THEN RETURN false; END IF;
+    UPDATE inbox SET state = 'running', turn_id = its_turn WHERE id = ANY (inputs);
+    RETURN true;
+  END $$;
+
+  CREATE FUNCTION begin_turn(
+    me text, its_id text, its_lane text, its_agent text, its_kind text, its_owner text, inputs bigint[], at bigint
+  ) RETURNS boolean LANGUAGE plpgsql AS $$
+  DECLARE l lane;
+  BEGIN
+    PERFORM fence(me);
+    INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
+    IF me IS NOT NULL AND l.owner IS NOT NULL AND l.owner <> me THEN RETURN false; END IF;
+    INSERT INTO turn (id, lane, agent, kind, state, owner, started_at)
+      VALUES (its_id, its_lane, its_agent, its_kind, 'running', its_owner, at) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+      /* The answer to an earlier, equal request may have been lost on the way. */
+      RETURN EXISTS (SELECT 1 FROM turn WHERE id = its_id AND state = 'running');
+    END IF;
+    IF claim_inputs(its_id, inputs) THEN RETURN true; END IF;
+    DELETE FROM turn WHERE id = its_id;
+    RETURN false;
+  END $$;
+
+  CREATE FUNCTION join_turn(me text, its_turn text, inputs bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM fence(me);
+    PERFORM lock_lanes(inputs);
+    PERFORM 1 FROM turn WHERE id = its_turn AND state = 'running' FOR UPDATE;
+    RETURN FOUND AND claim_inputs(its_turn, inputs);
+  END $$;
+
+  CREATE FUNCTION release_turn(its_turn text, at bigint) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM 1 FROM lane WHERE key = (SELECT lane FROM turn WHERE id = its_turn) FOR UPDATE;
+    UPDATE turn SET state = 'done', ended_at = at, end_kind = 'lost' WHERE id = its_turn AND state = 'running';
+    UPDATE inbox SET state = 'waiting', turn_id = NULL, handed_to = NULL, lost_turns = lost_turns + 1
+      WHERE turn_id = its_turn AND state = 'running';
+  END $$;
+
+  CREATE FUNCTION end_inputs(inputs bigint[], how text) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM lock_lanes(inputs);
+    UPDATE inbox SET state = how, record = '{}' WHERE id = ANY (inputs);
+  END $$;
+
+  CREATE TABLE outbox (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    idempotency_key text NOT NULL UNIQUE,
+    lane text NOT NULL,
+    state text NOT NULL,
+    attempts int NOT NULL DEFAULT 0,
+    resent boolean NOT NULL DEFAULT false,
+    not_before bigint NOT NULL DEFAULT 0,
+    reason text,
+    message_ids text NOT NULL DEFAULT '[]',
+    updated_at bigint NOT NULL,
+    record text NOT NULL,
+    /* Which account it goes through: channel|account. */
+    via text NOT NULL,
+    owner text REFERENCES member ON DELETE SET NULL,
+    handed boolean NOT NULL DEFAULT false
+  );
+  CREATE INDEX outbox_open ON outbox (lane, seq) WHERE state IN ('queued', 'attempting', 'retry', 'unknown');
+  CREATE INDEX outbox_nobodys ON outbox (seq)
+    WHERE owner IS NULL AND state IN ('queued', 'attempting', 'retry', 'unknown');
+  CREATE INDEX outbox_owner ON outbox (owner) WHERE state IN ('queued', 'attempting', 'retry', 'unknown');
+  CREATE INDEX outbox_over ON outbox (updated_at) WHERE state IN ('sent', 'dead');
+
+  /* One delivery. It goes to whoever sends for its lane already, so that order is kept; else to the one who adds it, if
+     that member reaches the account. */
+  CREATE FUNCTION add_delivery(
+    me text, its_id text, its_key text, its_lane text, its_via text, its_record text, at bigint, at_once boolean
+  ) RETURNS TABLE (new_seq bigint, mine boolean, marked boolean) LANGUAGE plpgsql AS $$
+  DECLARE before record; is_first boolean; sender text;
+  BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('outbox'), hashtext(its_lane));
+    SELECT owner INTO before FROM outbox WHERE lane = its_lane AND state IN ('queued', 'attempting', 'retry', 'unknown')
+      ORDER BY owner NULLS LAST LIMIT 1;
+    is_first := NOT FOUND;
+    IF is_first THEN
+      SELECT id INTO sender FROM member WHERE id = me AND serves AND its_via = ANY (reach);
+    ELSE
+      sender := before.owner;
+    END IF;
+    marked := at_once AND (me IS NULL OR (is_first AND sender = me));
+    mine := me IS NULL OR coalesce(sender = me, false);
+    INSERT INTO outbox (id, idempotency_key, lane, state, attempts, updated_at, record, via, owner, handed)
+      VALUES (its_id, its_key, its_lane, CASE WHEN marked THEN 'attempting' ELSE 'queued' END,
+        CASE WHEN marked THEN 1 ELSE 0 END, at, its_record, its_via, sender, mine AND me IS NOT NULL)
+      ON CONFLICT DO NOTHING RETURNING seq INTO new_seq;
+    IF new_seq IS NOT NULL THEN RETURN NEXT; END IF;
+  END $$;
+
+  CREATE TABLE overheard (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, group_key text NOT NULL, key text NOT NULL UNIQUE, record text NOT NULL
+  );
+  CREATE INDEX overheard_group ON overheard (group_key, id);
+  CREATE TABLE system_event (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_key text NOT NULL, text text NOT NULL, at bigint NOT NULL
+  );
+  CREATE INDEX system_event_session ON system_event (session_key, id);
+
+  /* A turn is over: its inputs are answered, its replies queued, what it heard is forgotten. No row: it is not ours. */
+  CREATE FUNCTION finish_turn(
+    me text, its_turn text, at bigint, outcome jsonb, unanswered bigint[], events bigint[], heard_group text, heard_to bigint
+  ) RETURNS text LANGUAGE plpgsql AS $$
+  DECLARE t turn;
+  BEGIN
+    PERFORM fence(me);
+    PERFORM 1 FROM lane WHERE key = (SELECT lane FROM turn WHERE id = its_turn) FOR UPDATE;
+    SELECT * INTO t FROM turn WHERE id = its_turn FOR UPDATE;
+    IF NOT FOUND OR t.end_kind = 'lost' OR (me IS NOT NULL AND t.owner <> me) THEN RETURN 'lost'; END IF;
+    IF t.state = 'done' THEN RETURN 'again'; END IF;
+    UPDATE turn SET state = 'done', ended_at = at, end_kind = outcome->>'end', session_id = outcome->>'sessionId',
+      model = outcome->>'model', input = coalesce((outcome->>'input')::bigint, 0),
+      output = coalesce((outcome->>'output')::bigint, 0), cache_read = coalesce((outcome->>'cacheRead')::bigint, 0),
+      cache_write = coalesce((outcome->>'cacheWrite')::bigint, 0), cost_usd = coalesce((outcome->>'costUsd')::float8, 0),
+      context_tokens = (outcome->>'contextTokens')::bigint, compactions = coalesce((outcome->>'compactions')::int, 0)
+    WHERE id = its_turn;
+    UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ANY (unanswered) AND state = 'running';
+    UPDATE inbox SET state = 'answered', record = '{}' WHERE turn_id = its_turn AND state = 'running';
+    DELETE FROM system_event WHERE id = ANY (events);
+    DELETE FROM overheard WHERE group_key = heard_group AND id <= heard_to;
+    RETURN 'done';
+  END $$;
+
+  /* Gives up lanes where nothing is left to do here, and takes as many others as there is room for. Then every input of
+     our lanes that we were not given yet, as far as it is ours to take: one whose caller waits elsewhere ends the row. */
+  CREATE FUNCTION take_lanes(me text, room int, is_server boolean, idle text[], failed text[])
+  RETURNS TABLE (
+    id bigint, key text, lane text, agent text, accepted_at bigint, lost_turns int, record text, moved boolean
+  ) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE moved_lanes text[];
+  BEGIN
+    PERFORM fence(me);
+    /* Somebody tries again in a moment, perhaps not here. */
+    IF array_length(failed, 1) > 0 THEN
+      PERFORM 1 FROM lane WHERE lane.key = ANY (failed) ORDER BY lane.key FOR UPDATE;
+      UPDATE inbox SET handed_to = NULL WHERE inbox.lane = ANY (failed) AND state = 'waiting' AND handed_to = me;
+      UPDATE lane SET owner = NULL, home = NULL, ready_at = clock_timestamp() + interval '1 second'
+        WHERE lane.key = ANY (failed) AND owner = me;
+    END IF;
+    IF array_length(idle, 1) > 0 THEN
+      UPDATE lane SET owner = NULL WHERE lane.key IN (SELECT l.key FROM lane AS l WHERE l.key = ANY (idle) AND l.owner = me
+        AND NOT EXISTS (SELECT 1 FROM inbox AS i WHERE i.lane = l.key AND i.state = 'waiting' AND i.handed_to = me)
+        ORDER BY l.key FOR UPDATE SKIP LOCKED);
+    END IF;
+    IF room > 0 THEN
+      WITH ready AS (
+        SELECT l.key, l.home FROM lane AS l
+        CROSS JOIN LATERAL (SELECT pin FROM inbox AS i WHERE i.lane = l.key AND i.state = 'waiting' ORDER BY i.id LIMIT 1) AS head
+        WHERE l.owner IS NULL AND l.waiting > 0 AND l.ready_at <= clock_timestamp()
+          AND (is_server OR head.pin = me)
+          AND (head.pin IS NULL OR head.pin = me OR NOT EXISTS (SELECT 1 FROM member WHERE member.id = head.pin))
+          AND (head.pin = me OR l.home IS NULL OR l.home = me OR l.ready_at < clock_timestamp() - interval '150 milliseconds'
+            OR NOT EXISTS (SELECT 1 FROM member WHERE member.id = l.home))
+          AND NOT EXISTS (SELECT 1 FROM turn AS t WHERE t.lane = l.key AND t.state = 'running')
+        ORDER BY l.ready_at LIMIT room FOR UPDATE OF l SKIP LOCKED
+      ), taken AS (
+        UPDATE lane SET owner = me, home = me FROM ready WHERE lane.key = ready.key
+        RETURNING lane.key, ready.home IS NOT NULL AND ready.home <> me AS has_moved
+      ) SELECT array_agg(taken.key) FILTER (WHERE has_moved) INTO moved_lanes FROM taken;
+    END IF;
+    RETURN QUERY
+      WITH mine AS (
+        SELECT i.id FROM lane AS l JOIN inbox AS i ON i.lane = l.key AND i.state = 'waiting'
+        WHERE l.owner = me AND i.handed_to IS DISTINCT FROM me AND NOT EXISTS (
+          SELECT 1 FROM inbox AS earlier JOIN member ON member.id = earlier.pin
+          WHERE earlier.lane = l.key AND earlier.state = 'waiting' AND earlier.id <= i.id AND earlier.pin <> me)
+      ), given AS (
+        UPDATE inbox SET handed_to = me FROM mine WHERE inbox.id = mine.id
+        RETURNING inbox.id, inbox.key, inbox.lane, inbox.agent, inbox.accepted_at, inbox.lost_turns, inbox.record
+      )
+      SELECT given.*, coalesce(given.lane = ANY (moved_lanes), false) FROM given ORDER BY given.id;
+  END $$;
+
+  /* Turns that a member left when it was buried, and turns of ours that we no longer know of; their lanes are ours now, so
+     that nobody begins there before it is decided what becomes of their messages. */
+  CREATE FUNCTION lost_turns(me text, busy text[], began_before bigint)
+  RETURNS TABLE (id text, lane text, agent text, kind text, owner text, started_at bigint) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  BEGIN
+    PERFORM fence(me);
+    RETURN QUERY
+      WITH gone AS (
+        SELECT t.id, t.lane, t.agent, t.kind, t.owner, t.started_at FROM turn AS t JOIN lane AS l ON l.key = t.lane
+        WHERE t.state = 'running' AND (l.owner IS NULL OR l.owner = me) AND (
+          (t.owner <> me AND NOT EXISTS (SELECT 1 FROM member WHERE member.id = t.owner))
+          OR (t.owner = me AND t.started_at < began_before AND t.lane <> ALL (busy)))
+        ORDER BY l.key FOR UPDATE OF l SKIP LOCKED
+      ), held AS (UPDATE lane SET owner = me FROM gone WHERE lane.key = gone.lane RETURNING lane.key)
+      SELECT gone.* FROM gone;
+  END $$;
+`

@@ -1,0 +1,56 @@
+// Inbox, lanes and outbox on one PostgreSQL; with members, shared by several machines.
+import type { Clock } from '../../domain/clock.ts'
+import type { LaneShare, LaneWork, WorkStore } from '../work.ts'
+import { postgresOverheard, postgresSystemEvents } from './around.ts'
+import type { Postgres } from './connection.ts'
+import { asInput, postgresInbox } from './inbox.ts'
+import type { InputRow } from './inbox.ts'
+import { postgresLanes, withInputs } from './lanes.ts'
+import type { RunningRow } from './lanes.ts'
+import type { Members } from './members.ts'
+import { postgresOutbox } from './outbox.ts'
+
+/** A turn of our own that runs in no lane of ours is lost after this; until then it may be about to begin. */
+const forgottenMs = 20_000
+
+export function postgresWork(postgres: Postgres, clock: Clock, members?: Members): WorkStore {
+  return {
+    inbox: postgresInbox(postgres, clock),
+    lanes: postgresLanes(postgres, clock),
+    outbox: postgresOutbox(postgres, clock),
+    overheard: postgresOverheard(postgres),
+    systemEvents: postgresSystemEvents(postgres, clock),
+    ...(members ? { share: laneShare(postgres, clock, members) } : {}),
+  }
+}
+
+function laneShare(postgres: Postgres, clock: Clock, members: Members): LaneShare {
+  return {
+    serves: members.serves,
+    async take(room, { idle, failed }) {
+      const rows = await postgres.write<InputRow & { moved: boolean }>(
+        'SELECT * FROM take_lanes($1, $2, $3, $4, $5)',
+        [postgres.member, members.serves ? room : 1, members.serves, idle, failed],
+      )
+      const work: LaneWork[] = rows.map((row) => ({ input: asInput(row), hasMoved: row.moved }))
+      return work
+    },
+    async lost(busy) {
+      const rows = await postgres.write<RunningRow>('SELECT * FROM lost_turns($1, $2, $3)', [
+        postgres.member,
+        busy,
+        clock.now() - forgottenMs,
+      ])
+      return withInputs(postgres, rows)
+    },
+    wakeOthers: () => members.signal({ kind: 'work' }),
+    onWork: (listener) =>
+      members.on((signal) => {
+        if (signal.kind === 'work') listener()
+      }),
+    onBuried: (letGo) => {
+      members.onBuried = letGo
+    },
+    setReach: (reach) => members.setReach(reach),
+  }
+}

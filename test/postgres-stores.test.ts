@@ -1,0 +1,165 @@
+// PostgreSQL keeps the same contracts as SQLite and files: session rows, transcripts, and what must happen with messages.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
+import type { Clock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { Postgres } from '../src/store/postgres/connection.ts'
+import { Members } from '../src/store/postgres/members.ts'
+import { PostgresPeople } from '../src/store/postgres/people.ts'
+import { PostgresSessions } from '../src/store/postgres/sessions.ts'
+import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
+import { postgresWork } from '../src/store/postgres/work.ts'
+import { FileTranscripts } from '../src/store/transcript-file.ts'
+import { startPostgres } from './postgres.ts'
+import { sessionStoreContract } from './session-store-contract.ts'
+import { transcriptStoreContract } from './transcript-store-contract.ts'
+import { aDelivery, anInput, workStoreContract } from './work-store-contract.ts'
+
+const server = await startPostgres()
+const folder = mkdtempSync(join(tmpdir(), 'rockpool-pg-stores-'))
+const opened: Array<{ close(): Promise<void> }> = []
+let made = 0
+
+afterAll(async () => {
+  for (const one of opened.reverse()) await one.close()
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function connect(schema: string, clock: Clock = systemClock): Postgres {
+  const postgres = new Postgres({ url: server!.url, schema, clock, log: silentLog, maxConnections: 6 })
+  opened.push(postgres)
+  return postgres
+}
+
+async function join2(
+  schema: string,
+  machine: string,
+  serves = true,
+): Promise<{ postgres: Postgres; members: Members }> {
+  const postgres = connect(schema)
+  const members = new Members(postgres, { machine, labels: [], serves, clock: systemClock, log: silentLog })
+  opened.push(members)
+  await members.join()
+  return { postgres, members }
+}
+
+transcriptStoreContract(
+  'files',
+  () => new FileTranscripts({ agentId: 'main', dir: join(folder, `files-${made++}`) }),
+)
+
+if (!server) test('PostgreSQL', (ctx) => ctx.skip('PostgreSQL is not installed'))
+else {
+  const schema = (): string => `stores ${made++}`
+  sessionStoreContract('postgres', async () => {
+    const postgres = connect(schema())
+    return { open: (agentId) => new PostgresSessions(agentId, postgres) }
+  })
+  transcriptStoreContract('postgres', () => {
+    return new PostgresTranscripts(connect(schema()), {
+      agentId: 'main',
+      dir: '/nowhere',
+      clock: systemClock,
+    })
+  })
+  describe('work in PostgreSQL', () => {
+    workStoreContract(async () => {
+      const name = schema()
+      let now = 1_000
+      const clock = { ...systemClock, now: () => now }
+      const open = () => postgresWork(connect(name, clock), clock)
+      return { work: open(), reopen: async () => open(), at: (time) => (now = time) }
+    })
+  })
+  describe('two members', () => twoMembers(schema))
+}
+
+function twoMembers(schema: () => string): void {
+  test('a lane is served by one of them, in order, and goes to the other when it is given up', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, systemClock, members))
+    const first = (await workA!.inbox.accept(anInput(1), true))!
+    expect(first).toMatchObject({ lies: 'here', hasMoved: false })
+    expect(await workB!.inbox.accept(anInput(2), true)).toMatchObject({ lies: 'elsewhere' })
+    expect(await workB!.share!.take(5, { idle: [], failed: [] })).toEqual([])
+    const more = await workA!.share!.take(5, { idle: [], failed: [] })
+    expect(more.map(({ input }) => input.message.id)).toEqual(['2'])
+    expect(await workA!.share!.take(5, { idle: [], failed: [] })).toEqual([])
+    await workA!.share!.take(0, { idle: [], failed: [first.lane] })
+    await expect
+      .poll(async () => workB!.share!.take(5, { idle: [], failed: [] }), { timeout: 10_000 })
+      .toHaveLength(2)
+  }, 30_000)
+
+  test('what a member that was buried still writes is refused, and its turn goes to another', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, systemClock, members))
+    const sessions = new PostgresSessions('main', a.postgres)
+    const input = (await workA!.inbox.accept(anInput(1), true))!
+    const turn = {
+      lane: input.lane,
+      agentId: 'main',
+      kind: 'message' as const,
+      owner: '',
+      inputs: [input.id],
+    }
+    expect(await workA!.lanes.begin({ id: 't1', ...turn })).toBe(true)
+    expect(await workB!.lanes.begin({ id: 't2', ...turn })).toBe(false)
+    await b.postgres.write('DELETE FROM member WHERE id = $1', [a.postgres.member])
+    const end = { end: { kind: 'completed' as const }, deliveries: [aDelivery(1)] }
+    await expect(workA!.lanes.finish('t1', end)).rejects.toMatchObject({ code: 'lock-lost' })
+    await expect(sessions.update('k', () => ({ sessionId: 's', updatedAt: 1 }))).rejects.toMatchObject({
+      code: 'lock-lost',
+    })
+    const lost = await workB!.share!.lost([])
+    expect(lost).toMatchObject([{ id: 't1', inputs: [{ id: input.id }] }])
+    await workB!.lanes.release('t1')
+    const again = await workB!.share!.take(1, { idle: [], failed: [] })
+    expect(again).toMatchObject([{ input: { lostTurns: 1 }, hasMoved: false }])
+    expect(await workB!.lanes.begin({ id: 't3', ...turn })).toBe(true)
+    expect(await workB!.outbox.list()).toEqual([])
+  }, 30_000)
+
+  test('a reply is sent by one member, and by another one that reaches the account when that one is gone', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, systemClock, members))
+    await workA!.share!.setReach(['telegram|default'])
+    await workB!.share!.setReach(['telegram|default'])
+    expect(await workA!.outbox.add([aDelivery(1)])).toHaveLength(1)
+    expect(await workB!.outbox.add([aDelivery(2)])).toEqual([])
+    expect(await workB!.outbox.take()).toEqual([])
+    expect((await workA!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d2'])
+    await a.members.close()
+    expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2'])
+  }, 30_000)
+
+  test('a name is held by one member; who may talk is known to all', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    await a.members.hold('telegram-x')
+    await expect(b.members.hold('telegram-x')).rejects.toMatchObject({ code: 'locked' })
+    const [peopleA, peopleB] = [a, b].map(
+      ({ postgres, members }) => new PostgresPeople(postgres, members, systemClock),
+    )
+    await Promise.all([peopleA!.ready(), peopleB!.ready()])
+    const person = { channel: 'telegram', accountId: 'default', senderId: '7' }
+    const asked = await peopleA!.request(person, 'Ann')
+    expect(await peopleB!.request(person)).toEqual({ kind: 'known' })
+    const approved = await peopleB!.approve((asked as { code: string }).code, { byOwner: true })
+    expect(approved).toMatchObject({ owner: true, name: 'Ann' })
+    await expect.poll(() => peopleA!.find(person), { timeout: 15_000 }).toEqual(approved)
+    await a.members.close()
+    await b.members.hold('telegram-x')
+  }, 30_000)
+}

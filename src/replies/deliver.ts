@@ -3,6 +3,7 @@
 import type { Address } from '../domain/address.ts'
 import type { Channel, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
+import { asRockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Delivery } from '../domain/reply.ts'
@@ -113,7 +114,9 @@ export class Deliverer {
         this.#options.log.error({ lane, error: String(error) }, 'Replies could not be sent.')
         const rows = this.#lanes.get(lane) ?? []
         this.#lanes.delete(lane)
-        if (!this.#stopped) this.#options.clock.after(storePauseMs, () => this.add(rows))
+        // What others have taken over is theirs.
+        const isTheirs = asRockpoolError(error).code === 'lock-lost'
+        if (!this.#stopped && !isTheirs) this.#options.clock.after(storePauseMs, () => this.add(rows))
       })
       .finally(() => this.#working.delete(work))
     this.#working.add(work)

@@ -23,7 +23,7 @@ import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
 import type { TranscriptLook } from './resume.ts'
-import { LookCache, lookAtEntries, otherWriter } from './resume.ts'
+import { LookCache, otherWriter } from './resume.ts'
 import { tagTranscript } from './tag.ts'
 
 export interface ClaudeAgentOptions {
@@ -65,7 +65,7 @@ class ClaudeAgent implements AgentRuntime {
   #starter: Starter
   /** Opens of the same key wait for each other. */
   #opening = new Map<string, Promise<unknown>>()
-  #looks = new LookCache()
+  #looks: LookCache
   #lastWatch = new LastWatch()
   #cancelSpare: (() => void) | undefined
   #tagged = new Set<string>()
@@ -78,6 +78,7 @@ class ClaudeAgent implements AgentRuntime {
     this.billing = options.credential?.billing ?? 'api'
     this.#configDir = claudeConfigDir(options.environment)
     this.#processes = processes
+    this.#looks = new LookCache(options.transcripts)
     const idleMs = claude.idleMinutes * 60_000
     const { maxLive, maxStarts } = claude
     this.#pool = new Pool(options.clock, { maxLive, maxStarts, idleMs })
@@ -220,9 +221,7 @@ class ClaudeAgent implements AgentRuntime {
     return otherWriter(this.#configDir, sdkSessionId, (pid) => own.has(pid))
   }
 
-  async #look(sdkSessionId: string): Promise<TranscriptLook> {
-    const shared = await this.#options.transcripts?.entries(sdkSessionId)
-    if (shared) return lookAtEntries(shared, sdkSessionId)
+  #look(sdkSessionId: string): Promise<TranscriptLook> {
     return this.#looks.look(this.#configDir, sdkSessionId)
   }
 

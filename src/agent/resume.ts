@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:f
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Resumable } from '../domain/agent.ts'
+import type { SharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
 import { linesOfFile } from '../store/file-lines.ts'
 import { claudePidDomain, identifyProcess } from '../store/process-identity.ts'
 
@@ -22,7 +23,7 @@ export async function lookAtTranscript(configDir: string, sdkSessionId: string):
 }
 
 /** The same for a transcript that other machines share with us. */
-export function lookAtEntries(entries: readonly TranscriptRecord[], sdkSessionId: string): TranscriptLook {
+function lookAtEntries(entries: readonly TranscriptRecord[], sdkSessionId: string): TranscriptLook {
   const chain = newChain()
   for (const entry of entries) addRecord(chain, entry)
   return { resumable: judge(chain, `The shared transcript of ${sdkSessionId}`), costUsd: chain.costUsd }
@@ -167,8 +168,16 @@ function namesIn(folder: string): string[] {
 /** Remembers what a transcript looked like until it changes: a long one takes a second to read. */
 export class LookCache {
   #looks = new Map<string, { stamp: string; look: TranscriptLook }>()
+  #shared: SharedClaudeTranscripts | undefined
+
+  /** `shared`: what other machines know counts more than the file that is here. */
+  constructor(shared?: SharedClaudeTranscripts) {
+    this.#shared = shared
+  }
 
   async look(configDir: string, sdkSessionId: string): Promise<TranscriptLook> {
+    const entries = await this.#shared?.entries(sdkSessionId)
+    if (entries) return lookAtEntries(entries, sdkSessionId)
     const stamp = stampOf(findTranscript(configDir, sdkSessionId))
     const known = this.#looks.get(sdkSessionId)
     if (known && known.stamp === stamp) return known.look

@@ -71,7 +71,7 @@ interface NoteRow {
 }
 
 export function printNotes({ notes }: { notes: NoteRow[] }, page: Page): string {
-  if (notes.length === 0) return 'No notes yet.'
+  if (notes.length === 0) return 'No notes yet. `rockpool memory add "…"` writes one.'
   const columns = [
     { title: 'AGENT', value: (row: NoteRow) => row.agentId },
     { title: 'NOTE', value: (row: NoteRow) => row.name, min: 12 },

@@ -10,7 +10,7 @@ interface SessionList {
 }
 
 export function printList({ sessions, total, count }: SessionList, page: Page): string {
-  if (sessions.length === 0) return 'No sessions.'
+  if (sessions.length === 0) return 'No sessions. `rockpool chat` begins one.'
   const agents = new Set(sessions.map((row) => row.agentId))
   const columns: Array<Column<SessionRowOutput>> = [
     { title: 'SESSION', value: nameOf, min: 20 },

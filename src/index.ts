@@ -1,6 +1,7 @@
 // The library: `import … from 'rockpool'`.
 import { codingLibrary } from './library/coding.ts'
 import { selectionLibrary } from './library/selection.ts'
+import { withAppFrom } from './library/with-app.ts'
 import { readEnvironment } from './store/config-file.ts'
 
 export { RockpoolError } from './domain/errors.ts'
@@ -116,9 +117,10 @@ export type { SessionSelectionConfig } from './domain/config/discovery.ts'
 export type { ProjectStatus } from './domain/project-status.ts'
 export type { SessionScore, SessionSelection, TaskRelevance } from './domain/selection.ts'
 
-export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(async () =>
+const withApp = withAppFrom(async () =>
   (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
 )
+export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(withApp)
 export {
   ccSessionFileExists,
   discoverSessions,
@@ -129,9 +131,7 @@ export {
 export type { JsonlHeader } from './library/discovery.ts'
 export type { DiscoveredSession } from './domain/discovered-session.ts'
 
-export const { respondToPermission, routeEventMessage } = codingLibrary(async () =>
-  (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
-)
+export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)
 export { InputStream as MessageStream } from './agent/input-stream.ts'
 export { CodingRun } from './coding/coding-session.ts'
 export { formatListing, formatStats } from './coding/listing.ts'

@@ -15,7 +15,8 @@ const shownUnasked = 40
 
 /** Without `--all` what is useful now: no archived sessions, and not more than one can look over. */
 export function printList(answer: { total: number; sessions: Row[] }, page: Page): string {
-  if (answer.sessions.length === 0) return 'No Claude Code sessions. `rockpool cc launch "…" --repo .` begins one.'
+  if (answer.sessions.length === 0)
+    return 'No Claude Code sessions. `rockpool cc launch "…" --repo .` begins one.'
   const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
   const current = answer.sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
   const shown = isAll ? current : current.slice(0, shownUnasked)

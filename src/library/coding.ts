@@ -1,8 +1,8 @@
 // Coding sessions under the seeds' names, for programs that use Rockpool as a library.
 import { RockpoolError } from '../domain/errors.ts'
-import type { App } from '../operations/app.ts'
 import { perform } from '../operations/perform.ts'
 import type { Caller } from '../operations/operation.ts'
+import type { WithApp } from './with-app.ts'
 
 const program: Caller = { via: 'rpc', scopes: ['admin'], name: 'library' }
 
@@ -13,15 +13,7 @@ export interface CodingLibrary {
   respondToPermission: (repoPath: string, requestId: string, allow: boolean) => Promise<void>
 }
 
-export function codingLibrary(open: () => Promise<App>): CodingLibrary {
-  const withApp = async <T>(work: (app: App) => Promise<T>): Promise<T> => {
-    const app = await open()
-    try {
-      return await work(app)
-    } finally {
-      await app.close()
-    }
-  }
+export function codingLibrary(withApp: WithApp): CodingLibrary {
   return {
     routeEventMessage: (session, eventText, label) =>
       withApp(async (app) => {

@@ -7,8 +7,8 @@ import type { SessionSelectionConfig } from '../domain/config/discovery.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import type { SessionSelection, TaskRelevance } from '../domain/selection.ts'
-import type { App } from '../operations/app.ts'
 import { selectionConfig, selectionSources } from '../operations/select.ts'
+import type { WithApp } from './with-app.ts'
 
 export interface SelectionLibrary {
   gatherProjectStatus: (repoPath: string, agentId?: string) => Promise<ProjectStatus>
@@ -30,16 +30,7 @@ export interface SelectionLibrary {
   ) => Promise<SessionSelection>
 }
 
-/** `open` comes from above: src/index.ts knows how the program is put together. */
-export function selectionLibrary(open: () => Promise<App>): SelectionLibrary {
-  const withApp = async <T>(work: (app: App) => Promise<T>): Promise<T> => {
-    const app = await open()
-    try {
-      return await work(app)
-    } finally {
-      await app.close()
-    }
-  }
+export function selectionLibrary(withApp: WithApp): SelectionLibrary {
   return {
     gatherProjectStatus: (repoPath, agentId) =>
       withApp((app) => {

@@ -89,30 +89,21 @@ async function begin(
   return { session: { key, agentId: parts.sessions.agentId, entry }, entries: entries.length }
 }
 
+const keptFields = new Set([
+  'label',
+  'displayName',
+  'thinkingLevel',
+  'verboseLevel',
+  'reasoningLevel',
+  'modelOverride',
+  'chatType',
+  'channel',
+])
+
 /** What was about the person stays; bindings to a conversation of Claude's are of another machine or another time. */
 function rowFrom(row: SessionEntry | undefined): Partial<SessionEntry> {
-  if (!row) return {}
-  const {
-    label,
-    displayName,
-    thinkingLevel,
-    verboseLevel,
-    reasoningLevel,
-    modelOverride,
-    chatType,
-    channel,
-  } = row
-  const kept = {
-    label,
-    displayName,
-    thinkingLevel,
-    verboseLevel,
-    reasoningLevel,
-    modelOverride,
-    chatType,
-    channel,
-  }
-  return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
+  const kept = Object.entries(row ?? {}).filter(([field]) => keptFields.has(field))
+  return Object.fromEntries(kept)
 }
 
 async function freeKey(parts: SessionParts, wanted?: string, was?: string): Promise<string> {

@@ -26,7 +26,7 @@ export interface TelegramStormReport {
   answered: number
   /** Neither answered nor reported as given up. */
   lost: string[]
-  /** Not arrived, but its chat was told that something may be missing. */
+  /** Its chat was told that it may be missing. */
   told: number
   /** Not arrived, and in the list of what was not delivered: its note did not arrive either. */
   givenUp: number
@@ -47,7 +47,8 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   try {
     const kills = await runUntilAnswered(storm, telegram, home)
     const dead = deadIn(home)
-    return { kills, faults: state.faults, ...check(storm, telegram.shown, dead) }
+    const { missing: _, ...report } = check(storm, telegram.shown, dead)
+    return { kills, faults: state.faults, ...report }
   } finally {
     await telegram.close()
     home.remove()
@@ -124,11 +125,27 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await gone
 }
 
+/** Whoever is told that something may be missing, and does not see it, has it sent again. */
+function askAgain(storm: TelegramStorm, telegram: TelegramApi, asked: Set<string>): void {
+  const { missing } = check(storm, telegram.shown, new Set())
+  for (const { chat, note } of missing) {
+    const data = note.buttons.flat()[0]?.data
+    const id = `${note.id}-${Math.floor(Date.now() / 3_000)}`
+    if (data === undefined || asked.has(id)) continue
+    asked.add(id)
+    const from = { id: chat, is_bot: false, first_name: 'Person' }
+    const message = { message_id: note.id, date: 1, chat: { id: chat, type: 'private' } }
+    telegram.emit({ callback_query: { id, from, message, data, chat_instance: 'c' } })
+  }
+}
+
 /** Everything is answered or given up, and nothing has changed for a moment. */
 async function settled(storm: TelegramStorm, telegram: TelegramApi, home: ClaudeHome): Promise<void> {
+  const asked = new Set<string>()
   for (;;) {
-    const { lost } = check(storm, telegram.shown, deadIn(home))
-    if (lost.length === 0 && telegram.pending.length === 0) return
+    const { lost, missing } = check(storm, telegram.shown, deadIn(home))
+    if (lost.length === 0 && missing.length === 0 && telegram.pending.length === 0) return
+    askAgain(storm, telegram, asked)
     await pause(200)
   }
 }
@@ -162,11 +179,17 @@ function deadIn(home: ClaudeHome): Set<string> {
   return dead
 }
 
+/** Told of, not seen, and not sent again yet. */
+interface Missing {
+  chat: number
+  note: ShownMessage
+}
+
 function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
   dead: Set<string>,
-): Omit<TelegramStormReport, 'kills' | 'faults'> {
+): Omit<TelegramStormReport, 'kills' | 'faults'> & { missing: Missing[] } {
   const report = {
     answered: 0,
     lost: [] as string[],
@@ -177,11 +200,12 @@ function check(
     thirdCopies: [] as string[],
     crossChat: [] as string[],
     outOfOrder: [] as string[],
+    missing: [] as Missing[],
   }
   for (let chat = 0; chat < storm.chats; chat++) {
     const copies = new Map<number, number>()
     const seen = { has: (n: number) => copies.has(n) }
-    const told = new Set<number>()
+    const told = new Map<number, ShownMessage>()
     let last = -1
     for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
       const isMarked = /\(resent|Retried after a restart/.test(message.text)
@@ -189,22 +213,26 @@ function check(
       for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
         const n = Number(number)
         if (isNote) {
-          told.add(n)
+          told.set(n, message)
           continue
         }
         if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
-        else if (seen.has(n) && !isMarked) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
+        else if (seen.has(n) && !isMarked && !told.has(n)) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
         else if (seen.has(n)) report.markedDuplicates += 1
-        if (n < last && !isMarked && !seen.has(n)) report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
+        if (n < last && !isMarked && !seen.has(n) && !told.has(n))
+          report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
         copies.set(n, (copies.get(n) ?? 0) + 1)
-        if (copies.get(n) === 3) report.thirdCopies.push(`word-${chat}-${n}`)
+        // What somebody asks for again is no copy that we made.
+        if (copies.get(n) === 3 && !told.has(n)) report.thirdCopies.push(`word-${chat}-${n}`)
         last = Math.max(last, n)
       }
     }
     report.answered += copies.size
     for (let n = 0; n < storm.each; n++) {
       const word = `word-${chat}-${n}.`
-      if (!seen.has(n) && told.has(n)) report.told += 1
+      const note = told.get(n)
+      if (note) report.told += 1
+      if (!seen.has(n) && note) report.missing.push({ chat: 10_000 + chat, note })
       else if (!seen.has(n) && dead.has(word)) report.givenUp += 1
       else if (!seen.has(n)) report.lost.push(word)
     }

@@ -43,12 +43,24 @@ test('a chat that shuts us out is told to the owner, once in an hour, and stands
   expect(shownIn(502)).toEqual([])
 })
 
-test('after one marked copy that nobody confirmed, the chat gets a note in the place of a third', async () => {
+test('after one marked copy that nobody confirmed, the chat gets a note in the place of a third, and has it again by a press', async () => {
   telegram.fault('sendMessage', { kind: 'cut-after' }, 2)
   write('hello')
   await vi.waitFor(() => expect(shownIn(502)).toHaveLength(3), waiting)
   const [first, copy, note] = shownIn(502)
   expect(copy).toBe(`(resent after an interruption)\n${first}`)
-  expect(note).toMatch(/could not learn whether it arrived \(it began: .+\)\. If you do not see it, ask me/)
+  expect(note).toMatch(/could not learn whether it arrived \(it began: .+\)\. If you do not see it, let me/)
   await vi.waitFor(() => expect(shownIn(501).join()).toMatch(/sent twice and nobody knows/), waiting)
+  const { id, buttons } = telegram.shown.findLast((one) => one.chat === 502)!
+  const press = (chat: number): void => {
+    const message = { message_id: id, date: 1, chat: { id: chat, type: 'private' } }
+    const from = { id: chat, is_bot: false, first_name: 'Bob' }
+    telegram.emit({ callback_query: { id: `q${chat}`, from, message, data: buttons.flat()[0]!.data } })
+  }
+  press(501)
+  press(502)
+  await vi.waitFor(() => expect(shownIn(502)).toHaveLength(4), waiting)
+  await vi.waitFor(() => expect(telegram.acknowledged).toHaveLength(2), waiting)
+  expect(shownIn(502)[3]).toBe(first)
+  expect(shownIn(501)).toHaveLength(1)
 })

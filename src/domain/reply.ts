@@ -34,6 +34,8 @@ export interface Delivery {
   /** The text replaces this message, a preview of it. */
   replacesMessageId?: string
   createdAt: number
+  /** How often it may be repeated, marked, while nobody knows whether it arrived; once when absent. */
+  repeats?: number
   /** After this time it is no longer worth sending; a day when absent. */
   expiresAt?: number
 }

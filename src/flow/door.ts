@@ -2,6 +2,7 @@
 // edit, a button.
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../domain/message.ts'
+import type { Reply } from '../domain/reply.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import { admit } from '../inbound/admit.ts'
 import type { GroupActivation, Verdict } from '../inbound/admit.ts'
@@ -18,6 +19,7 @@ import { noticeFor } from './deliveries.ts'
 import type { FlowParts } from './parts.ts'
 import { historyKeyOf, overheardEntry } from './prompt.ts'
 import type { TurnQueue } from './turn-queue.ts'
+import { wantedAgain } from './undelivered.ts'
 
 type Accepted = Extract<Verdict, { kind: 'accepted' }>
 
@@ -53,7 +55,7 @@ export class Door {
   async needsNoTurn(message: Message, { owner }: Accepted): Promise<boolean> {
     if (message.event === 'edit') return this.#edited(message)
     if (!message.button) return false
-    const reply = await this.#parts.onButton?.(message, owner)
+    const reply = (await this.#sayAgain(message)) ?? (await this.#parts.onButton?.(message, owner))
     const channel = this.#parts.channelFor(message.address)
     await channel?.acknowledgeButton?.(message, reply?.text ?? 'This button is no longer in use.')
     return true
@@ -94,6 +96,14 @@ export class Door {
     const notice = noticeFor(last.message.address, text, `dropped:${randomUUID()}`, clock.now())
     const ids = inputs.map((input) => input.id)
     this.#deliverer.add(await work.inbox.end(ids, 'dropped', told ? [] : [notice]))
+  }
+
+  async #sayAgain(message: Message): Promise<Reply | undefined> {
+    const { work, clock } = this.#parts
+    const again = await wantedAgain(message, work.outbox, clock.now())
+    if (!again) return undefined
+    await this.#deliverer.deliver([again])
+    return { text: 'Sent again.' }
   }
 
   async #activation(message: Message, config: GroupActivation['config']): Promise<GroupActivation> {

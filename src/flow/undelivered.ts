@@ -1,9 +1,12 @@
 // A reply that will not be sent (again): nobody may be left waiting for it. The chat is told when it may have missed
-// something, the owner is told in another chat, and the agent hears of it before its next turn.
+// something and can have it again, the owner is told in another chat, and the agent hears of it before its next turn.
+import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
+import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { DeadEnd } from '../replies/deliver.ts'
+import type { Outbox } from '../store/work.ts'
 import { noticeFor } from './deliveries.ts'
 
 export interface UndeliveredParts {
@@ -36,12 +39,34 @@ export async function reportUndelivered(
   ])
 }
 
-/** In the place of a third copy. */
+/** What somebody wants again who pressed the button of a note, if that is what he pressed. Only in its own chat. */
+export async function wantedAgain(
+  message: Message,
+  outbox: Pick<Outbox, 'get'>,
+  now: number,
+): Promise<Delivery | undefined> {
+  const id = againData.exec(message.button?.data ?? '')?.[1]
+  const row = id === undefined ? undefined : await outbox.get(id)
+  if (row?.state !== 'dead' || !isSameChat(row.delivery.address, message.address)) return undefined
+  // A press that the platform repeats is the same press.
+  const idempotencyKey = `again:${id}:${message.id}`
+  return { ...row.delivery, id: randomUUID(), idempotencyKey, createdAt: now }
+}
+
+const againData = /^again:(.+)$/
+
+/** In the place of a third copy. Short, so it may be repeated more often than what it is about. */
 function noteInChat(delivery: Delivery, now: number): Delivery {
   const text =
     `I sent a message here twice and could not learn whether it arrived${beginningOf(delivery)}. ` +
-    'If you do not see it, ask me for it.'
-  return noticeFor(delivery.address, text, `unsure:${delivery.id}`, now, delivery.sessionKey)
+    'If you do not see it, let me send it again.'
+  const note = noticeFor(delivery.address, text, `unsure:${delivery.id}`, now, delivery.sessionKey)
+  const buttons = [[{ label: 'Send it again', data: `again:${delivery.id}` }]]
+  return { ...note, reply: { text, buttons }, repeats: 5 }
+}
+
+function isSameChat(a: Address, b: Address): boolean {
+  return a.channel === b.channel && a.accountId === b.accountId && a.to === b.to
 }
 
 function beginningOf({ reply }: Delivery): string {

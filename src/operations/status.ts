@@ -4,7 +4,6 @@ import { z } from 'zod'
 import type { ChannelStatus } from '../domain/channel.ts'
 import { plainLine } from '../domain/plain-text.ts'
 import type { Session } from '../domain/session.ts'
-import { sqliteOutbox } from '../store/outbox.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import { rowOf, sessionRow } from './session-row.ts'
@@ -103,8 +102,7 @@ const shownUndelivered = 10
 
 /** Messages that never arrived, or of which nobody knows; they are kept as long as the outbox keeps what is over. */
 async function undeliveredOf(app: App): Promise<Array<z.input<typeof undeliveredRow>>> {
-  const outbox = sqliteOutbox(app.database(), app.clock)
-  const rows = await outbox.list({ states: ['dead'], limit: shownUndelivered })
+  const rows = await app.work().outbox.list({ states: ['dead'], limit: shownUndelivered })
   return rows.map(({ delivery, reason, updatedAt }) => ({
     channel: delivery.address.channel,
     to: delivery.address.to,

@@ -260,7 +260,8 @@ export class Deliverer {
 
 /** The marked copy was the last one: however many crashes and lost answers there are, a person sees one at most. */
 function isGivenUp(row: OutboxRow, isRepeatable: boolean): boolean {
-  return row.resent && !isRepeatable
+  const { repeats = 1 } = row.delivery
+  return row.resent && !isRepeatable && (repeats <= 1 || row.attempts > repeats)
 }
 
 function keyOf(delivery: Delivery): { key?: string } {

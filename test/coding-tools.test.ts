@@ -105,6 +105,27 @@ describe('tools of a chat', () => {
     expect((await tools.get('claude_output')!.call({ session: 'nobody' })).isError).toBe(true)
   })
 
+  test('whoever watches without a chat is sent nothing, and gets what was missed when asking again', async () => {
+    const house = await open()
+    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const launched = { prompt: '[[offline: say one]]', name: 'seen', workdir, fresh: true }
+    await rpc(house, 'coding.launch', launched)
+    const { pool } = house.app.coding()
+    const waits = (turns: number) =>
+      vi.waitFor(() => expect(pool.resolve('seen')).toMatchObject({ turns, lifecycle: 'awaiting-input' }))
+    const missed = async (): Promise<string> =>
+      ((await rpc(house, 'coding.foreground', { session: 'seen' })).result as { missed: string }).missed
+    await waits(1)
+    expect(await missed()).toContain('one')
+    await rpc(house, 'coding.respond', { session: 'seen', message: '[[offline: say two]]' })
+    await waits(2)
+    await house.app.coding().notifications.flush(pool.resolve('seen').id)
+    expect(house.app.database().queries.all('SELECT * FROM outbox')).toEqual([])
+    const again = await missed()
+    expect(again).toContain('two')
+    expect(again).not.toContain('one')
+  })
+
   test('for a stranger, and in a group, the agent may look and not act', async () => {
     const house = await open()
     for (const tools of [await toolsOf(house, stranger), await toolsOf(house, home, 'group')]) {

@@ -61,6 +61,11 @@ async function attach(host: Host, ref: string): Promise<void> {
       hint: 'Bring the directory back, then try again.',
     })
   }
+  if (!host.terminal.canAsk) {
+    throw new RockpoolError('usage', 'cc attach hands this terminal to Claude Code, and this is none.', {
+      hint: 'Go on with `rockpool cc resume` in a script.',
+    })
+  }
   const { config } = await loadConfig(host.environment)
   await handOver(config.claude.binary ?? bundledClaude() ?? 'claude', session)
 }

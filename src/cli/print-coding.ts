@@ -1,5 +1,5 @@
 // Coding sessions and what they ask, for people at a terminal.
-import { ago, oneLine, styled, table, tokens, usd, visible } from './print.ts'
+import { ago, duration, oneLine, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
 
 export interface CodingRow {
@@ -28,14 +28,20 @@ export function byWhoMustAct(a: CodingRow, b: CodingRow): number {
 }
 
 function groupOf(row: CodingRow): number {
-  if (row.waiting) return 0
-  return row.status === 'running' || row.status === 'starting' ? 1 : 2
+  if (isAsking(row)) return 0
+  if (row.waiting) return 1
+  return row.status === 'running' || row.status === 'starting' ? 2 : 3
+}
+
+/** It cannot go on before somebody answers; one that waits for its next message has only finished its turn. */
+export function isAsking(row: CodingRow): boolean {
+  return row.waiting !== undefined && row.waiting.for !== 'input'
 }
 
 /** What it does, asks, or how it ended, in one line. */
 export function nowOf(row: CodingRow): string {
-  if (row.waiting) return `${row.waiting.for}: ${row.waiting.about || row.prompt}`
-  return row.doing ?? row.endMessage ?? row.prompt
+  if (row.waiting) return row.waiting.about || row.prompt
+  return row.doing ?? (row.endMessage || row.prompt)
 }
 
 export function stateOf(row: CodingRow): string {
@@ -51,10 +57,15 @@ export function styleOf(row: CodingRow): Style | undefined {
 export const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> = [
   { title: 'id', value: (row) => row.id, min: 8 },
   { title: 'name', value: (row) => row.name, min: 12 },
-  { title: 'state', value: stateOf, min: 10, style: styleOf },
+  { title: 'state', value: stateOf, min: 15, style: styleOf },
   { title: 'now', value: nowOf, min: 16 },
-  { title: 'where', value: (row) => row.workdir.split('/').slice(-2).join('/'), min: 8 },
-  { title: 'age', value: (row) => ago(row.lastActivityAt, row.now), align: 'right', min: 6 },
+  { title: 'where', value: (row) => row.workdir.split('/').at(-1) ?? '', min: 8 },
+  {
+    title: 'age',
+    value: (row) => duration(Math.max(0, row.now - row.lastActivityAt)),
+    align: 'right',
+    min: 5,
+  },
   { title: 'cost', value: (row) => usd(row.costUsd), align: 'right', min: 6 },
   { title: 'context', value: fillOf, align: 'right', min: 4 },
 ]
@@ -86,13 +97,32 @@ export function printLaunched(
   if (output.output !== undefined) return visible(output.output)
   const how = output.action ? ` (${oneLine(`${output.action}: ${output.reason ?? ''}`)})` : ''
   return [
-    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${stateOf(output)}${how}`,
+    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${launchedAs(output)}${how}`,
     styled(
       page,
       'dim',
       `Look: rockpool cc output ${output.id}   Answer: rockpool cc respond ${output.id} "…"`,
     ),
   ].join('\n')
+}
+
+/** It is in the queue for a moment before it starts; only one that has to wait there is called queued. */
+function launchedAs(row: CodingRow & { action?: string }): string {
+  return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : stateOf(row)
+}
+
+export function printSent(row: CodingRow): string {
+  return `Sent to ${oneLine(row.name)}.`
+}
+
+export function printKilled(row: CodingRow & { killed: boolean }): string {
+  return row.killed
+    ? `${oneLine(row.name)} was ended.`
+    : `${oneLine(row.name)} is over already (${stateOf(row)}).`
+}
+
+export function printBackground({ ids }: { ids: string[] }): string {
+  return ids.length === 0 ? 'Nothing was streamed here.' : `No longer streamed here: ${ids.join(', ')}.`
 }
 
 export function printText(output: { result?: string; display?: string; missed?: string }): string {

@@ -1,4 +1,5 @@
 // The command line, from the words to the exit code: find the command, read its options, ask, print.
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { findAlias } from '../operations/aliases.ts'
@@ -57,10 +58,15 @@ function withPaths(
   const settled = here === undefined ? { ...input } : { [here]: cwd, ...input }
   for (const field of paths) {
     const typed = settled[field]
-    const isPath = typeof typed === 'string' && !/^https?:\/\//i.test(typed)
-    if (isPath) settled[field] = resolve(cwd, typed)
+    if (typeof typed === 'string' && isPath(typed, cwd)) settled[field] = resolve(cwd, typed)
   }
   return settled
+}
+
+/** A bare word that is nothing here may be a name that the configuration knows. */
+function isPath(typed: string, cwd: string): boolean {
+  if (/^https?:\/\//i.test(typed)) return false
+  return /[/\\]|^\.+$/.test(typed) || existsSync(resolve(cwd, typed))
 }
 
 /** `--json` may stand anywhere before `--`. */

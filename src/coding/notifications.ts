@@ -51,7 +51,8 @@ export class NotificationRouter {
   /** Text and tool lines, gathered for half a second, to every chat that has the session in its foreground. */
   onOutput(session: CodingSession, block: OutputBlock): void {
     for (const watch of this.#parts.store.watches(session.id)) {
-      if (watch.foreground && watch.seenSeq < block.seq) this.#stream(session.id, watch.channel, block)
+      const isNew = watch.foreground && watch.seenSeq < block.seq
+      if (isNew && addressOfOrigin(watch.channel)) this.#stream(session.id, watch.channel, block)
     }
   }
 

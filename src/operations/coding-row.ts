@@ -75,9 +75,10 @@ export function findCoding(app: App, caller: Caller, reference: string): CodingS
   )
 }
 
-/** The chat that watches: the caller's own, or the one that an operator names. */
+/** The chat that watches: the caller's own, or the one that an operator names. A caller without a chat is no address:
+ *  nothing is sent to it, and it gets what it missed when it asks again. */
 export function channelOf(caller: Caller, named: string | undefined): string {
   if (caller.address) return formatOriginChannel(caller.address)
   if (named !== undefined) return named
-  return caller.sessionKey ?? `${caller.via}|${caller.name ?? 'operator'}`
+  return caller.sessionKey ?? `${caller.via}:${caller.name ?? 'operator'}`
 }

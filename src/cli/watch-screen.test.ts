@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { cellWidth } from './cell-width.ts'
+import { byWhoMustAct } from './print-coding.ts'
+import type { CodingRow } from './print-coding.ts'
+import { pressKey } from './watch-keys.ts'
+import { renderWatch } from './watch-screen.ts'
+import type { Screen, WatchState } from './watch-screen.ts'
+
+const row = (more: Partial<CodingRow> = {}): CodingRow => ({
+  id: 'Z11Prpi3',
+  name: 'fix-login-bug-of-the-shop',
+  status: 'running',
+  lifecycle: 'awaiting-approval',
+  waiting: { for: 'approval', about: 'rm -rf build && make 日本語 '.repeat(5), since: 0, approvalId: 'ab12' },
+  prompt: 'Fix the login bug',
+  workdir: '/home/ada/projects/shop-of-many-things',
+  costUsd: 1234.5,
+  budgetUsd: 2000,
+  turns: 3,
+  waitedMs: 0,
+  contextTokens: 150_000,
+  contextWindow: 200_000,
+  lastActivityAt: 0,
+  ...more,
+})
+
+const screen = (width = 80): Screen => ({ width, height: 20, color: false, now: 60_000 })
+
+test.each([80, 100, 160])(
+  'at %i columns the screen is exactly as high and no wider, and says what matters',
+  (width) => {
+    const state = {
+      rows: [
+        row(),
+        row({ id: 'b', waiting: undefined, lifecycle: 'active', doing: 'Bash: make' }),
+        row({
+          id: 'c',
+          lifecycle: 'awaiting-input',
+          waiting: { for: 'input', about: 'All done.', since: 0 },
+        }),
+      ],
+      selected: 0,
+      details: { id: 'Z11Prpi3', text: 'rm -rf build && make 日本語 '.repeat(5) },
+    }
+    const lines = renderWatch(state, screen(width))
+    expect(lines).toHaveLength(20)
+    for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(width)
+    const shown = lines.join('\n')
+    expect(shown).toContain('1 asks you, 1 done for now, 1 at work, 3 in all')
+    expect(shown).toContain('waits: approval')
+    expect(shown).toContain('Bash: make')
+    expect(shown).toContain('75%')
+    expect(shown.replaceAll('\n', '')).toContain(state.details.text.trimEnd())
+  },
+)
+
+test('whoever blocks on a person comes first, then who waits for a message, then who works', () => {
+  const input = row({ id: 'i', waiting: { for: 'input', about: '', since: 0 }, lastActivityAt: 9 })
+  const works = row({ id: 'w', waiting: undefined, lastActivityAt: 99 })
+  const over = row({ id: 'o', waiting: undefined, status: 'completed', lastActivityAt: 999 })
+  expect([over, works, input, row()].toSorted(byWhoMustAct).map(({ id }) => id)).toEqual([
+    'Z11Prpi3',
+    'i',
+    'w',
+    'o',
+  ])
+})
+
+test('keys choose, look, answer, approve, deny, end and leave', () => {
+  const state: WatchState = {
+    rows: [row(), row({ id: 'b' })],
+    selected: 0,
+    details: { id: 'Z11Prpi3', text: 'ls' },
+  }
+  const press = (now: WatchState, name: string) => pressKey(now, { name, sequence: name }, screen())
+  expect(press(state, 'down').state.selected).toBe(1)
+  expect(press(state, 'return').state.peek).toEqual({ from: 0 })
+  expect(press(press(state, 'return').state, 'q').state.peek).toBeUndefined()
+  expect(press(state, 'a').action).toMatchObject({ do: 'decide', decision: 'allow' })
+  expect(press(state, 'd').action).toMatchObject({ do: 'decide', decision: 'deny' })
+  expect(press(state, 'k').action).toMatchObject({ do: 'kill' })
+  expect(press(state, 'q').action).toEqual({ do: 'quit' })
+  const typing = ['r', 'o', '👩‍👧', 'backspace', 'k'].reduce((now, name) => press(now, name).state, state)
+  expect(press(typing, 'return').action).toMatchObject({ do: 'respond', text: 'ok' })
+})
+
+test('a command that does not fit is approved only after it was read to its end', () => {
+  const text = Array.from({ length: 40 }, (_, i) => `step ${i}`).join('\n')
+  const state: WatchState = { rows: [row()], selected: 0, details: { id: 'Z11Prpi3', text } }
+  expect(renderWatch(state, screen()).join('\n')).toContain('more lines; ⏎ shows them')
+  const first = pressKey(state, { name: 'a' }, screen())
+  expect(first.action).toBeUndefined()
+  expect(first.state).toMatchObject({ peek: { from: 0 }, notice: expect.stringContaining('to the end') })
+  let reading = first.state
+  for (let i = 0; i < 3; i++) reading = pressKey(reading, { name: 'pagedown' }, screen()).state
+  expect(renderWatch(reading, screen()).join('\n')).toContain('step 39')
+  expect(pressKey(reading, { name: 'a' }, screen()).action).toMatchObject({ do: 'decide' })
+})

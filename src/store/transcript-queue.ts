@@ -30,6 +30,11 @@ const rushMs = 2_000
 const lingerMs = 300
 const lookEveryMs = 75
 
+/** Handing the lock over costs tens of milliseconds, so a holder writes for this long what comes at once, also when
+ *  others want it. */
+const sliceMs = 60
+const politeLingerMs = 4
+
 export class TranscriptQueue {
   readonly #file: string
   readonly #options: QueueOptions
@@ -103,10 +108,11 @@ export class TranscriptQueue {
     try {
       await this.#hold('append', async (held) => {
         const file = await openToAppend(this.#file, this.#options.durability === 'full')
+        const sliceEnd = this.#options.clock.monotonic() + sliceMs
         try {
           // In a rush the lock costs more than the writing, so it is kept from one write to the next.
           do answers.push(await this.#writeGroup(held, file))
-          while (!held.isWanted() && (await this.#isMoreComing(held, answerAll)))
+          while (await this.#isMoreComing(held, sliceEnd, answerAll))
         } finally {
           await file.handle.close()
         }
@@ -137,23 +143,24 @@ export class TranscriptQueue {
   }
 
   /** Waits a moment for the next append, if the last ones came in quick succession and nothing else waits. */
-  async #isMoreComing(held: HeldLock, answerAll: () => void): Promise<boolean> {
+  async #isMoreComing(held: HeldLock, sliceEnd: number, answerAll: () => void): Promise<boolean> {
     const now = this.#options.clock.monotonic()
     const isRush = now - this.#lastWrite < rushMs
     this.#lastWrite = now
-    if (this.#others > 0) return false
+    const isWanted = held.isWanted()
+    if (this.#others > 0 || (isWanted && now >= sliceEnd)) return false
     if (this.#appends.length === 0 && isRush) {
-      const lingering = this.#linger(held)
+      const lingering = isWanted ? this.#linger(politeLingerMs) : this.#linger(lingerMs, held)
       answerAll()
       await lingering
     }
     return this.#appends.length > 0
   }
 
-  #linger(held: HeldLock): Promise<void> {
+  #linger(ms: number, unlessWanted?: HeldLock): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake?.(), lingerMs)
-      const looking = setInterval(() => held.isWanted() && this.#wake?.(), lookEveryMs)
+      const timer = setTimeout(() => this.#wake?.(), ms)
+      const looking = setInterval(() => unlessWanted?.isWanted() && this.#wake?.(), lookEveryMs)
       this.#wake = () => {
         this.#wake = undefined
         clearTimeout(timer)

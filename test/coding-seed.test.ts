@@ -1,15 +1,15 @@
 // Seed 004 and the defects of the earlier implementations, row by row. The rows that need the real binary or a real
-// gateway are in coding-claude.test.ts and coding-program.test.ts.
+// gateway are in coding-claude.test.ts and coding-program.test.ts; those about finding and choosing sessions are named
+// by their number in src/discovery.
 import { rmSync } from 'node:fs'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
 import { formatDuration, generateSessionName } from '../src/coding/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
-import type { AgentRuntime, Conversation, ConversationEnd } from '../src/domain/agent.ts'
 import type { CodingSession } from '../src/domain/coding.ts'
-import type { TurnEvent, TurnResult } from '../src/domain/turn.ts'
 import { newFolder, openCodingHouse } from './coding-house.ts'
 import type { CodingHouse, HouseOptions } from './coding-house.ts'
+import { directedAgent, init, usage } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
 const houses: CodingHouse[] = []
@@ -39,74 +39,6 @@ const saidBy = (house: CodingHouse, id: string): string[] =>
 const settle = async (): Promise<void> => {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
 }
-
-/** A Claude that does what the test says, when it says so. */
-function directedAgent(): {
-  runtime: AgentRuntime
-  emit(event: TurnEvent): void
-  finish(end?: Partial<TurnResult>): void
-  die(message: string): void
-  busy: boolean
-} {
-  const directed = { busy: true }
-  let onEvent: (event: TurnEvent) => void = () => {}
-  let done: (result: TurnResult) => void = () => {}
-  const ended = Promise.withResolvers<ConversationEnd>()
-  const result: TurnResult = {
-    end: { kind: 'completed' },
-    text: 'done',
-    said: ['done'],
-    prompts: [],
-    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    costUsd: 0,
-    compactions: 0,
-    durationMs: 0,
-  } as unknown as TurnResult
-  const conversation = {
-    key: 'k',
-    sdkSessionId: undefined,
-    pid: undefined,
-    get busy() {
-      return directed.busy
-    },
-    turn(_prompt, listen) {
-      onEvent = listen
-      return new Promise<TurnResult>((resolve) => (done = resolve))
-    },
-    steer: () => false,
-    interrupt: async () => done({ ...result, end: { kind: 'interrupted' } }),
-    kill: async () => done({ ...result, end: { kind: 'interrupted' } }),
-    close: async () => {},
-    ended: ended.promise,
-  } as Partial<Conversation> as Conversation
-  const runtime = {
-    kind: 'offline',
-    billing: 'none',
-    open: async () => conversation,
-    live: () => conversation,
-    resumable: async () => ({ ok: true }),
-    close: async () => {},
-  } as Partial<AgentRuntime> as AgentRuntime
-  return Object.assign(directed, {
-    runtime,
-    emit: (event: TurnEvent) => onEvent(event),
-    finish: (more: Partial<TurnResult> = {}) => done({ ...result, ...more }),
-    die: (message: string) => ended.resolve({ why: 'process-died', message }),
-  })
-}
-
-const init: TurnEvent = {
-  type: 'turn-start',
-  sdkSessionId: '00000000-0000-4000-8000-000000000009',
-  model: 'm',
-}
-const usage = (messageId: string): TurnEvent => ({
-  type: 'usage',
-  messageId,
-  model: 'm',
-  usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
-  subagent: false,
-})
 
 describe('status table', () => {
   test('starting: launched, and Claude has not said its id yet', async () => {
@@ -491,6 +423,32 @@ describe('routing', () => {
 })
 
 describe('defects that are not here', () => {
+  test('3.9 no. 1: a task that has to wait is on disk, and begins when its turn comes', async () => {
+    const house = open()
+    const workdir = house.repo('shared')
+    const first = await house.launch('[[offline: wait 100]]', { workdir, multiTurn: false })
+    await until(house, first.id, 'active')
+    const second = await house.launch('next', { workdir, multiTurn: false })
+    expect(house.store.get(second.id)).toMatchObject({ lifecycle: 'queued', request: { prompt: 'next' } })
+    expect((await until(house, second.id, 'ended')).status).toBe('completed')
+  })
+
+  test('3.9 no. 2, 4.6 no. 8: nothing is approved by itself, in no mode; it waits for a person', async () => {
+    const house = open()
+    for (const permissionMode of ['default', 'plan', 'acceptEdits'] as const) {
+      const { id } = await house.launch('[[offline: ask Bash {"command":"make"}]]', { permissionMode })
+      expect((await until(house, id, 'awaiting-approval')).waiting).toMatchObject({ for: 'approval' })
+      expect(saidBy(house, id)).toEqual([])
+    }
+  })
+
+  test('3.9 no. 11: a session that stays for more is on disk at once, and its launch waits for no result', async () => {
+    const claude = directedAgent()
+    const house = open({ runtime: claude.runtime })
+    const { id } = await house.launch('x', { multiTurn: true })
+    expect(house.store.get(id)).toMatchObject({ status: 'starting', request: { multiTurn: true } })
+  })
+
   test('3.9 no. 14: a queued task begins when the one before it fails', async () => {
     const house = open()
     const workdir = house.repo('shared')

@@ -126,6 +126,30 @@ describe('tools of a chat', () => {
     expect(again).not.toContain('one')
   })
 
+  test('4.6 no. 1: the configured permission mode has an effect, and what is asked for wins', async () => {
+    const house = await open({ coding: { permissionMode: 'plan' } })
+    const modeOf = async (input: Record<string, unknown>): Promise<string> => {
+      const workdir = mkdtempSync(join(house.dir, 'repo-'))
+      const { result } = await rpc(house, 'coding.launch', { prompt: 'x', workdir, fresh: true, ...input })
+      return house.app.coding().pool.resolve((result as { id: string }).id).request.permissionMode
+    }
+    expect(await modeOf({})).toBe('plan')
+    expect(await modeOf({ permissionMode: 'acceptEdits' })).toBe('acceptEdits')
+  })
+
+  test('cleanup: maxPersistedSessions only shortens lists; what is older is still found', async () => {
+    const house = await open({ coding: { maxPersistedSessions: 1 } })
+    const tools = await toolsOf(house)
+    for (const name of ['older', 'newer']) {
+      const workdir = mkdtempSync(join(house.dir, 'repo-'))
+      await tools.get('claude_launch')!.call({ prompt: 'x', name, workdir })
+    }
+    const listed = await textOf(tools.get('claude_sessions'))
+    expect(listed).toContain('newer')
+    expect(listed).not.toContain('older')
+    expect(await textOf(tools.get('claude_output'), { session: 'older' })).toContain('Session: older')
+  })
+
   test('for a stranger, and in a group, the agent may look and not act', async () => {
     const house = await open()
     for (const tools of [await toolsOf(house, stranger), await toolsOf(house, home, 'group')]) {
@@ -218,7 +242,7 @@ describe('sessions_spawn', () => {
     expect(other.structured).toMatchObject({ status: 'error' })
   })
 
-  test('mode claude-code: accepted with its repository, listed as a child, woken at the end', async () => {
+  test('mode claude-code: accepted with its repository, listed as a child, woken at the end through the inbox (4.6 no. 12)', async () => {
     const house = await open()
     const repo = mkdtempSync(join(house.dir, 'repo-'))
     const tools = await toolsOf(house)

@@ -178,6 +178,27 @@ test('a permission request waits for a person with the whole command; yes lets i
   )
 })
 
+test('two people answer at the same moment from two processes: one of them wins, the other is told', async () => {
+  const folder = newFolder()
+  const here = openCodingHouse({ folder })
+  const there = openCodingHouse({ folder })
+  const { id } = await here.launch('[[offline: ask Bash {"command":"ls"}]]')
+  await until(here, id, 'awaiting-approval')
+  const [asked] = here.approvals.pending()
+  const answers = await Promise.allSettled([
+    here.approvals.answer(asked!.id, { behavior: 'allow', by: 'ada' }),
+    there.approvals.answer(asked!.id, { behavior: 'deny', by: 'bob' }),
+  ])
+  expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  const { state, answeredBy } = here.approvalStore.get(asked!.id)!
+  expect([state, answeredBy]).toEqual(
+    answers[0].status === 'fulfilled' ? ['allowed', 'ada'] : ['denied', 'bob'],
+  )
+  await there.close()
+  await here.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
 test('an answer for another input than the one that was shown is refused', async () => {
   const house = open()
   const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
@@ -256,15 +277,18 @@ test('after a crash what ran is suspended, told once, and can be resumed; what w
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
   const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
   await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
+  const waits = await before.launch('[[offline: say my turn]]', { workdir })
   const after = openCodingHouse({ folder })
   const found = await after.pool.recover()
-  expect(found.map((session) => session.id)).toEqual([ran.id])
+  expect(found.map((session) => session.id).toSorted()).toEqual([ran.id, waits.id].toSorted())
   expect(after.pool.resolve(ran.id)).toMatchObject({
     status: 'killed',
     lifecycle: 'suspended',
     end: { reason: 'crash' },
   })
   expect(texts(after).filter((text) => text.startsWith('💤'))).toHaveLength(1)
+  await until(after, waits.id, 'awaiting-input')
+  expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
   expect(await after.pool.recover()).toEqual([])
   const resumed = await after.pool.resume(ran.id, 'go on')
   expect(resumed.request.resume).toMatchObject(resume)

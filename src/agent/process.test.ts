@@ -29,7 +29,7 @@ async function stubbornTree(): Promise<{ root: ProcessIdentity; tree: ProcessIde
   return { root, tree: [root, ...descendantsOf(root.pid)] }
 }
 
-test('a process tree ends even if it will not', async () => {
+test('a process tree ends even if it will not (3.9 no. 10)', async () => {
   const { root, tree } = await stubbornTree()
   expect(tree.length).toBeGreaterThan(1)
   await endTree(root, 100)

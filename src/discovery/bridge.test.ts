@@ -129,7 +129,7 @@ test('an empty query is refused, a real one searched', async () => {
   })
 })
 
-test('an announcement is acknowledged by its delivery; without a chat it is refused', async () => {
+test('an announcement is acknowledged by its delivery; without a chat it is refused (3.9 no. 16)', async () => {
   const said: string[] = []
   const announce = async (message: string) => {
     said.push(message)

@@ -295,7 +295,7 @@ test("OpenClaw's registry, session rows and database name owners, labels, costs 
   expect(ids.sort()).toEqual([numbered('3'), numbered('4'), numbered('5'), numbered('6')])
 })
 
-test('running means that the process lives: a number given out again, another boot or a dead one does not', async () => {
+test('running means that the process lives: a number given out again, another boot or a dead one does not (3.9 no. 5)', async () => {
   const configDir = copyOfFixtures()
   mkdirSync(join(configDir, 'sessions'))
   const self = identifyProcess(process.pid)!

@@ -50,43 +50,46 @@ const reply = (id: string, output: number, more: Record<string, unknown> = {}): 
     ...more,
   })
 
-test.each(truth)('$file gives the values of truth.json', async (expected) => {
-  const header = await parseJsonlHeader(join(fixtures, expected.file))
-  expect({
-    lines: header.lineCount,
-    userAssistant: header.messageCount,
-    firstUserLine: header.firstUserLine,
-    firstUser: header.firstUserMessage?.slice(0, 90),
-    marker: header.originMarker,
-    branches: header.branches,
-    compactions: header.compactionCount,
-    tokens: {
-      input: header.totalInputTokens,
-      output: header.totalOutputTokens,
-      cacheRead: header.cacheReadTokens,
-      cacheCreate: header.cacheCreationTokens,
-    },
-    costStateUSD: header.reportedCostUsd,
-    slug: header.slug,
-    version: header.version,
-    entrypoint: header.entrypoint,
-    torn: header.torn || undefined,
-  }).toEqual({
-    lines: expected.lines,
-    userAssistant: expected.userAssistant,
-    firstUserLine: expected.firstUserLine,
-    firstUser: expected.firstUser,
-    marker: expected.marker,
-    branches: expected.branches,
-    compactions: expected.compactions,
-    tokens: expected.tokens,
-    costStateUSD: expected.costStateUSD,
-    slug: expected.slug,
-    version: expected.version,
-    entrypoint: expected.entrypoint,
-    torn: expected.torn,
-  })
-})
+test.each(truth)(
+  '$file gives the values of truth.json: compactions and tokens as they are (3.9 no. 7, 8)',
+  async (expected) => {
+    const header = await parseJsonlHeader(join(fixtures, expected.file))
+    expect({
+      lines: header.lineCount,
+      userAssistant: header.messageCount,
+      firstUserLine: header.firstUserLine,
+      firstUser: header.firstUserMessage?.slice(0, 90),
+      marker: header.originMarker,
+      branches: header.branches,
+      compactions: header.compactionCount,
+      tokens: {
+        input: header.totalInputTokens,
+        output: header.totalOutputTokens,
+        cacheRead: header.cacheReadTokens,
+        cacheCreate: header.cacheCreationTokens,
+      },
+      costStateUSD: header.reportedCostUsd,
+      slug: header.slug,
+      version: header.version,
+      entrypoint: header.entrypoint,
+      torn: header.torn || undefined,
+    }).toEqual({
+      lines: expected.lines,
+      userAssistant: expected.userAssistant,
+      firstUserLine: expected.firstUserLine,
+      firstUser: expected.firstUser,
+      marker: expected.marker,
+      branches: expected.branches,
+      compactions: expected.compactions,
+      tokens: expected.tokens,
+      costStateUSD: expected.costStateUSD,
+      slug: expected.slug,
+      version: expected.version,
+      entrypoint: expected.entrypoint,
+      torn: expected.torn,
+    })
+  },
+)
 
 test.each(truth.filter((t) => t.lines > 3))('$file read in two halves gives the same', ({ file }) => {
   const bytes = readFileSync(join(fixtures, file))

@@ -106,7 +106,7 @@ test('no session at all: a fresh one', async () => {
   expect(await select([])).toMatchObject({ action: 'fresh', scores: [] })
 })
 
-test('above the threshold is strict: unrelated on the same branch is exactly 0.60, and not resumed', async () => {
+test('above the threshold is strict: unrelated on the same branch is exactly 0.60, and not resumed (3.9 no. 9)', async () => {
   const found = await select([session({ firstMessage: 'Write manual pages' })])
   expect(found.scores[0]!.total).toBe(0.6)
   expect(found.action).toBe('fresh')
@@ -127,7 +127,7 @@ test('three compactions: fresh, whatever else speaks for it', async () => {
   )
 })
 
-test('70% of the budget: fresh', async () => {
+test('70% of the budget: fresh (3.9 no. 4)', async () => {
   expect((await select([session({ costUsd: 7 })], { maxBudgetUsd: 10 })).action).toBe('fresh')
   expect((await select([session({ costUsd: 6.99 })], { maxBudgetUsd: 10 })).action).toBe('resume')
 })
@@ -150,7 +150,7 @@ test('a label decides by itself: found is resumed, not found is fresh', async ()
   expect(await select([labelled], { label: 'other' })).toMatchObject({ action: 'fresh' })
 })
 
-test('without its label a labelled session is never chosen', async () => {
+test('without its label a labelled session is never chosen (3.9 no. 12)', async () => {
   const found = await select([session({ label: 'login' })])
   expect(found).toMatchObject({ action: 'fresh', scores: [] })
 })
@@ -218,7 +218,7 @@ test('every session of the operator is a candidate; of an agent only those that 
   expect(await ids('main')).toEqual(['mine'])
 })
 
-test('all own sessions are candidates, not the five most recent', async () => {
+test('all own sessions are candidates, not the five most recent (3.9 no. 13)', async () => {
   const others = Array.from({ length: 30 }, (_, at) =>
     session({ sessionId: `other-${at}`, branch: 'docs', firstMessage: 'Write manual pages' }),
   )

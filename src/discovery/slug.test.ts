@@ -11,7 +11,7 @@ test.each([
   ['/x/.hidden/.dot', '-x--hidden--dot'],
   ['/x/ünïcödé', '-x--n-c-d-'],
   ['/x/😀', '-x---'],
-])('%s has the folder %s', (path, slug) => {
+])('%s has the folder %s (3.9 no. 6)', (path, slug) => {
   expect(repoPathToSlug(path)).toBe(slug)
 })
 

@@ -5,7 +5,7 @@ import type { RockpoolEvent } from '../domain/events.ts'
 import type { IndexProgress, SearchSource } from '../domain/search.ts'
 import { IndexThread } from '../memory/search-thread.ts'
 import type { App } from '../operations/app.ts'
-import { noteFolders, noteSources, ourSource, searchSources, sourcesOfNative } from './search-sources.ts'
+import { nativeSource, noteFolders, noteSources, ourSource, searchSources } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
 type Needs = SourceParts & Pick<App, 'clock' | 'events'>
@@ -87,11 +87,10 @@ export class SearchFollower {
     this.#ours = new Map()
     this.#native = new Set()
     this.#hasNewNotes = false
-    const found = await Promise.all([
-      ...ours.map((event) => this.#sourceOfOurs(event)),
-      ...native.map((sessionId) => this.#sourcesOfNative(sessionId)),
-    ])
-    const sources = [...found.flat(), ...notes]
+    const found = await Promise.all(ours.map((event) => this.#sourceOfOurs(event)))
+    // A session that is gone again has no transcripts; the next round forgets them.
+    const transcripts = native.length === 0 ? [] : await this.#app.discovery().transcripts(native)
+    const sources = [...found.flat(), ...transcripts.map(nativeSource), ...notes]
     if (sources.length > 0 && !this.#isStopped) await this.#thread.read(sources, false)
   }
 
@@ -103,15 +102,6 @@ export class SearchFollower {
   }: Extract<RockpoolEvent, { type: 'transcript-appended' }>): Promise<SearchSource[]> {
     const entry = key === undefined ? undefined : await this.#app.sessions(agentId).peek(key)
     return [ourSource(agentId, file, sessionId, entry && { key: key!, entry })]
-  }
-
-  async #sourcesOfNative(sessionId: string): Promise<SearchSource[]> {
-    try {
-      return sourcesOfNative(await this.#app.discovery().get(sessionId))
-    } catch {
-      // It is gone again; the next round forgets its file.
-      return []
-    }
   }
 
   #watchNotes(): void {

@@ -1,7 +1,7 @@
 // Which files can be searched: our transcripts, Claude's own, and the notes of every agent; with whose they are.
 import { readdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { SessionTranscript } from '../domain/discovered-session.ts'
 import type { SearchSource } from '../domain/search.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { App } from '../operations/app.ts'
@@ -20,23 +20,20 @@ export async function searchSources(app: SourceParts): Promise<SearchSource[]> {
 }
 
 async function nativeSources(app: SourceParts): Promise<SearchSource[]> {
-  const { sessions } = await app.discovery().list()
-  return sessions.sort((a, b) => a.lastModified.getTime() - b.lastModified.getTime()).flatMap(sourcesOfNative)
+  return (await app.discovery().transcripts()).map(nativeSource)
 }
 
-/** A session's transcript, and those of its sub-agents. */
-export function sourcesOfNative(session: DiscoveredSession): SearchSource[] {
-  const { sessionId, agentId, repoPath, branch, filePath, subagentCount } = session
-  const about = {
-    kind: 'native' as const,
+export function nativeSource(transcript: SessionTranscript): SearchSource {
+  const { sessionId, agentId, repoPath, branch, path, inode, size, mtimeMs } = transcript
+  return {
+    kind: 'native',
+    path,
     sessionId,
     repoPath: repoPath || undefined,
     branch: branch || undefined,
     agentIds: agentId === undefined ? undefined : [agentId],
+    seen: { inode, size, mtimeMs },
   }
-  const folder = join(filePath.replace(/\.jsonl$/, ''), 'subagents')
-  const subagents = subagentCount === 0 ? [] : filesIn(folder, /^agent-.*\.jsonl$/)
-  return [...subagents, filePath].map((path) => ({ ...about, path }))
 }
 
 async function ourSources(app: SourceParts): Promise<SearchSource[]> {

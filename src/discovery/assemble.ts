@@ -1,5 +1,5 @@
 // Puts together what is known of one session: its transcript, its sub-agents, the registries, the live processes.
-import type { DiscoveredSession, TokenCounts } from '../domain/discovered-session.ts'
+import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession } from './live-registry.ts'
 import type { KnownFile } from './native-index.ts'
@@ -146,12 +146,12 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
   return {
     sessionId: files.sessionId,
     source: registry?.source ?? 'native-only',
-    agentId: registry?.agentId ?? trustedTag.exec(facts.tag ?? '')?.[1],
+    agentId: agentOf(facts, registry),
     label: registry?.label,
     totalCostUsd: registry?.totalCostUsd,
     totalTurns: registry?.totalTurns,
     lastTask: registry?.lastTask === undefined ? undefined : cut(registry.lastTask),
-    repoPath: facts.relocatedCwd ?? facts.firstCwd ?? registry?.repoPath ?? '',
+    repoPath: repoOf(facts, registry),
     branch: facts.gitBranch ?? '',
     firstMessage: cut(first),
     lastPrompt: facts.lastPrompt === undefined ? undefined : cut(facts.lastPrompt),
@@ -200,6 +200,34 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
     configDir: file.configDir,
     filePath: file.path,
   }
+}
+
+/** All files of a session, its own last. */
+export function transcriptsOf(
+  { sessionId, main, subagents }: SessionFiles,
+  registry: RegistryRow | undefined,
+): SessionTranscript[] {
+  const agentId = agentOf(main.facts, registry)
+  const repoPath = repoOf(main.facts, registry)
+  const branch = main.facts.gitBranch ?? ''
+  return [...subagents, main].map(({ file: { path, inode, size, mtimeMs } }) => ({
+    sessionId,
+    agentId,
+    repoPath,
+    branch,
+    path,
+    inode,
+    size,
+    mtimeMs,
+  }))
+}
+
+function agentOf(facts: TranscriptFacts, registry: RegistryRow | undefined): string | undefined {
+  return registry?.agentId ?? trustedTag.exec(facts.tag ?? '')?.[1]
+}
+
+function repoOf(facts: TranscriptFacts, registry: RegistryRow | undefined): string {
+  return facts.relocatedCwd ?? facts.firstCwd ?? registry?.repoPath ?? ''
 }
 
 /** Our own word counts first: we know what our processes wait for before they have written it down. */

@@ -11,11 +11,12 @@ import type {
   SessionFilter,
   SessionHealth,
   SessionList,
+  SessionTranscript,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { DiscoveryIndex } from '../store/discovery-index.ts'
-import { Assembler, groupFiles, sessionIdOf } from './assemble.ts'
+import { Assembler, groupFiles, sessionIdOf, transcriptsOf } from './assemble.ts'
 import type { SessionFiles } from './assemble.ts'
 import { reportCosts } from './cost.ts'
 import type { FileUsage } from './cost.ts'
@@ -70,6 +71,21 @@ class SessionDiscovery implements Discovery {
       total: sessions.length,
       sessions: sessions.slice(from, from + (filter.limit ?? sessions.length)),
     }
+  }
+
+  async known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]> {
+    if (this.#groups === undefined) await this.refresh()
+    return this.#assemble(this.#groupsOf(sessionIds))
+  }
+
+  async transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]> {
+    await this.#look()
+    const { registries, log } = this.#parts
+    const rows = await readRegistries(registries, log)
+    const groups = sessionIds ? this.#groupsOf(sessionIds) : [...this.#groups!.values()]
+    return groups
+      .sort((a, b) => a.main.file.mtimeMs - b.main.file.mtimeMs)
+      .flatMap((files) => transcriptsOf(files, rows.get(files.sessionId)))
   }
 
   async get(idOrPrefix: string): Promise<DiscoveredSession> {
@@ -163,12 +179,24 @@ class SessionDiscovery implements Discovery {
   }
 
   async #sessions(): Promise<DiscoveredSession[]> {
+    await this.#look()
+    return this.#assemble([...this.#groups!.values()])
+  }
+
+  async #look(): Promise<void> {
     if (!this.#isWatching || this.#groups === undefined) await this.refresh()
+  }
+
+  #groupsOf(sessionIds: Iterable<string>): SessionFiles[] {
+    return [...new Set(sessionIds)].flatMap((id) => this.#groups!.get(id) ?? [])
+  }
+
+  async #assemble(groups: SessionFiles[]): Promise<DiscoveredSession[]> {
     const { registries, log, clock } = this.#parts
     const rows = await readRegistries(registries, log)
     const live = this.#readLive()
     const now = clock.now()
-    return [...this.#groups!.values()].map((files) =>
+    return groups.map((files) =>
       this.#assembler.assemble(files, {
         side: this.#native.side.get(files.sessionId),
         registry: rows.get(files.sessionId),

@@ -175,8 +175,23 @@ export interface SessionHealth {
   findings: string[]
 }
 
+/** A file of a session: its own transcript, or one of a sub-agent. */
+export interface SessionTranscript extends Pick<
+  DiscoveredSession,
+  'sessionId' | 'agentId' | 'repoPath' | 'branch'
+> {
+  path: string
+  inode: number
+  size: number
+  mtimeMs: number
+}
+
 export interface Discovery {
   list(filter?: SessionFilter): Promise<SessionList>
+  /** These sessions as the last look found them; those that it did not find are left out. */
+  known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
+  /** The files of all listed sessions, or of these; the session that was written last comes last. */
+  transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
   /** The one session with this id or unique beginning of an id. Refuses with `not-found` or `ambiguous`. */
   get(idOrPrefix: string): Promise<DiscoveredSession>
   costs(filter?: CostFilter): Promise<CostReport>

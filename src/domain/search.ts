@@ -15,6 +15,8 @@ export interface SearchSource {
   repoPath?: string
   branch?: string
   channel?: string
+  /** As it was just seen: a file that was indexed like this need not be opened. */
+  seen?: { inode: number; size: number; mtimeMs: number }
 }
 
 export interface SearchFilter {

@@ -82,6 +82,7 @@ class Reading {
 
   async #readSource(source: SearchSource): Promise<void> {
     const known = this.#known.get(source.path)
+    if (known && source.seen && wasSeen(known, source.seen)) return this.#compare(source, known)
     const fd = openSource(source.path)
     if (fd === undefined) {
       if (known) this.#gone.push(source.path)
@@ -206,6 +207,14 @@ function stateFrom(stat: BigIntStats, known: FileState | undefined): FileState {
     toolsBytes: known?.toolsBytes ?? 0,
     toolsLines: known?.toolsLines ?? 0,
   }
+}
+
+function wasSeen(known: FileState, seen: NonNullable<SearchSource['seen']>): boolean {
+  return (
+    known.inode === String(seen.inode) &&
+    known.size === seen.size &&
+    known.mtimeMs === Math.trunc(seen.mtimeMs)
+  )
 }
 
 function isUnchanged(known: FileState, stat: BigIntStats): boolean {

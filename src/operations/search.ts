@@ -111,10 +111,8 @@ async function answer(app: App, question: SearchQuestion): Promise<z.input<typeo
 /** What a person wants to know before he opens a session: what it is called, and what it cost. */
 async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<typeof searchHit>>> {
   const wanted = new Set(hits.filter(({ source }) => source === 'native').map(({ sessionId }) => sessionId))
-  const { sessions } = wanted.size > 0 ? await app.discovery().list() : { sessions: [] }
-  const native = new Map(
-    sessions.filter(({ sessionId }) => wanted.has(sessionId)).map((session) => [session.sessionId, session]),
-  )
+  const sessions = wanted.size > 0 ? await app.discovery().known(wanted) : []
+  const native = new Map(sessions.map((session) => [session.sessionId, session]))
   return Promise.all(
     hits.map(async (hit) => {
       const session = native.get(hit.sessionId)

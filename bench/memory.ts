@@ -24,7 +24,7 @@ async function benchQuality(): Promise<BenchResult[]> {
       measured: `${points(words)} / ${points(meaning)} / ${points(fused)}`,
       wanted: 'fused at least 10 points above words',
       ok: fused !== undefined && fused >= words + 10,
-      how: `${questions} questions in other words over ${sessions} sessions; ${model ?? 'the optional package is not installed'}`,
+      how: `${questions} questions in other words over ${sessions} sessions; ${model ?? 'the package of word vectors is not installed'}`,
     },
   ]
 }

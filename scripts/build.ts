@@ -2,9 +2,19 @@
 // Does nothing when no source has changed since the last build.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import { cutWordVectors, wordVectorFile } from '../src/memory/word-vectors.ts'
 
 const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
 const stamp = 'dist/.built-from'
@@ -14,6 +24,7 @@ if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) process.ex
 rmSync('dist', { recursive: true, force: true })
 await bundleProgram()
 await writeCatalog()
+writeWordVectors()
 emitTypes()
 if (existsSync('web/index.html')) await buildDashboard()
 writeFileSync(stamp, fingerprint)
@@ -133,6 +144,20 @@ function isExternal(id: string): boolean {
   if (id.startsWith('.') || id.startsWith('/')) return false
   if (id.startsWith('node:')) return true
   return !bundled.some((name) => id === name || id.startsWith(`${name}/`))
+}
+
+/** What search by meaning uses of a package of 300 MB. Cutting it takes seconds, so it is kept for the next build. */
+function writeWordVectors(): void {
+  const kept = `node_modules/.cache/rockpool/${wordVectorFile}`
+  if (!existsSync(kept)) {
+    const table = cutWordVectors()
+    if (!table) return
+    mkdirSync(dirname(kept), { recursive: true })
+    // Several checkouts may share one node_modules.
+    writeFileSync(`${kept}.${process.pid}`, table)
+    renameSync(`${kept}.${process.pid}`, kept)
+  }
+  copyFileSync(kept, `dist/${wordVectorFile}`)
 }
 
 function emitTypes(): void {

@@ -171,11 +171,11 @@ test('a regular expression that never ends is stopped and says so', async () => 
   await say('main', 'agent:main:main', 'a later line', 'chat-1')
   const began = performance.now()
   const { hits, notes } = await find('^(a+)+$|later', { regex: true })
-  expect(performance.now() - began).toBeLessThan(8_000)
+  expect(performance.now() - began).toBeLessThan(20_000)
   expect(hits).toMatchObject([{ snippet: 'a later line', by: ['regex'] }])
   expect(notes).toEqual([expect.stringMatching(/^Stopped after 3 s/)])
   await expect(find('(', { regex: true })).rejects.toMatchObject({ code: 'input-invalid' })
-}, 15_000)
+}, 30_000)
 
 test('while the gateway follows, a message and a note are found within a second', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'hello'))

@@ -13,7 +13,7 @@ type Needs = SourceParts & Pick<App, 'clock' | 'events'>
 /** Messages come in bursts; this much later they are indexed together. */
 const gatherMs = 100
 /** Everything is looked at again this often, for what no event tells: notes, deletions, other processes. */
-const roundMs = 60_000
+const roundMs = 300_000
 
 /** Hears what was said and hands it to the thread that indexes. */
 export class SearchFollower {

@@ -1,5 +1,4 @@
 // Puts search together: the index, the files that it reads, and in the gateway the thread that keeps it up to date.
-import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type {
   Embedder,
@@ -20,6 +19,7 @@ import { search } from '../memory/search.ts'
 import { searchRegexInThread } from '../memory/search-thread.ts'
 import { redactorOf } from '../memory/thread-work.ts'
 import { addSomeVectors } from '../memory/vectors.ts'
+import { hasTable, wordVectorFile } from '../memory/word-vectors.ts'
 import type { App } from '../operations/app.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import { knownSecrets } from './known-secrets.ts'
@@ -98,7 +98,7 @@ class Search implements SearchPart {
 
   /** Passages by meaning, when there are vectors to compare with. The model is loaded when it is asked. */
   #nearest(): ((text: string, filter: SearchFilter) => Promise<number[]>) | undefined {
-    if (this.#meaning.use === 'none' || !this.#index.hasVectors()) return undefined
+    if (this.#meaning.use === 'none' || this.#index.vectors.isEmpty()) return undefined
     return async (text, filter) => {
       this.#letGoLater()
       this.#embedder ??= openEmbedder(this.#meaning)
@@ -121,7 +121,7 @@ class Search implements SearchPart {
     // A provider is asked by the gateway only: a command must not wait for it.
     if (this.#meaning.use !== 'machine') return
     // Cutting the table takes seconds; for little text it is left to the gateway.
-    const least = existsSync(this.#meaning.file) ? 1 : worthTable
+    const least = hasTable(this.#meaning.file) ? 1 : worthTable
     if (this.#index.lacking('vector', least).length < least) return
     this.#embedder ??= openEmbedder(this.#meaning)
     const embedder = await this.#embedder
@@ -181,7 +181,7 @@ class Search implements SearchPart {
 
 function meaningSettings({ config, paths }: Pick<App, 'config' | 'paths'>): MeaningSettings {
   const { use, url, model, apiKey, languages } = config.memory.meaning
-  if (use === 'machine') return { use, file: join(dirname(paths.searchIndex), 'word-vectors.bin') }
+  if (use === 'machine') return { use, file: join(dirname(paths.searchIndex), wordVectorFile) }
   if (use === 'provider' && url !== undefined && model !== undefined) {
     return { use, url, model, apiKey, languages }
   }

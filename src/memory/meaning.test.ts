@@ -65,6 +65,28 @@ test('other words for the same thing are found, and an agent finds only its own'
   expect(await found('weather', {})).toEqual([])
 })
 
+test('what is gone does not crowd out what is there', async () => {
+  const gone = Array.from({ length: 60 }, (_, i) => source(`gone-${i}`, 'the boat'))
+  await indexSources(index, gone, { redact })
+  expect(await found('vessel', {})).toHaveLength(1)
+  // A file that no source names any more is forgotten; its vectors stay until there are many of them.
+  await indexSources(index, [source('left', 'a ship, seldom seen')], { redact })
+  expect(await found('vessel', {})).toEqual(['left by meaning'])
+})
+
+test('vectors are kept in batches, and made again for another model', async () => {
+  const sources = Array.from({ length: 2_100 }, (_, i) => source(`s${i}`, `ship number ${i}`))
+  await indexSources(index, sources, { redact })
+  await found('vessel', {})
+  const counts = [...index.vectors.from('boats-and-food', 0)].map(({ count }) => count)
+  expect(counts).toEqual([1_024, 1_024, 52])
+  await index.vectors.tidy('boats-and-food')
+  expect(index.lacking('vector', 1)).toEqual([])
+  await index.vectors.tidy('another')
+  expect(index.vectors.isEmpty()).toBe(true)
+  expect(index.lacking('vector', 3_000)).toHaveLength(2_100)
+})
+
 test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent no secret', async () => {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -95,7 +117,7 @@ test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent 
   await expect((await openEmbedder(settings))!.embed(['x'])).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('the word vectors of the optional package know what is near', async (ctx) => {
+test('the word vectors of the package know what is near', async (ctx) => {
   const settings = { use: 'machine' as const, file: join(folder, 'word-vectors.bin') }
   const lack = lackOfMeaning(settings)
   if (lack) ctx.skip(lack)

@@ -24,6 +24,8 @@ export function* searchRegex(
   const limit = filter.limit ?? 20
   const said = new Set<string>()
   let beforeId: number | undefined
+  // The time that is given begins now, and not while a busy machine still starts the thread.
+  yield { hits: [], looked: 0, isDone: false }
   for (let looked = 0; ;) {
     const page = index.newest(filter, pageSize, beforeId)
     for (const passage of page) {

@@ -11,6 +11,8 @@ type RegexJob = Extract<ThreadJob, { job: 'regex' }>
 
 /** A thread that does not end by itself in this time is ended. */
 const stopMs = 1_000
+/** Starting one takes moments, on a busy machine some seconds. */
+const startMs = 10_000
 /** With nothing to do it is kept this long: messages come in bursts, and its memory is needed elsewhere. */
 const lingerMs = 2_000
 
@@ -126,15 +128,18 @@ export function searchRegexInThread(job: RegexJob, limitMs: number): Promise<Sea
       answer.total = answer.hits.length
       void worker.terminate().then(() => resolve(answer))
     }
-    const timer = setTimeout(
-      () => end(`Stopped after ${limitMs / 1000} s: ${looked} passages were looked at, the newest first.`),
-      limitMs,
-    )
+    const stop = (): void =>
+      end(`Stopped after ${limitMs / 1000} s: ${looked} passages were looked at, the newest first.`)
+    let timer = setTimeout(stop, startMs + limitMs)
     worker.on('error', (error) => {
       clearTimeout(timer)
       reject(error instanceof Error ? error : new Error(String(error)))
     })
     worker.on('message', (finding: RegexFinding) => {
+      if (finding.looked === 0) {
+        clearTimeout(timer)
+        timer = setTimeout(stop, limitMs)
+      }
       looked = finding.looked
       answer.hits.push(...finding.hits)
       if (finding.isDone) end()

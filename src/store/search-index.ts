@@ -1,6 +1,7 @@
 // The search index: which files were read how far, and the words of each passage. It holds no text: what a hit says is
 // read from its source, so the index stays small and can be thrown away at any time.
 import { rmSync } from 'node:fs'
+import { RockpoolError } from '../domain/errors.ts'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import { Database } from './database.ts'
 import type { Queries } from './database.ts'
@@ -15,6 +16,7 @@ import {
   sourceFromRow,
 } from './search-rows.ts'
 import type { FileState, FoundPassage, PassageRow, SourceRow } from './search-rows.ts'
+import { SearchVectors, vectorTable } from './search-vectors.ts'
 
 export type { FileState, FoundPassage } from './search-rows.ts'
 
@@ -42,6 +44,7 @@ const migrations = [
      round INTEGER PRIMARY KEY AUTOINCREMENT, passage_id INTEGER NOT NULL UNIQUE, source_id INTEGER NOT NULL,
      model TEXT NOT NULL, vector BLOB NOT NULL
    ) STRICT;`,
+  `DROP TABLE vector; UPDATE passage SET has_vector = 0; ${vectorTable}`,
 ]
 
 export interface NewPassage {
@@ -73,14 +76,6 @@ export interface PassageToRead {
   role: SearchRole
 }
 
-export interface StoredVector {
-  round: number
-  /** The passage. */
-  id: number
-  sourceId: number
-  vector: Uint8Array
-}
-
 export interface KnownSource extends FileState {
   source: SearchSource
 }
@@ -91,22 +86,26 @@ const end = Number.MAX_SAFE_INTEGER
 const mostRanked = 1_000
 
 export class SearchIndex {
+  readonly vectors: SearchVectors
   #db: Database
   /** Above these passages none lacks its pieces or its vector. */
   #below = { pieces: end, vector: end }
 
   private constructor(db: Database) {
     this.#db = db
+    this.vectors = new SearchVectors(db)
   }
 
   /** A damaged or unknown index is no loss: it is removed and built again. */
   static open(path: string): SearchIndex {
     try {
-      return new SearchIndex(Database.open(path, migrations, { durability: 'relaxed' }))
-    } catch {
-      // The index can be rebuilt from its sources, so whatever is wrong with the file, a new one is the remedy.
+      return new SearchIndex(openDatabase(path))
+    } catch (error) {
+      const isUseless =
+        error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
+      if (!isUseless) throw error
       for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
-      return new SearchIndex(Database.open(path, migrations, { durability: 'relaxed' }))
+      return new SearchIndex(openDatabase(path))
     }
   }
 
@@ -236,34 +235,10 @@ export class SearchIndex {
     })
   }
 
-  addVectors(model: string, vectors: Array<{ id: number; vector: Int8Array }>): Promise<void> {
-    return this.#db.write((q) => {
-      for (const { id, vector } of vectors) {
-        if (q.run('UPDATE passage SET has_vector = 1 WHERE id = ?', id).changes === 0) continue
-        q.run(
-          `INSERT OR REPLACE INTO vector (passage_id, source_id, model, vector)
-             SELECT id, source_id, ?, ? FROM passage WHERE id = ?`,
-          model,
-          vector,
-          id,
-        )
-      }
-    })
-  }
-
-  /** In the order in which they were made, from after a given round on. */
-  vectors(model: string, after: number, limit: number): StoredVector[] {
-    return this.#db.queries.all<StoredVector>(
-      `SELECT round, passage_id AS id, source_id AS sourceId, vector FROM vector
-        WHERE model = ? AND round > ? ORDER BY round LIMIT ?`,
-      model,
-      after,
-      limit,
-    )
-  }
-
-  hasVectors(): boolean {
-    return this.#db.queries.get('SELECT 1 FROM vector LIMIT 1') !== undefined
+  /** Which of these passages are still there. */
+  existing(ids: number[]): Set<number> {
+    const sql = 'SELECT id FROM passage WHERE id IN (SELECT value FROM json_each(?))'
+    return new Set(this.#db.queries.all<{ id: number }>(sql, JSON.stringify(ids)).map(({ id }) => id))
   }
 
   /** The sources that a filter lets through; undefined when it lets through all of them. */
@@ -277,23 +252,19 @@ export class SearchIndex {
     return new Set(rows.map(({ id }) => id))
   }
 
-  /** Vectors of another model say nothing; they are made again. */
-  async forgetVectorsExcept(model: string): Promise<void> {
-    await this.#db.write((q) => {
-      q.run(
-        'UPDATE passage SET has_vector = 0 WHERE id IN (SELECT passage_id FROM vector WHERE model <> ?)',
-        model,
-      )
-      q.run('DELETE FROM vector WHERE model <> ?', model)
-    })
-  }
-
   counts(): { sources: number; passages: number; withPieces: number; withVector: number } {
     return this.#db.queries.get(
       `SELECT (SELECT count(*) FROM source) AS sources, count(*) AS passages,
               coalesce(sum(has_pieces), 0) AS withPieces, coalesce(sum(has_vector), 0) AS withVector FROM passage`,
     )!
   }
+}
+
+function openDatabase(path: string): Database {
+  const database = Database.open(path, migrations, { durability: 'relaxed' })
+  // A search reads all vectors and some of everything else: mapped, that is no call for each page.
+  database.queries.exec(`PRAGMA mmap_size = ${1 << 29}`)
+  return database
 }
 
 function stateFromRow(row: FileState): FileState {
@@ -322,7 +293,6 @@ function forget(q: Queries, path: string): void {
   const own = '(SELECT id FROM passage WHERE source_id = ?)'
   q.run(`DELETE FROM words WHERE rowid IN ${own}`, source.id)
   q.run(`DELETE FROM pieces WHERE rowid IN ${own}`, source.id)
-  q.run(`DELETE FROM vector WHERE passage_id IN ${own}`, source.id)
   q.run('DELETE FROM passage WHERE source_id = ?', source.id)
   q.run('DELETE FROM source WHERE id = ?', source.id)
 }

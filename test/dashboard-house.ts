@@ -69,7 +69,7 @@ export async function openDashboard(
     async open(path = '/', contextOptions = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions })
       contexts.add(context)
-      context.setDefaultTimeout(10_000)
+      context.setDefaultTimeout(20_000)
       const page = await context.newPage()
       const { code } = await house.call<{ code: string }>('dashboard.code')
       await page.goto(`${ready.url}/#code=${code}`)
@@ -137,13 +137,20 @@ export class NativeTranscript {
   readonly #cwd: string
   #parent: string | null = null
   #count = 0
+  #startedAt: number | undefined
 
-  constructor(home: ClaudeHome, cwd: string, sessionId: string) {
+  /** Written now, or as if it had been begun at another time. */
+  constructor(home: ClaudeHome, cwd: string, sessionId: string, startedAt?: number) {
+    this.#startedAt = startedAt
     this.sessionId = sessionId
     this.#cwd = cwd
     const folder = join(home.configDir, 'projects', cwd.replaceAll(/[^a-zA-Z0-9]/g, '-'))
     mkdirSync(folder, { recursive: true })
     this.#file = join(folder, `${sessionId}.jsonl`)
+  }
+
+  later(ms: number): void {
+    this.#startedAt = (this.#startedAt ?? Date.now()) + ms
   }
 
   prompt(text: string): string {
@@ -194,7 +201,7 @@ export class NativeTranscript {
       gitBranch: 'main',
       type,
       uuid,
-      timestamp: new Date().toISOString(),
+      timestamp: new Date(this.#startedAt ?? Date.now()).toISOString(),
       ...more,
     }
     appendFileSync(this.#file, `${JSON.stringify(record)}\n`)

@@ -1,45 +1,46 @@
 // Every view as it is seen: nobody is shut out (axe), nothing hostile runs, and, when asked for, a picture for docs/.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { testModel } from './claude-home.ts'
-import type { ClaudeHome } from './claude-home.ts'
+import { furnish, parserId, seaStarsId } from './dashboard-demo.ts'
+import type { Demo } from './dashboard-demo.ts'
 import { hasChromium, NativeTranscript, openDashboard } from './dashboard-house.ts'
 import type { DashboardHouse } from './dashboard-house.ts'
 import { inline } from './messages-api.ts'
 
 const pictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
-const sessionId = '11111111-2222-4333-8444-555555555555'
 const hostileId = '66666666-2222-4333-8444-555555555555'
 let house: DashboardHouse
+let demo: Demo
 let views: Record<string, string>
 
 beforeAll(async () => {
   if (!hasChromium) return
   house = await openDashboard({
     config: { coding: { defaultModel: testModel, budgets: { usdPerDay: 5 } } },
-    before: (home) => furnish(join(home.root, 'tidepool'), home),
+    before: (home) => (demo = furnish(home)),
   })
   house.api.script('repair the login form', [
     { text: 'First I run the tests.', tools: [{ name: 'Bash', input: { command: 'npm test && git push' } }] },
     { text: 'Done.' },
   ])
-  const workdir = join(house.home.root, 'tidepool')
   const coding = await house.call<{ id: string }>('coding.launch', {
     prompt: 'Please repair the login form and push it.',
     name: 'repair-login',
-    workdir: join(house.home.root, 'login'),
+    workdir: demo.login,
     fresh: true,
+    originChannel: 'web|dashboard',
   })
   views = {
     home: '/',
-    session: `/session/${sessionId}`,
+    session: `/session/${seaStarsId}`,
     coding: `/coding/${coding.id}`,
     chat: '/chat',
     choose: '/choose',
-    project: `/project/${encodeURIComponent(workdir)}`,
+    project: `/project/${encodeURIComponent(demo.tidepool)}`,
     cost: '/cost',
     settings: '/settings',
   }
@@ -49,68 +50,39 @@ beforeEach((ctx) => {
 })
 afterAll(() => house?.close())
 
-function furnish(cwd: string, home: ClaudeHome): void {
-  mkdirSync(cwd)
-  mkdirSync(join(home.root, 'login'))
-  writeFileSync(join(cwd, 'README.md'), '# Tidepool\n')
-  const native = new NativeTranscript(home, cwd, sessionId)
-  native.prompt('Count the sea stars in the northern pool and write the number down')
-  native.answer(
-    [
-      { type: 'thinking', thinking: 'The pool is described in one file.', signature: 'x' },
-      { type: 'text', text: 'Let me **look** first:\n\n- the pool\n- its tide\n' },
-      {
-        type: 'tool_use',
-        id: 't1',
-        name: 'Edit',
-        input: { file_path: join(cwd, 'pool.ts'), old_string: 'stars = 4', new_string: 'stars = 5' },
-      },
-    ],
-    { cache_creation_input_tokens: 30_000 },
-  )
-  native.result('t1', 'The file was changed.')
-  native.answer('There are **five**.', { cache_read_input_tokens: 31_000, output_tokens: 900 })
-  native.compaction()
-  native.prompt('And the crabs?')
-  native.answer('Seven crabs.', { cache_read_input_tokens: 60_000, output_tokens: 4_000 })
-  ;['parser', 'index', 'queue', 'cache'].forEach((part, i) => {
-    const other = new NativeTranscript(
-      home,
-      join(home.root, `repo-${i % 2}`),
-      `4444444${i}-2222-4333-8444-555555555555`,
-    )
-    other.prompt(`Repair the ${part} and test everything again`)
-    other.answer('Repaired and tested.', { cache_read_input_tokens: 40_000 * i, output_tokens: 3_000 })
-  })
-}
-
 /** Shown: the view has its data. */
 async function show(page: Page, name: string): Promise<void> {
   await page.goto(house.url() + views[name]!)
   await page.locator('main h1, main h2, main .empty').first().waitFor({ state: 'attached' })
   if (name === 'home') await page.locator('.row').first().waitFor()
   if (name === 'session') await page.locator('.context-bar').waitFor()
+  if (name === 'coding') await page.locator('.asked').waitFor()
+  if (name === 'chat') await page.getByText('would like to use Bash').waitFor()
   if (name === 'choose') await chooseSomething(page)
-  await expect.poll(() => page.locator('.loading').count()).toBe(0)
+  await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)
 }
 
 async function chooseSomething(page: Page): Promise<void> {
   await page.getByLabel('What is to be done?').fill('Count the sea stars again')
-  await page.getByLabel('Repository').fill(join(house.home.root, 'tidepool'))
+  await page.getByLabel('Repository', { exact: true }).fill(demo.tidepool)
   await page.getByRole('button', { name: 'Which session?' }).click()
   await page.getByRole('region', { name: 'Selection' }).waitFor()
 }
 
 interface AxeWindow {
   axe: {
-    run(): Promise<{ violations: Array<{ id: string; impact: string; nodes: Array<{ html: string }> }> }>
+    run(
+      options: object,
+    ): Promise<{ violations: Array<{ id: string; impact: string; nodes: Array<{ html: string }> }> }>
   }
 }
 
 async function seriousProblems(page: Page): Promise<string[]> {
   // Evaluated by the debugger, which the page's policy does not hold back.
   await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(() => (globalThis as unknown as AxeWindow).axe.run())
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as AxeWindow).axe.run({ resultTypes: ['violations'] }),
+  )
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)
@@ -142,20 +114,20 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width }) => {
     await page.goto(house.url())
     await page.locator('.row').first().waitFor()
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill('crabs')
+    await page.getByRole('dialog').getByRole('combobox').fill('crabs')
     await page.getByRole('option', { name: /Seven crabs/ }).waitFor()
     found['find'] = await seriousProblems(page)
     if (width === 1280) await picture(page, 'find', scheme)
     expect(found).toEqual(Object.fromEntries([...Object.keys(views), 'find'].map((name) => [name, []])))
     await page.context().close()
-  })
+  }, 150_000)
 })
 
 test('a hit of the search is opened with the keyboard alone', async () => {
   const page = await house.open()
   await page.locator('.row').first().waitFor()
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox').fill('five')
+  await page.getByRole('dialog').getByRole('combobox').fill('five')
   await page.getByRole('option', { name: /There are/ }).waitFor()
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('Enter')
@@ -165,7 +137,7 @@ test('a hit of the search is opened with the keyboard alone', async () => {
 })
 
 test('a session is renamed, archived and restored, and the list follows', async () => {
-  const page = await house.open(`/session/44444440-2222-4333-8444-555555555555`)
+  const page = await house.open(`/session/${parserId}`)
   await page.getByLabel('Title').fill('The parser, again')
   await page.getByRole('button', { name: 'Rename' }).click()
   await page.getByRole('heading', { name: 'The parser, again' }).waitFor()

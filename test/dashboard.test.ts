@@ -120,7 +120,7 @@ test('a question of Claude is answered by its number, for all sessions that ask 
 test('a task is written, the choice is explained with prices, and one key launches it', async () => {
   const page = await house.open('/choose')
   await page.getByLabel('What is to be done?').fill(inline({ text: 'the tide is low' }))
-  await page.getByLabel('Repository').fill(house.home.project)
+  await page.getByLabel('Repository', { exact: true }).fill(house.home.project)
   await page.getByRole('button', { name: 'Which session?' }).click()
   await page.getByRole('region', { name: 'Selection' }).waitFor()
   await page.getByLabel('What is to be done?').press('Control+Enter')
@@ -137,7 +137,7 @@ test('cost changes while one looks', async () => {
   const native = new NativeTranscript(house.home, '/srv/dear', '22222222-2222-4333-8444-555555555555')
   native.prompt('Think hard')
   native.answer('Thought.', { output_tokens: 100_000 })
-  await expect.poll(() => total.textContent()).not.toBe(before)
+  await expect.poll(() => total.textContent(), { timeout: 20_000 }).not.toBe(before)
   await page.context().close()
 })
 

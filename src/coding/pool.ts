@@ -96,10 +96,18 @@ export class CodingPool {
         },
       )
     }
-    if (options.interrupt) await this.#owner(session, 'interrupt', {})
+    if (options.interrupt) await this.interrupt(session.id)
     await this.#owner(session, 'send', { text })
     await this.#countResponds(session.id, autoResponds)
     await this.#parts.notifications.onResponded(session, text)
+    return this.resolve(session.id)
+  }
+
+  /** Stops the turn that runs; the session waits for what is said next. */
+  async interrupt(ref: string): Promise<CodingSession> {
+    const session = this.resolve(ref)
+    if (!isRunning(session)) throw notRunning(session)
+    await this.#owner(session, 'interrupt', {})
     return this.resolve(session.id)
   }
 

@@ -3,30 +3,9 @@
 import { closeSync, fstatSync, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { linesOfFile } from '../store/file-lines.ts'
+import { contextKinds } from '../domain/anatomy.ts'
+import type { Anatomy, ContextKind } from '../domain/anatomy.ts'
 import { callCost } from './price-table.ts'
-
-export const contextKinds = [
-  'system',
-  'prompts',
-  'answers',
-  'thinking',
-  'tools',
-  'results',
-  'summary',
-] as const
-export type ContextKind = (typeof contextKinds)[number]
-
-export interface Anatomy {
-  /** Tokens by kind, estimated; together they are the context's size. */
-  context: Array<{ kind: ContextKind; tokens: number }>
-  /** One for each call to the model, at most `maxCalls`; cost is the sum so far. */
-  calls: Array<{ at: number; contextTokens: number; outputTokens: number; costUsd: number }>
-  compactedAt: number[]
-  files: Array<{ path: string; reads: number; writes: number }>
-  subagents: Array<{ name: string; about: string; at: number }>
-  /** The beginning of a very large transcript was left out. */
-  partial: boolean
-}
 
 type Fields = Record<string, unknown>
 

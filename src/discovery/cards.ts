@@ -1,32 +1,19 @@
-// A Claude transcript as a person reads it: prompts, answers, thoughts, tools and their results, one card each. Read
-// from the end, in pieces, so that a very long session opens at once.
+// The cards of a Claude transcript, read from the end, in pieces, so that a very long session opens at once.
 import { open } from 'node:fs/promises'
+import type { Card, CardPage } from '../domain/card.ts'
 import { linesBackward } from '../store/transcript-lines.ts'
-
-export interface Card {
-  kind: 'prompt' | 'text' | 'thinking' | 'tool' | 'result' | 'compaction' | 'notice'
-  /** Claude's uuid of the record; a fork may begin there. */
-  uuid?: string
-  /** Milliseconds since 1970; 0 when the record has none. */
-  at: number
-  text: string
-  /** For `tool`: its name and input. */
-  tool?: { name: string; input: Record<string, unknown> }
-  /** Joins a tool to its result. */
-  toolUseId?: string
-  isError?: boolean
-}
-
-export interface CardPage {
-  /** In the order in which they happened. */
-  cards: Card[]
-  /** Pass this to get what came before; absent at the beginning. */
-  before?: number
-}
+import { withoutMarker } from './origin-marker.ts'
 
 const maxTextChars = 50_000
 
-export async function cardsOf(filePath: string, limit: number, before?: number): Promise<CardPage> {
+interface Wanted {
+  limit: number
+  before?: number
+  /** With each record as it was written. */
+  raw?: boolean
+}
+
+export async function cardsOf(filePath: string, { limit, before, raw }: Wanted): Promise<CardPage> {
   const file = await open(filePath, 'r')
   try {
     const end = before ?? (await file.stat()).size
@@ -36,7 +23,10 @@ export async function cardsOf(filePath: string, limit: number, before?: number):
     for await (const lines of linesBackward(file, end)) {
       for (const line of lines) {
         if (count >= limit) return { cards: groups.reverse().flat(), before: mark }
-        const cards = line.content ? cardsOfLine(line.content.toString('utf8')) : []
+        const text = line.content?.toString('utf8') ?? ''
+        const cards = raw
+          ? cardsOfLine(text).map((card) => ({ ...card, raw: clip(text) }))
+          : cardsOfLine(text)
         if (cards.length > 0) groups.push(cards)
         count += cards.length
         mark = line.offset
@@ -59,8 +49,7 @@ export function cardsOfLine(line: string): Card[] {
   if (record['isCompactSummary'] === true) return []
   const content = (record['message'] as Fields | undefined)?.['content']
   const kind = record['type'] === 'user' ? 'prompt' : 'text'
-  if (typeof content === 'string')
-    return content.trim() === '' ? [] : [{ ...about, kind, text: clip(content) }]
+  if (typeof content === 'string') return saidCard(content, kind, about)
   return Array.isArray(content) ? content.flatMap((block: Fields) => blockCard(block, kind, about)) : []
 }
 
@@ -71,10 +60,15 @@ function systemCard(record: Fields, about: Pick<Card, 'uuid' | 'at'>): Card[] {
   return record['subtype'] === 'api_error' && text ? [{ ...about, kind: 'notice', text: clip(text) }] : []
 }
 
+function saidCard(said: string, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
+  const text = kind === 'prompt' ? withoutMarker(said) : said
+  return text.trim() === '' ? [] : [{ ...about, kind, text: clip(text) }]
+}
+
 function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
   switch (block['type']) {
     case 'text':
-      return textIn(block['text'])?.trim() ? [{ ...about, kind, text: clip(String(block['text'])) }] : []
+      return saidCard(textIn(block['text']) ?? '', kind, about)
     case 'thinking':
       return textIn(block['thinking'])
         ? [{ ...about, kind: 'thinking', text: clip(String(block['thinking'])) }]

@@ -37,6 +37,12 @@ export function listStaticFiles(root: string | undefined): StaticFiles {
   return files
 }
 
+/** Further in, a dot says nothing: a repository or a session may have one in its name. */
+function isView(pathname: string): boolean {
+  const [, first = '', ...rest] = pathname.split('/')
+  return first !== 'assets' && (rest.length > 0 || extname(first) === '')
+}
+
 /** Sends a file of the dashboard; its page for every path that a person may have open. False when there is none. */
 export function sendStatic(
   response: ServerResponse,
@@ -44,8 +50,7 @@ export function sendStatic(
   files: StaticFiles,
   host: string,
 ): boolean {
-  const isPage = pathname === '/' || (extname(pathname) === '' && !pathname.startsWith('/assets/'))
-  const file = files.get(isPage ? '/index.html' : pathname)
+  const file = files.get(pathname) ?? (isView(pathname) ? files.get('/index.html') : undefined)
   if (!file) return false
   response.writeHead(200, {
     ...guardHeaders,

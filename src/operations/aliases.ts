@@ -69,6 +69,7 @@ export const aliases: AliasTable = {
     'cc respond': { of: 'coding.respond' },
     'cc fg': { of: 'coding.foreground' },
     'cc bg': { of: 'coding.background' },
+    'cc interrupt': { of: 'coding.interrupt' },
     'cc kill': { of: 'coding.kill' },
     'cc resume': { of: 'coding.resume' },
     'cc fork': { of: 'coding.resume', given: { fork: true } },

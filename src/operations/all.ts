@@ -23,7 +23,10 @@ export const groups: Readonly<Record<string, Group>> = {
     () => import('./select.ts'),
   ),
   project: () => import('./projects.ts'),
-  coding: () => import('./coding.ts'),
+  coding: together(
+    () => import('./coding.ts'),
+    () => import('./coding-interrupt.ts'),
+  ),
   approvals: () => import('./approvals.ts'),
   tokens: () => import('./tokens.ts'),
   dashboard: () => import('./tokens.ts'),

@@ -1,5 +1,6 @@
 // What coding sessions ask people, and the answers.
 import { z } from 'zod'
+import { questionsOf } from '../coding/approvals.ts'
 import type { Approval } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
@@ -16,6 +17,8 @@ const row = z.object({
   kind: z.enum(['tool', 'question', 'plan', 'budget']),
   toolName: z.string(),
   shown: z.string(),
+  /** For a single question: what it offers, in order. The number of a choice is an answer. */
+  choices: z.array(z.string()),
   inputHash: z.string(),
   state: z.enum(['pending', 'allowed', 'denied', 'expired']),
   askedAt: z.number(),
@@ -32,8 +35,14 @@ function rowsOf(app: App, approvals: Approval[]): Array<z.input<typeof row>> {
   return approvals.map((approval) => ({
     ...approval,
     session: approval.codingId && app.coding().store.get(approval.codingId)?.name,
+    choices: choicesOf(approval),
     alike: open.filter((other) => other.inputHash === approval.inputHash).length,
   }))
+}
+
+function choicesOf({ kind, input }: Approval): string[] {
+  const questions = kind === 'question' ? questionsOf(input) : []
+  return questions.length === 1 ? questions[0]!.options : []
 }
 
 const list = operation({

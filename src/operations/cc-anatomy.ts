@@ -1,9 +1,10 @@
 // What one looks at before going on with a Claude Code session, and how one puts it in order: its anatomy, its title,
 // whether it is put away.
 import { z } from 'zod'
-import { anatomyOf, contextKinds } from '../discovery/anatomy.ts'
+import { anatomyOf } from '../discovery/anatomy.ts'
 import { priceSession } from '../discovery/price.ts'
 import { pricesOf } from '../discovery/price-table.ts'
+import { contextKinds } from '../domain/anatomy.ts'
 import { plainLine } from '../domain/plain-text.ts'
 import { writeNativeArchived, writeNativeTitle } from '../store/native-side-files.ts'
 import { ownSession, sessionId } from './cc.ts'

@@ -234,6 +234,7 @@ const readSession = operation({
     id: sessionId,
     limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
+    raw: z.boolean().default(false).describe('Also each record as Claude Code wrote it.'),
   }),
   output: z.object({
     sessionId: z.string(),
@@ -246,15 +247,16 @@ const readSession = operation({
         tool: z.object({ name: z.string(), input: z.record(z.string(), z.unknown()) }).optional(),
         toolUseId: z.string().optional(),
         isError: z.boolean().optional(),
+        raw: z.string().optional(),
       }),
     ),
     before: z.number().optional(),
   }),
   scope: 'read',
   command: { positional: ['id'], examples: ['rockpool cc read 3f2a --limit 20'] },
-  async run(app, { id, limit, before }, caller) {
+  async run(app, { id, ...wanted }, caller) {
     const session = await ownSession(app, id, caller)
-    return { sessionId: session.sessionId, ...(await cardsOf(session.filePath, limit, before)) }
+    return { sessionId: session.sessionId, ...(await cardsOf(session.filePath, wanted)) }
   },
 })
 

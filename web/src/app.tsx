@@ -4,9 +4,11 @@ import { openGateway } from './gateway.ts'
 import type { ConnectionState } from './gateway.ts'
 import { GatewayContext } from './live.ts'
 import { Login, codeInAddress } from './login.tsx'
+import { Keys } from './parts/keys.tsx'
+import { Toasts } from './parts/notices.tsx'
 import { Palette } from './parts/palette.tsx'
 import { useNeedsYou } from './needs-you.ts'
-import { pathOf, go, useRoute } from './route.ts'
+import { follow, go, pathOf, useRoute } from './route.ts'
 import type { Route } from './route.ts'
 import { Choose } from './views/choose.tsx'
 import { Chat } from './views/chat.tsx'
@@ -43,6 +45,7 @@ export function App() {
 function Frame({ line }: { line: ConnectionState }) {
   const route = useRoute()
   const [paletteOpen, setPaletteOpen] = useState(false)
+  const [keysOpen, setKeysOpen] = useState(false)
   const waiting = useNeedsYou()
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -52,6 +55,10 @@ function Frame({ line }: { line: ConnectionState }) {
       } else if (event.altKey && places.some((place) => place.key === event.key)) {
         event.preventDefault()
         go(places.find((place) => place.key === event.key)!.route)
+      } else if ((event.key === '/' || event.key === '?') && !isWriting(event.target)) {
+        event.preventDefault()
+        if (event.key === '/') setPaletteOpen(true)
+        else setKeysOpen((open) => !open)
       }
     }
     addEventListener('keydown', onKey)
@@ -92,37 +99,34 @@ function Frame({ line }: { line: ConnectionState }) {
       <main id="main" tabIndex={-1}>
         <View route={route} />
       </main>
+      <Toasts quiet={route.view === 'chat'} />
+      {keysOpen && <Keys onClose={() => setKeysOpen(false)} />}
       {paletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
     </div>
   )
 }
 
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches('input, textarea, select')
+}
+
 function View({ route }: { route: Route }) {
   switch (route.view) {
     case 'session':
-      return <SessionView id={route.id} key={route.id} />
+      return <SessionView id={route.id} at={route.at} key={route.id} />
     case 'coding':
       return <CodingView id={route.id} key={route.id} />
     case 'chat':
-      return <Chat sessionKey={route.key} key={route.key} />
+      return <Chat sessionKey={route.key} at={route.at} />
     case 'choose':
-      return <Choose />
+      return <Choose inRepo={route.repo} key={route.repo} />
     case 'project':
       return <Project path={route.path} key={route.path} />
     case 'cost':
-      return <Cost />
+      return <Cost by={route.by} />
     case 'settings':
       return <Settings />
     default:
       return <Home />
-  }
-}
-
-function follow(route: Route): (event: MouseEvent) => void {
-  return (event) => {
-    // A new tab or window is the browser's business.
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return
-    event.preventDefault()
-    go(route)
   }
 }

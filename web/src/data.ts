@@ -1,54 +1,36 @@
-// What the page reads of the gateway's answers.
+// What the page reads of the gateway's answers: the project's own types, as they look after the wire.
+import type { Anatomy as AnatomyOfFile } from '../../src/domain/anatomy.ts'
+import type { Approval as StoredApproval, CodingRequest, CodingSession } from '../../src/domain/coding.ts'
+import type { Cost, DiscoveredSession } from '../../src/domain/discovered-session.ts'
+import type { ProjectStatus as Status } from '../../src/domain/project-status.ts'
+import type { SessionPrice } from '../../src/domain/selection.ts'
 
-export interface CodingRow {
-  id: string
-  name: string
-  status: 'starting' | 'running' | 'completed' | 'failed' | 'killed'
-  lifecycle: string
-  waiting?: { for: string; since: number; about: string; approvalId?: string }
-  endMessage?: string
-  prompt: string
-  workdir: string
-  model?: string
-  costUsd: number
-  budgetUsd: number
-  contextTokens?: number
-  contextWindow?: number
-  turns: number
-  doing?: string
-  lastActivityAt: number
-  completedAt?: number
-  waitedMs: number
-  claudeSessionId?: string
-}
+export type { Card, CardPage } from '../../src/domain/card.ts'
+export type { SessionScore, SessionSelection } from '../../src/domain/selection.ts'
 
-export interface NativeSession {
-  sessionId: string
-  source: 'rockpool' | 'openclaw' | 'native-only'
-  agentId?: string
-  repoPath: string
-  branch: string
-  firstMessage: string
-  lastPrompt?: string
-  title?: string
-  label?: string
-  lastModified: string
-  messageCount: number
-  promptCount: number
-  compactionCount: number
-  model?: string
-  costUsd: number
-  contextTokens?: number
-  contextWindow?: number
-  warm: boolean
-  isRunning: boolean
-  status: 'busy' | 'idle' | 'waiting' | 'stopped'
-  waitingFor?: string
-  archived?: boolean
-  totalInputTokens: number
-  totalOutputTokens: number
-  cacheReadTokens: number
-  cacheCreationTokens: number
+/** Times go over the wire as text. */
+type OnWire<Value> = Value extends Date
+  ? string
+  : Value extends object
+    ? { [Field in keyof Value]: OnWire<Value[Field]> }
+    : Value
+
+export type NativeSession = OnWire<DiscoveredSession>
+
+export type ProjectStatus = OnWire<Status>
+
+export type CodingRow = Omit<CodingSession, 'request' | 'end' | 'owner' | 'sdkSessionId'> &
+  Pick<CodingRequest, 'prompt' | 'workdir'> & {
+    endMessage?: string
+    completedAt?: number
+    claudeSessionId?: string
+  }
+
+export type Approval = Omit<StoredApproval, 'input'> & {
+  /** The coding session's name. */
+  session?: string
+  choices: string[]
+  alike: number
 }
 
 export interface Health {
@@ -57,83 +39,24 @@ export interface Health {
   findings: string[]
 }
 
-export interface Card {
-  kind: 'prompt' | 'text' | 'thinking' | 'tool' | 'result' | 'compaction' | 'notice'
-  uuid?: string
-  at: number
-  text: string
-  tool?: { name: string; input: Record<string, unknown> }
-  toolUseId?: string
-  isError?: boolean
-}
-
-export interface Approval {
-  id: string
-  session?: string
-  codingId?: string
-  kind: 'tool' | 'question' | 'plan' | 'budget'
-  toolName: string
-  shown: string
-  inputHash: string
-  askedAt: number
-  alike: number
-}
-
-export interface SessionScore {
-  sessionId: string
-  total: number
-  factors: Record<'branch' | 'recency' | 'relevance' | 'health' | 'capacity', number>
-  ceiling?: string
-  reason: string
-  price?: {
-    resumeUsd: number
-    forkUsd: number
-    freshUsd: number
-    compactThenResumeUsd: number
-    tokens: number
-    cache: 'warm' | 'cold'
-  }
-}
-
-export interface Selection {
-  action: 'resume' | 'fork' | 'fresh' | 'queue'
-  sessionId?: string
-  reason: string
-  scores: SessionScore[]
-}
-
-export interface CostLine {
-  key: string
-  name?: string
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  cacheCreationTokens: number
-  costUsd: number
-}
+export type CostLine = Cost & { key: string; name?: string }
 
 export interface Costs {
-  totals: Omit<CostLine, 'key'>
+  totals: Cost
   by: CostLine[]
 }
 
-export type ContextKind = 'system' | 'prompts' | 'answers' | 'thinking' | 'tools' | 'results' | 'summary'
-
-export interface Anatomy {
-  context: Array<{ kind: ContextKind; tokens: number }>
+export type Anatomy = AnatomyOfFile & {
   contextTokens: number
   contextWindow: number
-  calls: Array<{ at: number; contextTokens: number; outputTokens: number; costUsd: number }>
-  compactedAt: number[]
-  files: Array<{ path: string; reads: number; writes: number }>
-  subagents: Array<{ name: string; about: string; at: number }>
-  partial: boolean
-  price: {
-    cache: 'warm' | 'cold'
-    warmForMs?: number
-    resumeUsd: number
-    forkUsd: number
-    compactThenResumeUsd: number
-    freshUsd: number
-  }
+  price: SessionPrice
+}
+
+/** Something that a chat of the page was told without asking. */
+export interface Notice {
+  id: string
+  at: number
+  text: string
+  buttons: Array<Array<{ label: string; data: string }>>
+  codingId?: string
 }

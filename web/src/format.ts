@@ -8,6 +8,13 @@ export function ago(at: number, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
+/** The time of day; with the day when it is not today. */
+export function clock(at: number, now = Date.now()): string {
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString()
+  const day = isToday ? {} : { day: 'numeric' as const, month: 'short' as const }
+  return new Intl.DateTimeFormat(undefined, { ...day, hour: '2-digit', minute: '2-digit' }).format(at)
+}
+
 export function usd(amount: number | undefined): string {
   if (amount === undefined) return '–'
   return `$${amount.toFixed(amount > 0 && amount < 0.1 ? 3 : 2)}`
@@ -23,9 +30,9 @@ export function minutes(ms: number): string {
   return ms < 60_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`
 }
 
-/** The last two parts of a path: enough to know which repository it is. */
+/** The last part of a path: how people call a repository. */
 export function shortPath(path: string): string {
-  return path.split('/').filter(Boolean).slice(-2).join('/') || '/'
+  return path.split('/').findLast(Boolean) ?? '/'
 }
 
 /** Characters that could deceive a reader are shown as their code: they turn the direction of writing, or hide. */

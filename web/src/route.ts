@@ -1,53 +1,86 @@
-// Which view is shown, kept in the address: it can be bookmarked, and Back works.
+// Which view is shown, kept in the address: it can be bookmarked, sent to somebody, and Back works.
 import { useEffect, useState } from 'preact/hooks'
 
 export type Route =
   | { view: 'home' }
-  | { view: 'session'; id: string }
+  /** `at`: the message that is looked at, by its uuid or, as `@` and milliseconds, by its time. */
+  | { view: 'session'; id: string; at?: string }
   | { view: 'coding'; id: string }
-  | { view: 'chat'; key?: string }
-  | { view: 'choose' }
+  | { view: 'chat'; key?: string; at?: string }
+  | { view: 'choose'; repo?: string }
   | { view: 'project'; path: string }
-  | { view: 'cost' }
+  | { view: 'cost'; by?: string }
   | { view: 'settings' }
 
 export function pathOf(route: Route): string {
+  const parts = partsOf(route).filter((part) => part !== undefined)
+  return `/${parts.map(encodeURIComponent).join('/')}`
+}
+
+function partsOf(route: Route): Array<string | undefined> {
   switch (route.view) {
     case 'home':
-      return '/'
+      return []
     case 'session':
+      return [route.view, route.id, route.at]
     case 'coding':
-      return `/${route.view}/${encodeURIComponent(route.id)}`
+      return [route.view, route.id]
     case 'chat':
-      return route.key === undefined ? '/chat' : `/chat/${encodeURIComponent(route.key)}`
+      return [route.view, route.key, route.at]
+    case 'choose':
+      return [route.view, route.repo]
     case 'project':
-      return `/project/${encodeURIComponent(route.path)}`
+      return [route.view, route.path]
+    case 'cost':
+      return [route.view, route.by]
     default:
-      return `/${route.view}`
+      return [route.view]
   }
 }
 
 export function routeOf(path: string): Route {
-  const [, view = '', rest = ''] = /^\/([^/]*)\/?(.*)$/.exec(path) ?? []
-  const value = decode(rest)
-  if ((view === 'session' || view === 'coding') && value !== '') return { view, id: value }
-  if (view === 'chat') return value === '' ? { view } : { view, key: value }
-  if (view === 'project' && value !== '') return { view, path: value }
-  if (view === 'choose' || view === 'cost' || view === 'settings') return { view }
-  return { view: 'home' }
+  const [view, first, second] = path.split('/').slice(1).map(decode)
+  switch (view) {
+    case 'session':
+      return first ? { view, id: first, at: second } : { view: 'home' }
+    case 'coding':
+      return first ? { view, id: first } : { view: 'home' }
+    case 'project':
+      return first ? { view, path: first } : { view: 'home' }
+    case 'chat':
+      return { view, key: first, at: second }
+    case 'choose':
+      return { view, repo: first }
+    case 'cost':
+      return { view, by: first }
+    case 'settings':
+      return { view }
+    default:
+      return { view: 'home' }
+  }
 }
 
-function decode(text: string): string {
+function decode(text: string): string | undefined {
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(text) || undefined
   } catch {
-    return ''
+    // Not something that we wrote: as if it were not there.
+    return undefined
   }
 }
 
 export function go(route: Route): void {
   history.pushState(null, '', pathOf(route))
   dispatchEvent(new PopStateEvent('popstate'))
+}
+
+/** Follows a link within the page; a new tab or window is the browser's business. */
+export function follow(route: Route): (event: MouseEvent) => void {
+  return (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    go(route)
+  }
 }
 
 export function useRoute(): Route {

@@ -1,48 +1,46 @@
 // The cards of a conversation: what was said, and tools folded to one line with their result.
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Card } from '../data.ts'
-import { visible } from '../format.ts'
+import { clock, visible } from '../format.ts'
 import { Diff } from './diff.tsx'
 import { Markdown } from './markdown.tsx'
 
 interface CardProps {
   card: Card
-  result: Card | undefined
+  result?: Card
+  /** The one that the address names. */
+  isTarget?: boolean
   onFork?: (uuid: string) => void
+  onLink?: (uuid: string) => void
 }
 
-export function CardView({ card, result, onFork }: CardProps) {
-  const fork = card.uuid !== undefined && onFork && (
-    <button type="button" class="quiet" onClick={() => onFork(card.uuid!)}>
-      Fork from here
-    </button>
-  )
+export function CardView({ card, result, isTarget, onFork, onLink }: CardProps) {
+  const target = isTarget ? ' target' : ''
   switch (card.kind) {
     case 'prompt':
       return (
-        <article class="card prompt">
-          <h3>You</h3>
+        <article class={`card prompt${target}`}>
+          <Head who="You" card={card} onFork={onFork} onLink={onLink} />
           <p class="said">{visible(card.text)}</p>
-          {fork}
         </article>
       )
     case 'text':
       return (
-        <article class="card answer">
-          <h3 class="sr">Claude</h3>
+        <article class={`card answer${target}`}>
+          <Head who="Claude" card={card} onFork={onFork} onLink={onLink} />
           <Markdown text={card.text} />
-          {fork}
         </article>
       )
     case 'thinking':
       return (
-        <details class="card thinking">
+        <details class={`card thinking${target}`}>
           <summary>Thinking</summary>
           <p class="said">{visible(card.text)}</p>
         </details>
       )
     case 'tool':
-      return <ToolCard card={card} result={result} />
+      return <ToolCard card={card} result={result} target={target} />
     case 'compaction':
       return (
         <div class="cliff" role="separator">
@@ -50,35 +48,68 @@ export function CardView({ card, result, onFork }: CardProps) {
         </div>
       )
     default:
-      return <p class="card notice">{card.text}</p>
+      return <p class={`card notice${target}`}>{visible(card.text)}</p>
   }
 }
 
-function ToolCard({ card, result }: { card: Card; result: Card | undefined }) {
+function Head({ who, card, onFork, onLink }: Omit<CardProps, 'result' | 'isTarget'> & { who: string }) {
+  const { uuid } = card
+  return (
+    <div class="head">
+      <h3>{who}</h3>
+      {card.at > 0 && <time dateTime={new Date(card.at).toISOString()}>{clock(card.at)}</time>}
+      {uuid !== undefined && onLink && <Quiet onClick={() => onLink(uuid)}>Link</Quiet>}
+      {uuid !== undefined && onFork && <Quiet onClick={() => onFork(uuid)}>Fork from here</Quiet>}
+    </div>
+  )
+}
+
+function Quiet({ onClick, children }: { onClick: () => void; children: ComponentChildren }) {
+  return (
+    <button type="button" class="quiet" onClick={onClick}>
+      {children}
+    </button>
+  )
+}
+
+function ToolCard({ card, result, target }: { card: Card; result: Card | undefined; target: string }) {
   const [open, setOpen] = useState(false)
   const { name, input } = card.tool!
   const state = result === undefined ? 'runs' : result.isError ? 'failed' : 'done'
   return (
-    <article class={`card tool ${state}`}>
+    <article class={`card tool ${state}${target}`}>
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class="toolname">{visible(name)}</span> <span class="about">{visible(aboutTool(input))}</span>
         <span class="faint">{state === 'done' ? '' : state}</span>
       </button>
       {open && (
         <div class="inside">
-          {typeof input['old_string'] === 'string' && typeof input['new_string'] === 'string' ? (
-            <Diff before={input['old_string']} after={input['new_string']} />
-          ) : (
-            <pre>
-              {visible(
-                typeof input['command'] === 'string' ? input['command'] : JSON.stringify(input, null, 2),
-              )}
-            </pre>
-          )}
+          <Input input={input} />
           {result && <pre class={result.isError ? 'error' : ''}>{visible(result.text) || '(nothing)'}</pre>}
         </div>
       )}
     </article>
+  )
+}
+
+/** A change as a difference, a command as it would be typed, everything else as it is. */
+function Input({ input }: { input: Record<string, unknown> }) {
+  const { old_string: before, new_string: after, command, content } = input
+  if (typeof before === 'string' && typeof after === 'string') return <Diff before={before} after={after} />
+  if (typeof content === 'string') return <Diff before="" after={content} />
+  if (Array.isArray(input['edits'])) return <Edits edits={input['edits']} />
+  return <pre>{visible(typeof command === 'string' ? command : JSON.stringify(input, null, 2))}</pre>
+}
+
+function Edits({ edits }: { edits: unknown[] }) {
+  // Claude Code's own shape; whatever else it may be is shown as nothing changed.
+  const changes = edits as Array<{ old_string?: string; new_string?: string }>
+  return (
+    <>
+      {changes.map((edit, i) => (
+        <Diff key={i} before={edit.old_string ?? ''} after={edit.new_string ?? ''} />
+      ))}
+    </>
   )
 }
 

@@ -1,40 +1,79 @@
 // What an edit changed, line by line, with a sign as well as a colour.
+import { visible } from '../format.ts'
 
 export function Diff({ before, after }: { before: string; after: string }) {
-  const { same, gone, come, rest } = difference(before.split('\n'), after.split('\n'))
   return (
     <pre class="diff">
-      {same.slice(-3).map((line, i) => (
-        <span key={`a${i}`}>{`  ${line}\n`}</span>
-      ))}
-      {gone.map((line, i) => (
-        <del key={`g${i}`}>{`- ${line}\n`}</del>
-      ))}
-      {come.map((line, i) => (
-        <ins key={`c${i}`}>{`+ ${line}\n`}</ins>
-      ))}
-      {rest.slice(0, 3).map((line, i) => (
-        <span key={`r${i}`}>{`  ${line}\n`}</span>
+      {differenceOf(linesOf(before), linesOf(after)).map(({ sign, line }, i) => (
+        <Line key={i} sign={sign} line={visible(line)} />
       ))}
     </pre>
   )
 }
 
-/** The lines at both ends that stayed, and what stands between them before and after. */
-function difference(before: string[], after: string[]): Record<'same' | 'gone' | 'come' | 'rest', string[]> {
+function Line({ sign, line }: { sign: Sign; line: string }) {
+  const text = `${sign} ${line}\n`
+  if (sign === '-') return <del>{text}</del>
+  return sign === '+' ? <ins>{text}</ins> : <span>{text}</span>
+}
+
+type Sign = ' ' | '-' | '+'
+interface DiffLine {
+  sign: Sign
+  line: string
+}
+
+const shownAround = 3
+/** Beyond this many pairs of lines a difference is not worth its time: all old, then all new. */
+const maxPairs = 250_000
+
+function linesOf(text: string): string[] {
+  return text === '' ? [] : text.split('\n')
+}
+
+/** The lines that stayed at both ends, shortened, and the changes between them. */
+export function differenceOf(before: string[], after: string[]): DiffLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
   let end = 0
-  while (
-    end < before.length - start &&
-    end < after.length - start &&
-    before[before.length - 1 - end] === after[after.length - 1 - end]
-  )
-    end++
-  return {
-    same: before.slice(0, start),
-    gone: before.slice(start, before.length - end),
-    come: after.slice(start, after.length - end),
-    rest: before.slice(before.length - end),
+  const most = Math.min(before.length, after.length) - start
+  while (end < most && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  const same = (lines: string[]): DiffLine[] => lines.map((line) => ({ sign: ' ', line }))
+  return [
+    ...same(before.slice(Math.max(0, start - shownAround), start)),
+    ...changes(before.slice(start, before.length - end), after.slice(start, after.length - end)),
+    ...same(before.slice(before.length - end).slice(0, shownAround)),
+  ]
+}
+
+/** By the longest common run of lines. */
+function changes(gone: string[], come: string[]): DiffLine[] {
+  const minus = (line: string): DiffLine => ({ sign: '-', line })
+  const plus = (line: string): DiffLine => ({ sign: '+', line })
+  if (gone.length * come.length > maxPairs) return [...gone.map(minus), ...come.map(plus)]
+  const common = commonLengths(gone, come)
+  const lines: DiffLine[] = []
+  let i = 0
+  let j = 0
+  while (i < gone.length && j < come.length) {
+    if (gone[i] === come[j]) {
+      lines.push({ sign: ' ', line: gone[i]! })
+      i++
+      j++
+    } else if (common[i + 1]![j]! >= common[i]![j + 1]!) lines.push(minus(gone[i++]!))
+    else lines.push(plus(come[j++]!))
   }
+  return [...lines, ...gone.slice(i).map(minus), ...come.slice(j).map(plus)]
+}
+
+/** How many lines two endings have in common. */
+function commonLengths(gone: string[], come: string[]): Uint32Array[] {
+  const lengths = Array.from({ length: gone.length + 1 }, () => new Uint32Array(come.length + 1))
+  for (let i = gone.length - 1; i >= 0; i--) {
+    for (let j = come.length - 1; j >= 0; j--) {
+      lengths[i]![j] =
+        gone[i] === come[j] ? lengths[i + 1]![j + 1]! + 1 : Math.max(lengths[i + 1]![j]!, lengths[i]![j + 1]!)
+    }
+  }
+  return lengths
 }

@@ -1,5 +1,5 @@
 // What the doctor found, and the button that mends what can be mended.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction } from '../live.ts'
 import { Problem } from './states.tsx'
@@ -16,12 +16,13 @@ export function Doctor() {
   const examine = async (fix: boolean): Promise<void> => {
     setFound((await run('doctor', { fix })) as Examination | undefined)
   }
+  useEffect(() => void examine(false), [])
   return (
-    <section aria-label="Doctor">
+    <section class="panel" aria-label="Doctor">
       <h2>Doctor</h2>
       <div class="buttons">
         <button type="button" disabled={busy} onClick={() => void examine(false)}>
-          {busy ? 'Looking…' : 'Look for damage'}
+          {busy ? 'Looking…' : 'Look again'}
         </button>
         {found?.findings.some((one) => one.fixable) && found.fixed === 0 && (
           <button type="button" class="primary" disabled={busy} onClick={() => void examine(true)}>

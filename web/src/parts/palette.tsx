@@ -1,14 +1,17 @@
 // Find anything: sessions by name, what was said in them, and places to go. Opens on Ctrl-K.
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { NativeSession } from '../data.ts'
 import { ago, shortPath, visible } from '../format.ts'
-import { useGateway } from '../live.ts'
+import { useGateway, useLive } from '../live.ts'
 import { go } from '../route.ts'
 import type { Route } from '../route.ts'
 
 interface Item {
   group: string
   title: string
+  /** The parts of the title that were looked for. */
+  marks?: Array<[start: number, end: number]>
   detail: string
   route: Route
 }
@@ -20,6 +23,7 @@ interface Hit {
   title?: string
   repoPath?: string
   snippet: string
+  matches: Array<[start: number, end: number]>
   at: number
 }
 
@@ -56,17 +60,18 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [items, setItems] = useState<Item[]>(commands)
   const [chosen, setChosen] = useState(0)
   const input = useRef<HTMLInputElement>(null)
+  const known = useLive<{ sessions: NativeSession[] }>('cc.list', { limit: 1000 }).data?.sessions
   const [filter, setFilter] = useState<Filter>(filters[0]!)
   useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     const timer = setTimeout(() => {
-      void findAll(gateway.call, text, filter).then((found) => {
+      void findAll(gateway.call, text, filter, known ?? []).then((found) => {
         setItems(found)
         setChosen(0)
       })
     }, 120)
     return () => clearTimeout(timer)
-  }, [text, filter])
+  }, [text, filter, known])
   const open = (item: Item | undefined): void => {
     if (!item) return
     onClose()
@@ -122,7 +127,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
               onMouseMove={() => setChosen(i)}
             >
               {items[i - 1]?.group !== item.group && <span class="group">{visible(item.group)}</span>}
-              <span class="title">{visible(item.title)}</span>
+              <span class="title">
+                <Marked text={item.title} marks={item.marks ?? []} />
+              </span>
               <span class="faint detail">{visible(item.detail)}</span>
             </li>
           ))}
@@ -133,11 +140,28 @@ export function Palette({ onClose }: { onClose: () => void }) {
   )
 }
 
+function Marked({ text, marks }: { text: string; marks: Array<[number, number]> }) {
+  const parts: ComponentChildren[] = []
+  let from = 0
+  for (const [start, end] of marks) {
+    parts.push(visible(text.slice(from, start)), <mark key={start}>{visible(text.slice(start, end))}</mark>)
+    from = end
+  }
+  return (
+    <>
+      {parts}
+      {visible(text.slice(from))}
+    </>
+  )
+}
+
 type Call = <Output>(method: string, params: Record<string, unknown>) => Promise<Output>
 
-async function findAll(call: Call, text: string, filter: Filter): Promise<Item[]> {
+async function findAll(call: Call, text: string, filter: Filter, known: NativeSession[]): Promise<Item[]> {
   const wanted = text.trim()
-  const places = commands.filter(({ title }) => title.toLowerCase().includes(wanted.toLowerCase()))
+  const places = [...commands, ...projectsOf(known)].filter(({ title }) =>
+    title.toLowerCase().includes(wanted.toLowerCase()),
+  )
   if (wanted === '') return places
   const [{ sessions }, { hits }] = await Promise.all([
     call<{ sessions: NativeSession[] }>('cc.list', { search: wanted, limit: 8 }).catch(() => ({
@@ -147,8 +171,22 @@ async function findAll(call: Call, text: string, filter: Filter): Promise<Item[]
       hits: [],
     })),
   ])
+  const names = new Map(known.map((session) => [session.sessionId, nameOf(session)]))
   const named = filter === filters[0] ? sessions.map(itemOfSession) : []
-  return [...named, ...bySession(hits).map(itemOfHit), ...places]
+  return [...named, ...bySession(hits).map((hit) => itemOfHit(hit, names)), ...places]
+}
+
+function projectsOf(known: NativeSession[]): Item[] {
+  return [...new Set(known.map((session) => session.repoPath))].slice(0, 20).map((path) => ({
+    group: 'Projects',
+    title: shortPath(path),
+    detail: path,
+    route: { view: 'project', path },
+  }))
+}
+
+function nameOf(session: NativeSession): string {
+  return session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
 }
 
 /** Places of one session stand together, where its best one stood. */
@@ -158,15 +196,22 @@ function bySession(hits: Hit[]): Hit[] {
 }
 
 function itemOfSession(session: NativeSession): Item {
-  const title = session.title ?? session.label ?? session.firstMessage ?? session.sessionId
   const detail = `${shortPath(session.repoPath)} · ${session.branch || '–'} · ${ago(Date.parse(session.lastModified))}`
-  return { group: 'Sessions', title, detail, route: { view: 'session', id: session.sessionId } }
+  return {
+    group: 'Sessions',
+    title: nameOf(session),
+    detail,
+    route: { view: 'session', id: session.sessionId },
+  }
 }
 
-function itemOfHit(hit: Hit): Item {
+function itemOfHit(hit: Hit, names: Map<string, string>): Item {
   const where = hit.repoPath ? shortPath(hit.repoPath) : hit.source
   const route: Route =
-    hit.source === 'native' ? { view: 'session', id: hit.sessionId } : { view: 'chat', key: hit.sessionKey }
-  const group = `Said in ${hit.title ?? hit.sessionKey ?? hit.sessionId.slice(0, 8)}`
-  return { group, title: hit.snippet, detail: `${where} · ${ago(hit.at)}`, route }
+    hit.source === 'native'
+      ? { view: 'session', id: hit.sessionId, at: `@${hit.at}` }
+      : { view: 'chat', key: hit.sessionKey }
+  const name = hit.title ?? names.get(hit.sessionId) ?? hit.sessionKey ?? hit.sessionId.slice(0, 8)
+  const group = `Said in ${name}`
+  return { group, title: hit.snippet, marks: hit.matches, detail: `${where} · ${ago(hit.at)}`, route }
 }

@@ -1,9 +1,10 @@
-// A look at a coding session without leaving the list: its last words, what it asks, and the answer.
+// A look at a session without leaving the list: its last words, what it asks, and the answer.
 import { useState } from 'preact/hooks'
-import type { Approval, CodingRow } from '../data.ts'
+import type { Approval, CardPage, CodingRow } from '../data.ts'
 import { visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
-import { Problem } from './states.tsx'
+import { CardView } from './cards.tsx'
+import { Loaded, Problem } from './states.tsx'
 
 interface PeekProps {
   row: CodingRow
@@ -19,12 +20,38 @@ export function Peek({ row, approval, onAnswered }: PeekProps) {
   )
   return (
     <div class="peek">
-      <pre>{output.data?.lines.join('\n') || 'No output yet.'}</pre>
+      <pre>{visible(output.data?.lines.join('\n') ?? '') || 'No output yet.'}</pre>
       {approval ? (
         <AnswerApproval approval={approval} onAnswered={onAnswered} />
       ) : (
         <Respond row={row} onSent={onAnswered} />
       )}
+    </div>
+  )
+}
+
+/** The last things said in a session that Claude Code keeps alone. */
+export function PeekNative({ id }: { id: string }) {
+  const page = useLive<CardPage>(
+    'cc.read',
+    { id, limit: 8 },
+    (event) => event.type === 'native-changed' && event.sessionId === id,
+  )
+  return (
+    <div class="peek">
+      <Loaded live={page}>
+        {({ cards }) => {
+          const said = cards.filter((card) => ['prompt', 'text', 'tool'].includes(card.kind)).slice(-4)
+          const results = new Map(cards.map((card) => [card.kind === 'result' ? card.toolUseId : '', card]))
+          return said.length === 0 ? (
+            <p class="faint">Nothing was said yet.</p>
+          ) : (
+            said.map((card, i) => (
+              <CardView key={i} card={card} result={results.get(card.toolUseId ?? 'none')} />
+            ))
+          )
+        }}
+      </Loaded>
     </div>
   )
 }
@@ -43,9 +70,29 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
     <div class="ask">
       <h3>{heading(approval)}</h3>
       <pre class="asked">{visible(approval.shown)}</pre>
+      {approval.choices.length > 0 && (
+        <div class="buttons" role="group" aria-label="Choices">
+          {approval.choices.map((choice, i) => (
+            <button
+              key={choice}
+              type="button"
+              disabled={busy}
+              onClick={() => void answer('allow', { text: String(i + 1) })}
+            >
+              <kbd>{i + 1}</kbd> {visible(choice)}
+            </button>
+          ))}
+        </div>
+      )}
       <label>
         {isQuestion ? 'Answer: a number or your own words' : 'Say something with it (optional)'}
-        <input value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <input
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && isQuestion && text.trim() !== '') void answer('allow')
+          }}
+        />
       </label>
       <div class="buttons">
         <button
@@ -70,7 +117,7 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
             {isQuestion ? 'Answer' : 'Allow'} all {approval.alike} that ask the same
           </button>
         )}
-        <button type="button" disabled={busy} onClick={() => void answer('deny')}>
+        <button type="button" class="danger" disabled={busy} onClick={() => void answer('deny')}>
           Deny
         </button>
       </div>
@@ -85,18 +132,26 @@ function heading(approval: Approval): string {
   return approval.kind === 'question' ? 'It asks' : `It would like to use ${approval.toolName}`
 }
 
-export function Respond({ row, onSent }: { row: CodingRow; onSent: () => void }) {
+interface RespondProps {
+  row: CodingRow
+  onSent: () => void
+  onResumed?: (id: string) => void
+}
+
+export function Respond({ row, onSent, onResumed }: RespondProps) {
   const [text, setText] = useState('')
   const { run, busy, error } = useAction()
   const running = row.status === 'running' || row.status === 'starting'
   const send = async (event: Event): Promise<void> => {
     event.preventDefault()
-    const sent = running
-      ? await run('coding.respond', { session: row.id, message: text })
-      : await run('coding.resume', { session: row.id, ...(text.trim() === '' ? {} : { prompt: text }) })
+    const said = text.trim() === '' ? {} : { prompt: text }
+    const sent = (await (running
+      ? run('coding.respond', { session: row.id, message: text })
+      : run('coding.resume', { session: row.id, ...said }))) as { id: string } | undefined
     if (!sent) return
     setText('')
     onSent()
+    if (sent.id !== row.id) onResumed?.(sent.id)
   }
   return (
     <form class="respond" onSubmit={(event) => void send(event)}>

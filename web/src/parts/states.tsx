@@ -34,6 +34,10 @@ export function Loaded<Output>({
 }) {
   if (live.data !== undefined) return <>{children(live.data)}</>
   if (live.error !== undefined) return <Problem text={live.error} retry={live.reload} />
+  return <Loading />
+}
+
+export function Loading() {
   return (
     <div class="loading" role="status" aria-label="Loading">
       <span class="bar" />

@@ -9,15 +9,26 @@ interface VirtualListProps<Item> {
   children: (item: Item, index: number) => ComponentChildren
   /** Called when the beginning comes near. */
   onStart?: () => void
+  /** The item to bring into view; after that the reader is free to go. */
+  target?: number
   label: string
 }
 
 const guessPx = 96
 const aroundPx = 500
+/** A little of what came before stays in sight. */
+const aboveTargetPx = 80
 /** More than this many new items in one frame would be felt. */
 const newPerFrame = 2
 
-export function VirtualList<Item>({ items, keyOf, children, onStart, label }: VirtualListProps<Item>) {
+export function VirtualList<Item>({
+  items,
+  keyOf,
+  children,
+  onStart,
+  target,
+  label,
+}: VirtualListProps<Item>) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 800 })
   const stuck = useRef(true)
@@ -42,6 +53,12 @@ export function VirtualList<Item>({ items, keyOf, children, onStart, label }: Vi
     else if (before.current.firstKey !== firstKey) element.scrollTop += total - before.current.total
     before.current = { total, firstKey }
   }, [keys, total])
+  const targetKey = target === undefined ? undefined : keys[target]
+  useLayoutEffect(() => {
+    if (target === undefined || targetKey === undefined || !box.current) return
+    stuck.current = false
+    box.current.scrollTop = ends[target]! - sizes[target]! - aboveTargetPx
+  }, [targetKey])
   useEffect(onScroll, [])
 
   const shown = useGradually(keys, first, last, firstAfter(ends, view.top))

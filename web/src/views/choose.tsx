@@ -1,25 +1,26 @@
 // A new task: say what is to be done and where, see which session would take it and why, and launch with one key.
 import { useState } from 'preact/hooks'
-import type { NativeSession, Selection, SessionScore } from '../data.ts'
-import { tokens, usd } from '../format.ts'
+import type { NativeSession, SessionScore, SessionSelection } from '../data.ts'
+import { shortPath, tokens, usd, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
-import { Problem } from '../parts/states.tsx'
-import { go, pathOf } from '../route.ts'
+import { Empty, Problem } from '../parts/states.tsx'
+import { follow, go, pathOf } from '../route.ts'
 
-export function Choose() {
+type Launch = (how: Record<string, unknown>) => Promise<void>
+
+export function Choose({ inRepo }: { inRepo?: string }) {
   const [task, setTask] = useState('')
-  const [repo, setRepo] = useState('')
-  const [selection, setSelection] = useState<Selection>()
+  const [repo, setRepo] = useState(inRepo ?? '')
+  const [more, setMore] = useState<Record<string, unknown>>({})
+  const [selection, setSelection] = useState<SessionSelection>()
   const { run, busy, error } = useAction()
   const known = useLive<{ sessions: NativeSession[] }>('cc.list', { limit: 500 })
-  const repos = [...new Set(known.data?.sessions.map((session) => session.repoPath))]
   const look = async (): Promise<void> => {
-    setSelection((await run('cc.select', { task, repo })) as Selection | undefined)
+    setSelection((await run('cc.select', { task, repo })) as SessionSelection | undefined)
   }
-  const launch = async (how: Record<string, unknown>): Promise<void> => {
-    const started = (await run('coding.launch', { prompt: task, workdir: repo, ...how })) as
-      | { id: string }
-      | undefined
+  const launch: Launch = async (how) => {
+    const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...how }
+    const started = (await run('coding.launch', request)) as { id: string } | undefined
     if (started) go({ view: 'coding', id: started.id })
   }
   const ready = task.trim() !== '' && repo.trim() !== ''
@@ -37,19 +38,8 @@ export function Choose() {
       >
         <label for="task">What is to be done?</label>
         <textarea id="task" rows={4} value={task} onInput={(event) => setTask(event.currentTarget.value)} />
-        <label for="repo">Repository</label>
-        <input
-          id="repo"
-          list="repos"
-          value={repo}
-          placeholder="/path/to/repository"
-          onInput={(event) => setRepo(event.currentTarget.value)}
-        />
-        <datalist id="repos">
-          {repos.map((path) => (
-            <option key={path} value={path} />
-          ))}
-        </datalist>
+        <Repository value={repo} set={setRepo} sessions={known.data?.sessions ?? []} />
+        <More set={(change) => setMore((before) => ({ ...before, ...change }))} />
         <div class="buttons">
           <button type="submit" disabled={!ready || busy}>
             Which session?
@@ -60,12 +50,96 @@ export function Choose() {
         </div>
       </form>
       {error && <Problem text={error} />}
-      {selection && <Decision selection={selection} launch={launch} busy={busy} />}
+      {selection && (
+        <Decision selection={selection} launch={launch} busy={busy} sessions={known.data?.sessions ?? []} />
+      )}
     </div>
   )
 }
 
-const actions: Record<Selection['action'], string> = {
+interface RepositoryProps {
+  value: string
+  set: (path: string) => void
+  sessions: NativeSession[]
+}
+
+/** Any path; those with sessions are a click away, the last used first. */
+function Repository({ value, set, sessions }: RepositoryProps) {
+  const repos = [...new Set(sessions.map((session) => session.repoPath))]
+  return (
+    <>
+      <label for="repo">Repository</label>
+      <input
+        id="repo"
+        list="repos"
+        value={value}
+        placeholder="/path/to/repository"
+        onInput={(event) => set(event.currentTarget.value)}
+      />
+      <datalist id="repos">
+        {repos.map((path) => (
+          <option key={path} value={path} />
+        ))}
+      </datalist>
+      <div class="pills" role="group" aria-label="Repositories used lately">
+        {repos.slice(0, 6).map((path) => (
+          <button
+            key={path}
+            type="button"
+            aria-pressed={path === value}
+            title={visible(path)}
+            onClick={() => set(path)}
+          >
+            {visible(shortPath(path))}
+          </button>
+        ))}
+      </div>
+    </>
+  )
+}
+
+/** What one seldom says; left empty, the configuration decides. */
+function More({ set }: { set: (change: Record<string, unknown>) => void }) {
+  return (
+    <details>
+      <summary>Name, model, budget, permissions</summary>
+      <div class="more">
+        <label>
+          Name
+          <input maxLength={60} onInput={(event) => set({ name: event.currentTarget.value || undefined })} />
+        </label>
+        <label>
+          Model
+          <input
+            placeholder="as configured"
+            onInput={(event) => set({ model: event.currentTarget.value || undefined })}
+          />
+        </label>
+        <label>
+          Budget in dollars
+          <input
+            type="number"
+            min="0.01"
+            step="0.01"
+            placeholder="as configured"
+            onInput={(event) => set({ maxBudgetUsd: Number(event.currentTarget.value) || undefined })}
+          />
+        </label>
+        <label>
+          Permissions
+          <select onChange={(event) => set({ permissionMode: event.currentTarget.value || undefined })}>
+            <option value="">as configured</option>
+            <option value="default">ask before acting</option>
+            <option value="acceptEdits">edit files without asking</option>
+            <option value="plan">only plan</option>
+          </select>
+        </label>
+      </div>
+    </details>
+  )
+}
+
+const actions: Record<SessionSelection['action'], string> = {
   resume: 'Go on with an earlier session',
   fork: 'Fork an earlier session',
   fresh: 'Begin a new session',
@@ -73,88 +147,101 @@ const actions: Record<Selection['action'], string> = {
 }
 
 interface DecisionProps {
-  selection: Selection
-  launch: (how: Record<string, unknown>) => Promise<void>
+  selection: SessionSelection
+  launch: Launch
   busy: boolean
+  sessions: NativeSession[]
 }
 
-function Decision({ selection, launch, busy }: DecisionProps) {
+function Decision({ selection, launch, busy, sessions }: DecisionProps) {
+  const names = new Map(sessions.map((one) => [one.sessionId, one.title ?? one.label ?? one.firstMessage]))
   return (
     <section aria-label="Selection">
       <h2>{actions[selection.action]}</h2>
-      <p>{selection.reason}</p>
+      <p>{visible(selection.reason)}</p>
+      {selection.fallback && <p class="faint">{visible(selection.fallback)}</p>}
       <div class="buttons">
         <button type="button" disabled={busy} onClick={() => void launch({ fresh: true })}>
           Begin a new session instead
         </button>
       </div>
-      {selection.scores.length > 0 && (
-        <table class="scores">
-          <thead>
-            <tr>
-              <th>Session</th>
-              <th>Score</th>
-              <th>Branch</th>
-              <th>Recent</th>
-              <th>Task</th>
-              <th>Health</th>
-              <th>Room</th>
-              <th>Resume</th>
-              <th>Fork</th>
-              <th>Fresh</th>
-              <th>Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {selection.scores.map((score) => (
-              <ScoreRow
-                key={score.sessionId}
-                score={score}
-                chosen={score.sessionId === selection.sessionId}
-                launch={launch}
-              />
-            ))}
-          </tbody>
-        </table>
+      {selection.scores.length === 0 && (
+        <Empty title="No session knows this repository yet">
+          <p>Launch begins a new one.</p>
+        </Empty>
       )}
+      <ol class="candidates">
+        {selection.scores.map((score) => (
+          <Candidate
+            key={score.sessionId}
+            score={score}
+            name={names.get(score.sessionId) ?? score.sessionId}
+            isChosen={score.sessionId === selection.sessionId}
+            launch={launch}
+            busy={busy}
+          />
+        ))}
+      </ol>
     </section>
   )
 }
 
-interface ScoreRowProps {
+const factors = [
+  ['branch', 'branch', 0.25],
+  ['recency', 'recent', 0.2],
+  ['relevance', 'same task', 0.3],
+  ['health', 'health', 0.15],
+  ['capacity', 'room', 0.15],
+] as const
+
+interface CandidateProps {
   score: SessionScore
-  chosen: boolean
-  launch: DecisionProps['launch']
+  name: string
+  isChosen: boolean
+  launch: Launch
+  busy: boolean
 }
 
-function ScoreRow({ score, chosen, launch }: ScoreRowProps) {
-  const { factors, price } = score
+function Candidate({ score, name, isChosen, launch, busy }: CandidateProps) {
+  const { price } = score
+  const route = { view: 'session', id: score.sessionId } as const
+  const resume = (more: Record<string, unknown>) => (): void =>
+    void launch({ resumeSessionId: score.sessionId, ...more })
   return (
-    <tr class={chosen ? 'chosen' : ''}>
-      <td>
-        <a href={pathOf({ view: 'session', id: score.sessionId })}>{score.sessionId.slice(0, 8)}</a>
-      </td>
-      <td class="number">{score.total.toFixed(2)}</td>
-      {(['branch', 'recency', 'relevance', 'health', 'capacity'] as const).map((factor) => (
-        <td key={factor} class="number">
-          {factors[factor].toFixed(2)}
-        </td>
-      ))}
-      <td class="number">
-        <button type="button" onClick={() => void launch({ resumeSessionId: score.sessionId })}>
-          {price ? `${usd(price.resumeUsd)} (${tokens(price.tokens)}, ${price.cache})` : 'resume'}
+    <li class={isChosen ? 'candidate chosen' : 'candidate'}>
+      <strong class="total">{score.total.toFixed(2)}</strong>
+      <div class="why">
+        <a href={pathOf(route)} onClick={follow(route)}>
+          {visible(name)}
+        </a>
+        <p class="faint">{visible(score.ceiling ?? score.reason)}</p>
+        <dl class="factors">
+          {factors.map(([factor, label, most]) => (
+            <div key={factor}>
+              <dt>{label}</dt>
+              <dd>
+                <meter
+                  max={most}
+                  value={score.factors[factor]}
+                  aria-label={`${label}: ${score.factors[factor].toFixed(2)}`}
+                />
+                {score.factors[factor].toFixed(2)}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+      <div class="prices">
+        <button type="button" disabled={busy || score.isRunning} onClick={resume({})}>
+          Resume {usd(price?.resumeUsd)}
         </button>
-      </td>
-      <td class="number">
-        <button
-          type="button"
-          onClick={() => void launch({ resumeSessionId: score.sessionId, forkSession: true })}
-        >
-          {usd(price?.forkUsd)}
+        <button type="button" disabled={busy} onClick={resume({ forkSession: true })}>
+          Fork {usd(price?.forkUsd)}
         </button>
-      </td>
-      <td class="number">{usd(price?.freshUsd)}</td>
-      <td>{score.ceiling ?? score.reason}</td>
-    </tr>
+        <span class="faint">
+          {price && `${tokens(price.tokens)}, ${price.cache}; anew ${usd(price.freshUsd)}`}
+        </span>
+      </div>
+    </li>
   )
 }

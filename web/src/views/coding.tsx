@@ -1,12 +1,13 @@
 // One coding session that Rockpool runs: what it says, what it asks, and the hands to steer it.
-import type { Approval, CodingRow } from '../data.ts'
-import { ago, minutes, shortPath, usd } from '../format.ts'
-import { useAction, useLive } from '../live.ts'
+import type { CodingRow } from '../data.ts'
+import { ago, minutes, shortPath, usd, visible } from '../format.ts'
+import { useLive } from '../live.ts'
+import { Conversation } from '../parts/conversation.tsx'
 import { ContextGauge } from '../parts/gauge.tsx'
-import { AnswerApproval, Respond } from '../parts/peek.tsx'
-import { Empty, Loaded, Problem } from '../parts/states.tsx'
+import { Steer } from '../parts/steer.tsx'
+import { Empty, Loaded } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
-import { pathOf } from '../route.ts'
+import { follow, go, pathOf } from '../route.ts'
 
 export function CodingView({ id }: { id: string }) {
   const sessions = useLive<{ sessions: CodingRow[] }>(
@@ -18,16 +19,43 @@ export function CodingView({ id }: { id: string }) {
     <Loaded live={sessions}>
       {(data) => {
         const row = data.sessions.find((one) => one.id === id)
-        if (!row) return <Empty title="There is no such coding session" />
+        if (!row) return <Missing />
         return (
-          <div class="session">
-            <Output row={row} />
+          <div class="session coding">
+            <WhatItSays row={row} />
             <About row={row} reload={sessions.reload} />
           </div>
         )
       }}
     </Loaded>
   )
+}
+
+function Missing() {
+  return (
+    <Empty title="There is no such coding session">
+      <p>It may have been forgotten. What Claude Code said in it is still found with Ctrl K.</p>
+      <a class="button" href="/" onClick={follow({ view: 'home' })}>
+        Home
+      </a>
+    </Empty>
+  )
+}
+
+/** The conversation as soon as Claude Code has written something; before that, our own record of its output. */
+function WhatItSays({ row }: { row: CodingRow }) {
+  const id = row.claudeSessionId
+  return id === undefined ? <Output row={row} /> : <Written id={id} row={row} />
+}
+
+function Written({ id, row }: { id: string; row: CodingRow }) {
+  const known = useLive<{ session: unknown }>(
+    'cc.info',
+    { id },
+    (event) => event.type === 'native-changed' && event.sessionId === id,
+    1_000,
+  )
+  return known.data ? <Conversation id={id} /> : <Output row={row} />
 }
 
 function Output({ row }: { row: CodingRow }) {
@@ -40,44 +68,39 @@ function Output({ row }: { row: CodingRow }) {
   return (
     <section class="conversation" aria-label="Output">
       <VirtualList items={lines} keyOf={(line, i) => `${i} ${line.length}`} label="What it says">
-        {(line) => <p class="card line">{line}</p>}
+        {(line) => <p class="card line">{visible(line)}</p>}
       </VirtualList>
     </section>
   )
 }
 
 function About({ row, reload }: { row: CodingRow; reload: () => void }) {
-  const approvals = useLive<{ approvals: Approval[] }>(
-    'approvals.list',
-    {},
-    (event) => event.type === 'approval-changed',
-  )
-  const { run, busy, error } = useAction()
-  const approval = approvals.data?.approvals.find((one) => one.codingId === row.id)
-  const running = row.status === 'running' || row.status === 'starting'
-  const answered = (): void => {
-    approvals.reload()
-    reload()
-  }
+  const project = { view: 'project', path: row.workdir } as const
   return (
     <aside class="about" aria-label="About this session">
-      <h1>{row.name}</h1>
-      <p class="faint">{row.prompt}</p>
-      {approval ? (
-        <AnswerApproval approval={approval} onAnswered={answered} />
-      ) : (
-        <Respond row={row} onSent={reload} />
-      )}
+      <h1>{visible(row.name)}</h1>
+      <p class="faint">{visible(row.prompt)}</p>
+      <Steer row={row} reload={reload} onResumed={(id) => go({ view: 'coding', id })} />
       <dl>
         <dt>State</dt>
         <dd>
           {row.lifecycle === 'ended' ? row.status : row.lifecycle.replace('-', ' ')}
-          {row.endMessage && `: ${row.endMessage}`}
+          {row.endMessage && `: ${visible(row.endMessage)}`}
         </dd>
+        {row.doing && (
+          <>
+            <dt>Now</dt>
+            <dd>{visible(row.doing)}</dd>
+          </>
+        )}
         <dt>Repository</dt>
         <dd>
-          <a href={pathOf({ view: 'project', path: row.workdir })}>{shortPath(row.workdir)}</a>
+          <a href={pathOf(project)} title={visible(row.workdir)} onClick={follow(project)}>
+            {visible(shortPath(row.workdir))}
+          </a>
         </dd>
+        <dt>Model</dt>
+        <dd>{row.model ?? '–'}</dd>
         <dt>Last activity</dt>
         <dd>{ago(row.lastActivityAt)}</dd>
         <dt>Cost</dt>
@@ -91,23 +114,16 @@ function About({ row, reload }: { row: CodingRow; reload: () => void }) {
         <dt>Waited for people</dt>
         <dd>{minutes(row.waitedMs)}</dd>
       </dl>
-      <div class="buttons">
-        {running && (
-          <button
-            type="button"
-            disabled={busy}
-            onClick={() => void run('coding.kill', { session: row.id }).then(reload)}
-          >
-            End it
-          </button>
-        )}
-        {row.claudeSessionId && (
-          <a class="button" href={pathOf({ view: 'session', id: row.claudeSessionId })}>
-            The whole conversation
-          </a>
-        )}
-      </div>
-      {error && <Problem text={error} />}
+      {row.claudeSessionId && <More id={row.claudeSessionId} />}
     </aside>
+  )
+}
+
+function More({ id }: { id: string }) {
+  const route = { view: 'session', id } as const
+  return (
+    <a class="button" href={pathOf(route)} onClick={follow(route)}>
+      Context, files, cost over time
+    </a>
   )
 }

@@ -1,22 +1,28 @@
 // What it all costs: by day as a heat map, by repository, agent, model and session, and how much the cache saved.
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Costs } from '../data.ts'
 import { minutes, tokens, usd, visible } from '../format.ts'
+import type { RockpoolEvent } from '../gateway.ts'
 import { useLive } from '../live.ts'
-import { Loaded } from '../parts/states.tsx'
+import { Empty, Loaded } from '../parts/states.tsx'
+import { follow, pathOf } from '../route.ts'
+import type { Route } from '../route.ts'
 
-const groupings = ['repo', 'model', 'agent', 'session'] as const
-const shownDays = 26 * 7
+const groupings = { repo: 'Repository', model: 'Model', agent: 'Agent', session: 'Most expensive' } as const
+type Grouping = keyof typeof groupings
+const dayMs = 86_400_000
+const shownWeeks = 53
 
 interface Stats {
   waitedMs: number
   budgets: Array<{ name: string; limitUsd: number; spentUsd: number; runsOutAt?: number }>
 }
 
-export function Cost() {
-  const [by, setBy] = useState<(typeof groupings)[number]>('repo')
-  const days = useLive<Costs>('cc.costs', { by: 'day' }, (event) => event.type === 'native-changed')
-  const groups = useLive<Costs>('cc.costs', { by }, (event) => event.type === 'native-changed')
+export function Cost({ by: wanted = 'repo' }: { by?: string }) {
+  const by = (wanted in groupings ? wanted : 'repo') as Grouping
+  const isOld = (event: RockpoolEvent): boolean => event.type === 'native-changed'
+  const days = useLive<Costs>('cc.costs', { by: 'day' }, isOld)
+  const groups = useLive<Costs>('cc.costs', { by }, isOld)
   const stats = useLive<Stats>('coding.stats', {}, (event) => event.type === 'coding-changed')
   return (
     <div class="cost">
@@ -25,8 +31,10 @@ export function Cost() {
         {({ totals, by: lines }) => (
           <>
             <dl class="tiles">
+              <Tile name="Today" value={usd(since(lines, 1))} />
+              <Tile name="7 days" value={usd(since(lines, 7))} />
+              <Tile name="30 days" value={usd(since(lines, 30))} />
               <Tile name="Total" value={usd(totals.costUsd)} />
-              <Tile name="Today" value={usd(lines.find((line) => line.key === today())?.costUsd ?? 0)} />
               <Tile name="Cache hit rate" value={`${Math.round(hitRate(totals) * 100)}%`} />
               <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
               <Tile name="Waited for people" value={minutes(stats.data?.waitedMs ?? 0)} />
@@ -36,22 +44,31 @@ export function Cost() {
         )}
       </Loaded>
       <Budgets budgets={stats.data?.budgets ?? []} />
-      <div class="tabs" role="tablist" aria-label="Group by">
-        {groupings.map((group) => (
-          <button
-            key={group}
-            type="button"
-            role="tab"
-            aria-selected={by === group}
-            onClick={() => setBy(group)}
-          >
-            {group}
-          </button>
-        ))}
-      </div>
-      <Loaded live={groups}>{({ by: lines }) => <Bars lines={lines} />}</Loaded>
+      <nav class="tabs" aria-label="Group by">
+        {Object.entries(groupings).map(([group, label]) => {
+          const route = { view: 'cost', by: group } as const
+          return (
+            <a
+              key={group}
+              class="button"
+              href={pathOf(route)}
+              aria-current={by === group ? 'true' : undefined}
+              onClick={follow(route)}
+            >
+              {label}
+            </a>
+          )
+        })}
+      </nav>
+      <Loaded live={groups}>{({ by: lines }) => <Bars lines={lines} by={by} />}</Loaded>
     </div>
   )
+}
+
+/** What the last so many days cost, today included. */
+function since(lines: Costs['by'], days: number): number {
+  const first = dayOf(Date.now() - (days - 1) * dayMs)
+  return lines.reduce((sum, line) => (line.key >= first ? sum + line.costUsd : sum), 0)
 }
 
 function Budgets({ budgets }: Pick<Stats, 'budgets'>) {
@@ -99,14 +116,17 @@ function Tile({ name, value }: { name: string; value: string }) {
   )
 }
 
-function Bars({ lines }: { lines: Costs['by'] }) {
+function Bars({ lines, by }: { lines: Costs['by']; by: Grouping }) {
   const most = Math.max(...lines.map((line) => line.costUsd), 0.0001)
+  if (lines.length === 0) return <Empty title="Nothing has cost anything yet" />
   return (
     <table class="bars">
       <tbody>
         {lines.slice(0, 50).map((line) => (
           <tr key={line.key}>
-            <th scope="row">{visible(line.name ?? line.key)}</th>
+            <th scope="row">
+              <Name line={line} by={by} />
+            </th>
             <td class="number">{usd(line.costUsd)}</td>
             <td class="meter">
               <meter
@@ -124,20 +144,65 @@ function Bars({ lines }: { lines: Costs['by'] }) {
   )
 }
 
-/** Half a year, a column a week; darker is more, and each day says its amount. */
+/** A session and a repository can be looked at. */
+function Name({ line, by }: { line: Costs['by'][number]; by: Grouping }) {
+  const name = visible(line.name ?? line.key) || '(none)'
+  if (by !== 'session' && by !== 'repo') return <>{name}</>
+  const route: Route =
+    by === 'session' ? { view: 'session', id: line.key } : { view: 'project', path: line.key }
+  return (
+    <a href={pathOf(route)} onClick={follow(route)}>
+      {name}
+    </a>
+  )
+}
+
+/** A year, a column a week from Monday on; darker is more, and each day says its amount. */
 function HeatMap({ days }: { days: Map<string, number> }) {
   const most = Math.max(...days.values(), 0.0001)
-  const start = Date.now() - (shownDays - 1) * 86_400_000
-  const cells = Array.from({ length: shownDays }, (_, i) => dayOf(start + i * 86_400_000))
+  const monday = (new Date().getDay() + 6) % 7
+  const start = Date.now() - ((shownWeeks - 1) * 7 + monday) * dayMs
+  const cells = Array.from({ length: (shownWeeks - 1) * 7 + monday + 1 }, (_, i) => start + i * dayMs)
+  const weeks = Array.from({ length: shownWeeks }, (_, i) => start + i * 7 * dayMs)
+  const figure = useRef<HTMLElement>(null)
+  // Today is at the end; where the year does not fit, that is what one sees.
+  useLayoutEffect(() => figure.current?.scrollTo({ left: figure.current.scrollWidth }), [])
   return (
-    <div class="heat" role="img" aria-label={`Cost by day, at most ${usd(most)} a day`}>
-      {cells.map((day) => {
-        const cost = days.get(day) ?? 0
-        const level = cost === 0 ? 0 : Math.ceil((cost / most) * 4)
-        return <span key={day} class={`level${level}`} title={`${day}: ${usd(cost)}`} />
-      })}
-    </div>
+    <figure class="heat-map" ref={figure} tabIndex={0} aria-label="Cost by day">
+      <div class="months" aria-hidden="true">
+        {weeks.map((at, i) => (
+          <span key={at}>{isNewMonth(at, weeks[i - 1]) ? monthOf(at) : ''}</span>
+        ))}
+      </div>
+      <div class="heat" role="img" aria-label={`Cost by day, at most ${usd(most)} a day`}>
+        {cells.map((at) => {
+          const day = dayOf(at)
+          const cost = days.get(day) ?? 0
+          return <span key={day} class={`level${levelOf(cost, most)}`} title={`${day}: ${usd(cost)}`} />
+        })}
+      </div>
+      <figcaption class="faint">
+        less
+        {[0, 1, 2, 3, 4].map((level) => (
+          <span key={level} class={`level${level}`} />
+        ))}
+        more, at most {usd(most)} a day
+      </figcaption>
+    </figure>
   )
+}
+
+function levelOf(cost: number, most: number): number {
+  return cost === 0 ? 0 : Math.ceil((cost / most) * 4)
+}
+
+/** The first week of a month; the first column may be a month's last week, where its name would not fit. */
+function isNewMonth(at: number, before: number | undefined): boolean {
+  return before !== undefined && new Date(at).getMonth() !== new Date(before).getMonth()
+}
+
+function monthOf(at: number): string {
+  return new Intl.DateTimeFormat(undefined, { month: 'short' }).format(at)
 }
 
 /** Of everything that was sent to the models, how much came from the cache. */
@@ -146,10 +211,6 @@ function hitRate(
 ): number {
   const sent = line.inputTokens + line.cacheReadTokens + line.cacheCreationTokens
   return sent === 0 ? 0 : line.cacheReadTokens / sent
-}
-
-function today(): string {
-  return dayOf(Date.now())
 }
 
 function dayOf(at: number): string {

@@ -1,12 +1,14 @@
 // Home: who must act. Sessions that wait for a person first, then what is ready, what works, and what was lately.
+import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Approval, CodingRow, NativeSession } from '../data.ts'
 import { ago, shortPath, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
+import { needsYou } from '../needs-you.ts'
 import { ContextGauge } from '../parts/gauge.tsx'
-import { Peek } from '../parts/peek.tsx'
-import { Empty, Loaded } from '../parts/states.tsx'
-import { go, pathOf } from '../route.ts'
+import { Peek, PeekNative } from '../parts/peek.tsx'
+import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
+import { follow, pathOf } from '../route.ts'
 import type { Route } from '../route.ts'
 
 /** A coding session of ours or a native one, in the words of a row. */
@@ -30,6 +32,7 @@ const groups = ['Needs you', 'Ready for review', 'Working', 'Recent'] as const
 
 export function Home() {
   const [open, setOpen] = useState<string>()
+  const [by, setBy] = useState<'group' | 'repo'>('group')
   const coding = useLive<{ sessions: CodingRow[] }>('coding.sessions', { limit: 200 }, (event) =>
     ['coding-changed', 'approval-changed'].includes(event.type),
   )
@@ -47,34 +50,42 @@ export function Home() {
     () => rowsOf(coding.data?.sessions ?? [], native.data?.sessions ?? []),
     [coding.data, native.data],
   )
+  const answered = (): void => {
+    approvals.reload()
+    coding.reload()
+  }
+  // Both lists together, so that nothing moves when the second one comes.
+  if (coding.data === undefined && coding.error === undefined) return <Loading />
   return (
     <Loaded live={native}>
       {(data) =>
         rows.length === 0 ? (
-          <Empty title="No sessions yet">
-            <p>
-              Sessions of Claude Code on this machine appear here by themselves. Start one in a terminal with{' '}
-              <code>claude</code>, or give Rockpool a task:
-            </p>
-            <a class="button primary" href="/choose">
-              New task
-            </a>
-          </Empty>
+          <NoSessions />
         ) : (
           <>
-            <h1 class="sr">Sessions</h1>
-            {groups.map((group) => (
+            <div class="home-head">
+              <h1>Sessions</h1>
+              <label>
+                Group by{' '}
+                <select
+                  value={by}
+                  onChange={(event) => setBy(event.currentTarget.value === 'repo' ? 'repo' : 'group')}
+                >
+                  <option value="group">who must act</option>
+                  <option value="repo">repository</option>
+                </select>
+              </label>
+            </div>
+            {coding.error && <Problem text={coding.error} retry={coding.reload} />}
+            {namesOf(rows, by).map((name) => (
               <Group
-                key={group}
-                title={group}
-                rows={rows.filter((row) => row.group === group)}
+                key={name}
+                title={name}
+                rows={rows.filter((row) => row[by] === name)}
                 approvals={approvals.data?.approvals ?? []}
                 open={open}
                 setOpen={setOpen}
-                onAnswered={() => {
-                  approvals.reload()
-                  coding.reload()
-                }}
+                onAnswered={answered}
               />
             ))}
             {data.total > data.sessions.length && (
@@ -86,6 +97,33 @@ export function Home() {
         )
       }
     </Loaded>
+  )
+}
+
+function namesOf(rows: HomeRow[], by: 'group' | 'repo'): string[] {
+  const used = new Set<string>(rows.map((row) => row[by]))
+  return by === 'group' ? groups.filter((group) => used.has(group)) : [...used]
+}
+
+function NoSessions() {
+  return (
+    <Empty title="No sessions yet">
+      <p>
+        Every session of Claude Code on this machine appears here by itself, as soon as it is begun. Start one
+        in a terminal with <code>claude</code>, or let Rockpool do it:
+      </p>
+      <div class="buttons">
+        <a class="button primary" href="/choose" onClick={follow({ view: 'choose' })}>
+          Give it a task
+        </a>
+        <a class="button" href="/chat" onClick={follow({ view: 'chat' })}>
+          Talk to an agent
+        </a>
+        <a class="button" href="/settings" onClick={follow({ view: 'settings' })}>
+          Connect a channel
+        </a>
+      </div>
+    </Empty>
   )
 }
 
@@ -110,38 +148,17 @@ function Group({ title, rows, approvals, onAnswered, open, setOpen }: GroupProps
       </h2>
       <ul class="rows">
         {shown.map((row) => (
-          <li key={row.id} class={`row ${row.state}`} onKeyDown={moveByArrow}>
-            <a href={pathOf(row.route)} onClick={(event) => openRow(event, row.route)}>
-              <span class="state">{row.state}</span>
-              <span class="name">{visible(row.name)}</span>
-              <span class="now">{visible(row.now)}</span>
-              <span class="repo">
-                {visible(row.repo)}
-                {row.branch !== '' && <span class="faint"> · {visible(row.branch)}</span>}
-              </span>
-              <span class="number">{ago(row.at)}</span>
-              <span class="number">{usd(row.costUsd)}</span>
-              <ContextGauge used={row.context.used} window={row.context.window} />
-              <span class="faint">{row.warm === undefined ? '' : row.warm ? 'warm' : 'cold'}</span>
-            </a>
-            {row.coding && (
-              <button
-                type="button"
-                class="peek-toggle"
-                aria-expanded={open === row.id}
-                onClick={() => setOpen(open === row.id ? undefined : row.id)}
-              >
-                {row.coding.waiting ? 'Answer' : 'Peek'}
-              </button>
-            )}
-            {open === row.id && row.coding && (
+          <RowView key={row.id} row={row} open={open === row.id} setOpen={setOpen}>
+            {row.coding ? (
               <Peek
                 row={row.coding}
                 approval={approvals.find((one) => one.id === row.coding?.waiting?.approvalId)}
                 onAnswered={onAnswered}
               />
+            ) : (
+              <PeekNative id={row.id} />
             )}
-          </li>
+          </RowView>
         ))}
       </ul>
       {rows.length > shown.length && (
@@ -153,19 +170,50 @@ function Group({ title, rows, approvals, onAnswered, open, setOpen }: GroupProps
   )
 }
 
-/** Up and down go through the rows, whatever group they are in. */
-function moveByArrow(event: KeyboardEvent): void {
+interface RowProps {
+  row: HomeRow
+  open: boolean
+  setOpen: (id: string | undefined) => void
+  /** What is seen when one looks into it. */
+  children: ComponentChildren
+}
+
+function RowView({ row, open, setOpen, children }: RowProps) {
+  const toggle = (): void => setOpen(open ? undefined : row.id)
+  return (
+    <li class={`row ${row.state}`} onKeyDown={(event) => onRowKey(event, toggle)}>
+      <a href={pathOf(row.route)} onClick={follow(row.route)}>
+        <span class="state">{row.state}</span>
+        <span class="what">
+          <span class="name">{visible(row.name)}</span>
+          <span class="now">{visible(row.now)}</span>
+        </span>
+        <span class="where">
+          <span class="repo">{visible(row.repo)}</span>
+          <span class="branch">{visible(row.branch)}</span>
+        </span>
+        <span class="number age">{ago(row.at)}</span>
+        <span class="number cost">{usd(row.costUsd)}</span>
+        <ContextGauge used={row.context.used} window={row.context.window} />
+        <span class="warmth">{row.warm === undefined ? '' : row.warm ? 'warm' : 'cold'}</span>
+      </a>
+      <button type="button" class="peek-toggle" aria-expanded={open} onClick={toggle}>
+        {row.coding && needsYou(row.coding) ? 'Answer' : 'Peek'}
+      </button>
+      {open && children}
+    </li>
+  )
+}
+
+/** Up and down go through the rows, whatever group they are in; Space looks into one. */
+function onRowKey(event: KeyboardEvent, toggle: () => void): void {
+  if (!(event.target instanceof HTMLAnchorElement) || !event.target.matches('.row > a')) return
   const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
-  if (step === 0 || !(event.target instanceof HTMLAnchorElement)) return
+  if (event.key === ' ') toggle()
+  else if (step === 0) return
   const rows = [...document.querySelectorAll<HTMLAnchorElement>('.row > a')]
   rows[rows.indexOf(event.target) + step]?.focus()
   event.preventDefault()
-}
-
-function openRow(event: MouseEvent, route: Route): void {
-  if (event.ctrlKey || event.metaKey || event.shiftKey) return
-  event.preventDefault()
-  go(route)
 }
 
 function rowsOf(coding: CodingRow[], native: NativeSession[]): HomeRow[] {
@@ -177,16 +225,15 @@ function rowsOf(coding: CodingRow[], native: NativeSession[]): HomeRow[] {
 const dayMs = 86_400_000
 
 function rowOfCoding(row: CodingRow): HomeRow {
-  const running = row.status === 'running' || row.status === 'starting'
-  const ready = row.status === 'completed' && Date.now() - row.lastActivityAt < dayMs
+  const now = row.waiting
+    ? `${row.waiting.for}: ${row.waiting.about}`
+    : (row.doing ?? row.endMessage ?? row.prompt)
   return {
     id: row.id,
-    group: row.waiting ? 'Needs you' : running ? 'Working' : ready ? 'Ready for review' : 'Recent',
-    state: row.waiting ? 'waiting' : row.lifecycle === 'suspended' ? 'suspended' : row.status,
+    group: groupOf(row),
+    state: stateOf(row),
     name: row.name,
-    now: row.waiting
-      ? `${row.waiting.for}: ${row.waiting.about}`
-      : (row.doing ?? row.endMessage ?? row.prompt),
+    now: row.waiting?.for === 'input' ? row.waiting.about || row.prompt : now,
     repo: shortPath(row.workdir),
     branch: '',
     at: row.lastActivityAt,
@@ -197,14 +244,39 @@ function rowOfCoding(row: CodingRow): HomeRow {
   }
 }
 
+function groupOf(row: CodingRow): HomeRow['group'] {
+  if (needsYou(row)) return 'Needs you'
+  if (row.waiting) return 'Ready for review'
+  if (row.status === 'running' || row.status === 'starting') return 'Working'
+  const isNew = Date.now() - row.lastActivityAt < dayMs
+  return row.status === 'completed' && isNew ? 'Ready for review' : 'Recent'
+}
+
+function stateOf(row: CodingRow): string {
+  if (row.waiting) return needsYou(row) ? 'waiting' : 'ready'
+  return row.lifecycle === 'suspended' || row.lifecycle === 'queued' ? row.lifecycle : row.status
+}
+
+/** An idle one has done its turn, and its terminal is still open. */
+const nativeGroups: Record<NativeSession['status'], HomeRow['group']> = {
+  waiting: 'Needs you',
+  idle: 'Ready for review',
+  busy: 'Working',
+  stopped: 'Recent',
+}
+
 function rowOfNative(session: NativeSession): HomeRow {
-  const group = session.status === 'waiting' ? 'Needs you' : session.status === 'busy' ? 'Working' : 'Recent'
+  const name = session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
+  // A process of ours that rests between two messages of a chat; nobody needs to review it.
+  const isChat = session.source === 'rockpool' && session.status === 'idle'
+  const now = session.waitingFor ?? session.lastPrompt ?? session.firstMessage
   return {
     id: session.sessionId,
-    group,
+    group: isChat ? 'Recent' : nativeGroups[session.status],
     state: session.status,
-    name: session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8)),
-    now: session.waitingFor ?? session.lastPrompt ?? session.firstMessage,
+    name,
+    // The only prompt is the name already.
+    now: now === name ? `${session.messageCount} messages` : now,
     repo: shortPath(session.repoPath),
     branch: session.branch,
     at: Date.parse(session.lastModified),

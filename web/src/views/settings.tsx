@@ -1,8 +1,10 @@
-// Channels, who may talk, and the configuration with its origins.
+// Channels, who may talk, agents, the doctor, and the configuration with its origins.
+import { useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction, useLazy, useLive } from '../live.ts'
 import { Doctor } from '../parts/doctor.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
+import { follow, pathOf } from '../route.ts'
 
 interface ChannelRow {
   channel: string
@@ -27,10 +29,13 @@ export function Settings() {
   return (
     <div class="settings">
       <h1>Channels and settings</h1>
-      <Channels />
-      <People />
-      <Doctor />
-      <Notifications />
+      <div class="panels">
+        <Channels />
+        <People />
+        <Agents />
+        <Notifications />
+        <Doctor />
+      </div>
       <Configuration />
     </div>
   )
@@ -43,7 +48,7 @@ function Channels() {
     (event) => event.type === 'channel-status',
   )
   return (
-    <section aria-label="Channels">
+    <section class="panel" aria-label="Channels">
       <h2>Channels</h2>
       <Loaded live={channels}>
         {(data) => (
@@ -87,7 +92,7 @@ function People() {
     void run(`pairing.${verb}`, { code }).then(pairing.reload)
   }
   return (
-    <section aria-label="People">
+    <section class="panel" aria-label="People">
       <h2>Who may talk</h2>
       {error && <Problem text={error} />}
       <Loaded live={pairing}>
@@ -126,20 +131,75 @@ function People() {
   )
 }
 
-function Notifications() {
-  if (!('Notification' in window)) return null
+interface AgentRow {
+  id: string
+  name?: string
+  default: boolean
+  model?: string
+  workspace: string
+}
+
+function Agents() {
+  const agents = useLive<{ agents: AgentRow[] }>(
+    'agents.list',
+    {},
+    (event) => event.type === 'config-changed',
+  )
   return (
-    <section aria-label="Notifications">
+    <section class="panel" aria-label="Agents">
+      <h2>Agents</h2>
+      <Loaded live={agents}>
+        {(data) => (
+          <ul class="names">
+            {data.agents.map((agent) => {
+              const route = { view: 'chat', key: `agent:${agent.id}:main` } as const
+              return (
+                <li key={agent.id}>
+                  <a href={pathOf(route)} onClick={follow(route)}>
+                    {visible(agent.name ?? agent.id)}
+                  </a>{' '}
+                  {agent.default && <span class="chip">default</span>}{' '}
+                  <span class="faint">{agent.model}</span>
+                  <br />
+                  <span class="faint">{visible(agent.workspace)}</span>
+                </li>
+              )
+            })}
+            <li class="faint">
+              Add one in a terminal: <code>rockpool agents add work</code>
+            </li>
+          </ul>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+const permissionWords: Record<NotificationPermission, string> = {
+  default: 'While this page is open, be told when a session needs you.',
+  granted: 'While this page is open and you look elsewhere, you are told when a session needs you.',
+  denied: 'The browser refuses notifications from this page. Its settings for this site can change that.',
+}
+
+function Notifications() {
+  const isKnown = 'Notification' in window
+  const [permission, setPermission] = useState(isKnown ? Notification.permission : 'denied')
+  return (
+    <section class="panel" aria-label="Notifications">
       <h2>Notifications</h2>
-      <p>While this page is open, be told when a session needs you.</p>
-      <button type="button" onClick={() => void Notification.requestPermission()}>
-        Allow notifications
-      </button>
+      <p>{permissionWords[permission]}</p>
+      {permission === 'default' && (
+        <button type="button" onClick={() => void Notification.requestPermission().then(setPermission)}>
+          Allow notifications
+        </button>
+      )}
     </section>
   )
 }
 
 function Configuration() {
+  const [words, setWords] = useState('')
+  const [onlySet, setOnlySet] = useState(false)
   const config = useLive<ShownConfig>(
     'config.show',
     { origin: true },
@@ -148,25 +208,48 @@ function Configuration() {
   return (
     <section aria-label="Configuration">
       <h2>Configuration</h2>
+      <div class="filter">
+        <input
+          type="search"
+          aria-label="Filter the configuration"
+          placeholder="Filter"
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
+        <label class="switch">
+          <input
+            type="checkbox"
+            checked={onlySet}
+            onChange={(event) => setOnlySet(event.currentTarget.checked)}
+          />
+          Only what is set
+        </label>
+      </div>
       <Loaded live={config}>
-        {(data) => (
-          <>
-            <p class="faint">{data.file}</p>
-            <table class="config">
-              <tbody>
-                {Object.entries(data.origins ?? {}).map(([key, { value, origin }]) => (
-                  <tr key={key}>
-                    <th scope="row">{key}</th>
-                    <td>
-                      <code>{JSON.stringify(value)}</code>
-                    </td>
-                    <td class="faint">{origin}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </>
-        )}
+        {(data) => {
+          const lines = Object.entries(data.origins ?? {}).filter(
+            ([key, { origin }]) => key.includes(words.trim()) && !(onlySet && origin === 'default'),
+          )
+          return (
+            <>
+              <p class="faint">{visible(data.file)}</p>
+              <table class="config">
+                <tbody>
+                  {lines.map(([key, { value, origin }]) => (
+                    <tr key={key} class={origin === 'default' ? '' : 'set'}>
+                      <th scope="row">{key}</th>
+                      <td>
+                        <code>{visible(JSON.stringify(value))}</code>
+                      </td>
+                      <td class="faint">{origin}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+              {lines.length === 0 && <p class="faint">Nothing of that kind. Everything else is a default.</p>}
+            </>
+          )
+        }}
       </Loaded>
     </section>
   )

@@ -1,0 +1,21 @@
+// Stopping what a coding session does right now, without ending it.
+import { z } from 'zod'
+import { codingRow, findCoding, rowOf } from './coding-row.ts'
+import { operation } from './operation.ts'
+
+export const operations = [
+  operation({
+    name: 'coding.interrupt',
+    says: 'Stop what a session does right now; it stays, and waits for what is said next.',
+    input: z.strictObject({
+      session: z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.'),
+    }),
+    output: codingRow,
+    scope: 'write',
+    acts: true,
+    command: { positional: ['session'], examples: ['rockpool cc interrupt fix-login-bug'] },
+    async run(app, input, caller) {
+      return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id))
+    },
+  }),
+]

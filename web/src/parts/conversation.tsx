@@ -1,0 +1,108 @@
+// What was said in a Claude Code session, live: cards that can be linked to, forked from, and seen as they were written.
+import { useMemo, useState } from 'preact/hooks'
+import type { Card } from '../data.ts'
+import { visible } from '../format.ts'
+import { placeOf, useCards } from '../read-cards.ts'
+import { go } from '../route.ts'
+import { CardView } from './cards.tsx'
+import { Empty, Problem } from './states.tsx'
+import { VirtualList } from './virtual-list.tsx'
+
+interface ConversationProps {
+  id: string
+  /** The message that the address names. */
+  at?: string
+  onFork?: (uuid: string) => void
+  problem?: string
+}
+
+export function Conversation({ id, at, onFork, problem }: ConversationProps) {
+  const [raw, setRaw] = useState(false)
+  const { cards, more, error, isLoading } = useCards(id, { raw, at })
+  const results = useMemo(
+    () => new Map(cards.filter((card) => card.kind === 'result').map((card) => [card.toolUseId, card])),
+    [cards],
+  )
+  const shown = useMemo(
+    () => cards.filter((card, i) => (raw ? card.raw !== cards[i - 1]?.raw : card.kind !== 'result')),
+    [cards, raw],
+  )
+  const place = at === undefined ? -1 : placeOf(shown, at)
+  const wrong = problem ?? error
+  return (
+    <section class="conversation" aria-label="Conversation">
+      <div class="toolbar">
+        <Prompts id={id} cards={cards} />
+        <label class="switch">
+          <input type="checkbox" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
+          Raw
+        </label>
+      </div>
+      {wrong && <Problem text={wrong} />}
+      {!isLoading && shown.length === 0 && !wrong ? (
+        <Empty title="Nothing was said yet">
+          <p>What this session says appears here while it is written.</p>
+        </Empty>
+      ) : (
+        <VirtualList
+          items={shown}
+          keyOf={keyOf}
+          onStart={more}
+          target={place === -1 ? undefined : place}
+          label="What was said"
+        >
+          {(card, index) =>
+            raw ? (
+              <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre>
+            ) : (
+              <CardView
+                card={card}
+                result={results.get(card.toolUseId)}
+                isTarget={index === place}
+                onFork={onFork}
+                onLink={(uuid) => go({ view: 'session', id, at: uuid })}
+              />
+            )
+          }
+        </VirtualList>
+      )}
+    </section>
+  )
+}
+
+function keyOf(card: Card, index: number): string {
+  return `${card.uuid ?? index}${card.kind}${card.toolUseId ?? ''}${card.text.length}`
+}
+
+/** The prompts, to jump between them. */
+function Prompts({ id, cards }: { id: string; cards: Card[] }) {
+  const prompts = cards.filter((card) => card.kind === 'prompt' && card.uuid !== undefined)
+  return (
+    <label class="jump">
+      <span class="sr">Go to a prompt</span>
+      <select
+        value=""
+        disabled={prompts.length === 0}
+        onChange={(event) => go({ view: 'session', id, at: event.currentTarget.value })}
+      >
+        <option value="">
+          {prompts.length} {prompts.length === 1 ? 'prompt' : 'prompts'}: go to…
+        </option>
+        {prompts.map((card) => (
+          <option key={card.uuid} value={card.uuid}>
+            {visible(card.text).slice(0, 90)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function pretty(record: string): string {
+  try {
+    return JSON.stringify(JSON.parse(record), null, 2)
+  } catch {
+    // A record that was cut is shown as far as it goes.
+    return record
+  }
+}

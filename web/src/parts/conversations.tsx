@@ -1,0 +1,131 @@
+// The conversations that there are, on every channel, and the agents one could begin another with.
+import { useState } from 'preact/hooks'
+import { ago, download, visible } from '../format.ts'
+import { useAction, useLive } from '../live.ts'
+import { follow, pathOf } from '../route.ts'
+import { Problem } from './states.tsx'
+
+interface SessionRow {
+  key: string
+  agentId: string
+  displayName?: string
+  derivedTitle?: string
+  lastMessagePreview?: string
+  label?: string
+  channel?: string
+  updatedAt: number
+  archivedAt?: number
+}
+
+const changes = ['session-changed', 'session-deleted', 'turn-ended']
+
+export function Conversations({ current, own }: { current: string; own: string }) {
+  const [archived, setArchived] = useState(false)
+  const sessions = useLive<{ sessions: SessionRow[] }>(
+    'sessions.list',
+    { limit: 100, archived, includeDerivedTitles: true, includeLastMessage: true },
+    (event) => changes.includes(event.type),
+    400,
+  )
+  const rows = sessions.data?.sessions ?? []
+  const row = rows.find((one) => one.key === current)
+  return (
+    <aside class="about" aria-label="Conversations">
+      <h2>Conversations</h2>
+      <ul class="talks">
+        {!archived && !rows.some((one) => one.key === own) && (
+          <Talk row={{ key: own, agentId: 'main', updatedAt: 0, label: 'This page' }} current={current} />
+        )}
+        {rows.map((one) => (
+          <Talk
+            key={one.key}
+            row={one.key === own ? { label: 'This page', ...one } : one}
+            current={current}
+          />
+        ))}
+      </ul>
+      {archived && rows.length === 0 && <p class="faint">Nothing is archived.</p>}
+      <label class="switch">
+        <input
+          type="checkbox"
+          checked={archived}
+          onChange={(event) => setArchived(event.currentTarget.checked)}
+        />
+        Archived ones
+      </label>
+      <Agents known={new Set(rows.map((one) => one.key))} current={current} />
+      {row && <Tidy key={row.key} row={row} reload={sessions.reload} />}
+    </aside>
+  )
+}
+
+function Talk({ row, current }: { row: SessionRow; current: string }) {
+  const route = { view: 'chat', key: row.key } as const
+  return (
+    <li>
+      <a href={pathOf(route)} aria-current={row.key === current ? 'page' : undefined} onClick={follow(route)}>
+        <span class="name">{visible(row.label ?? row.displayName ?? row.derivedTitle ?? row.key)}</span>
+        <span class="faint age">{row.updatedAt === 0 ? '' : ago(row.updatedAt)}</span>
+        <span class="faint last">{visible(row.lastMessagePreview ?? '') || row.key}</span>
+      </a>
+    </li>
+  )
+}
+
+/** Every agent has a main session; one that is not there yet begins with the first word. */
+function Agents({ known, current }: { known: Set<string>; current: string }) {
+  const agents = useLive<{ agents: Array<{ id: string; name?: string }> }>('agents.list', {})
+  const others = (agents.data?.agents ?? []).filter(({ id }) => !known.has(`agent:${id}:main`))
+  if (others.length === 0) return null
+  return (
+    <>
+      <h2>Begin with an agent</h2>
+      <ul class="talks">
+        {others.map(({ id, name }) => (
+          <Talk
+            key={id}
+            current={current}
+            row={{ key: `agent:${id}:main`, agentId: id, updatedAt: 0, label: name ?? id }}
+          />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** A label, out of the list and back, and a copy. */
+function Tidy({ row, reload }: { row: SessionRow; reload: () => void }) {
+  const [label, setLabel] = useState(row.label ?? '')
+  const { run, busy, error } = useAction()
+  const { key } = row
+  const copy = async (): Promise<void> => {
+    const copied = (await run('sessions.export', { key, format: 'markdown' })) as { text: string } | undefined
+    if (copied) download('conversation.md', copied.text)
+  }
+  const putAway = (): Promise<unknown> =>
+    row.archivedAt ? run('sessions.restore', { ref: key }) : run('sessions.archive', { keys: [key] })
+  return (
+    <form
+      class="tidy"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run('sessions.label', { key, label: label.trim() || null }).then(reload)
+      }}
+    >
+      <label for="label">Label of this conversation</label>
+      <input id="label" value={label} onInput={(event) => setLabel(event.currentTarget.value)} />
+      <div class="buttons">
+        <button type="submit" disabled={busy}>
+          Label
+        </button>
+        <button type="button" disabled={busy} onClick={() => void putAway().then(reload)}>
+          {row.archivedAt ? 'Restore' : 'Archive'}
+        </button>
+        <button type="button" disabled={busy} onClick={() => void copy()}>
+          Export
+        </button>
+      </div>
+      {error && <Problem text={error} />}
+    </form>
+  )
+}

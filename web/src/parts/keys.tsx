@@ -1,0 +1,43 @@
+// Everything that the keyboard does. Opens on the question mark.
+import { useLayoutEffect, useRef } from 'preact/hooks'
+
+const keys: Array<[keys: string, does: string]> = [
+  ['Ctrl K or /', 'Find sessions, words that were said, projects, places'],
+  ['Alt 1 … Alt 5', 'Home, New task, Chat, Cost, Settings'],
+  ['↑ ↓', 'Home: through the rows'],
+  ['Space', 'Home: look into the row; Tab then reaches what it asks'],
+  ['Enter', 'Open the row; send the message; give the answer'],
+  ['Ctrl Enter', 'New task: launch'],
+  ['Shift Enter', 'Chat: break the line'],
+  ['Esc', 'Close what lies above the page'],
+  ['?', 'These keys'],
+]
+
+export function Keys({ onClose }: { onClose: () => void }) {
+  const box = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => box.current?.showModal(), [])
+  return (
+    <dialog
+      class="keys"
+      ref={box}
+      aria-label="Keys"
+      onClose={onClose}
+      onClick={(event) => event.target === box.current && onClose()}
+    >
+      <h2>Keys</h2>
+      <dl>
+        {keys.map(([name, does]) => (
+          <>
+            <dt key={name}>
+              <kbd>{name}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </>
+        ))}
+      </dl>
+      <button type="button" onClick={onClose}>
+        Close
+      </button>
+    </dialog>
+  )
+}

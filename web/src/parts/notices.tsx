@@ -1,0 +1,68 @@
+// What the page is told without asking: in its chat, and for a moment wherever one is.
+import { useEffect, useState } from 'preact/hooks'
+import type { RockpoolEvent } from '../gateway.ts'
+import type { Notice } from '../data.ts'
+import { clock, visible } from '../format.ts'
+import { useGateway } from '../live.ts'
+import { follow, pathOf } from '../route.ts'
+
+const shownMs = 8_000
+const maxShown = 3
+
+export function NoticeView({ notice, press }: { notice: Notice; press: (data: string) => void }) {
+  const { codingId } = notice
+  const route = { view: 'coding', id: codingId ?? '' } as const
+  return (
+    <article class="card told">
+      <div class="head">
+        <h3>Notice</h3>
+        <time dateTime={new Date(notice.at).toISOString()}>{clock(notice.at)}</time>
+        {codingId !== undefined && (
+          <a href={pathOf(route)} onClick={follow(route)}>
+            Open
+          </a>
+        )}
+      </div>
+      <p class="said">{visible(notice.text)}</p>
+      {notice.buttons.length > 0 && (
+        <div class="buttons">
+          {notice.buttons.flat().map((button) => (
+            <button key={button.data} type="button" onClick={() => press(button.data)}>
+              {visible(button.label)}
+            </button>
+          ))}
+        </div>
+      )}
+    </article>
+  )
+}
+
+/** Notices as they come, on every view but the chat, which has them anyway. */
+export function Toasts({ quiet }: { quiet: boolean }) {
+  const gateway = useGateway()
+  const [told, setTold] = useState<Array<{ id: string; text: string }>>([])
+  useEffect(() => {
+    const timers = new Set<number>()
+    const event = (one: RockpoolEvent): void => {
+      if (one.type !== 'web-output' || one.output.type !== 'message') return
+      const { id, text } = one.output.message
+      setTold((before) => [...before.filter((other) => other.id !== id), { id, text }].slice(-maxShown))
+      timers.add(window.setTimeout(() => setTold((now) => now.filter((other) => other.id !== id)), shownMs))
+    }
+    const stop = gateway.listen('web', {}, { event, gap: () => undefined })
+    return () => {
+      stop()
+      for (const timer of timers) clearTimeout(timer)
+    }
+  }, [gateway])
+  return (
+    <div class="toasts" role="status" aria-label="Notices">
+      {!quiet &&
+        told.map(({ id, text }) => (
+          <a key={id} href={pathOf({ view: 'chat' })} onClick={follow({ view: 'chat' })}>
+            {visible(text.slice(0, 200))}
+          </a>
+        ))}
+    </div>
+  )
+}

@@ -1,0 +1,131 @@
+// Where one writes to an agent: text, and files that are dropped, pasted or chosen.
+import { useRef, useState } from 'preact/hooks'
+import { visible } from '../format.ts'
+import { messageOf, useAction, useGateway } from '../live.ts'
+import { upload } from '../upload.ts'
+import { Problem } from './states.tsx'
+
+interface SayProps {
+  sessionKey: string
+  /** The page's own chat goes through the web channel, which takes files. */
+  isOwn: boolean
+  isBusy: boolean
+  onSent: () => void
+}
+
+export function Say({ sessionKey, isOwn, isBusy, onSent }: SayProps) {
+  const gateway = useGateway()
+  const [text, setText] = useState('')
+  const [files, setFiles] = useState<File[]>([])
+  const [problem, setProblem] = useState<string>()
+  const [sending, setSending] = useState(false)
+  const { run, error } = useAction()
+  const add = (more: Iterable<File>): void => setFiles((before) => [...before, ...more].slice(0, 10))
+  const send = async (): Promise<void> => {
+    const said = text.trim()
+    if (sending || (said === '' && files.length === 0)) return
+    setSending(true)
+    setProblem(undefined)
+    try {
+      if (isOwn) {
+        const brought = await Promise.all(files.map((file) => upload(gateway, file)))
+        await gateway.call('web.write', { text: said, files: brought, messageId: crypto.randomUUID() })
+      } else await gateway.call('turns.send', { message: said, sessionKey })
+      setText('')
+      setFiles([])
+      onSent()
+    } catch (failure) {
+      // What was written stays, so that it can be sent again.
+      setProblem(messageOf(failure))
+    }
+    setSending(false)
+  }
+  return (
+    <form
+      class="say"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send()
+      }}
+      onDragOver={(event) => isOwn && event.preventDefault()}
+      onDrop={(event) => {
+        if (!isOwn) return
+        event.preventDefault()
+        add(event.dataTransfer?.files ?? [])
+      }}
+      onPaste={(event) => isOwn && add(event.clipboardData?.files ?? [])}
+    >
+      <Files files={files} remove={(file) => setFiles(files.filter((one) => one !== file))} />
+      <label class="sr" for="say">
+        Message
+      </label>
+      <textarea
+        id="say"
+        rows={2}
+        value={text}
+        placeholder={
+          isOwn ? 'Write to the agent, or drop files here. Enter sends.' : 'Write to the agent. Enter sends.'
+        }
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+          event.preventDefault()
+          void send()
+        }}
+      />
+      <div class="buttons">
+        {isOwn && <ChooseFiles add={add} />}
+        <span class="faint grow">Shift Enter breaks the line</span>
+        <button type="button" disabled={!isBusy} onClick={() => void run('turns.stop', { sessionKey })}>
+          Stop
+        </button>
+        <button
+          type="submit"
+          class="primary"
+          disabled={sending || (text.trim() === '' && files.length === 0)}
+        >
+          {sending && files.length > 0 ? 'Sending files…' : 'Send'}
+        </button>
+      </div>
+      {(problem ?? error) && <Problem text={problem ?? error ?? ''} />}
+    </form>
+  )
+}
+
+function ChooseFiles({ add }: { add: (files: Iterable<File>) => void }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <button type="button" onClick={() => input.current?.click()}>
+        Add files
+      </button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files"
+        onChange={(event) => {
+          add(event.currentTarget.files ?? [])
+          event.currentTarget.value = ''
+        }}
+      />
+    </>
+  )
+}
+
+function Files({ files, remove }: { files: File[]; remove: (file: File) => void }) {
+  if (files.length === 0) return null
+  return (
+    <ul class="files" aria-label="Files to send">
+      {files.map((file, i) => (
+        <li key={`${file.name}${i}`} class="chip">
+          {visible(file.name)} <span class="faint">{Math.ceil(file.size / 1024)} KB</span>
+          <button type="button" class="quiet" aria-label={`Remove ${file.name}`} onClick={() => remove(file)}>
+            ✕
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}

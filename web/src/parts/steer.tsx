@@ -1,0 +1,51 @@
+// The hands on a coding session that runs: answer what it asks, tell it something, stop what it does, end it.
+import type { Approval, CodingRow } from '../data.ts'
+import { useAction, useLive } from '../live.ts'
+import { AnswerApproval, Respond } from './peek.tsx'
+import { Problem } from './states.tsx'
+
+interface SteerProps {
+  row: CodingRow
+  reload: () => void
+  /** It went on as another coding session. */
+  onResumed?: (id: string) => void
+}
+
+export function Steer({ row, reload, onResumed }: SteerProps) {
+  const approvals = useLive<{ approvals: Approval[] }>(
+    'approvals.list',
+    {},
+    (event) => event.type === 'approval-changed',
+  )
+  const { run, busy, error } = useAction()
+  const approval = approvals.data?.approvals.find((one) => one.codingId === row.id)
+  const act = (method: string): void => void run(method, { session: row.id }).then(reload)
+  const answered = (): void => {
+    approvals.reload()
+    reload()
+  }
+  return (
+    <section aria-label="Steer" class="steer">
+      {approval ? (
+        <AnswerApproval approval={approval} onAnswered={answered} />
+      ) : (
+        <Respond row={row} onSent={reload} onResumed={onResumed} />
+      )}
+      {(row.status === 'running' || row.status === 'starting') && (
+        <div class="buttons">
+          <button
+            type="button"
+            disabled={busy || row.lifecycle !== 'active'}
+            onClick={() => act('coding.interrupt')}
+          >
+            Interrupt
+          </button>
+          <button type="button" disabled={busy} onClick={() => act('coding.kill')}>
+            End it
+          </button>
+        </div>
+      )}
+      {error && <Problem text={error} />}
+    </section>
+  )
+}

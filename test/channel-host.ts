@@ -34,6 +34,10 @@ export function testHost(clock: Clock = hurriedClock): TestHost {
     takes: true,
     clock,
     log: silentLog,
+    commands: [
+      { name: 'new', says: 'Begin a new session.', usage: '[model] [message]' },
+      { name: 'whoami', says: 'Show your id on this channel.' },
+    ],
     media: openMediaFiles(mediaFolder),
     secrets: (name) => openSecretStore(join(folder, 'credentials'), name),
     takesMedia: () => host.takes,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
+import { DiscordApi } from './discord-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import { WhatsappServer } from './whatsapp-server.ts'
 
@@ -108,6 +109,78 @@ describe('on Telegram', () => {
     })
     telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, `/approve ${id}`) })
     await vi.waitFor(() => expect(made()).toBe(true), waiting)
+  })
+})
+
+describe('on Discord', () => {
+  const ada = { id: '5010', username: 'ada' }
+  const guests = { id: '5020', username: 'ada' }
+  let discord: DiscordApi
+  let house: ChannelHouse
+
+  beforeEach(async () => {
+    discord = await DiscordApi.listen()
+    for (const [id, person] of [
+      ['7001', ada],
+      ['7002', guests],
+    ] as const) {
+      discord.channels.set(id, { id, type: 1, recipients: [person] })
+    }
+    house = await openChannelHouse({
+      channels: {
+        ownerAllowFrom: ['discord:5010'],
+        discord: { apiRoot: discord.root, token: discord.token, allowFrom: ['5020'] },
+      },
+    })
+    house.api.script('make a file', [
+      { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
+      { text: 'The file is there.' },
+    ])
+    await vi.waitFor(() => expect(house.conversations.channels[0]?.status().state).toBe('connected'), waiting)
+  })
+  afterEach(async () => {
+    await house.close()
+    await discord.close()
+  })
+
+  const made = (): boolean => existsSync(join(house.home.project, 'made-by-claude'))
+  const question = () => discord.ours().find((one) => one.components.length > 0)
+  const buttons = () => question()!.components.flatMap((row) => row.components)
+  const ask = async (): Promise<void> => {
+    discord.write({ channel_id: '7001', author: ada, content: 'make a file' })
+    await vi.waitFor(() => expect(question()?.channel_id).toBe('7001'), waiting)
+  }
+  const press = (id: string, by: typeof ada, channel = '7001'): void =>
+    discord.dispatch('INTERACTION_CREATE', {
+      id,
+      application_id: '4001',
+      token: `token-${id}`,
+      type: 3,
+      channel: discord.channels.get(channel),
+      user: by,
+      message: question(),
+      data: { custom_id: buttons().find((one) => /allow/i.test(one.label))!.custom_id, component_type: 2 },
+    })
+
+  test('a guest and a bot press in vain, the owner presses Allow, and it is done', async () => {
+    await ask()
+    expect(question()!.content).toContain('touch made-by-claude')
+    press('3001', guests, '7002')
+    press('3002', { ...ada, bot: true } as typeof ada)
+    await vi.waitFor(() => expect(discord.callbacks).toHaveLength(2), waiting)
+    await vi.waitFor(() => expect(discord.followUps).toEqual(['Only the owner may answer this.']), waiting)
+    expect(made()).toBe(false)
+    press('3003', ada)
+    await vi.waitFor(() => expect(discord.ours().at(-1)?.content).toBe('The file is there.'), waiting)
+    expect(made()).toBe(true)
+    expect(discord.followUps.at(-1)).toBe('Done.')
+  })
+
+  test('words do as well, and the owner is known by his id in a private chat there', async () => {
+    await ask()
+    discord.write({ channel_id: '7001', author: ada, content: 'yes' })
+    await vi.waitFor(() => expect(discord.ours().at(-1)?.content).toBe('The file is there.'), waiting)
+    expect(made()).toBe(true)
   })
 })
 

@@ -40,6 +40,12 @@ export interface DiscordRow {
   [more: string]: unknown
 }
 
+export interface RegisteredCommand {
+  name: string
+  description: string
+  options: Array<{ name: string; type: number; required: boolean }>
+}
+
 interface Sent {
   op: number
   d: unknown
@@ -59,6 +65,8 @@ export class DiscordApi {
   readonly identified: number[] = []
   resumes = 0
   typings = 0
+  /** What the application offers when somebody types a slash. */
+  commands: RegisteredCommand[] = []
   /** How often somebody asked for the channel of a private chat. */
   directsOpened = 0
   /** Resuming works; off makes every session invalid, as after a long absence. */
@@ -176,6 +184,7 @@ export class DiscordApi {
       user: this.bot,
       session_id: 's',
       resume_gateway_url: this.#gatewayUrl(),
+      application: { id: '4001' },
       guilds: [],
     }
     this.#log.push({ op: 0, t: 'READY', d: null, s: this.#log.length + 1 })
@@ -227,6 +236,10 @@ export class DiscordApi {
     }
     if (path === '/users/@me') return [200, this.bot]
     if (path === '/users/@me/channels') return [200, this.#directWith(String(body.json['recipient_id']))]
+    if (path === '/applications/4001/commands' && method === 'PUT') {
+      this.commands = body.json as unknown as RegisteredCommand[]
+      return [200, this.commands]
+    }
     if (parts[0] === 'interactions') {
       this.callbacks.push({ id: parts[1]!, type: Number(body.json['type']) })
       return [204, undefined]

@@ -202,7 +202,7 @@ export class TelegramApi {
     if (method === 'getUpdates') return this.#getUpdates(params, response)
     if (method === 'deleteWebhook') return success(((this.webhook = undefined), true))
     if (method === 'setWebhook') return this.#setWebhook(params)
-    if (method === 'sendChatAction') return success(true)
+    if (method === 'sendChatAction' || method === 'setMyCommands') return success(true)
     if (method === 'getFile') return this.#getFile(String(params['file_id']))
     if (method === 'editMessageText') return this.#edit(params)
     if (method === 'answerCallbackQuery') {

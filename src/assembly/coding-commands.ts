@@ -1,5 +1,6 @@
 // `/claude` and its companions in a chat: each is the operation of the same meaning, called for the chat's person.
 import type { ChatCommand } from '../flow/parts.ts'
+import type { CommandInfo } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Reply } from '../domain/reply.ts'
 import { resolveAlias } from '../operations/aliases.ts'
@@ -89,6 +90,14 @@ export function codingCommands(app: App): ChatCommand[] {
     ownerOnly: true,
     run: (rest, input) => runChatCommand(app, name, rest.trim(), input),
   }))
+}
+
+/** The same commands for the menus of platforms: `/name usage: what it does`. */
+export function codingCommandInfos(): CommandInfo[] {
+  return Object.entries(commands).map(([name, { says }]) => {
+    const [, usage = '', does = says] = /^\/\w+ ?(.*?): (.+)$/.exec(says) ?? []
+    return { name, says: does, ...(usage === '' ? {} : { usage }) }
+  })
 }
 
 async function runChatCommand(app: App, name: string, rest: string, input: Input): Promise<Reply> {

@@ -20,6 +20,7 @@ import type { FlowParts } from '../flow/parts.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/access.ts'
 import { boundAgent } from '../inbound/bindings.ts'
+import { commandInfos } from '../inbound/command.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/bridge-world.ts'
 import { mirrorDelivery } from '../sessions/mirror.ts'
@@ -32,7 +33,7 @@ import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom } from './agents.ts'
 import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
 import { chatTools, isOwnersChat } from './chat-tools.ts'
-import { codingCommands } from './coding-commands.ts'
+import { codingCommandInfos, codingCommands } from './coding-commands.ts'
 import { joinOthers } from './sharing.ts'
 
 /** With its channels only in the gateway; a command that takes one turn needs none. */
@@ -51,7 +52,8 @@ export async function openConversations(
   })
   const { members } = app
   const hold = members && ((name: string) => members.hold(name))
-  const host = { ...app, access, ...(hold ? { hold } : {}) }
+  const commands = [...commandInfos(), ...codingCommandInfos()]
+  const host = { ...app, access, commands, ...(hold ? { hold } : {}) }
   const channels = options.withChannels ? await openConfiguredChannels(host) : []
   for (const channel of channels) {
     if (channel instanceof WebChannel)

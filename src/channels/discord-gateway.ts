@@ -10,7 +10,7 @@ import { describeFailure } from './discord-send.ts'
 
 export interface GatewayListener {
   /** A fresh connection: Discord replays nothing of what came before. */
-  ready(user: { id: string; username: string }): void
+  ready(user: { id: string; username: string }, applicationId: string): void
   /** The old connection goes on; what was missed follows by itself. */
   resumed(): void
   dispatch(payload: GatewayDispatchPayload): void
@@ -95,7 +95,7 @@ export class DiscordGateway {
     })
     manager.on(WebSocketShardEvents.Ready, ({ data }) => {
       this.#failures = 0
-      this.#listener.ready(data.user)
+      this.#listener.ready(data.user, data.application.id)
     })
     manager.on(WebSocketShardEvents.Resumed, () => {
       this.#failures = 0

@@ -232,6 +232,19 @@ describe('Discord', () => {
     expect(blind.status().needs?.detail).toMatch(/Message Content Intent/)
   })
 
+  test('our commands are offered when somebody types a slash; without that it works, too', async () => {
+    api.fault('PUT /applications/:id/commands', { kind: 'error', status: 403 })
+    const first = await connected()
+    await first.stop()
+    await connected()
+    await vi.waitFor(() => expect(api.commands.map((one) => one.name)).toEqual(['new', 'whoami']))
+    expect(api.commands[0]).toMatchObject({
+      description: 'Begin a new session.',
+      options: [{ name: 'text', type: 3, required: false }],
+    })
+    expect(api.commands[1]!.options).toEqual([])
+  })
+
   test('a slash command arrives as its words, and Discord gets its answer', async () => {
     await connected()
     api.dispatch('INTERACTION_CREATE', {

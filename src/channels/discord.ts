@@ -15,6 +15,7 @@ import type {
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import { StatusBoard } from './channel-status.ts'
+import { registerCommands } from './discord-commands.ts'
 import { pressIdOf } from './discord-events.ts'
 import type { Self } from './discord-events.ts'
 import { DiscordGateway } from './discord-gateway.ts'
@@ -53,6 +54,7 @@ export class DiscordChannel implements Channel {
   #sender: DiscordSender
   #status: StatusBoard
   #running: Running | undefined
+  #hasOffered = false
   /** What Discord gives with a press, to say something about it later. */
   #pressTokens = new Map<string, { applicationId: string; token: string }>()
 
@@ -150,8 +152,9 @@ export class DiscordChannel implements Channel {
 
   #gateway(intake: DiscordIntake, self: Self): DiscordGateway {
     return new DiscordGateway(this.#options.token, this.#rest, this.#host.clock, {
-      ready: (user) => {
+      ready: (user, applicationId) => {
         self.botId = user.id
+        void this.#offerCommands(applicationId)
         this.#status.set('connected', { identity: { id: user.id, name: user.username } })
         intake.catchUp()
       },
@@ -164,6 +167,17 @@ export class DiscordChannel implements Channel {
       failed: (reason, detail) =>
         this.#status.set('failed', { lastError: reason, needs: { kind: 'token', detail } }),
     })
+  }
+
+  /** Once in a process; typed commands work without it. */
+  async #offerCommands(applicationId: string): Promise<void> {
+    if (this.#hasOffered || this.#host.commands.length === 0) return
+    this.#hasOffered = true
+    try {
+      await registerCommands(this.#rest, applicationId, this.#host.commands)
+    } catch (error) {
+      this.#host.log.warn({ error: describeFailure(error) }, 'Discord did not take our list of commands')
+    }
   }
 
   #rememberPress(interaction: { id: string; application_id: string; token: string }): void {

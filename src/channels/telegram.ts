@@ -168,8 +168,20 @@ export class TelegramChannel implements Channel {
   async #introduce(prepare: () => Promise<unknown>): Promise<void> {
     this.#bot = await this.#api.getMe(grammySignal(this.#stopping.signal))
     await prepare()
+    await this.#offerCommands()
     const identity = { id: String(this.#bot.id), name: `@${this.#bot.username}` }
     this.#status.set(this.#status.current.state, { identity })
+  }
+
+  /** For the menu beside the text field; typed commands work without it. */
+  async #offerCommands(): Promise<void> {
+    const commands = this.#host.commands.map(({ name, says }) => ({ command: name, description: says }))
+    if (commands.length === 0) return
+    try {
+      await this.#api.setMyCommands(commands.slice(0, 100), {}, grammySignal(this.#stopping.signal))
+    } catch (error) {
+      this.#host.log.warn({ error: describeFailure(error) }, 'Telegram did not take our list of commands')
+    }
   }
 
   /** Chats go in parallel, each in its own order. The offset never passes an update that is not durable. */

@@ -74,10 +74,20 @@ export interface Channel {
   acknowledgeButton?(message: Message, text?: string): Promise<void>
 }
 
+/** A command that people can give in a chat, for platforms that show them in a menu. */
+export interface CommandInfo {
+  /** Without the slash. */
+  name: string
+  says: string
+  /** What may follow it; nothing when absent. */
+  usage?: string
+}
+
 /** What a channel is given by the rest of the program. */
 export interface ChannelHost {
   clock: Clock
   log: Log
+  commands: readonly CommandInfo[]
   media: MediaFiles
   secrets(name: string): SecretStore
   /** May files that came with this message be fetched and kept? Strangers fill no disks. */

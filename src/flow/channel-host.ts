@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { ChannelParts } from '../channels/registry.ts'
 import type { AccessPolicy } from '../domain/access.ts'
-import type { Channel, ChannelHost } from '../domain/channel.ts'
+import type { Channel, ChannelHost, CommandInfo } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import { withAccounts } from '../domain/config/channels.ts'
 import type { Config } from '../domain/config.ts'
@@ -19,14 +19,18 @@ export interface ChannelHostParts {
   clock: Clock
   log: Log
   access: Pick<AccessPolicy, 'wouldAllow'>
+  /** What people can type; needed by those who receive. */
+  commands?: readonly CommandInfo[]
   /** Takes a name over all machines, where several share the work. */
   hold?: (name: string) => Promise<() => Promise<void>>
 }
 
-export function makeChannelHost({ paths, clock, log, access, hold }: ChannelHostParts): ChannelHost {
+export function makeChannelHost(parts: ChannelHostParts): ChannelHost {
+  const { paths, clock, log, access, hold, commands = [] } = parts
   return {
     clock,
     log,
+    commands,
     media: openMediaFiles(paths.media),
     secrets: (name) => openSecretStore(paths.credentials, name),
     takesMedia: (message) => access.wouldAllow(message),

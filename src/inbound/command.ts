@@ -1,5 +1,6 @@
 // Commands that a person types into a chat. A text is a command only if it begins with one that we know, has no
 // invisible character in it, was not forwarded, and came from somebody who may give it.
+import type { CommandInfo } from '../domain/channel.ts'
 import type { FinalizedContext } from './context.ts'
 import { hasInvisible } from './normalize.ts'
 
@@ -113,6 +114,15 @@ function commandNamed(word: string): CommandName | undefined {
     if (word === name || shape.aliases?.includes(word)) return name as CommandName
   }
   return undefined
+}
+
+/** What the menus of platforms show. */
+export function commandInfos(): CommandInfo[] {
+  return Object.entries(commandShapes).map(([name, { says, usage }]) => ({
+    name,
+    says,
+    ...(usage === undefined ? {} : { usage }),
+  }))
 }
 
 /** The help text, made from the table. */

@@ -389,6 +389,21 @@ test('a heartbeat looks at its list, keeps quiet when all is well, and does not 
   expect(await bench.sessions.get('agent:main:main')).toMatchObject({ lastHeartbeatText: 'The oven is on!' })
 })
 
+test('a heartbeat goes where it was told to, whoever wrote last', async () => {
+  const { Heartbeats } = await import('../src/flow/heartbeat.ts')
+  const config = {
+    session: { dmScope: 'main' as const },
+    agents: { defaults: { heartbeat: { every: '30m', target: 'memory|7' } } },
+  }
+  const bench = await flow({ config })
+  await say(bench, '[[offline: say hi]]', { from: '7' })
+  await say(bench, '[[offline: say hi]]', { from: '8' })
+  writeFileSync(join(bench.paths.workspace('main'), 'HEARTBEAT.md'), '- [[offline: say beat]]')
+  await new Heartbeats(bench.converse, bench.converse.parts).beat('main')
+  await bench.settled()
+  expect(bench.channel.sent.at(-1)).toMatchObject({ address: { to: '7' }, reply: { text: 'beat' } })
+})
+
 test('a heartbeat keeps no session fresh', async () => {
   const { Heartbeats } = await import('../src/flow/heartbeat.ts')
   const bench = await flow({ config: { session: { dmScope: 'main' } } })

@@ -144,7 +144,8 @@ async function settled(storm: TelegramStorm, telegram: TelegramApi, home: Claude
   const asked = new Set<string>()
   for (;;) {
     const { lost, missing } = check(storm, telegram.shown, deadIn(home))
-    if (lost.length === 0 && missing.length === 0 && telegram.pending.length === 0) return
+    const isDone = lost.length === 0 && missing.length === 0 && telegram.pending.length === 0
+    if (isDone && openIn(home) === 0) return
     askAgain(storm, telegram, asked)
     await pause(200)
   }
@@ -183,6 +184,21 @@ function deadIn(home: ClaudeHome): Set<string> {
 interface Missing {
   chat: number
   note: ShownMessage
+}
+
+/** Replies and notes that are still to be sent. */
+function openIn(home: ClaudeHome): number {
+  try {
+    const database = openStateDatabase(join(home.stateDir, 'rockpool.sqlite'), { readOnly: true })
+    const row = database.read((q) =>
+      q.get<{ n: number }>("SELECT count(*) AS n FROM outbox WHERE state NOT IN ('sent', 'dead')"),
+    )
+    void database.close()
+    return row?.n ?? 0
+  } catch {
+    // Just being written: looked at again in a moment.
+    return 1
+  }
 }
 
 function check(

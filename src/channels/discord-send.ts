@@ -29,17 +29,9 @@ export class DiscordSender {
     this.#limit = limit
   }
 
-  async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    let parts: Part[]
-    try {
-      parts = await this.#partsOf(reply)
-    } catch (error) {
-      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
-      throw error
-    }
-    if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
-    return this.#parts.send(channelOf(address), options.idempotencyKey, parts, (part, index) => {
-      const isLast = index === parts.length - 1
+  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
+    const parts = () => this.#partsOf(reply)
+    return this.#parts.send(channelOf(address), options.idempotencyKey, parts, (part, { index, isLast }) => {
       const body = {
         nonce: nonceOf(options.idempotencyKey, index),
         enforce_nonce: true,

@@ -34,18 +34,11 @@ export class TelegramSender {
     this.#limit = limit
   }
 
-  async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    let parts: Part[]
-    try {
-      parts = await this.#partsOf(reply)
-    } catch (error) {
-      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
-      throw error
-    }
-    if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
-    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, index, first) => {
-      const extras = extrasOf(address, reply, index === 0, index === parts.length - 1)
-      return this.#sendPart(address.to, part, extras, options.resent && first)
+  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
+    const parts = () => this.#partsOf(reply)
+    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, place) => {
+      const extras = extrasOf(address, reply, place.index === 0, place.isLast)
+      return this.#sendPart(address.to, part, extras, options.resent && place.isFirstTried)
     })
   }
 

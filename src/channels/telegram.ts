@@ -4,18 +4,11 @@ import { createHash } from 'node:crypto'
 import { Api, GrammyError } from 'grammy'
 import type { Update, UserFromGetMe } from 'grammy/types'
 import type { Address } from '../domain/address.ts'
-import type {
-  Channel,
-  ChannelAbilities,
-  ChannelHost,
-  ChannelStatus,
-  SendOptions,
-  SendOutcome,
-} from '../domain/channel.ts'
+import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
-import type { Reply } from '../domain/reply.ts'
 import { backOffMs, pause } from './back-off.ts'
-import { StatusBoard } from './channel-status.ts'
+import { PlatformChannel } from './platform-channel.ts'
+import type { Accept } from './platform-channel.ts'
 import { fetchFiles } from './telegram-files.ts'
 import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.ts'
 import { pressIdOf, readUpdate, wantedUpdates } from './telegram-updates.ts'
@@ -33,11 +26,7 @@ export interface TelegramOptions {
 
 const defaultApiRoot = 'https://api.telegram.org'
 
-type Accept = (message: Message) => Promise<void>
-
-export class TelegramChannel implements Channel {
-  readonly name = 'telegram'
-  readonly accountId: string
+export class TelegramChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 4_096,
     edits: true,
@@ -51,40 +40,32 @@ export class TelegramChannel implements Channel {
   }
 
   #options: TelegramOptions
-  #host: ChannelHost
   #api: Api
   #fileUrl: (filePath: string) => string
   #sender: TelegramSender
-  #status: StatusBoard
   #stopping = new AbortController()
   #running: Promise<void> = Promise.resolve()
   #release: () => Promise<void> = async () => {}
   #bot: UserFromGetMe | undefined
 
   constructor(options: TelegramOptions, host: ChannelHost) {
-    this.accountId = options.accountId
+    super('telegram', options.accountId, host)
     this.#options = options
-    this.#host = host
     const apiRoot = (options.apiRoot ?? defaultApiRoot).replace(/\/+$/, '')
     this.#api = new Api(options.token, { apiRoot, timeoutSeconds: 60 })
     this.#fileUrl = (path) => `${apiRoot}/file/bot${options.token}/${path}`
     this.#sender = new TelegramSender(this.#api, host, this.abilities.maxTextLength)
-    this.#status = new StatusBoard(this.name, this.accountId, host.clock)
   }
 
-  start(accept: Accept): Promise<void> {
-    return this.#status.starting(() => this.#begin(accept))
-  }
-
-  async #begin(accept: Accept): Promise<void> {
+  protected async begin(accept: Accept): Promise<void> {
     const { webhook } = this.#options
     if (webhook) refuseBlankSecret(webhook)
-    this.#release = await this.#host.hold(`telegram-${fingerprint(this.#options.token)}`)
+    this.#release = await this.host.hold(`telegram-${fingerprint(this.#options.token)}`)
     this.#stopping = new AbortController()
     const run = webhook ? await this.#listen(webhook, accept) : () => this.#poll(accept)
     this.#running = run().catch((error: unknown) => {
-      this.#host.log.error({ error: describeFailure(error) }, 'telegram stopped receiving')
-      this.#status.set('failed', { lastError: describeFailure(error) })
+      this.host.log.error({ error: describeFailure(error) }, 'telegram stopped receiving')
+      this.board.set('failed', { lastError: describeFailure(error) })
     })
   }
 
@@ -93,44 +74,29 @@ export class TelegramChannel implements Channel {
     await this.#running
     await this.#release()
     this.#release = async () => {}
-    this.#status.set('stopped')
+    this.board.set('stopped')
   }
 
-  status(): ChannelStatus {
-    return this.#status.current
+  protected sender(): TelegramSender {
+    return this.#sender
   }
 
-  onStatus(listener: (status: ChannelStatus) => void): () => void {
-    return this.#status.on(listener)
+  protected describe(error: unknown): string {
+    return describeFailure(error)
   }
 
-  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    return this.#sender.send(address, reply, options)
-  }
-
-  edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
-    return this.#sender.edit(address, messageId, reply)
-  }
-
-  async typing(address: Address): Promise<void> {
+  protected showTyping(address: Address): Promise<unknown> {
     const thread = address.threadId ? { message_thread_id: Number(address.threadId) } : {}
-    try {
-      await this.#api.sendChatAction(address.to, 'typing', thread)
-    } catch (error) {
-      // A lost "is typing…" is not worth anybody's time.
-      this.#host.log.debug({ error: describeFailure(error) }, 'typing was not shown')
-    }
+    return this.#api.sendChatAction(address.to, 'typing', thread)
   }
 
   async acknowledgeButton(message: Message, text?: string): Promise<void> {
     const pressId = pressIdOf(message.id)
     if (!pressId) return
-    try {
-      await this.#api.answerCallbackQuery(pressId, text ? { text: text.slice(0, 200) } : {})
-    } catch (error) {
-      // Telegram forgets a press after a while; then there is nothing left to acknowledge.
-      this.#host.log.debug({ error: describeFailure(error) }, 'a button press could not be acknowledged')
-    }
+    // Telegram forgets a press after a while; then there is nothing left to acknowledge.
+    await this.unimportant('a button press could not be acknowledged', () =>
+      this.#api.answerCallbackQuery(pressId, text ? { text: text.slice(0, 200) } : {}),
+    )
   }
 
   async #poll(accept: Accept): Promise<void> {
@@ -145,12 +111,12 @@ export class TelegramChannel implements Channel {
           {
             ...(offset === undefined ? {} : { offset }),
             // The first poll answers at once, so that we know soon whether it works.
-            timeout: this.#status.current.state === 'connected' ? (this.#options.pollSeconds ?? 25) : 0,
+            timeout: this.board.current.state === 'connected' ? (this.#options.pollSeconds ?? 25) : 0,
             allowed_updates: wantedUpdates,
           },
           grammySignal(signal),
         )
-        if (this.#status.current.state !== 'connected') this.#status.set('connected')
+        if (this.board.current.state !== 'connected') this.board.set('connected')
         const next = await this.#takeAll(updates, accept)
         if (next.offset !== undefined) offset = next.offset
         if (next.failed) throw next.failed
@@ -170,17 +136,17 @@ export class TelegramChannel implements Channel {
     await prepare()
     await this.#offerCommands()
     const identity = { id: String(this.#bot.id), name: `@${this.#bot.username}` }
-    this.#status.set(this.#status.current.state, { identity })
+    this.board.set(this.board.current.state, { identity })
   }
 
   /** For the menu beside the text field; typed commands work without it. */
   async #offerCommands(): Promise<void> {
-    const commands = this.#host.commands.map(({ name, says }) => ({ command: name, description: says }))
+    const commands = this.host.commands.map(({ name, says }) => ({ command: name, description: says }))
     if (commands.length === 0) return
     try {
       await this.#api.setMyCommands(commands.slice(0, 100), {}, grammySignal(this.#stopping.signal))
     } catch (error) {
-      this.#host.log.warn({ error: describeFailure(error) }, 'Telegram did not take our list of commands')
+      this.host.log.warn({ error: describeFailure(error) }, 'Telegram did not take our list of commands')
     }
   }
 
@@ -206,11 +172,11 @@ export class TelegramChannel implements Channel {
   }
 
   async #take(update: Update, accept: Accept): Promise<void> {
-    const received = readUpdate(update, this.#bot!, this.accountId, this.#host.clock.now())
+    const received = readUpdate(update, this.#bot!, this.accountId, this.host.clock.now())
     if (!received) return
     const { message, files } = received
-    if (files.length > 0 && this.#host.takesMedia(message)) {
-      await fetchFiles(this.#api, this.#fileUrl, files, message, this.#host)
+    if (files.length > 0 && this.host.takesMedia(message)) {
+      await fetchFiles(this.#api, this.#fileUrl, files, message, this.host)
     }
     await accept(message)
   }
@@ -222,13 +188,13 @@ export class TelegramChannel implements Channel {
       await this.#api.getUpdates({ offset, timeout: 0, limit: 1 }, grammySignal(AbortSignal.timeout(2_000)))
     } catch (error) {
       // Then they come again, and the inbox knows them.
-      this.#host.log.debug({ error: describeFailure(error) }, 'the last updates were not confirmed')
+      this.host.log.debug({ error: describeFailure(error) }, 'the last updates were not confirmed')
     }
   }
 
   async #listen(webhook: TelegramWebhook, accept: Accept): Promise<() => Promise<void>> {
     const signal = this.#stopping.signal
-    const server = await listenForUpdates(webhook, this.#host.log, async (update) => {
+    const server = await listenForUpdates(webhook, this.host.log, async (update) => {
       if (!this.#bot) throw new Error('not ready')
       await this.#take(update, accept)
     })
@@ -250,7 +216,7 @@ export class TelegramChannel implements Channel {
             max_connections: 1,
           }),
         )
-        this.#status.set('connected')
+        this.board.set('connected')
         return
       } catch (error) {
         if (signal.aborted || this.#isFatal(error)) return
@@ -264,7 +230,7 @@ export class TelegramChannel implements Channel {
       return false
     const detail =
       'Telegram does not know this token. Get a new one from @BotFather and run `rockpool channels add telegram`.'
-    this.#status.set('failed', { lastError: describeFailure(error), needs: { kind: 'token', detail } })
+    this.board.set('failed', { lastError: describeFailure(error), needs: { kind: 'token', detail } })
     return true
   }
 
@@ -273,9 +239,9 @@ export class TelegramChannel implements Channel {
       error instanceof GrammyError && error.error_code === 409
         ? 'Another program receives the messages of this bot. Stop it, or give it a bot of its own.'
         : describeFailure(error)
-    this.#host.log.warn({ error: reason, failures }, 'telegram is not reachable')
-    this.#status.set('reconnecting', { lastError: reason })
-    await pause(this.#host.clock, retryAfterMs(error) ?? backOffMs(failures), signal)
+    this.host.log.warn({ error: reason, failures }, 'telegram is not reachable')
+    this.board.set('reconnecting', { lastError: reason })
+    await pause(this.host.clock, retryAfterMs(error) ?? backOffMs(failures), signal)
   }
 }
 

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto'
 import type { AnyMessageContent, WAMessage, WASocket } from 'baileys'
 import type { Address } from '../domain/address.ts'
 import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../domain/channel.ts'
-import { RockpoolError } from '../domain/errors.ts'
 import type { Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 import { toWhatsapp } from './formatting.ts'
@@ -33,17 +32,10 @@ export class WhatsappSender {
     this.#limit = limit
   }
 
-  async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    let parts: AnyMessageContent[]
-    try {
-      parts = await this.#partsOf(reply)
-    } catch (error) {
-      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
-      throw error
-    }
-    if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
+  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
     const quoted = reply.replyToId === undefined ? undefined : this.#line.received(reply.replyToId)
-    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, index) => {
+    const parts = () => this.#partsOf(reply)
+    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, { index }) => {
       const hash = createHash('sha256').update(`${index}\0${options.idempotencyKey}`).digest('hex')
       return this.#sendPart(jidOf(address.to), part, ownMessageId(hash), index === 0 ? quoted : undefined)
     })

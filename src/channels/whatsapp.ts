@@ -4,21 +4,13 @@
 import { Browsers, DisconnectReason, makeCacheableSignalKeyStore, makeWASocket, proto } from 'baileys'
 import type { ConnectionState, GroupMetadata, WAMessage, WASocket } from 'baileys'
 import type { Address } from '../domain/address.ts'
-import type {
-  Channel,
-  ChannelAbilities,
-  ChannelHost,
-  ChannelStatus,
-  SecretStore,
-  SendOptions,
-  SendOutcome,
-} from '../domain/channel.ts'
-import type { Message } from '../domain/message.ts'
-import type { Reply } from '../domain/reply.ts'
+import type { ChannelAbilities, ChannelHost, SecretStore } from '../domain/channel.ts'
 import { backOffMs, pause } from './back-off.ts'
-import { StatusBoard } from './channel-status.ts'
 import { Recent } from './recent.ts'
-import { SeenMarks } from './seen-marks.ts'
+import { PlatformChannel } from './platform-channel.ts'
+import type { Accept } from './platform-channel.ts'
+import { beginReceiving, endReceiving } from './receiving.ts'
+import type { Receiving } from './receiving.ts'
 import { openWhatsappAuth } from './whatsapp-auth.ts'
 import type { WhatsappAuth } from './whatsapp-auth.ts'
 import { downloadOver } from './whatsapp-files.ts'
@@ -34,9 +26,7 @@ export interface WhatsappOptions {
   maxAgeMinutes?: number
 }
 
-export class WhatsappChannel implements Channel {
-  readonly name = 'whatsapp'
-  readonly accountId: string
+export class WhatsappChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 4_000,
     edits: true,
@@ -49,8 +39,6 @@ export class WhatsappChannel implements Channel {
   }
 
   #options: WhatsappOptions
-  #host: ChannelHost
-  #status: StatusBoard
   #sender: WhatsappSender
   #recent = new Recent<WAMessage>(1_000)
   #groups = new Recent<GroupMetadata>(200)
@@ -58,29 +46,22 @@ export class WhatsappChannel implements Channel {
   #running: Running | undefined
 
   constructor(options: WhatsappOptions, host: ChannelHost) {
-    this.accountId = options.accountId
+    super('whatsapp', options.accountId, host)
     this.#options = options
-    this.#host = host
-    this.#status = new StatusBoard(this.name, this.accountId, host.clock)
     const line = {
-      connection: () => (this.#status.current.state === 'connected' ? this.#connection : undefined),
+      connection: () => (this.board.current.state === 'connected' ? this.#connection : undefined),
       received: (id: string) => this.#recent.get(id),
     }
     this.#sender = new WhatsappSender(line, host, this.abilities.maxTextLength)
   }
 
-  start(accept: (message: Message) => Promise<void>): Promise<void> {
-    return this.#status.starting(() => this.#begin(accept))
-  }
-
-  async #begin(accept: (message: Message) => Promise<void>): Promise<void> {
+  protected async begin(accept: Accept): Promise<void> {
     keepSignalQuiet()
-    const release = await this.#host.hold(`whatsapp-${this.accountId}`)
-    const store = this.#host.secrets(`whatsapp-${this.accountId}`)
-    const marks = new SeenMarks(store, this.#host.clock)
-    const stopping = new AbortController()
+    const name = `whatsapp-${this.accountId}`
+    const receiving = await beginReceiving(this.host, name, name)
+    const { store, marks, stopping } = receiving
     const intake = new WhatsappIntake({
-      host: this.#host,
+      host: this.host,
       marks,
       recent: this.#recent,
       maxAgeMs: (this.#options.maxAgeMinutes ?? 10) * 60_000,
@@ -88,7 +69,7 @@ export class WhatsappChannel implements Channel {
       signal: stopping.signal,
     })
     const connecting = this.#stayConnected(store, intake, stopping.signal)
-    this.#running = { intake, marks, store, stopping, release, connecting }
+    this.#running = { ...receiving, intake, connecting }
   }
 
   async stop(): Promise<void> {
@@ -97,36 +78,20 @@ export class WhatsappChannel implements Channel {
     this.#running = undefined
     running.stopping.abort()
     await running.connecting
-    await running.intake.finish()
-    await running.marks.flush()
-    await running.store.close()
-    await running.release()
-    this.#status.set('stopped')
+    await endReceiving(running, running.intake)
+    this.board.set('stopped')
   }
 
-  status(): ChannelStatus {
-    return this.#status.current
+  protected sender(): WhatsappSender {
+    return this.#sender
   }
 
-  onStatus(listener: (status: ChannelStatus) => void): () => void {
-    return this.#status.on(listener)
+  protected describe(error: unknown): string {
+    return describeFailure(error)
   }
 
-  send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    return this.#sender.send(address, reply, options)
-  }
-
-  edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
-    return this.#sender.edit(address, messageId, reply)
-  }
-
-  async typing(address: Address): Promise<void> {
-    try {
-      await this.#connection?.socket.sendPresenceUpdate('composing', jidOf(address.to))
-    } catch (error) {
-      // A lost "is typing…" is not worth anybody's time.
-      this.#host.log.debug({ error: describeFailure(error) }, 'typing was not shown')
-    }
+  protected async showTyping(address: Address): Promise<unknown> {
+    return this.#connection?.socket.sendPresenceUpdate('composing', jidOf(address.to))
   }
 
   async #stayConnected(store: SecretStore, intake: WhatsappIntake, signal: AbortSignal): Promise<void> {
@@ -139,7 +104,7 @@ export class WhatsappChannel implements Channel {
       // WhatsApp asks for a new connection right after a pairing, and when a QR code has not been used in time.
       if (reason === DisconnectReason.restartRequired || ended.hadQr) continue
       if (reason === DisconnectReason.loggedOut) {
-        this.#host.log.warn({}, 'WhatsApp was unlinked on the phone; a new QR code is needed')
+        this.host.log.warn({}, 'WhatsApp was unlinked on the phone; a new QR code is needed')
         await store.clear()
         continue
       }
@@ -147,8 +112,8 @@ export class WhatsappChannel implements Channel {
         return this.#fail(describeFailure(ended.error))
       }
       failures += 1
-      this.#status.set('reconnecting', { lastError: describeFailure(ended.error) })
-      await pause(this.#host.clock, backOffMs(failures), signal)
+      this.board.set('reconnecting', { lastError: describeFailure(ended.error) })
+      await pause(this.host.clock, backOffMs(failures), signal)
     }
   }
 
@@ -196,13 +161,13 @@ export class WhatsappChannel implements Channel {
   #follow(update: Partial<ConnectionState>, ended: Ended, socket: WASocket): void {
     if (update.qr) {
       ended.hadQr = true
-      this.#status.set('starting', { needs: { kind: 'qr', detail: update.qr } })
+      this.board.set('starting', { needs: { kind: 'qr', detail: update.qr } })
     }
     if (update.connection === 'open') {
       ended.wasOpen = true
       ended.hadQr = false
       const id = personOfJid(socket.user?.id ?? '')
-      this.#status.set('connected', { identity: { id, name: socket.user?.name ?? id } })
+      this.board.set('connected', { identity: { id, name: socket.user?.name ?? id } })
     }
     if (update.connection === 'close') ended.error = update.lastDisconnect?.error
     if (update.isNewLogin) ended.hadQr = false
@@ -211,7 +176,7 @@ export class WhatsappChannel implements Channel {
   #fail(lastError: string): void {
     const detail =
       'Another program uses this WhatsApp link, or WhatsApp has closed it. Run `rockpool channels remove whatsapp`, then add it again.'
-    this.#status.set('failed', { lastError, needs: { kind: 'login', detail } })
+    this.board.set('failed', { lastError, needs: { kind: 'login', detail } })
   }
 
   #lineOf(socket: WASocket) {
@@ -236,7 +201,7 @@ export class WhatsappChannel implements Channel {
       return group.subject
     } catch (error) {
       // The title is only for show.
-      this.#host.log.debug({ error: describeFailure(error) }, 'a group would not say its name')
+      this.host.log.debug({ error: describeFailure(error) }, 'a group would not say its name')
       return undefined
     }
   }
@@ -248,11 +213,7 @@ interface Ended {
   hadQr: boolean
 }
 
-interface Running {
+interface Running extends Receiving {
   intake: WhatsappIntake
-  marks: SeenMarks
-  store: SecretStore
-  stopping: AbortController
-  release: () => Promise<void>
   connecting: Promise<void>
 }

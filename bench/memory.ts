@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCorpus } from '../test/corpus.ts'
 import type { CorpusRun } from './memory/index-corpus.ts'
+import { measureFollowing } from './memory/follow.ts'
 import { measureQuality } from './memory/quality.ts'
 import type { BenchResult } from './result.ts'
 
 const root = join(import.meta.dirname, '..')
 
 export async function bench(): Promise<BenchResult[]> {
-  return [...(await benchQuality()), ...benchCorpus()]
+  return [...(await benchQuality()), ...(await benchCorpus())]
 }
 
 async function benchQuality(): Promise<BenchResult[]> {
@@ -29,7 +30,7 @@ async function benchQuality(): Promise<BenchResult[]> {
   ]
 }
 
-function benchCorpus(): BenchResult[] {
+async function benchCorpus(): Promise<BenchResult[]> {
   execFileSync(process.execPath, [join(root, 'scripts/build.ts')])
   const home = mkdtempSync(join(tmpdir(), 'rockpool-bench-memory-'))
   try {
@@ -50,6 +51,7 @@ function benchCorpus(): BenchResult[] {
     return [
       ...corpusResults(run, corpus.bytes, size),
       ...commandResults(environment),
+      await followResult(environment),
       indexResult(indexBytes, corpus.bytes),
     ]
   } finally {
@@ -115,6 +117,18 @@ function commandResults(env: NodeJS.ProcessEnv): BenchResult[] {
       how: 'median of 9 without a gateway, all files looked at again each time',
     },
   ]
+}
+
+async function followResult(environment: NodeJS.ProcessEnv): Promise<BenchResult> {
+  const times = await measureFollowing(environment, 20)
+  const [median, worst] = [times[times.length >> 1]!, times.at(-1)!]
+  return {
+    name: 'an appended message is found',
+    measured: `${median.toFixed(0)} ms, at worst ${worst.toFixed(0)} ms`,
+    wanted: 'within 1 s',
+    ok: worst <= 1_000,
+    how: `from the write to the answer that has it, ${times.length} messages, as the gateway follows all files`,
+  }
 }
 
 function indexResult(indexBytes: number, bytes: number): BenchResult {

@@ -1,6 +1,5 @@
 import {
   appendFileSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,11 +11,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
+import type { Log } from '../src/domain/log.ts'
+import { makeRedactor } from '../src/domain/redact.ts'
 import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
 import type { SearchOutput } from '../src/operations/search.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
+import { openLog } from '../src/store/log-file.ts'
 
 let home: string
 let app: App
@@ -32,7 +34,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true })
 })
 
-function open(): Promise<App> {
+function open(log?: Log): Promise<App> {
   mkdirSync(join(home, 'state'), { recursive: true })
   const config = {
     memory: { meaning: { use: 'none' } },
@@ -40,7 +42,7 @@ function open(): Promise<App> {
   }
   writeFileSync(join(home, 'state', 'rockpool.json'), JSON.stringify(config))
   const environment = readEnvironment({ HOME: home, ROCKPOOL_STATE_DIR: join(home, 'state') })
-  return openApp(environment, { version: '0.0.0-test' })
+  return openApp(environment, { version: '0.0.0-test', log })
 }
 
 const nativeId = '11111111-2222-4333-8444-555555555555'
@@ -214,8 +216,11 @@ const secrets: Record<string, string> = {
   privateKey: `-----BEGIN OPENSSH PRIVATE KEY-----\n${'b3BlbnNzaC1rZXk'.repeat(4)}\n-----END OPENSSH PRIVATE KEY-----`,
 }
 
-test('twelve kinds of planted secrets are in no index and in no answer', async () => {
+test('twelve kinds of planted secrets are in no index, in no answer and in no line of the log', async () => {
   const kinds = Object.entries(secrets)
+  await app.close()
+  const file = join(home, 'state', 'logs', 'rockpool.log')
+  app = await open(openLog({ level: 'debug', file, redactor: makeRedactor() }))
   const lines = kinds.map(([kind, secret]) => nativeLine('user', `the ${kind} canary is ${secret} so there`))
   const tools = kinds.map(([kind, secret]) =>
     nativeLine('user', [{ type: 'tool_result', tool_use_id: 't', content: `tool ${kind} says ${secret}` }]),
@@ -232,15 +237,21 @@ test('twelve kinds of planted secrets are in no index and in no answer', async (
     answers.push(await find(query, { limit: 200, regex: query === '.*' }))
   for (const [, secret] of kinds)
     answers.push(await find(secret.slice(0, 200)), await find(`"${secret.slice(4, 30)}"`))
+  // What goes wrong is logged with its reason, and the reason may be anything that was said.
+  const unsubscribe = app.events.on((event) => {
+    if (event.type === 'native-changed') throw new Error(`cannot read ${event.why}`)
+  })
+  for (const [, why] of kinds) app.events.emit({ type: 'native-changed', sessionId: nativeId, why })
+  unsubscribe()
   await stop()
   await app.close()
+  const logged = readFileSync(file, 'utf8').trim().split('\n')
+  expect(logged.filter((line) => line.includes('cannot read'))).toHaveLength(12)
   const folder = join(home, 'state', 'index')
   const kept = readdirSync(folder)
     .filter((name) => name.startsWith('search'))
     .map((name) => readFileSync(join(folder, name), 'latin1').toLowerCase())
-  const log = join(home, 'state', 'logs')
-  if (existsSync(log))
-    for (const name of readdirSync(log)) kept.push(readFileSync(join(log, name), 'latin1').toLowerCase())
+  kept.push(logged.join('\n').toLowerCase())
   for (const [kind, secret] of kinds) {
     // The distinctive part: the middle of the secret, as words and as the index would keep them.
     const part = secret
@@ -248,7 +259,8 @@ test('twelve kinds of planted secrets are in no index and in no answer', async (
       .sort((a, b) => b.length - a.length)[0]!
       .slice(0, 16)
     expect(JSON.stringify(answers).includes(part), `${kind} in an answer`).toBe(false)
-    for (const text of kept) expect(text.includes(part.toLowerCase()), `${kind} in the index`).toBe(false)
+    for (const text of kept)
+      expect(text.includes(part.toLowerCase()), `${kind} in the index or the log`).toBe(false)
   }
   app = await open()
 }, 40_000)

@@ -7,6 +7,7 @@ import { indexSources } from '../../src/memory/index-files.ts'
 import { NearestPassages } from '../../src/memory/nearest.ts'
 import { search } from '../../src/memory/search.ts'
 import { addSomeVectors } from '../../src/memory/vectors.ts'
+import { wordVectorFile } from '../../src/memory/word-vectors.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 import { statePaths } from '../../src/store/paths.ts'
 import { SearchIndex } from '../../src/store/search-index.ts'
@@ -46,7 +47,7 @@ const { user, system } = process.cpuUsage(before)
 const indexBytes = statSync(file).size
 const peakMb = process.resourceUsage().maxRSS / 1024
 
-const embedder = await openEmbedder({ use: 'machine', file: join(file, '..', 'word-vectors.bin') })
+const embedder = await openEmbedder({ use: 'machine', file: join(file, '..', wordVectorFile) })
 const vectorsFrom = performance.now()
 if (embedder) while (await addSomeVectors(index, embedder, redact, 1_000));
 const vectorMs = performance.now() - vectorsFrom

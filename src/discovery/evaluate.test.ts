@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { discoveredSession } from '../../test/discovered-session.ts'
+import { writeWorkHistory } from '../../test/selection-history.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { evaluateSelection } from './evaluate.ts'
 import type { Spoken } from './spoken.ts'
@@ -68,6 +69,28 @@ test('history is replayed: what was resumed, what was begun, and what each rule 
     // It always says "the one before", which was the wrong one both times.
     { method: 'most recent', hitRate: 0, mrr: 0.5, agreement: 0 },
     { method: 'keywords', hitRate: 1, mrr: 1, agreement: 1 },
+  ])
+})
+
+test('over a made history of twelve matters it finds what was resumed more often than either plain rule', async () => {
+  const { sessions, resumed, begun } = writeWorkHistory(folder)
+  const found = await evaluate(sessions)
+  expect(found).toMatchObject({
+    decisions: resumed + begun,
+    resumed: 108,
+    fresh: 11,
+    sessions: 12,
+    notes: [],
+  })
+  const rounded = found.results.map(({ method, hitRate, mrr }) => [
+    method,
+    hitRate.toFixed(2),
+    mrr.toFixed(2),
+  ])
+  expect(rounded).toEqual([
+    ['selection', '0.83', '0.91'],
+    ['most recent', '0.11', '0.35'],
+    ['keywords', '0.79', '0.83'],
   ])
 })
 

@@ -21,6 +21,8 @@ export async function serveBridge(toolServer: ToolServer, transport: Transport):
   )
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve
+    // The transport does not say that its client is gone.
+    process.stdin.once('end', () => void server.close())
   })
   await server.connect(transport)
   await closed

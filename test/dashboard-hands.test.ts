@@ -129,14 +129,13 @@ test('a page that is open but not looked at tells that a session needs somebody'
   await page.addInitScript(noteNotifications)
   await page.reload()
   await page.locator('main h1, main .empty').first().waitFor()
-  await launch(
-    inline({ tools: [{ name: 'Bash', input: { command: 'git push' } }] }, { text: 'ok' }),
-    'look-here',
-  )
+  const script = inline({ tools: [{ name: 'Bash', input: { command: 'git push' } }] }, { text: 'ok' })
+  const { id } = await launch(script, 'look-here')
   await expect
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual(expect.stringMatching(/^look-here needs you: .*git push/))
   expect(await page.title()).toMatch(/^\(\d+\) Rockpool$/)
+  await house.call('coding.kill', { session: id })
   await page.context().close()
 })
 

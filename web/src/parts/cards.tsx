@@ -9,13 +9,15 @@ import { Markdown } from './markdown.tsx'
 interface CardProps {
   card: Card
   result?: Card
+  /** Who answers. */
+  agent?: string
   /** The one that the address names. */
   isTarget?: boolean
   onFork?: (uuid: string) => void
   onLink?: (uuid: string) => void
 }
 
-export function CardView({ card, result, isTarget, onFork, onLink }: CardProps) {
+export function CardView({ card, result, agent = 'Claude', isTarget, onFork, onLink }: CardProps) {
   const target = isTarget ? ' target' : ''
   switch (card.kind) {
     case 'prompt':
@@ -28,7 +30,7 @@ export function CardView({ card, result, isTarget, onFork, onLink }: CardProps) 
     case 'text':
       return (
         <article class={`card answer${target}`}>
-          <Head who="Claude" card={card} onFork={onFork} onLink={onLink} />
+          <Head who={agent} card={card} onFork={onFork} onLink={onLink} />
           <Markdown text={card.text} />
         </article>
       )
@@ -52,7 +54,12 @@ export function CardView({ card, result, isTarget, onFork, onLink }: CardProps) 
   }
 }
 
-function Head({ who, card, onFork, onLink }: Omit<CardProps, 'result' | 'isTarget'> & { who: string }) {
+function Head({
+  who,
+  card,
+  onFork,
+  onLink,
+}: Omit<CardProps, 'result' | 'agent' | 'isTarget'> & { who: string }) {
   const { uuid } = card
   return (
     <div class="head">

@@ -95,7 +95,7 @@ function Item({ item, results, isTarget, onLink }: ItemProps) {
   if ('card' in item) {
     const { card } = item
     const result = results.get(card.toolUseId ?? 'none')
-    return <CardView card={card} result={result} isTarget={isTarget} onLink={onLink} />
+    return <CardView agent="Agent" card={card} result={result} isTarget={isTarget} onLink={onLink} />
   }
   const press = (data: string): void =>
     void run('web.write', { button: { data, messageId: item.notice.id }, messageId: crypto.randomUUID() })

@@ -21,40 +21,37 @@ export function printList(answer: { total: number; sessions: Row[] }, page: Page
   const current = answer.sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
   const shown = isAll ? current : current.slice(0, shownUnasked)
   const more = answer.total - shown.length
-  const hint = isAll
-    ? '--limit and --offset turn the page'
-    : '--all shows them, --search and --repo find some'
+  const hint = isAll ? '--limit and --offset turn the page' : '--all shows them, --search finds some'
   const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []
   return [...(shown.length > 0 ? [table(shown, listColumns(page), page)] : []), ...note].join('\n')
 }
 
-/** What people look for first stands first; a narrow terminal loses words of the message, then of the branch. */
+/** What people look for first stands first; a narrow terminal loses columns, then words of the message and the branch. */
 function listColumns(page: Page): Array<Column<Row>> {
-  const wide = page.width >= 120
+  const from = (width: number, column: Column<Row>): Array<Column<Row>> =>
+    page.width >= width ? [column] : []
   return [
     { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
     { title: 'STATE', value: stateOf, min: 7, style: stateStyle },
-    { title: 'SOURCE', value: sourceOf, min: 6, style: 'dim' },
+    ...from(90, { title: 'SOURCE', value: sourceOf, min: 6, style: 'dim' }),
     { title: 'BRANCH', value: (row) => row.branch || '-', min: 6 },
     { title: 'FIRST MESSAGE', value: headline, min: 10 },
     { title: 'AGE', value: (row) => age(row, page.now), align: 'right', min: 5 },
-    { title: 'MSGS', value: (row) => String(row.messageCount), align: 'right', min: 4 },
-    ...(wide
-      ? [{ title: 'TOKENS', value: (row: Row) => tokens(allTokens(row)), align: 'right' as const, min: 6 }]
-      : []),
+    ...from(76, { title: 'MSGS', value: (row) => String(row.messageCount), align: 'right', min: 4 }),
+    ...from(120, { title: 'TOKENS', value: (row) => tokens(allTokens(row)), align: 'right', min: 6 }),
     {
       title: 'COST',
       value: (row) => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`,
       align: 'right',
-      min: 5,
+      min: 7,
     },
-    { title: 'CONTEXT', value: contextOf, align: 'right', min: 4, style: contextStyle },
-    {
+    ...from(76, { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, style: contextStyle }),
+    ...from(84, {
       title: 'CACHE',
       value: (row) => (row.warm ? 'warm' : 'cold'),
       min: 4,
       style: (row) => (row.warm ? 'green' : 'dim'),
-    },
+    }),
   ]
 }
 

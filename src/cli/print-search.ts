@@ -45,11 +45,16 @@ function printHit(hit: Hit, page: Page): string {
 /** What can be done with it from here. */
 function openLine({ source, sessionId, sessionKey, path }: Hit, page: Page): string[] {
   if (source === 'memory') return [styled(page, 'dim', `  ${visible(path)}`)]
-  const command =
+  const commands =
     source === 'native'
-      ? `rockpool cc info ${sessionId.slice(0, 8)} · rockpool cc resume ${sessionId} · rockpool cc fork ${sessionId}`
-      : `rockpool history ${sessionKey ?? sessionId}`
-  return [styled(page, 'dim', `  ${command}`)]
+      ? [`info ${sessionId.slice(0, 8)}`, `resume ${sessionId}`, `fork ${sessionId}`].map(
+          (rest) => `cc ${rest}`,
+        )
+      : [`history ${sessionKey ?? sessionId}`]
+  const written = commands.map((command) => `rockpool ${command}`)
+  const line = written.join(' · ')
+  const lines = line.length + 2 <= page.width ? [line] : written
+  return lines.map((each) => styled(page, 'dim', `  ${each}`))
 }
 
 function marked({ snippet, matches }: Hit, page: Page): string {

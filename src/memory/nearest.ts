@@ -75,13 +75,16 @@ export class NearestPassages {
   #promising(question: Int8Array, allowed: Set<number> | undefined): Place[] {
     const signs = signsOf(question)
     const fitting = this.#batches.filter((batch) => batch.numbers.length === batch.count * question.length)
-    const unlike = fitting.map((batch) => compareSigns(signs, batch, allowed))
-    const most = mostUnlike(unlike, question.length)
-    return fitting.flatMap((batch, i) => {
-      const places: Place[] = []
-      unlike[i]!.forEach((different, at) => different <= most && places.push({ batch, at }))
-      return places
+    const counts = new Uint32Array(question.length + 1)
+    const unlike = fitting.map((batch) => compareSigns(signs, batch, allowed, counts))
+    const most = mostUnlike(counts)
+    const places: Place[] = []
+    // Plain loops here and below: they run over every vector that there is.
+    fitting.forEach((batch, i) => {
+      const different = unlike[i]!
+      for (let at = 0; at < batch.count; at++) if (different[at]! <= most) places.push({ batch, at })
     })
+    return places
   }
 }
 
@@ -107,11 +110,12 @@ function likeness(question: Int8Array, { batch: { numbers }, at }: Place): numbe
   return sum
 }
 
-/** How many signs of each vector are other than the question's. */
+/** How many signs of each vector are other than the question's; counts how many vectors have how many. */
 function compareSigns(
   question: Int32Array,
   { count, passages, sources, signs }: VectorBatch,
   allowed: Set<number> | undefined,
+  counts: Uint32Array,
 ): Uint16Array {
   const unlike = new Uint16Array(count).fill(notAllowed)
   const width = question.length
@@ -120,17 +124,15 @@ function compareSigns(
     let different = 0
     for (let k = 0; k < width; k++) different += bitsIn(question[k]! ^ signs[from + k]!)
     unlike[place] = different
+    counts[different]!++
   }
   return unlike
 }
 
 /** With at most as many signs unlike, not too many are left to compare. */
-function mostUnlike(unlike: Uint16Array[], size: number): number {
-  const counts = new Uint32Array(size + 1)
-  for (const batch of unlike)
-    for (const different of batch) if (different !== notAllowed) counts[different]!++
+function mostUnlike(counts: Uint32Array): number {
   let most = -1
-  for (let taken = 0; most < size && taken < mostCompared;) taken += counts[++most]!
+  for (let taken = 0; most < counts.length - 1 && taken < mostCompared;) taken += counts[++most]!
   return most
 }
 

@@ -109,3 +109,16 @@ test('memory files are found by paragraph with their line', async () => {
   expect(await find('tern')).toMatchObject([{ line: 3, role: 'memory', snippet: 'The boat is called Tern.' }])
   expect(await find('master')).toMatchObject([{ line: 5, snippet: 'The harbour\nmaster is Ada.' }])
 })
+
+test('two who read the same lines at once index them once', async () => {
+  const source = native('one', [['user', 'the first line']])
+  await indexSources(index, [source], { redact })
+  appendFileSync(source.path, nativeLine('assistant', 'a later line'))
+  const other = SearchIndex.open(join(folder, 'search.sqlite'))
+  try {
+    await Promise.all([index, other].map((each) => indexSources(each, [source], { redact })))
+    expect(index.counts()).toMatchObject({ sources: 1, passages: 2 })
+  } finally {
+    await other.close()
+  }
+})

@@ -56,3 +56,21 @@ test('a guest cannot start one', async () => {
   await vi.waitFor(() => expect(telegram.shown.at(-1)).toMatchObject({ chat: 502 }), waiting)
   expect(await house.ask('coding.sessions')).toMatchObject({ sessions: [] })
 })
+
+test('in the foreground its output is one message that grows', async () => {
+  house.api.script('count the tiles', [
+    { hold: 'watched', text: 'First I look.', tools: [{ name: 'Glob', input: { pattern: '*' } }] },
+    { startDelayMs: 1_500, text: 'There are twelve.' },
+  ])
+  write('/claude --name tiles count the tiles')
+  await vi.waitFor(() => expect(texts().join('\n')).toMatch(/Launched/), waiting)
+  write('/claude_fg tiles')
+  await vi.waitFor(async () => {
+    const watches = house.app.coding().store.list({}).flatMap(({ id }) => house.app.coding().store.watches(id))
+    expect(watches.some((watch) => watch.foreground)).toBe(true)
+  }, waiting)
+  house.api.release('watched')
+  const streamed = () => telegram.shown.find((one) => one.text.startsWith('First I look.'))
+  await vi.waitFor(() => expect(streamed()?.text).toMatch(/There are twelve\./), waiting)
+  expect(streamed()).toMatchObject({ edited: true })
+})

@@ -85,7 +85,7 @@ async function chooseFor(app: App, { id, request, budgetUsd }: CodingSession): P
 
 /** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */
 function deliverFor(app: App): NotificationParts['deliver'] {
-  return async (address, reply, idempotencyKey, codingId) => {
+  return async (address, reply, idempotencyKey, codingId, isOutput) => {
     const lane = `notices:${formatOriginChannel(address)}`
     const sessionKey = `coding:${codingId}`
     const delivery = {
@@ -96,6 +96,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       idempotencyKey,
       sessionKey,
       createdAt: app.clock.now(),
+      ...(isOutput ? { continues: sessionKey } : {}),
     }
     await app.work().outbox.add([delivery])
   }

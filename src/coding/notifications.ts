@@ -15,7 +15,14 @@ export interface NotificationParts {
   clock: Clock
   log: Log
   /** Puts a reply into the outbox; the same key is put in once. `codingId` lets a reply to it find the session. */
-  deliver: (address: Address, reply: Reply, key: string, codingId: string) => Promise<void>
+  deliver: (
+    address: Address,
+    reply: Reply,
+    key: string,
+    codingId: string,
+    /** Output that streams: it may be added to what was streamed before. */
+    isOutput?: boolean,
+  ) => Promise<void>
   /** A system event for the agent: it takes a turn at once. The same key wakes once. */
   wake: (event: { text: string; agentId: string; sessionKey?: string; key: string }) => Promise<void>
 }
@@ -155,7 +162,7 @@ export class NotificationRouter {
     if (!first || !last) return
     const text = blocks.map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text)).join('\n')
     const key = `coding:${codingId}:out:${first.seq}-${last.seq}`
-    if (address) await this.#deliver(address, { text }, key, codingId)
+    if (address) await this.#deliver(address, { text }, key, codingId, true)
     await this.#parts.store.markSeen(codingId, channel, last.seq)
   }
 
@@ -188,8 +195,8 @@ export class NotificationRouter {
     await this.#orSay(key, this.#parts.wake({ text, agentId, sessionKey, key }))
   }
 
-  async #deliver(address: Address, reply: Reply, key: string, codingId: string): Promise<void> {
-    await this.#orSay(key, this.#parts.deliver(address, reply, key, codingId))
+  async #deliver(...[address, reply, key, codingId, isOutput]: Parameters<NotificationParts['deliver']>) {
+    await this.#orSay(key, this.#parts.deliver(address, reply, key, codingId, isOutput))
   }
 
   /** A notice that cannot be given is in the log; the session that it speaks of goes on. */

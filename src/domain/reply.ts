@@ -31,6 +31,8 @@ export interface Delivery {
   sessionKey?: string
   /** Write it into that session's transcript when it was sent: it is no reply of the agent's, so it is not there yet. */
   mirror?: boolean
+  /** It goes on with this stream of output: added to its last message where the platform can edit. */
+  continues?: string
   /** The text replaces this message, a preview of it. */
   replacesMessageId?: string
   createdAt: number

@@ -233,3 +233,27 @@ test('stopping waits for the send on its way and leaves the rest in the outbox',
   expect(channel.texts).toEqual(['reply 1'])
   expect((await work.outbox.open()).map((row) => row.delivery.id)).toEqual(['d2'])
 })
+
+test('output that streams is one message that grows, until something else is said or it is full', async () => {
+  const { channel, deliverer } = bench({ abilities: { edits: true, maxTextLength: 30 } })
+  const output = (n: number) => aDelivery(n, { continues: 'coding:a' })
+  await deliverer.deliver([output(1), output(2), output(3), output(4)])
+  await deliverer.idle()
+  expect(channel.texts).toEqual(['reply 1', 'reply 4'])
+  expect(channel.edits.map((edit) => edit.text)).toEqual(['reply 1\nreply 2', 'reply 1\nreply 2\nreply 3'])
+  await deliverer.deliver([aDelivery(5), output(6)])
+  await deliverer.idle()
+  expect(channel.texts).toEqual(['reply 1', 'reply 4', 'reply 5', 'reply 6'])
+})
+
+test('a streamed message that is gone, or a platform without edits, gets messages of their own', async () => {
+  const plain = bench({ abilities: { edits: false } })
+  const output = (n: number) => aDelivery(n, { continues: 'coding:a' })
+  await plain.deliverer.deliver([output(1), output(2)])
+  await plain.channel.untilSent(2)
+  const gone = bench({ abilities: { edits: true } })
+  gone.channel.edit = async () => ({ kind: 'refused', reason: 'message not found' })
+  await gone.deliverer.deliver([output(1), output(2)])
+  await gone.channel.untilSent(2)
+  expect(gone.channel.texts).toEqual(['reply 1', 'reply 2'])
+})

@@ -8,6 +8,7 @@ import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work.ts'
+import { Continued } from './continued.ts'
 
 export interface DeliverOptions {
   outbox: Outbox
@@ -45,6 +46,7 @@ export class Deliverer {
   #lanes = new Map<string, OutboxRow[]>()
   #working = new Set<Promise<void>>()
   #wake = new Map<string, () => void>()
+  #continued = new Continued()
   #stopped = false
   #lastSeq = 0
 
@@ -144,7 +146,8 @@ export class Deliverer {
     const isMarked = row.isMarked === true
     row.isMarked = false
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
-    const isRepeatable = channel.abilities.idempotentSend || delivery.replacesMessageId !== undefined
+    const isEdit = delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)
+    const isRepeatable = channel.abilities.idempotentSend || Boolean(isEdit)
     if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
     row.resent ||= isUncertain
     if (!isMarked) {
@@ -161,17 +164,23 @@ export class Deliverer {
     const cancel = this.#options.clock.after(this.#options.sendTimeoutMs ?? 60_000, () =>
       timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
     )
+    const joins = this.#continued.joins(row.delivery, channel)
+    const messageId = replacesMessageId ?? joins?.messageId
     try {
-      if (replacesMessageId !== undefined && channel.edit) {
-        const edited = await Promise.race([channel.edit(address, replacesMessageId, reply), timeout.promise])
+      if (messageId !== undefined && channel.edit) {
+        const whole = joins ? { text: joins.text } : reply
+        const edited = await Promise.race([channel.edit(address, messageId, whole), timeout.promise])
+        if (edited.kind === 'sent') this.#continued.sent(row.delivery, [messageId], whole.text)
         if (edited.kind !== 'refused')
-          return edited.kind === 'sent' ? { ...edited, messageIds: [replacesMessageId] } : edited
-        // The preview is gone; then the reply is a message of its own.
+          return edited.kind === 'sent' ? { ...edited, messageIds: [messageId] } : edited
+        // The message is gone; then the reply is one of its own.
       }
-      return await Promise.race([
+      const outcome = await Promise.race([
         channel.send(address, reply, { idempotencyKey, resent: row.resent }),
         timeout.promise,
       ])
+      this.#continued.sent(row.delivery, outcome.kind === 'sent' ? outcome.messageIds : [])
+      return outcome
     } catch (error) {
       return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
     } finally {

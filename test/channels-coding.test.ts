@@ -66,7 +66,10 @@ test('in the foreground its output is one message that grows', async () => {
   await vi.waitFor(() => expect(texts().join('\n')).toMatch(/Launched/), waiting)
   write('/claude_fg tiles')
   await vi.waitFor(async () => {
-    const watches = house.app.coding().store.list({}).flatMap(({ id }) => house.app.coding().store.watches(id))
+    const watches = house.app
+      .coding()
+      .store.list({})
+      .flatMap(({ id }) => house.app.coding().store.watches(id))
     expect(watches.some((watch) => watch.foreground)).toBe(true)
   }, waiting)
   house.api.release('watched')

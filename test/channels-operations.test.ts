@@ -151,6 +151,7 @@ test('the command line takes the token from stdin and says what to do next', asy
   expect(out.stdout + out.stderr).not.toContain(telegram.token)
   const list = await command(['channels', 'list'], '')
   expect(list.stdout).toMatch(/telegram\s+default\s+not running.*credentials/)
+  expect((await command(['channels', 'test', 'telegram'], '')).stdout).toMatch(/^It works as @rock_pool_bot/)
 })
 
 /** The real program, as a person starts it. */

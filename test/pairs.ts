@@ -35,7 +35,7 @@ export async function writeInPairs(pairs: number): Promise<PairsReport> {
       () => {
         if (telegram.shown.length < 2 * pairs) throw new Error('not yet')
       },
-      { timeout: 60_000 + pairs * 100, interval: 50 },
+      { timeout: 60_000 + pairs * 400, interval: 50 },
     )
     const wrong = telegram.shown.filter((one) =>
       [...one.text.matchAll(/secret-of-(\d+)/g)].some(([, id]) => Number(id) !== one.chat),

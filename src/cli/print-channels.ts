@@ -63,6 +63,16 @@ export function printAdded(
   return [styled(page, 'green', `${channel} is set up${who}.`), 'What to do next:', ...steps].join('\n')
 }
 
+export function printTested(
+  { ok, identity }: { ok: boolean; identity?: { id: string; name: string } },
+  page: Page,
+): string {
+  if (!ok)
+    return styled(page, 'yellow', 'It is set up, but not connected: `rockpool channels status` says why.')
+  const who = identity ? ` as ${visible(identity.name)} (${visible(identity.id)})` : ''
+  return styled(page, 'green', `It works${who}.`)
+}
+
 interface Person {
   channel: string
   accountId: string

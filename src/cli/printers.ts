@@ -21,6 +21,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'channels.add': async () => ({ print: (await channels()).printAdded }),
   'channels.list': async () => ({ print: (await channels()).printChannels }),
   'channels.status': async () => ({ print: (await channels()).printChannels }),
+  'channels.test': async () => ({ print: (await channels()).printTested }),
   'coding.background': async () => ({ print: (await coding()).printBackground }),
   'coding.foreground': async () => ({ print: (await coding()).printText }),
   'coding.kill': async () => ({ print: (await coding()).printKilled }),

@@ -1,13 +1,10 @@
 // What a coding session costs Rockpool's own process: while it waits, and while it talks without end.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { CodingStore } from '../src/store/coding-store.ts'
-import { OutputLog } from '../src/coding/output-log.ts'
-import { systemClock } from '../src/domain/clock.ts'
-import { openStateDatabase } from '../src/store/state-database.ts'
 import { makeTestAgent } from '../test/claude-agent.ts'
 import { testModel } from '../test/claude-home.ts'
-import { newFolder, openCodingHouse } from '../test/coding-house.ts'
+import { openCodingHouse } from '../test/coding-house.ts'
+import { directedAgent, init } from '../test/directed-agent.ts'
 import { inline } from '../test/messages-api.ts'
 import type { BenchResult } from './result.ts'
 
@@ -44,29 +41,34 @@ async function idleSession(): Promise<BenchResult> {
   }
 }
 
+/** The whole way of its words: kept, told of, and streamed into a chat that watches. */
 async function chattySession(): Promise<BenchResult> {
-  const database = openStateDatabase(`${newFolder()}/rockpool.sqlite`)
-  const store = new CodingStore(database)
-  const log = new OutputLog({ store, clock: systemClock }, 'chatty', async () => {})
-  const block = 'x'.repeat(10_000)
+  const claude = directedAgent()
+  const house = openCodingHouse({ runtime: claude.runtime, deliver: async () => {} })
+  const { id } = await house.launch('talk')
+  while (claude.opened.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await house.pool.foreground(id, 'telegram|7', 1)
+  claude.emit(init)
+  const text = 'x'.repeat(10_000)
   const before = await settledMemory()
   let peak = 0
-  for (let said = 0; said < 100 * megabyte; said += block.length) {
-    void log.add('text', block)
-    if (said % megabyte < block.length) {
+  for (let said = 0; said < 100 * megabyte; said += text.length) {
+    claude.emit({ type: 'text', text })
+    if (said % megabyte < text.length) {
       await new Promise((resolve) => setImmediate(resolve))
       peak = Math.max(peak, memoryNow() - before)
     }
   }
-  await log.settled()
+  claude.finish()
+  await house.pool.whenQuiet(id)
   const after = ((await settledMemory()) - before) / megabyte
-  await database.close()
+  await house.close()
   return {
     name: 'memory that 100 MB of output leave behind',
     measured: `${after.toFixed(1)} MB (at the most ${(peak / megabyte).toFixed(1)} MB meanwhile)`,
     wanted: 'at most 4 MB, the buffer',
     ok: after <= 4,
-    how: 'blocks of 10 kB as fast as they can be handed over, real SQLite',
+    how: 'a session that says blocks of 10 kB as fast as they can be handed over, watched by a chat; real SQLite',
   }
 }
 

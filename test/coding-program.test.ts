@@ -1,5 +1,5 @@
 // Coding sessions as people run them: the built program, the real Claude binary, a gateway that is killed.
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -77,6 +77,24 @@ test('`cc launch --wait` runs in its own process, shows the turn, and leaves no 
   expect(JSON.stringify(api.calls().at(-1)?.body.messages)).toContain('the heron is home')
 })
 
+test('what a waiting command is asked can be answered from another terminal, without any gateway', async () => {
+  const touch = { tools: [{ name: 'Bash', input: { command: 'touch from-afar' } }] }
+  const repo = newRepo()
+  const prompt = inline(touch, { text: 'allowed from afar' })
+  const args = ['--repo', repo, '--model', testModel, '--fresh', '--name', 'asker', '--wait']
+  const launched = run('cc', 'launch', prompt, ...args)
+  const asked = async (): Promise<void> => {
+    const { approvals } = (await run('cc', 'approvals', '--json')).json() as { approvals: unknown[] }
+    expect(approvals).toMatchObject([{ session: 'asker', shown: 'touch from-afar' }])
+  }
+  await vi.waitFor(asked, { timeout: 60_000, interval: 500 })
+  expect((await run('cc', 'approve')).code).toBe(0)
+  const ran = await launched
+  expect(ran.stdout).toContain('allowed from afar')
+  expect(ran.stderr).toMatch(/asker asks something: .*cc approve [0-9a-f]{8}/)
+  expect(existsSync(join(repo, 'from-afar'))).toBe(true)
+})
+
 test('`cc launch` without a gateway starts one in the background, says so, and the session lives there', async () => {
   const prompt = inline({ text: 'left behind' })
   const ran = await run(
@@ -126,7 +144,10 @@ async function launchSleeper(name: string): Promise<string> {
   return String((await run('cc', 'launch', prompt, ...args, ...more)).json()['id'])
 }
 
-const sleepers = process.env['ROCKPOOL_TEST'] === 'full' ? 5 : 2
+const isFull = process.env['ROCKPOOL_TEST'] === 'full'
+const sleepers = isFull ? 5 : 2
+/** What is promised; the default run shares its machine with everything else. */
+const recoveredWithinMs = isFull ? 5_000 : 20_000
 
 test('killed with -9 while sessions run: all are listed and resumable after the restart, none of their processes is left, each is told once', async () => {
   const first = await startGateway()
@@ -146,7 +167,7 @@ test('killed with -9 while sessions run: all are listed and resumable after the 
     )
     expect(isRunningClaude(claude.root)).toBe(false)
   }
-  await vi.waitFor(suspended, { timeout: 5_000, interval: 100 })
+  await vi.waitFor(suspended, { timeout: recoveredWithinMs, interval: 100 })
   const listed = (await sessions()).filter(({ id }) => ids.includes(id))
   expect(listed.map(({ endReason }) => endReason)).toEqual(Array.from({ length: sleepers }, () => 'crash'))
   const resumed = await run('cc', 'resume', 'sleeper-0', inline({ text: 'awake' }), '--wait', '--json')

@@ -2,6 +2,7 @@
 // coding-seed.test.ts.
 import { rmSync } from 'node:fs'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { PermissionAnswer } from '../src/domain/agent.ts'
 import type { CodingSession } from '../src/domain/coding.ts'
 import { newFolder, openCodingHouse } from './coding-house.ts'
 import type { CodingHouse, HouseOptions } from './coding-house.ts'
@@ -161,6 +162,31 @@ describe('spawn, kill, killAll', () => {
     claude.finish()
     expect(await until(house, id, 'ended')).toMatchObject({ status: 'completed', turns: 1 })
   })
+})
+
+test('two sub-agents ask at once: it waits until both are answered, and the time counts once', async () => {
+  const clock = makeMovableClock()
+  const claude = directedAgent()
+  const house = open({ clock, runtime: claude.runtime })
+  const { id } = await house.launch('x')
+  await begun(house, claude, id)
+  const { signal } = new AbortController()
+  const ask = (command: string): Promise<PermissionAnswer> => {
+    const request = { requestId: command, kind: 'tool', toolName: 'Bash', input: { command } } as const
+    return claude.opened[0]!.askPermission(request, signal)
+  }
+  const answers = [ask('make one'), ask('make two')]
+  await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(2))
+  await until(house, id, 'awaiting-approval')
+  await clock.advance(60_000)
+  const [one, two] = house.approvals.pending()
+  await house.approvals.answer(one!.id, { behavior: 'allow', by: 'ada' })
+  const still = { lifecycle: 'awaiting-approval', waiting: { about: two!.shown, approvalId: two!.id } }
+  await vi.waitFor(() => expect(house.pool.resolve(id)).toMatchObject(still))
+  await clock.advance(60_000)
+  await house.approvals.answer(two!.id, { behavior: 'deny', by: 'ada' })
+  expect(await until(house, id, 'active')).toMatchObject({ waitedMs: 120_000 })
+  expect((await Promise.all(answers)).map(({ behavior }) => behavior)).toEqual(['allow', 'deny'])
 })
 
 describe('event texts', () => {

@@ -7,6 +7,7 @@ import { PermissionPrompt } from './answer-permission.ts'
 import type { Person } from './answer-permission.ts'
 import type { Question, Talk } from './ask-agent.ts'
 import { messageFrom, openTalk } from './ask-agent.ts'
+import { askLine } from './ask-line.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 import { TurnView } from './show-turn.ts'
 
@@ -36,8 +37,8 @@ export const commands: LocalCommand[] = [
       const { local, message, ...rest } = input as unknown as Question & { local: boolean }
       const text = await messageFrom(message, process.stdin, process.stdin.isTTY)
       const talk = await openTalk(host, { local })
-      const asking = host.terminal.canAsk && !json ? askLines() : undefined
-      const prompt = new PermissionPrompt(talk, { terminal: host.terminal, ask: asking?.ask })
+      const ask = host.terminal.canAsk && !json ? askLine : undefined
+      const prompt = new PermissionPrompt(talk, { terminal: host.terminal, ask })
       try {
         const view = json ? undefined : new TurnView(host.terminal)
         const answer = await talk.ask({ ...rest, message: text }, (event, sessionKey) => {
@@ -49,7 +50,6 @@ export const commands: LocalCommand[] = [
         return undefined
       } finally {
         prompt.stop()
-        asking?.close()
         await talk.close()
       }
     },
@@ -71,18 +71,6 @@ export const commands: LocalCommand[] = [
     },
   },
 ]
-
-/** Opened when something is asked: before that the terminal is nobody's, and Ctrl-C ends the program. */
-function askLines(): { ask: (question: string) => Promise<string>; close: () => void } {
-  let lines: ReturnType<typeof createInterface> | undefined
-  return {
-    ask: (question) => {
-      lines ??= createInterface({ input: process.stdin, output: process.stderr })
-      return lines.question(question)
-    },
-    close: () => lines?.close(),
-  }
-}
 
 async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>): Promise<void> {
   const lines = createInterface({

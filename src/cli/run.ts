@@ -135,14 +135,29 @@ async function performCommand(
     await (await import('./background-gateway.ts')).ensureGateway(host)
   }
   const asker = await openAsker(host)
+  const waiting = await whileWaiting(operation, typed.input, { asker, host, json })
   try {
     const output = await asker.ask(operation, typed.input)
+    waiting?.stop()
     await print(operation.name, output, host, json, typed.follow, typed.input)
     if (typed.follow) await follow(operation, typed.input, output, asker, host, json)
     return 0
   } finally {
+    waiting?.stop()
     await asker.close()
   }
+}
+
+/** A command that stays until a session is done answers for it meanwhile. */
+async function whileWaiting(
+  operation: Operation,
+  input: Record<string, unknown>,
+  around: { asker: Asker; host: Host; json: boolean },
+): Promise<{ stop(): void } | undefined> {
+  if (input['wait'] !== true || !operation.name.startsWith('coding.')) return undefined
+  const { askWhileWaiting } = await import('./ask-while-waiting.ts')
+  const prompt = input['prompt']
+  return askWhileWaiting(around.asker, around.host, { prompt, json: around.json })
 }
 
 async function confirm(operation: Operation, input: Record<string, unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 // How a question of a session looks in a chat.
 import type { Approval } from '../domain/coding.ts'
 import type { Reply } from '../domain/reply.ts'
-import { questionsOf } from './approvals.ts'
+import { questionsOf } from './question-text.ts'
 
 /** What is asked, in full, with buttons where the platform has them and words where it has none. */
 export function approvalReply(who: string, approval: Approval): Reply {

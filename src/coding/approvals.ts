@@ -1,26 +1,25 @@
 // What coding sessions ask people: may this tool run, which of these, is this plan right, may it cost more.
 // A question is on disk before anybody is told. The first valid answer wins, from whichever door and process it comes;
 // no answer in time means no.
-import { createHash, randomUUID } from 'node:crypto'
-import type { PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
+import { randomUUID } from 'node:crypto'
+import type { PermissionAnswer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Approval } from '../domain/coding.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { ApprovalStore } from '../store/approval-store.ts'
 import { oneLine } from './names.ts'
+import { answerFor, hashOf, patternOf, shownText } from './question-text.ts'
+import type { AskedFor } from './question-text.ts'
 
 export interface Asking {
   codingId?: string
   sessionKey?: string
   agentId: string
-  /** A permission request of Claude's, or our own question about the budget. */
-  request: Omit<PermissionRequest, 'kind'> & { kind: Approval['kind'] }
+  request: AskedFor
   /** How long to wait; the configured time when absent. */
   timeoutMs?: number
 }
-
-type AskedFor = Asking['request']
 
 export interface ApprovalAnswer {
   behavior: 'allow' | 'deny'
@@ -103,7 +102,15 @@ export class Approvals {
     const first = this.#find(id)
     const alike = this.pending().filter((other) => other.inputHash === first.inputHash)
     const settled: Approval[] = []
-    for (const approval of alike) settled.push(await this.answer(approval.id, answer))
+    for (const approval of alike) {
+      try {
+        settled.push(await this.answer(approval.id, answer))
+      } catch (error) {
+        // Somebody was faster with one of them; the others are answered all the same.
+        if (asRockpoolError(error).code !== 'conflict') throw error
+      }
+    }
+    if (settled.length === 0) throw alreadySettled(this.#parts.store.get(first.id) ?? first)
     return settled
   }
 
@@ -215,88 +222,4 @@ export class Approvals {
 function alreadySettled(approval: Approval): RockpoolError {
   const who = approval.answeredBy ? ` by ${approval.answeredBy}` : ''
   return new RockpoolError('conflict', `Approval ${approval.id} is already ${approval.state}${who}.`)
-}
-
-function hashOf(request: AskedFor): string {
-  const exact = JSON.stringify([request.toolName, request.input])
-  return createHash('sha256').update(exact).digest('hex')
-}
-
-const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
-
-/** The whole of what is asked. Control characters are made visible where it is shown, never removed here. */
-function shownText(request: AskedFor): string {
-  const { toolName, input } = request
-  if (request.kind === 'plan') return typeof input['plan'] === 'string' ? input['plan'] : noPlan
-  if (request.kind === 'question') return questionText(input)
-  return typeof input['command'] === 'string'
-    ? input['command']
-    : `${toolName} ${JSON.stringify(input, null, 2)}`
-}
-
-function questionText(input: Record<string, unknown>): string {
-  return questionsOf(input)
-    .map((question) =>
-      [question.question, ...question.options.map((label, i) => `${i + 1}. ${label}`)].join('\n'),
-    )
-    .join('\n\n')
-}
-
-/** Reads `AskUserQuestion`'s input; whatever does not fit is left out. */
-export function questionsOf(input: Record<string, unknown>): Array<{ question: string; options: string[] }> {
-  const questions: unknown[] = Array.isArray(input['questions']) ? input['questions'] : []
-  return questions.flatMap((raw) => {
-    const fields = raw as { question?: unknown; options?: Array<{ label?: unknown }> }
-    if (typeof fields.question !== 'string') return []
-    const options = Array.isArray(fields.options) ? fields.options.map((option) => String(option.label)) : []
-    return [{ question: fields.question, options }]
-  })
-}
-
-/** What "always" covers: the same command word for word, or the tool itself when it has no command. */
-function patternOf({ toolName, input }: Pick<PermissionRequest, 'toolName' | 'input'>): string {
-  const exact = input['command'] ?? input['file_path'] ?? input['url']
-  return typeof exact === 'string' ? exact : toolName
-}
-
-function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {
-  if (approval.state === 'allowed') {
-    return request.kind === 'question'
-      ? {
-          behavior: 'allow',
-          updatedInput: { ...request.input, answers: answersFor(request.input, approval.answer ?? '') },
-        }
-      : { behavior: 'allow' }
-  }
-  if (approval.state === 'denied' && request.kind === 'plan') return planRefused(approval.answer)
-  const why = approval.answer ? `: ${approval.answer}` : '.'
-  if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
-  return {
-    behavior: 'deny',
-    message: 'Nobody answered in time, so the answer is no. Go on without it, or say what you need.',
-  }
-}
-
-/** With words it is to be changed and shown again; without, it is over and Claude waits for what comes next. */
-function planRefused(change: string | undefined): PermissionAnswer {
-  return change
-    ? {
-        behavior: 'deny',
-        message: `A person wants the plan changed: ${change}\nRevise it and show it again.`,
-      }
-    : { behavior: 'deny', message: 'A person rejected the plan. Do not carry it out.', interrupt: true }
-}
-
-/** `2` or a label picks an option; several questions are answered line by line; other words stand for themselves. */
-function answersFor(input: Record<string, unknown>, text: string): Record<string, string> {
-  const questions = questionsOf(input)
-  const lines = questions.length > 1 ? text.split('\n') : [text]
-  return Object.fromEntries(
-    questions.map(({ question, options }, i) => {
-      const said = (lines[i] ?? lines[0] ?? '').trim()
-      const byNumber = /^\d+$/.test(said) ? options[Number(said) - 1] : undefined
-      const byLabel = options.find((label) => label.toLowerCase() === said.toLowerCase())
-      return [question, byNumber ?? byLabel ?? said]
-    }),
-  )
 }

@@ -12,7 +12,8 @@ import { Meter } from './meter.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
 import { OutputLog } from './output-log.ts'
 import type { WrittenBlock } from './output-log.ts'
-import { tagOf, withOriginMarker } from './origin.ts'
+import { openingOf } from './opening.ts'
+import { withOriginMarker } from './origin.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
 import { Vigil } from './vigil.ts'
@@ -154,22 +155,9 @@ export class CodingRun {
   }
 
   async #open(): Promise<Conversation> {
-    const { request, sdkSessionId } = this.session
     const runtime = await this.#parts.runtime()
     const conversation = await runtime.open({
-      key: `coding:${this.session.id}`,
-      agent: this.#parts.agentOf(request.agentId),
-      cwd: request.workdir,
-      model: request.model,
-      resume: sdkSessionId ? { sdkSessionId } : request.resume,
-      systemPromptAppend: request.systemPrompt,
-      permissionMode: request.permissionMode,
-      allowedTools: request.allowedTools,
-      thinkingLevel: request.thinking,
-      tools: this.#parts.toolsFor(this.session),
-      title: this.session.name,
-      tag: tagOf(request),
-      pinned: true,
+      ...openingOf(this.session, this.#parts),
       askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
       beforeTool: (_tool, signal) => this.#holdForBudget(signal),
     })

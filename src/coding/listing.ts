@@ -36,11 +36,14 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
 export function formatOutput(session: CodingSession, blocks: OutputBlock[], now: number): string {
   const took = formatDuration(durationOf(session, now))
   const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
-  const text = blocks
+  return [heading, '─'.repeat(60), formatBlocks(blocks) || '(no output yet)'].join('\n')
+}
+
+export function formatBlocks(blocks: OutputBlock[]): string {
+  return blocks
     .filter((block) => block.kind !== 'prompt')
     .map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text))
     .join('\n')
-  return [heading, '─'.repeat(60), text || '(no output yet)'].join('\n')
 }
 
 export function formatStats(metrics: CodingMetrics): string {

@@ -1,6 +1,6 @@
 // What coding sessions ask people, and the answers.
 import { z } from 'zod'
-import { questionsOf } from '../coding/approvals.ts'
+import { questionsOf } from '../coding/question-text.ts'
 import type { Approval } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'

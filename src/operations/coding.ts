@@ -4,17 +4,15 @@ import { z } from 'zod'
 import { formatOriginChannel } from '../domain/address.ts'
 import { budgetsLeft } from '../coding/budget.ts'
 import type { BudgetLeft } from '../coding/budget.ts'
-import { durationOf, formatOutput, formatStats } from '../coding/listing.ts'
+import { formatOutput, formatStats } from '../coding/listing.ts'
 import { codingMetrics } from '../coding/metrics.ts'
-import { formatDuration } from '../coding/names.ts'
-import { withoutOriginMarker } from '../coding/origin.ts'
 import { launchCoding } from './coding-launch.ts'
-import { channelOf, codingRow, findCoding, rowOf } from './coding-row.ts'
+import { ref, watching } from './coding-output.ts'
+import { codingRow, findCoding, rowOf } from './coding-row.ts'
 import type { App } from './app.ts'
 import type { Operation } from './operation.ts'
 import { operation } from './operation.ts'
 
-const ref = z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.')
 const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
 
 const sessions = operation({
@@ -168,94 +166,6 @@ const kill = operation({
   },
 })
 
-const output = operation({
-  name: 'coding.output',
-  says: 'Show what a session said and did.',
-  input: z.strictObject({
-    session: ref,
-    lines: z.number().int().min(1).default(50).describe('How many of the last blocks.'),
-    full: z.boolean().default(false).describe('Everything.'),
-  }),
-  output: z.object({
-    id: z.string(),
-    name: z.string(),
-    status: z.string(),
-    lifecycle: z.string(),
-    costUsd: z.number(),
-    durationMs: z.number(),
-    duration: z.string(),
-    lines: z.array(z.string()),
-    lineCount: z.number(),
-    lastSeq: z.number(),
-    result: z.string(),
-  }),
-  scope: 'read',
-  forAgents: true,
-  command: { positional: ['session'], examples: ['rockpool cc output fix-login-bug --lines 20'] },
-  async run(app, input, caller) {
-    const { id } = findCoding(app, caller, input.session)
-    const { session, blocks } = app.coding().pool.output(id, input.full ? 1_000_000 : input.lines)
-    const { name, status, lifecycle, costUsd, lastSeq } = session
-    const durationMs = durationOf(session, app.clock.now())
-    const lines = blocks.map((block) =>
-      block.kind === 'prompt' ? `> ${withoutOriginMarker(block.text)}` : block.text,
-    )
-    return {
-      id,
-      name,
-      status,
-      lifecycle,
-      costUsd,
-      lastSeq,
-      durationMs,
-      duration: formatDuration(durationMs),
-      lines,
-      lineCount: lines.length,
-      result: formatOutput(session, blocks, app.clock.now()),
-    }
-  },
-})
-
-const foreground = operation({
-  name: 'coding.foreground',
-  says: 'Stream a session into this chat, after what the chat has missed.',
-  input: z.strictObject({
-    session: ref,
-    lines: z.number().int().min(1).default(30).describe('How much of what was said last.'),
-    channel: z.string().optional().describe('The chat: channel|target. The one that asks unless given.'),
-  }),
-  output: z.object({ id: z.string(), name: z.string(), missed: z.string(), lastSeq: z.number() }),
-  scope: 'write',
-  acts: true,
-  forAgents: true,
-  command: { positional: ['session'] },
-  async run(app, input, caller) {
-    const { id } = findCoding(app, caller, input.session)
-    const watching = await app.coding().pool.foreground(id, channelOf(caller, input.channel), input.lines)
-    const { session, blocks } = watching
-    const { name, lastSeq } = session
-    return { id, name, lastSeq, missed: formatOutput(session, blocks, app.clock.now()) }
-  },
-})
-
-const background = operation({
-  name: 'coding.background',
-  says: 'Stop streaming a session, or all of them, into this chat.',
-  input: z.strictObject({
-    session: ref.optional(),
-    channel: z.string().optional().describe('The chat: channel|target. The one that asks unless given.'),
-  }),
-  output: z.object({ ids: z.array(z.string()) }),
-  scope: 'write',
-  acts: true,
-  forAgents: true,
-  command: { positional: ['session'] },
-  async run(app, input, caller) {
-    const id = input.session === undefined ? undefined : findCoding(app, caller, input.session).id
-    return { ids: await app.coding().pool.background(channelOf(caller, input.channel), id) }
-  },
-})
-
 const stats = operation({
   name: 'coding.stats',
   says: 'Show figures over all coding sessions: cost by day, states, durations, the most expensive one.',
@@ -300,14 +210,4 @@ function budgetsOf(app: App): BudgetLeft[] {
   })
 }
 
-export const operations: Operation[] = [
-  sessions,
-  launch,
-  resume,
-  respond,
-  kill,
-  output,
-  foreground,
-  background,
-  stats,
-]
+export const operations: Operation[] = [sessions, launch, resume, respond, kill, ...watching, stats]

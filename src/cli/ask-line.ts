@@ -1,0 +1,17 @@
+// One question at the terminal, one line as the answer. In between the terminal is nobody's, so that Ctrl-C ends the
+// program as always.
+import { createInterface } from 'node:readline/promises'
+
+export async function askLine(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  // Readline keeps Ctrl-C to itself while it reads.
+  lines.once('SIGINT', () => {
+    lines.close()
+    process.kill(process.pid, 'SIGINT')
+  })
+  try {
+    return await lines.question(question)
+  } finally {
+    lines.close()
+  }
+}

@@ -179,7 +179,7 @@ test('two sub-agents ask at once: it waits until both are answered, and the time
   await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(2))
   await until(house, id, 'awaiting-approval')
   await clock.advance(60_000)
-  const [one, two] = house.approvals.pending()
+  const [one, two] = house.approvals.pending().toSorted((a, b) => a.shown.localeCompare(b.shown))
   await house.approvals.answer(one!.id, { behavior: 'allow', by: 'ada' })
   const still = { lifecycle: 'awaiting-approval', waiting: { about: two!.shown, approvalId: two!.id } }
   await vi.waitFor(() => expect(house.pool.resolve(id)).toMatchObject(still))

@@ -426,10 +426,11 @@ describe('defects that are not here', () => {
   test('3.9 no. 1: a task that has to wait is on disk, and begins when its turn comes', async () => {
     const house = open()
     const workdir = house.repo('shared')
-    const first = await house.launch('[[offline: wait 100]]', { workdir, multiTurn: false })
+    const first = await house.launch('[[offline: wait 60000]]', { workdir, multiTurn: false })
     await until(house, first.id, 'active')
     const second = await house.launch('next', { workdir, multiTurn: false })
     expect(house.store.get(second.id)).toMatchObject({ lifecycle: 'queued', request: { prompt: 'next' } })
+    await house.pool.kill(first.id)
     expect((await until(house, second.id, 'ended')).status).toBe('completed')
   })
 

@@ -294,10 +294,11 @@ describe('sessions_spawn', () => {
         string,
         unknown
       >
-    const first = await launch('[[offline: wait 300]]')
+    const first = await launch('[[offline: wait 60000]]')
     await vi.waitFor(() => expect(pool.resolve(String(first['id'])).lifecycle).toBe('active'))
     const second = await launch('next')
     expect(second).toMatchObject({ action: 'queue', lifecycle: 'queued' })
+    await pool.kill(String(first['id']))
     await vi.waitFor(() => expect(pool.resolve(String(second['id'])).status).toBe('completed'))
     const { result } = await rpc(house, 'cc.why', { id: second['id'] })
     const { decisions } = result as { decisions: Array<{ selection: { action: string } }> }
@@ -476,7 +477,7 @@ describe('attacks on approvals', () => {
     const before = openCodingHouse({ folder, self: dead })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000004', fork: false }
     const { id } = await before.launch('[[offline: ask Bash {"command":"make"}]]', { resume })
-    await vi.waitFor(() => expect(before.approvals.pending()).toHaveLength(1))
+    await vi.waitFor(() => expect(before.pool.resolve(id).lifecycle).toBe('awaiting-approval'))
     const [asked] = before.approvals.pending()
     const after = openCodingHouse({ folder })
     await after.pool.recover()
@@ -485,7 +486,8 @@ describe('attacks on approvals', () => {
     await expect(after.approvals.answer(asked!.id, { behavior: 'allow', by: 'ada' })).rejects.toThrow(
       /already expired/,
     )
-    expect(after.pool.resolve(id).end?.message).toContain('It had asked, and will ask again: make')
+    const told = after.delivered.map(({ reply }) => reply.text).join()
+    expect(told).toContain('It had asked, and will ask again: make')
     await after.close()
     await before.close()
     rmSync(folder, { recursive: true, force: true })

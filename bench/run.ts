@@ -17,7 +17,7 @@ let missed = 0
 for (const part of parts) {
   const { bench } = (await import(`./${part}.ts`)) as { bench: () => Promise<BenchResult[]> }
   console.log(`\n${part}`)
-  const results = await bench()
+  const results = await bench().catch((error: unknown): BenchResult[] => [whatFailed(error)])
   for (const result of results) {
     console.log(
       `  ${result.ok ? 'ok    ' : 'MISSED'} ${result.name}: ${result.measured} (wanted ${result.wanted})`,
@@ -29,6 +29,12 @@ for (const part of parts) {
 }
 console.log(`\nbench: ${missed === 0 ? 'every figure reached' : `${missed} figures missed`}`)
 process.exit(missed === 0 ? 0 : 1)
+
+/** One that cannot be measured must not keep the others from it. */
+function whatFailed(error: unknown): BenchResult {
+  const measured = (error instanceof Error ? error.message : String(error)).split('\n')[0]!
+  return { name: 'the measuring itself', measured, wanted: 'an end', ok: false, how: 'it failed' }
+}
 
 /** What earlier runs measured stays until it is measured again. */
 function readSections(): Map<string, string> {

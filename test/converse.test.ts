@@ -434,6 +434,13 @@ test('somebody who is woken takes a turn at once, in the chat that it belongs to
   expect(bench.channel.texts).toEqual(['hi', 'It is done.'])
 })
 
+test('a file that may not be sent is named, also when the answer is nothing else', async () => {
+  const bench = await flow()
+  expect(await say(bench, '[[offline: say MEDIA:/etc/passwd]]')).toEqual([
+    expect.stringMatching(/^\(Not sent: \/etc\/passwd: /),
+  ])
+})
+
 test('files that come with a message are where the agent can read them, and pictures are shown to it', async () => {
   const bench = await flow()
   const seen = watchPictures(bench)

@@ -20,10 +20,22 @@ test('a code block that is cut is closed and opened again', () => {
   expect(pieces[1]).toMatch(/^```ts\n/)
 })
 
+test.each(['````md', '~~~'])('a block that opens with %s ends with its own kind of fence only', (opener) => {
+  const fence = /^[`~]+/.exec(opener)![0]
+  const inner = Array.from({ length: 20 }, (_, n) => `line ${n}\n\`\`\`\n`).join('')
+  const pieces = splitText(`${opener}\n${inner}${fence}\n\nDone.`, 120)
+  expect(pieces.length).toBeGreaterThan(2)
+  for (const piece of pieces.filter((text) => text.includes('line'))) {
+    expect(piece.startsWith(`${opener}\n`)).toBe(true)
+    expect(piece.split('\n').filter((line) => line === fence).length).toBe(opener === fence ? 2 : 1)
+    expect(piece.length).toBeLessThanOrEqual(120)
+  }
+})
+
 test('every piece fits, no character is torn, and no word is lost', () => {
   assert(
     property(string({ unit: 'grapheme', maxLength: 400 }), integer({ min: 10, max: 90 }), (text, limit) => {
-      const plain = text.replaceAll('`', "'")
+      const plain = text.replaceAll(/[`~]/g, "'")
       const pieces = splitText(plain, limit)
       for (const piece of pieces) {
         expect(piece.length).toBeLessThanOrEqual(limit)

@@ -6,19 +6,31 @@ export function splitText(text: string, limit: number): string[] {
   const pieces: string[] = []
   let rest = text
   while (rest.length > limit) {
-    const at = cutOf(rest, limit - closing.length)
+    const at = cutOf(rest, limit - roomForClosing(rest, limit))
     const piece = rest.slice(0, at)
-    const opener = openFence(piece)
-    pieces.push(opener === undefined ? piece.trimEnd() : piece.trimEnd() + closing)
-    const next = opener === undefined ? rest.slice(at).trimStart() : rest.slice(at).replace(/^\n/, '')
+    const open = openFence(piece)
+    pieces.push(open === undefined ? piece.trimEnd() : `${piece.trimEnd()}\n${open.fence}`)
+    const next = open === undefined ? rest.slice(at).trimStart() : rest.slice(at).replace(/^\n/, '')
     // An opener as long as the limit would never let us go on; then the block simply ends.
-    rest = opener === undefined || opener.length > limit / 4 ? next : `${opener}\n${next}`
+    rest = open === undefined || open.line.length > limit / 4 ? next : `${open.line}\n${next}`
   }
   if (rest.trim() !== '' || pieces.length === 0) pieces.push(rest)
   return pieces.filter((piece) => piece.trim() !== '' || text.trim() === '')
 }
 
-const closing = '\n```'
+interface OpenFence {
+  /** The line that opens the block, with its language. */
+  line: string
+  /** What closes it: the same character, as often. */
+  fence: string
+}
+
+/** A line break and the longest fence that may have to be closed within the first piece. */
+function roomForClosing(text: string, limit: number): number {
+  const fences = text.slice(0, limit).matchAll(/^\s{0,3}(`{3,20}|~{3,20})/gm)
+  const longest = Math.max(3, ...[...fences].map(([, fence]) => fence!.length))
+  return Math.min(longest + 1, Math.floor(limit / 2))
+}
 
 function cutOf(text: string, room: number): number {
   const head = text.slice(0, room)
@@ -36,11 +48,14 @@ function betweenCharacters(text: string, at: number): number {
   return isHighSurrogate && at > 1 ? at - 1 : isHighSurrogate ? at + 1 : at
 }
 
-/** The opening line of a code block that is still open at the end of `text`. */
-function openFence(text: string): string | undefined {
-  let open: string | undefined
+/** The code block that is still open at the end of `text`. Only a fence of its own kind and length closes one. */
+function openFence(text: string): OpenFence | undefined {
+  let open: OpenFence | undefined
   for (const line of text.split('\n')) {
-    if (/^\s{0,3}```/.test(line)) open = open === undefined ? line.trim() : undefined
+    const [, fence, info = ''] = /^\s{0,3}(`{3,20}|~{3,20})(.*)$/.exec(line) ?? []
+    if (fence === undefined) continue
+    if (open === undefined) open = { line: line.trim(), fence }
+    else if (fence.startsWith(open.fence) && info.trim() === '') open = undefined
   }
   return open
 }

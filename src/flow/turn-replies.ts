@@ -40,9 +40,12 @@ export async function composeReplies(
     replyPayloads.map((payload) => attach(payload, context.session, parts, refused)),
   )
   const replies = joinTexts(attached.map(asReply).filter((reply) => reply.text || reply.media))
-  if (replies.length === 0)
-    return context.announcements.length === 0 ? [] : [{ text: context.announcements.join('\n') }]
-  const before = [...extrasBefore(context), ...refused.map((line) => `(Not sent: ${line}.)`)]
+  const notSent = refused.map((line) => `(Not sent: ${line}.)`)
+  if (replies.length === 0) {
+    const told = [...context.announcements, ...notSent]
+    return told.length === 0 ? [] : [{ text: told.join('\n') }]
+  }
+  const before = [...extrasBefore(context), ...notSent]
   const after = usageLine(context.session.entry, result, parts)
   return decorate(replies, [...context.announcements, ...before], after)
 }

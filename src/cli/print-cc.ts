@@ -232,7 +232,11 @@ export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): 
     ],
     page,
   )
-  const note = styled(page, 'dim', `Prices of ${pricesAsOf}; each message counted once over all files.`)
+  const note = styled(
+    page,
+    'dim',
+    `API prices of ${pricesAsOf} (a subscription is not billed by them); each message counted once over all files.`,
+  )
   return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
 }
 

@@ -21,7 +21,11 @@ interface Status {
     }>
   }
   undelivered: Array<{ channel: string; to: string; reason: string; at: number; text: string }>
-  cost: { todayUsd: number; days?: Array<{ day: string; usd: number }> }
+  cost: {
+    todayUsd: number
+    billing: 'api' | 'subscription' | 'none'
+    days?: Array<{ day: string; usd: number }>
+  }
   agent?: { kind: string }
   problems?: string[]
   disk?: { freeBytes: number }
@@ -38,7 +42,7 @@ export function printStatus(status: Status, page: Page): string {
         ['Rockpool', status.version],
         ['Gateway', running],
         ['Agent', agent?.kind],
-        ['Cost today', usd(cost.todayUsd)],
+        ['Cost today', `${usd(cost.todayUsd)}${cost.billing === 'subscription' ? ' at API prices' : ''}`],
         ['Disk free', disk && bytes(disk.freeBytes)],
       ],
       page,

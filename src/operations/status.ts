@@ -1,6 +1,7 @@
 // status: everything at a glance. Who is connected, what runs, what it cost today, and above all what waits for you.
 import { statfsSync } from 'node:fs'
 import { z } from 'zod'
+import { findCredential } from '../agent/credentials.ts'
 import type { ChannelStatus } from '../domain/channel.ts'
 import { plainLine } from '../domain/plain-text.ts'
 import type { Session } from '../domain/session.ts'
@@ -56,6 +57,9 @@ export const showStatus = operation({
     undelivered: z.array(undeliveredRow),
     cost: z.object({
       todayUsd: z.number(),
+      billing: z
+        .enum(['api', 'subscription', 'none'])
+        .describe('With a subscription the dollars are what the API would have cost.'),
       days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
     }),
     agent: z.object({ kind: z.string() }).optional(),
@@ -84,6 +88,7 @@ export const showStatus = operation({
       undelivered: operator ? await undeliveredOf(app) : [],
       cost: {
         todayUsd: spend.total(operator ? {} : { agentId: caller.agentId! }, dayOf(now, app.config.timeZone)),
+        billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
         ...(input.usage && operator ? { days: spend.perDay().slice(-31) } : {}),
       },
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),

@@ -44,6 +44,7 @@ export type CostLine = Cost & { key: string; name?: string }
 export interface Costs {
   totals: Cost
   by: CostLine[]
+  pricesAsOf: string
 }
 
 export type Anatomy = AnatomyOfFile & {

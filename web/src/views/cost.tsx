@@ -28,7 +28,7 @@ export function Cost({ by: wanted = 'repo' }: { by?: string }) {
     <div class="cost">
       <h1>Cost</h1>
       <Loaded live={days}>
-        {({ totals, by: lines }) => (
+        {({ totals, by: lines, pricesAsOf }) => (
           <>
             <dl class="tiles">
               <Tile name="Today" value={usd(since(lines, 1))} />
@@ -39,6 +39,7 @@ export function Cost({ by: wanted = 'repo' }: { by?: string }) {
               <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
               <Tile name="Waited for people" value={minutes(stats.data?.waitedMs ?? 0)} />
             </dl>
+            <p class="faint">API prices of {pricesAsOf}; a subscription is not billed by them.</p>
             <HeatMap days={new Map(lines.map((line) => [line.key, line.costUsd]))} />
           </>
         )}

@@ -1,5 +1,6 @@
 // Writes docs/operations.md from the operations themselves: `npm run docs`. A test keeps the page equal to the code.
 import { writeFileSync } from 'node:fs'
+import { allLocalCommands } from '../src/cli/commands.ts'
 import { routes } from '../src/gateway/routes.ts'
 import { topics } from '../src/gateway/subscriptions.ts'
 import { toolName } from '../src/operations/agent-tools.ts'
@@ -27,7 +28,7 @@ export async function renderPage(): Promise<string> {
   const operations = await allOperations()
   const groups = Map.groupBy(operations, ({ name }) => name.split('.', 1)[0]!)
   const sections = [...groups].map(([group, members]) => `## ${group}\n\n${members.map(describe).join('\n')}`)
-  return [intro, ...sections, subscriptionsPart(), routesPart()].join('\n')
+  return [intro, ...sections, await commandsPart(), subscriptionsPart(), routesPart()].join('\n')
 }
 
 function describe(operation: Operation): string {
@@ -69,6 +70,19 @@ function fieldRow(field: Field, positional: readonly string[]): string {
     field.says,
   ]
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`
+}
+
+async function commandsPart(): Promise<string> {
+  const local = await allLocalCommands()
+  const rows = local.map(({ name, says }) => `| \`rockpool ${commandOf(name)}\` | ${says} |`)
+  return `## Commands of the terminal alone
+
+They start, install or explain something, so they are no operations. Each has \`--help\` with its options and examples.
+
+| command | |
+|---|---|
+${rows.join('\n')}
+`
 }
 
 function subscriptionsPart(): string {

@@ -8,11 +8,19 @@ export function ago(at: number, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
+// Made once: making one costs more than a card of a long list may.
+const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+const dayAndTime = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+})
+
 /** The time of day; with the day when it is not today. */
 export function clock(at: number, now = Date.now()): string {
   const isToday = new Date(at).toDateString() === new Date(now).toDateString()
-  const day = isToday ? {} : { day: 'numeric' as const, month: 'short' as const }
-  return new Intl.DateTimeFormat(undefined, { ...day, hour: '2-digit', minute: '2-digit' }).format(at)
+  return (isToday ? timeOfDay : dayAndTime).format(at)
 }
 
 export function usd(amount: number | undefined): string {

@@ -74,9 +74,16 @@ function keyOf(card: Card, index: number): string {
   return `${card.uuid ?? index}${card.kind}${card.toolUseId ?? ''}${card.text.length}`
 }
 
-/** The prompts, to jump between them. */
+/** More would be felt while older pages arrive; Find leads to the others. */
+const maxPrompts = 50
+
+/** The last prompts, to jump between them. */
 function Prompts({ id, cards }: { id: string; cards: Card[] }) {
-  const prompts = cards.filter((card) => card.kind === 'prompt' && card.uuid !== undefined)
+  const all = useMemo(
+    () => cards.filter((card) => card.kind === 'prompt' && card.uuid !== undefined),
+    [cards],
+  )
+  const prompts = all.slice(-maxPrompts)
   return (
     <label class="jump">
       <span class="sr">Go to a prompt</span>
@@ -86,11 +93,11 @@ function Prompts({ id, cards }: { id: string; cards: Card[] }) {
         onChange={(event) => go({ view: 'session', id, at: event.currentTarget.value })}
       >
         <option value="">
-          {prompts.length} {prompts.length === 1 ? 'prompt' : 'prompts'}: go to…
+          {all.length} {all.length === 1 ? 'prompt' : 'prompts'}: go to…
         </option>
         {prompts.map((card) => (
           <option key={card.uuid} value={card.uuid}>
-            {visible(card.text).slice(0, 90)}
+            {visible(card.text.slice(0, 90))}
           </option>
         ))}
       </select>

@@ -77,7 +77,10 @@ test.each(damagedTexts())(
     })
     expect(asideOf().map((name) => readFileSync(join(dirname(path), name), 'utf8'))).toEqual([damaged])
     expect(statSync(join(dirname(path), asideOf()[0]!)).mode & 0o777).toBe(0o600)
-    expect(told).toEqual([expect.stringContaining('was put together anew')])
+    expect(told).toEqual([
+      expect.stringContaining('10 sessions come from sessions.json.bak'),
+      expect.stringContaining('was put together anew'),
+    ])
     expect(await store.damage()).toEqual([])
   },
 )
@@ -122,6 +125,20 @@ test.each(damagedTexts())(
     expect(names()).toEqual(['sessions.json'])
   },
 )
+
+test('a transcript whose header has another id than its name stays with the session that has it', async () => {
+  const header = { type: 'session', version: 2, id: 'id-in-the-header', timestamp: 'x', cwd: '/' }
+  for (const name of ['session-id-1', 'named-by-its-row'])
+    writeFileSync(join(dirname(path), `${name}.jsonl`), `${JSON.stringify(header)}\n`)
+  const known = {
+    'agent:main:main': entry(1),
+    'agent:main:direct:7': { ...entry(2), sessionFile: join(dirname(path), 'named-by-its-row.jsonl') },
+  }
+  writeFileSync(`${path}.bak`, JSON.stringify(known))
+  writeFileSync(path, '{')
+  const { sessions } = await open().list()
+  expect(sessions.map((session) => session.key)).toEqual(['agent:main:direct:7', 'agent:main:main'])
+})
 
 test('once the doctor has set such a file aside, work goes on, and its bytes are still there', async () => {
   writeFileSync(path, '{"torn')

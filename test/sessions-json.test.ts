@@ -317,6 +317,17 @@ test.each(['its first page', 'a page in the middle', 'the file beside it too'])(
   },
 )
 
+test('a database made anew has no second session for a transcript whose header has another id', async () => {
+  await store.update('agent:main:main', () => entry('session-id-1', 1))
+  await reopen()
+  await store.close()
+  const header = { type: 'session', version: 2, id: 'id-in-the-header', timestamp: 'x', cwd: '/' }
+  writeFileSync(join(dirname(path), 'session-id-1.jsonl'), `${JSON.stringify(header)}\n`)
+  await rebuildSessionDatabase({ agentId: 'main', database, mirror: path })
+  store = open()
+  expect((await store.list()).sessions.map(({ key }) => key)).toEqual(['agent:main:main'])
+})
+
 test('a database that another process has open is not made anew', async () => {
   await store.update('k', () => entry('a', 1))
   const other = spawn('sh', ['-c', 'exec 9<"$1"; echo ready; sleep 30', 'sh', database], {
@@ -327,6 +338,7 @@ test('a database that another process has open is not made anew', async () => {
   await expect(rebuilding).rejects.toMatchObject({
     code: 'busy',
     message: expect.stringContaining(String(other.pid)),
+    hint: `End that process (\`kill ${other.pid}\`) and try again.`,
   })
   other.kill('SIGKILL')
 })

@@ -113,6 +113,15 @@ describe('the doctor', () => {
     expect(found[0]!.fix).toBeUndefined()
   })
 
+  test('names what could not be read and was set aside, until somebody has moved it away', async () => {
+    const { dir, findings } = await house()
+    const aside = join(dir, 'sessions.json.corrupt-2026-03-01T12-00-00.000Z')
+    writeFileSync(aside, '{', { mode: 0o600 })
+    const found = await findings()
+    expect(found).toMatchObject([{ kind: 'set-aside', where: aside }])
+    expect(found[0]).not.toHaveProperty('fix')
+  })
+
   test('archives a transcript that no session has, and says so first', async () => {
     const { dir, kinds, findings, transcripts } = await house()
     await transcripts.append({ sessionId: 'orphan' }, [said('x')], { cwd })

@@ -4,7 +4,13 @@ import { existsSync } from 'node:fs'
 import type { Clock } from '../domain/clock.ts'
 import type { Session } from '../domain/session.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { findDatabaseFault, findDeadLocks, findLeftovers, findOpenModes } from '../store/inspect-files.ts'
+import {
+  findDatabaseFault,
+  findDeadLocks,
+  findLeftovers,
+  findOpenModes,
+  findSetAside,
+} from '../store/inspect-files.ts'
 import type { FileFault } from '../store/inspect-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
@@ -20,6 +26,7 @@ export type FindingKind =
   | 'leftover'
   | 'mode'
   | 'store-unreadable'
+  | 'set-aside'
   | 'entry-damaged'
   | 'transcript-damaged'
   | 'transcript-missing'
@@ -75,6 +82,7 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   const own = (kind: FindingKind) => asFinding(kind, agentId)
   yield* findDeadLocks(folder, agent.clock).map(own('lock'))
   yield* findLeftovers(folder, agent.clock).map(own('leftover'))
+  yield* findSetAside(folder).map(own('set-aside'))
   const fault = await findDatabaseFault(parts.paths.sessionDatabase(agentId))
   if (fault) yield own('store-unreadable')(withRebuild(fault, parts.paths, agentId))
   const transcripts = await agent.transcripts.list()

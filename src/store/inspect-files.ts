@@ -53,6 +53,15 @@ export function findLeftovers(folder: string, clock: Clock): FileFault[] {
   ]
 }
 
+/** What could not be read and was put out of the way, nothing of it deleted. Somebody has to look at it once. */
+export function findSetAside(folder: string): FileFault[] {
+  return namesIn(folder, (name) => /\.corrupt-[^/]*Z$/.test(name)).map((name) => ({
+    path: join(folder, name),
+    says: 'could not be read and was set aside; what it held and was nowhere else is only in here',
+    remedy: 'nothing by itself: compare it with `rockpool sessions`, then move it away',
+  }))
+}
+
 /** Folders that others may enter and files that others may read, two levels of agents deep. */
 export function findOpenModes(root: string): FileFault[] {
   const faults: FileFault[] = []

@@ -9,7 +9,7 @@ import { silentLog } from '../domain/log.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { readFileSafely, syncDirectory } from './atomic-file.ts'
 import { Database } from './database.ts'
-import { recoverSessions, timestamp } from './recover-sessions.ts'
+import { recoverSessions, timestamp, transcriptIdsOf } from './recover-sessions.ts'
 import { keyFault } from './session-rules.ts'
 import { wholeEntry, wholeRow } from './session-table.ts'
 import type { SessionRow } from './session-table.ts'
@@ -62,9 +62,10 @@ function newestOf(sources: Array<Map<string, SessionEntry> | undefined>): Map<st
   for (const [key, entry] of sources.flatMap((source) => [...(source ?? [])])) {
     const known = newest.get(key)
     // A transcript whose session is known by its key needs no second one.
-    if (!known && key.includes(':recovered:') && ids.has(entry.sessionId)) continue
+    const own = transcriptIdsOf(entry)
+    if (!known && key.includes(':recovered:') && own.some((id) => ids.has(id))) continue
     if (!known || entry.updatedAt > known.updatedAt) newest.set(key, entry)
-    ids.add(entry.sessionId)
+    for (const id of own) ids.add(id)
   }
   return newest
 }
@@ -108,7 +109,7 @@ function refuseIfOpen(path: string): void {
   const holder = processIds().find((pid) => pid !== process.pid && openFilesOf(pid).includes(real))
   if (holder === undefined) return
   throw new RockpoolError('busy', `${path} is open in process ${holder}.`, {
-    hint: 'Stop Rockpool there (`rockpool stop`) and try again.',
+    hint: `End that process (\`kill ${holder}\`) and try again.`,
   })
 }
 

@@ -10,6 +10,7 @@ import { FileLock } from './file-lock.ts'
 import { agentOfFolder } from './paths.ts'
 import { parseSessions } from './sessions-text.ts'
 import type { SessionsContent } from './sessions-text.ts'
+import { parseTranscriptName } from './transcript-paths.ts'
 
 export interface RecoveredSessions extends SessionsContent {
   /** Where things came from, in words. */
@@ -20,10 +21,10 @@ export interface RecoveredSessions extends SessionsContent {
 export function recoverSessions(path: string): RecoveredSessions | undefined {
   const copy = readLastCopy(`${path}.bak`)
   const entries = new Map(copy?.entries)
-  const known = new Set([...entries.values()].map((entry) => entry.sessionId))
+  const known = new Set([...entries.values()].flatMap(transcriptIdsOf))
   let fromTranscripts = 0
   for (const { key, entry } of transcriptsBeside(path)) {
-    if (known.has(entry.sessionId) || entries.has(key)) continue
+    if (transcriptIdsOf(entry).some((id) => known.has(id)) || entries.has(key)) continue
     entries.set(key, entry)
     fromTranscripts++
   }
@@ -35,6 +36,12 @@ export function recoverSessions(path: string): RecoveredSessions | undefined {
       : []),
   ]
   return { entries, unusable: new Map(copy?.unusable), plain: true, damage }
+}
+
+/** The ids that a session's transcript goes by. OpenClaw 2026.1.30 wrote another into the header than into the name. */
+export function transcriptIdsOf({ sessionId, sessionFile }: SessionEntry): string[] {
+  const named = typeof sessionFile === 'string' ? parseTranscriptName(basename(sessionFile)) : undefined
+  return named ? [sessionId, named.sessionId] : [sessionId]
 }
 
 /** Moves an unreadable sessions.json out of the way; gives where it is now. */

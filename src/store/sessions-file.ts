@@ -66,6 +66,8 @@ export class SessionsFile {
   readonly #options: SessionsFileOptions
   readonly #lock: Lock
   readonly #write: typeof writeFileAtomically
+  /** The damaged file that was spoken of last. */
+  #told: FileContent['identity']
   #cache: { content: FileContent; readAt: number } | undefined
   // Entries are replaced, never changed, so the text of one stays right as long as it lives.
   #texts = new WeakMap<SessionEntry, string>()
@@ -91,8 +93,16 @@ export class SessionsFile {
     if (fresh && fileIdentity(this.path) === this.#cache!.content.identity) return this.#cache!.content
     this.#cache = undefined
     const content = readContent(this.path)
+    this.#tellRecovered(content)
     if (cacheTtlMs > 0) this.#cache = { content, readAt: now }
     return content
+  }
+
+  /** Rows that were put together must not pass for the real ones; said once for each state of the file. */
+  #tellRecovered({ recovered, identity, damage }: FileContent): void {
+    if (!recovered || this.#told === identity) return
+    this.#told = identity
+    this.#options.log.error({ path: this.path }, `${damage.join('; ')}. Nothing was changed yet.`)
   }
 
   forget(): void {

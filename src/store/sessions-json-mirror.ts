@@ -2,7 +2,7 @@
 // The database is the truth. The file is written soon after a change, many changes at once; what somebody else
 // wrote into it is brought into the database first, so nobody's edit is overwritten unseen.
 import { rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
@@ -175,7 +175,7 @@ export class SessionsJsonMirror {
     await rename(path, aside)
     log.error(
       { path, aside, error: asRockpoolError(error).message },
-      'an unreadable sessions.json was set aside',
+      `${path} could not be read and was set aside as ${basename(aside)}; the sessions are as they were.`,
     )
     this.schedule()
   }

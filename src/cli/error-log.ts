@@ -1,0 +1,13 @@
+// The log of a command: it keeps none, but what went wrong on the way is not kept from whoever typed it.
+import { silentLog } from '../domain/log.ts'
+import type { Log } from '../domain/log.ts'
+import { visible } from './print.ts'
+
+export function errorLog(diagnostics: { write(text: string): unknown }): Log {
+  const log: Log = {
+    ...silentLog,
+    error: (_, message) => void diagnostics.write(`rockpool: ${visible(message)}\n`),
+    child: () => log,
+  }
+  return log
+}

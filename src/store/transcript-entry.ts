@@ -86,22 +86,45 @@ function readBody(fields: Fields): Fields | undefined {
     const [provider = '', ...modelId] = model.includes('/') ? model.split('/') : ['', model]
     return { ...rest, type, provider, modelId: modelId.join('/') }
   }
+  if (type === 'compaction' || type === 'branch_summary')
+    return { ...fields, summary: textIn(fields['summary']) }
   return typeof type === 'string' ? fields : undefined
 }
+
+const rolesWithContent = new Set<unknown>(['user', 'assistant', 'toolResult'])
 
 function readMessage(fields: Fields): Fields {
   const { type: _type, id: _id, parentId: _parentId, ...message } = fields['message'] as Fields
   if (message['role'] === 'hookMessage') message['role'] = 'custom'
   if (message['usage'] === undefined && isFields(fields['usage'])) message['usage'] = fields['usage']
-  if (Array.isArray(message['content'])) message['content'] = message['content'].map(readBlock)
+  if (typeof message['role'] !== 'string') message['role'] = 'custom'
+  if ('content' in message || rolesWithContent.has(message['role']))
+    message['content'] = readContent(message['content'])
   if (typeof message['timestamp'] === 'string') message['timestamp'] = Date.parse(message['timestamp'])
   return message
 }
 
-function readBlock(block: unknown): unknown {
-  if (!isFields(block) || block['type'] !== 'image' || !isFields(block['source'])) return block
+/** A text, or blocks that are objects: nobody who reads a message has to ask again. */
+function readContent(content: unknown): string | Fields[] {
+  if (typeof content === 'string') return content
+  const blocks: unknown[] = Array.isArray(content) ? content : [content]
+  return blocks.map(readBlock).filter((block) => block !== undefined)
+}
+
+function readBlock(block: unknown): Fields | undefined {
+  if (block === undefined || block === null) return undefined
+  if (!isFields(block)) return { type: 'text', text: textIn(block) }
+  if (block['type'] === 'text' && typeof block['text'] !== 'string')
+    return { ...block, text: textIn(block['text']) }
+  if (block['type'] !== 'image' || !isFields(block['source'])) return block
   const { data, media_type: mimeType } = block['source']
   return { type: 'image', data, mimeType }
+}
+
+/** What is no text is shown as it is written. */
+function textIn(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
 function isoTime(time: unknown): string {

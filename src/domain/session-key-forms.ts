@@ -76,6 +76,32 @@ export function canonicalSessionKey(key: string, options: { agentId: string; mai
   return `agent:${agentId}:${writeBase(form, mainKey)}${thread}${form.heartbeat ? ':heartbeat' : ''}`
 }
 
+export interface KeySpelling {
+  agentId: string
+  mainKey?: string
+  /** Keys without an agent in them are the default agent's. */
+  isDefaultAgent: boolean
+}
+
+/** Under which keys older programs may have stored the session that has this key today. */
+export function olderSessionKeys(key: string, spelling: KeySpelling): string[] {
+  const { agentId, rest } = splitAgent(key)
+  if (agentId !== spelling.agentId) return []
+  const decoded = rest.map(decodeId).join(':')
+  const rests = [rest.join(':'), decoded, decoded.toLowerCase()].flatMap((text) => [
+    text,
+    text.replace(/(^|:)direct:/, '$1dm:'),
+    text.replace(/^direct:/, ''),
+    text.replace(/^whatsapp:group:/, 'group:'),
+  ])
+  const keys = [...rests, 'main'].flatMap((text) => [
+    `agent:${agentId}:${text}`,
+    ...(spelling.isDefaultAgent ? [text] : []),
+  ])
+  // Reading decides: what does not mean this very session is somebody else's.
+  return [...new Set(keys)].filter((older) => older !== key && canonicalSessionKey(older, spelling) === key)
+}
+
 /** The key of the chat that a thread hangs in: all before the last `:thread:` or `:topic:`. */
 export function parentOfThreadKey(key: string): string | undefined {
   const at = Math.max(key.lastIndexOf(':thread:'), key.lastIndexOf(':topic:'))

@@ -116,8 +116,19 @@ async function collect(
 
 async function addWords(app: App, row: Row, session: Session, input: ListInput): Promise<void> {
   const { previewOf, titleOf } = await import('./session-preview.ts')
-  if (input.includeDerivedTitles) row.derivedTitle = await titleOf(app, session)
-  if (input.includeLastMessage) row.lastMessagePreview = (await previewOf(app, session, 1, 240))[0]?.text
+  const lastOf = async (): Promise<string | undefined> => (await previewOf(app, session, 1, 240))[0]?.text
+  if (input.includeDerivedTitles) row.derivedTitle = await readable(app, row, () => titleOf(app, session))
+  if (input.includeLastMessage) row.lastMessagePreview = await readable(app, row, lastOf)
+}
+
+/** One session whose transcript cannot be read must not hide the others; `doctor` says what is wrong with it. */
+async function readable<T>(app: App, { key }: Row, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    app.log.warn({ key, error: String(error) }, 'a session in the list could not be read')
+    return undefined
+  }
 }
 
 interface Wish {

@@ -88,5 +88,7 @@ export async function titleOf(app: App, session: Session): Promise<string> {
     }
     if (++looked > 50) break
   }
-  return `${sessionId.slice(0, 8)} (${new Date(updatedAt).toISOString().slice(0, 10)})`
+  const at = new Date(updatedAt)
+  const day = Number.isNaN(at.getTime()) ? '' : ` (${at.toISOString().slice(0, 10)})`
+  return `${sessionId.slice(0, 8)}${day}`
 }

@@ -278,7 +278,9 @@ async function keyOf(app: App, caller: Caller, ref: string, agent: string | unde
   }
   const { key, agentId } = spellKey(app, ref)
   visibleAgents(app, caller, agentId)
-  return { agentId, sessionKey: key }
+  // A row that is under the key as it was given is what was meant, however that key is written today.
+  const isThere = ref.startsWith(`agent:${agentId}:`) && (await app.sessions(agentId).peek(ref))
+  return { agentId, sessionKey: isThere ? ref : key }
 }
 
 /** For a person without a channel the terminal stands in: the same name is always the same session. */

@@ -3,6 +3,7 @@ import { defaultAgentId } from '../domain/default-agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import { canonicalSessionKey } from '../domain/session-key-forms.ts'
+import { findOlderSession } from '../sessions/older-key.ts'
 import type { App } from './app.ts'
 import type { Caller } from './operation.ts'
 
@@ -46,7 +47,7 @@ export function noSession(ref: string): RockpoolError {
   })
 }
 
-/** Older spellings of a key (`main`, `:dm:`) mean today's. */
+/** Older spellings of a key (`main`, `:dm:`) mean today's; a row may be under either. */
 async function findByKey(app: App, ref: string, agents: string[]): Promise<Session | undefined> {
   // Most callers give the key as it is written.
   const named = /^agent:([^:]+):/.exec(ref)?.[1]
@@ -56,8 +57,11 @@ async function findByKey(app: App, ref: string, agents: string[]): Promise<Sessi
   }
   const { key, agentId } = spellKey(app, ref)
   if (!agents.includes(agentId)) return undefined
-  const entry = await app.sessions(agentId).peek(key)
-  return entry && { key, agentId, entry }
+  const sessions = app.sessions(agentId)
+  const entry = await sessions.peek(key)
+  if (entry) return { key, agentId, entry }
+  const isDefaultAgent = agentId === defaultAgentId(app.config)
+  return findOlderSession(sessions, key, { agentId, mainKey: app.config.session.mainKey, isDefaultAgent })
 }
 
 /** The key as it is written, and the agent it belongs to. */

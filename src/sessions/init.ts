@@ -2,6 +2,7 @@
 // stale, or begins as a fork of the chat that a thread hangs from.
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../domain/config.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
 import type { Message } from '../domain/message.ts'
 import type { MsgContext, TemplateContext } from '../domain/msg-context.ts'
 import type { GroupKeyResolution } from '../domain/session-key.ts'
@@ -11,6 +12,7 @@ import type { SessionStore } from '../store/session-store.ts'
 import { isFresh } from './freshness.ts'
 import { forkThread } from './fork.ts'
 import { newEntry, resetSession } from './lifecycle.ts'
+import { findOlderSession, moveSession } from './older-key.ts'
 import { recordInbound } from './record.ts'
 import type { ModelAliasIndex } from './reset-model.ts'
 import { applyResetModelOverride } from './reset-model.ts'
@@ -76,7 +78,7 @@ export async function initSessionState(params: InitParams): Promise<SessionInitR
     cfg.session.resetTriggers,
     ctx.CommandAuthorized === true,
   )
-  const before = await sessions.get(sessionKey)
+  const before = (await sessions.get(sessionKey)) ?? (await takeOverOlder(params))
   const freshness = before
     ? isFresh(sessionKey, before, { now: clock.now(), session: cfg.session, timeZone: cfg.timeZone })
     : undefined
@@ -123,6 +125,17 @@ export async function initSessionState(params: InitParams): Promise<SessionInitR
     ...(hint.model === undefined ? {} : { modelHint: hint.model }),
     timesPending,
   }
+}
+
+/** The session may have been begun when its key was spelled otherwise. */
+async function takeOverOlder(params: InitParams): Promise<SessionEntry | undefined> {
+  const { parts, cfg, sessionKey } = params
+  const { agentId } = parts.sessions
+  const spelling = { agentId, mainKey: cfg.session.mainKey, isDefaultAgent: agentId === defaultAgentId(cfg) }
+  const older = await findOlderSession(parts.sessions, sessionKey, spelling)
+  if (!older) return undefined
+  await params.beforeChange?.()
+  return moveSession(parts, older.key, sessionKey)
 }
 
 /** The reset trigger that a text is or begins with, and what follows it. Upper and lower case alike. */

@@ -2,7 +2,7 @@
 import { connect as connectTcp } from 'node:net'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openApp } from '../src/app.ts'
 import { startGateway } from '../src/gateway/server.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
@@ -407,6 +407,23 @@ describe('hooks', () => {
   test('a wake is taken with the hook token, and only by our own gateway', async () => {
     const answer = await hook('/hooks/wake', { text: 'the backup is done', mode: 'next-heartbeat' }, {}, open)
     expect([answer.status, answer.json()]).toEqual([200, { ok: true, mode: 'next-heartbeat' }])
+  })
+
+  test('a hook that asks for it has the main session told how it ended, once', async () => {
+    const body = {
+      message: 'count the boats',
+      name: 'harbour',
+      wakeMode: 'next-heartbeat',
+      timeoutSeconds: 30,
+    }
+    const key = { 'idempotency-key': 'boats' }
+    for (const _call of [1, 2]) expect((await hook('/hooks/agent', body, key, open)).status).toBe(202)
+    const told = (): string[] => {
+      const rows = open.app.database().queries.all<{ text: string }>('SELECT text FROM system_event')
+      return rows.map(({ text }) => text).filter((text) => text.startsWith('Hook harbour'))
+    }
+    await vi.waitFor(() => expect(told()).toHaveLength(1), { timeout: 20_000, interval: 50 })
+    expect(told()[0]).toMatch(/^Hook harbour has ended: \S/)
   })
 
   test('unknown fields and wrong types are refused', async () => {

@@ -1,14 +1,18 @@
 // `rockpool up` as a process: ready, found by commands, one of a kind, and gone in order. And its clients: a plain
-// WebSocket, JSON-RPC over HTTP, and an MCP client over stdio.
+// WebSocket, wscat, a JSON-RPC library, JSON-RPC over HTTP, and an MCP client over stdio.
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { JSONRPCClient } from 'json-rpc-2.0'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { makeHome, programFile } from './program.ts'
 import type { Home, Running } from './program.ts'
+
+const wscat = join(import.meta.dirname, '../node_modules/wscat/bin/wscat')
 
 interface Ready {
   url: string
@@ -98,6 +102,31 @@ describe('clients', () => {
     expect(
       await post([request, { jsonrpc: '2.0', method: 'health' }, { jsonrpc: '2.0', id: 2, method: 'nope' }]),
     ).toMatchObject([wanted, { id: 2, error: { code: -32601 } }])
+  })
+
+  test('wscat lists a session', async () => {
+    const request = { jsonrpc: '2.0', id: 1, method: 'sessions.list', params: { limit: 1 } }
+    const header = `Authorization: Bearer ${token}`
+    const args = [wscat, '-c', ready.wsUrl, '-H', header, '-w', '-1', '-x', JSON.stringify(request)]
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    let said = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (said += chunk))
+    await until(() => said.includes('\n'))
+    child.kill()
+    expect(JSON.parse(said)).toMatchObject({ id: 1, result: { sessions: [{ key: 'agent:main:main' }] } })
+  })
+
+  test('a JSON-RPC client library lists a session, and gets our errors as its own', async () => {
+    const socket = new WebSocket(ready.wsUrl, { headers: { authorization: `Bearer ${token}` } })
+    await new Promise((resolve) => socket.once('open', resolve))
+    const library = new JSONRPCClient((payload) => socket.send(JSON.stringify(payload)))
+    socket.on('message', (data: Buffer) => library.receive(JSON.parse(data.toString('utf8')) as never))
+    expect(await library.request('sessions.list', { limit: 1 })).toMatchObject({
+      sessions: [{ key: 'agent:main:main' }],
+    })
+    await expect(library.request('sessions.get', { key: 'nobody' })).rejects.toThrow('There is no session')
+    library.notify('health', {})
+    socket.close()
   })
 
   test.each([

@@ -12,6 +12,7 @@ import { parseJson } from '../rpc/frames.ts'
 import { bearerToken } from './auth.ts'
 import type { Auth } from './auth.ts'
 import type { Calls } from './calls.ts'
+import { followHookRun } from './hook-run.ts'
 import { HttpRefusal, readBody } from './http.ts'
 
 const maxBody = 256 * 1024
@@ -34,7 +35,10 @@ const agentInput = z.strictObject({
   to: z.string().trim().min(1).max(500).optional(),
   model: z.string().trim().min(1).max(200).optional(),
   thinking: z.string().trim().min(1).max(40).optional(),
+  /** The turn is stopped after so long. */
   timeoutSeconds: z.int().min(1).max(3600).optional(),
+  /** Tells the agent's main session how it ended: with a turn at once, or with the next message. */
+  wakeMode: z.enum(['now', 'next-heartbeat']).optional(),
 })
 
 export const hookRoutes = ['/hooks/wake', '/hooks/agent']
@@ -80,26 +84,26 @@ async function wake(body: Record<string, unknown>, key: Key, { calls }: HookPart
 
 async function agentTurn(body: Record<string, unknown>, key: Key, { calls }: HookParts): Promise<unknown> {
   const given = checkInput({ name: '/hooks/agent', input: agentInput }, body) as z.infer<typeof agentInput>
-  // How long a turn may take is for the configuration to say; the field is known because OpenClaw's callers send it.
-  const { agentId, sessionKey, message, name, timeoutSeconds: _timeout, ...rest } = given
+  const { agentId, sessionKey, message, name, timeoutSeconds, wakeMode, ...rest } = given
   if (agentId !== undefined && !calls.app.agentIds().includes(agentId)) {
     throw new RockpoolError('input-invalid', `There is no agent ${JSON.stringify(agentId.slice(0, 80))}.`)
   }
   if (sessionKey !== undefined) checkSessionKey(sessionKey, calls.app.config.hooks.allowRequestSessionKey)
   // A stranger's words get a session of their own, never the owner's conversation.
   const id = sessionKey?.slice('hook:'.length) ?? hookSession(key)
+  const who = agentId ?? defaultAgentId(calls.app.config)
+  const title = name?.replace(/[\r\n[\]]+/g, ' ')
   const params = {
     ...rest,
-    message: name === undefined ? message : `[${name.replace(/[\r\n[\]]+/g, ' ')}] ${message}`,
-    sessionKey: buildInternalSessionKey({
-      agentId: agentId ?? defaultAgentId(calls.app.config),
-      kind: 'hook',
-      id,
-    }),
+    message: title === undefined ? message : `[${title}] ${message}`,
+    sessionKey: buildInternalSessionKey({ agentId: who, kind: 'hook', id }),
     ...key,
   }
-  const result = await calls.call({ jsonrpc: '2.0', method: 'turns.send', params }, hookCaller)
-  return { ok: true, ...(typeof result === 'object' ? result : {}) }
+  const handed = { jsonrpc: '2.0' as const, method: 'turns.send', params }
+  const result = (await calls.call(handed, hookCaller)) as { runId: string; sessionKey: string }
+  const run = { ...result, agentId: who, name: title ?? 'agent', timeoutSeconds, wakeMode }
+  void followHookRun(calls, hookCaller, run)
+  return { ok: true, ...result }
 }
 
 function checkSessionKey(sessionKey: string, allowed: boolean): void {

@@ -15,10 +15,13 @@ export interface Gauges {
   uptimeSeconds: number
 }
 
+/** How often the event loop is looked at. */
+const lookMs = 20
+
 export class Metrics {
   /** Operation, then outcome. */
   #calls = new Map<string, Map<string, Count>>()
-  #loop = monitorEventLoopDelay({ resolution: 20 })
+  #loop = monitorEventLoopDelay({ resolution: lookMs })
 
   constructor() {
     this.#loop.enable()
@@ -56,10 +59,10 @@ export class Metrics {
       ...metric('rockpool_events_total', 'counter', 'Events so far.', [['', gauges.events]]),
       ...metric('rockpool_uptime_seconds', 'gauge', 'Since the start.', [['', gauges.uptimeSeconds]]),
       ...metric('rockpool_event_loop_delay_seconds', 'gauge', '99th percentile since the last look.', [
-        ['', this.#loop.percentile(99) / 1e9],
+        ['', delaySeconds(this.#loop.percentile(99))],
       ]),
       ...metric('rockpool_event_loop_delay_max_seconds', 'gauge', 'The longest since the last look.', [
-        ['', this.#loop.max / 1e9],
+        ['', delaySeconds(this.#loop.max)],
       ]),
       ...metric('process_resident_memory_bytes', 'gauge', 'Memory in use.', [['', memory]]),
     ]
@@ -79,6 +82,11 @@ export class Metrics {
       ]),
     )
   }
+}
+
+/** Node counts from look to look; a loop that nothing delays comes back after one such time. */
+function delaySeconds(nanoseconds: number): number {
+  return Math.max(0, nanoseconds / 1e9 - lookMs / 1000)
 }
 
 function metric(name: string, type: string, help: string, values: Array<[string, number]>): string[] {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
+import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import { findSession, visibleAgents } from './which-session.ts'
 
@@ -22,6 +23,12 @@ export const sessionUsage = operation({
     agentId: z.string().optional().describe('Only this agent.'),
     startDate: z.string().optional().describe('Only sessions active on or after this day, YYYY-MM-DD.'),
     endDate: z.string().optional().describe('Only sessions active on or before this day, YYYY-MM-DD.'),
+    mode: z
+      .enum(['gateway', 'utc', 'specific'])
+      .default('gateway')
+      .describe("Whose days: the configured time zone's, UTC's, or those of --utc-offset."),
+    utcOffset: z.string().max(20).optional().describe('For `specific`: an offset like +05:30 or UTC-5.'),
+    includeContextWeight: z.boolean().default(false).describe('Also what fills the context of each.'),
     limit: z.int().min(1).max(10_000).default(50).describe('How many sessions, the most expensive first.'),
   }),
   output: z.object({
@@ -35,6 +42,7 @@ export const sessionUsage = operation({
         sessionId: z.string(),
         updatedAt: z.number(),
         model: z.string().optional(),
+        contextWeight: z.unknown().optional(),
       }),
     ),
   }),
@@ -49,17 +57,22 @@ export const sessionUsage = operation({
     const sessions = input.key
       ? [await findSession(app, caller, input.key, input.agentId)]
       : await allSessions(visibleAgents(app, caller, input.agentId).map((id) => app.sessions(id)))
-    const from = dayStart(input.startDate, 'startDate') ?? -Infinity
-    const to = (dayStart(input.endDate, 'endDate') ?? Infinity) + 24 * 60 * 60 * 1000
+    const from = checkDay(input.startDate, 'startDate') ?? '0'
+    const to = checkDay(input.endDate, 'endDate') ?? '9'
+    const dayOf = dayIn(zoneOf(input, app.config.timeZone))
+    const isWithin = (at: number): boolean => dayOf(at) >= from && dayOf(at) <= to
     const rows = sessions
-      .filter(({ entry }) => entry.updatedAt >= from && entry.updatedAt < to)
+      .filter(({ entry }) => isWithin(entry.updatedAt))
       .map((session) => ({ ...usageOf(session), ...identify(session) }))
       .sort((a, b) => b.costUsd - a.costUsd || b.inputTokens - a.inputTokens)
+    const shown = rows.slice(0, input.limit)
     return {
       ts: app.clock.now(),
       totals: sum(rows),
       count: rows.length,
-      sessions: rows.slice(0, input.limit),
+      sessions: input.includeContextWeight
+        ? await Promise.all(shown.map(async (row) => ({ ...row, contextWeight: await weightOf(app, row) })))
+        : shown,
     }
   },
 })
@@ -96,9 +109,37 @@ function sum(rows: Totals[]): Totals {
   return total
 }
 
-function dayStart(day: string | undefined, field: string): number | undefined {
+function checkDay(day: string | undefined, field: string): string | undefined {
   if (day === undefined) return undefined
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(day) ? new Date(`${day}T00:00:00`).getTime() : Number.NaN
-  if (!Number.isNaN(at)) return at
+  if (/^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(`${day}T00:00:00Z`))) return day
   throw new RockpoolError('input-invalid', `${field}: ${JSON.stringify(day)} is not a day like 2026-11-15.`)
+}
+
+/** A name or an offset that Intl knows; the machine's own zone when it is undefined. */
+function zoneOf(
+  { mode, utcOffset }: { mode: string; utcOffset?: string },
+  configured: string | undefined,
+): string | undefined {
+  if (mode === 'utc') return 'UTC'
+  if (mode === 'gateway') return configured
+  const [, sign, hours, minutes = '00'] =
+    /^(?:UTC)?([+-])(\d{1,2})(?::?([0-5]\d))?$/.exec(utcOffset ?? '') ?? []
+  if (hours !== undefined && Number(hours) <= 14) return `${sign}${hours.padStart(2, '0')}:${minutes}`
+  throw new RockpoolError('input-invalid', 'mode `specific` needs utcOffset, like +05:30 or UTC-5.')
+}
+
+/** The day of a moment, as 2026-11-15. */
+function dayIn(timeZone: string | undefined): (at: number) => string {
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  return (at) => format.format(at)
+}
+
+/** What the system prompt, the skills and the tools take of the context, as the last turn reported it. */
+async function weightOf(app: App, row: { agentId: string; key: string }): Promise<unknown> {
+  return (await app.sessions(row.agentId).get(row.key))?.systemPromptReport
 }

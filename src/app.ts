@@ -5,6 +5,8 @@ import { dirname } from 'node:path'
 import type * as heavyParts from './assembly/heavy.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
+import type { Config } from './domain/config.ts'
+import { defaultAgentId } from './domain/default-agent.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
 import { RockpoolError } from './domain/errors.ts'
 import { makeEvents } from './domain/events.ts'
@@ -103,7 +105,7 @@ function storesOf(
     ...basis,
     startedAt: clock.now(),
     events,
-    agentIds: remembered(1000, clock, () => agentIds(config.agents.list, paths)),
+    agentIds: remembered(1000, clock, () => agentIds(config, paths)),
     sessions: parts.perAgent(
       (agentId) => openSessionStore(agentId, storeParts),
       (store) => store.close(),
@@ -215,10 +217,11 @@ function remembered<T>(ms: number, clock: Clock, look: () => T): () => T {
   }
 }
 
-function agentIds(configured: ReadonlyArray<{ id: string }>, paths: StatePaths): string[] {
-  const found = new Set(configured.map((agent) => agent.id))
+function agentIds(config: Pick<Config, 'agents'>, paths: StatePaths): string[] {
+  const found = new Set(config.agents.list.map((agent) => agent.id))
   for (const name of readFolder(dirname(paths.agent('main')))) found.add(name)
-  if (found.size === 0) found.add('main')
+  // The one that answers is there, also before its first session.
+  found.add(defaultAgentId(config))
   return [...found].sort()
 }
 

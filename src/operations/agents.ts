@@ -70,7 +70,7 @@ const addAgent = operation({
     const { id: _id, ...settings } = input
     if (Object.keys(settings).length > 0) {
       editConfigFile(app.environment.configFile, (config) =>
-        withAgents(config, (list) => [...list, { id, ...settings }]),
+        withAgents(config, (list) => withNew(list, { id, ...settings }, defaultAgentId(app.config))),
       )
     }
     return { ok: true, id, folder: addAgentFolder(app.paths, id) }
@@ -105,6 +105,13 @@ const removeAgent = operation({
 })
 
 type Settings = Array<Record<string, unknown>>
+
+/** Whoever answered before goes on answering, unless the new one is to. */
+function withNew(list: Settings, added: Settings[number], before: string): Settings {
+  const others = list.length > 0 || added['id'] === before ? list : [{ id: before }]
+  if (!added['default']) return [...others, added]
+  return [...others.map(({ default: _default, ...agent }) => agent), added]
+}
 
 function withAgents(
   config: Record<string, unknown>,

@@ -30,7 +30,7 @@ afterAll(() => {
 })
 
 test("the MCP inspector's command line lists the tools and a session", async (context) => {
-  if (lack !== undefined) return context.skip(lack)
+  if (lack !== undefined) context.skip(lack)
   await home.run(['sessions', 'patch', 'main', '--label', 'home'])
   const tools = await inspect('--method', 'tools/list')
   expect(JSON.parse(tools)).toMatchObject({

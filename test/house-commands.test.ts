@@ -1,0 +1,179 @@
+// Commands around the house, as people run them: setup, service, agents, tokens and logs. Each in a home of its own.
+import { spawn } from 'node:child_process'
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { makeHome, programFile } from './program.ts'
+import type { Home } from './program.ts'
+
+let home: Home
+beforeEach(() => {
+  home = makeHome()
+})
+afterEach(() => home.remove())
+
+const configFile = (): string => join(home.dir, 'state', 'rockpool.json')
+const readConfig = (): string | undefined =>
+  existsSync(configFile()) ? readFileSync(configFile(), 'utf8') : undefined
+
+async function until(condition: () => boolean): Promise<void> {
+  const give = performance.now() + 30_000
+  while (!condition()) {
+    if (performance.now() > give) throw new Error('it did not happen in 30 s')
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+describe('setup', () => {
+  test('where nobody can answer it says what it found and changes nothing', async () => {
+    const first = await home.run(['setup', '--json'])
+    expect(first.json()).toMatchObject({
+      claude: { found: false, hint: expect.stringContaining('ANTHROPIC_API_KEY') },
+      agents: [],
+      service: { installed: false },
+    })
+    expect((await home.run(['setup', '--json'])).stdout).toBe(first.stdout)
+    expect((await home.run(['setup'])).code).toBe(0)
+    expect(readConfig()).toBeUndefined()
+  })
+
+  test('at a terminal every step can be skipped, and what is set is not asked again', async (context) => {
+    if (process.platform !== 'linux') context.skip("needs Linux' script command")
+    const skipped = await walkThrough({ 'agent be called': '', 'first channel': '', 'every log-in': '' })
+    expect(skipped).toContain('Ready.')
+    expect(readConfig()).toBeUndefined()
+    await walkThrough({ 'agent be called': 'Ada', 'first channel': '', 'every log-in': '' })
+    expect(JSON.parse(readConfig()!)).toEqual({
+      agents: { list: [{ id: 'main', name: 'Ada', default: true }] },
+    })
+    const before = readConfig()
+    const again = await walkThrough({ 'first channel': '', 'every log-in': '' })
+    expect(again).toContain('Agents: main')
+    expect(again).not.toContain('agent be called')
+    expect(readConfig()).toBe(before)
+  })
+})
+
+/** Runs `rockpool setup` at a terminal and answers each question when it is on the screen. */
+async function walkThrough(answers: Record<string, string>): Promise<string> {
+  const args = ['-qec', `stty cols 100; ${process.execPath} ${programFile} setup`, '/dev/null']
+  const env = { ...home.env, TERM: 'xterm', NO_COLOR: '1' }
+  const child = spawn('script', args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+  let screen = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk) => (screen += chunk))
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  for (const [question, answer] of Object.entries(answers)) {
+    await until(() => screen.includes(question))
+    child.stdin.write(`${answer}\r`)
+  }
+  await ended
+  return screen
+}
+
+describe('service', () => {
+  const unit = (): string => join(home.dir, '.config', 'systemd', 'user', 'rockpool.service')
+
+  /** A systemd that notes what it is asked. */
+  function systemd(): { env: Record<string, string>; asked: () => string[] } {
+    const bin = join(home.dir, 'bin')
+    const notes = join(home.dir, 'asked')
+    mkdirSync(bin)
+    for (const name of ['systemctl', 'journalctl']) {
+      writeFileSync(join(bin, name), `#!/bin/sh\necho ${name} "$@" >> ${notes}\necho a line of ${name}\n`)
+      chmodSync(join(bin, name), 0o755)
+    }
+    const asked = (): string[] => readFileSync(notes, 'utf8').trim().split('\n')
+    return { env: { PATH: `${bin}:${home.env['PATH']}` }, asked }
+  }
+
+  test('is installed, seen, read and removed; each may be done again', async (context) => {
+    if (process.platform !== 'linux') context.skip('systemd is on Linux only')
+    const { env, asked } = systemd()
+    const installed = (await home.run(['service', 'install', '--json'], env)).json()
+    expect(installed).toMatchObject({ installed: true, changed: true, started: true, file: unit() })
+    expect(readFileSync(unit(), 'utf8')).toContain(`ROCKPOOL_STATE_DIR=${home.env['ROCKPOOL_STATE_DIR']}`)
+    expect(asked()).toEqual([
+      'systemctl --user daemon-reload',
+      'systemctl --user enable --now rockpool.service',
+    ])
+    expect((await home.run(['service', 'install', '--json'], env)).json()).toMatchObject({ changed: false })
+    expect((await home.run(['service', 'status', '--json'], env)).json()).toMatchObject({
+      installed: true,
+      running: true,
+    })
+    expect((await home.run(['service', 'logs', '--json'], env)).json()).toEqual({
+      lines: ['a line of journalctl'],
+    })
+    expect((await home.run(['service', 'uninstall', '--json'], env)).json()).toMatchObject({ changed: true })
+    expect(existsSync(unit())).toBe(false)
+    expect((await home.run(['service', 'uninstall', '--json'], env)).json()).toMatchObject({ changed: false })
+  })
+
+  test('where systemd does not answer, the file is in place and the error says what to do', async (context) => {
+    if (process.platform !== 'linux') context.skip('systemd is on Linux only')
+    const failed = await home.run(['service', 'install', '--json'], { PATH: '/nowhere' })
+    expect([failed.code, failed.json()]).toMatchObject([69, { error: { code: 'unavailable' } }])
+    expect(existsSync(unit())).toBe(true)
+  })
+})
+
+test('an agent is added beside the one that answers, and set aside when it is removed', async () => {
+  const add = await home.run(['agents', 'add', 'work', '--name', 'Work', '--json'])
+  expect(add.json()).toMatchObject({ ok: true, id: 'work' })
+  expect((await home.run(['agents', 'list', '--json'])).json()).toMatchObject({
+    defaultId: 'main',
+    agents: [{ id: 'main' }, { id: 'work', name: 'Work' }],
+  })
+  expect((await home.run(['agents', 'add', 'work', '--name', 'X', '--json'])).json()).toMatchObject({
+    error: { code: 'conflict' },
+  })
+  await home.run(['sessions', 'patch', 'agent:work:main', '--label', 'kept'])
+  const removed = (await home.run(['agents', 'remove', 'work', '--yes', '--json'])).json()
+  expect(existsSync(String(removed['setAside']))).toBe(true)
+  expect((await home.run(['agents', 'remove', 'main', '--yes', '--json'])).json()).toMatchObject({
+    error: { code: 'refused' },
+  })
+  await home.run(['agents', 'add', 'boss', '--default'])
+  expect((await home.run(['agents', 'list', '--json'])).json()).toMatchObject({ defaultId: 'boss' })
+})
+
+test('a token is made, shown once, listed without its secret, and withdrawn', async () => {
+  const made = (await home.run(['tokens', 'add', 'grafana', '--scope', 'read', '--json'])).json()
+  expect(made).toMatchObject({
+    name: 'grafana',
+    scopes: ['read'],
+    token: expect.stringMatching(/^[\w-]{43}$/),
+  })
+  const listed = await home.run(['tokens', 'list', '--json'])
+  expect(listed.json()).toMatchObject({ tokens: [{ name: 'grafana', scopes: ['read'] }] })
+  expect(listed.stdout).not.toContain(made['token'])
+  expect((await home.run(['tokens', 'add', 'grafana', '--json'])).json()).toMatchObject({
+    error: { code: 'conflict' },
+  })
+  expect((await home.run(['tokens', 'remove', 'grafana', '--yes', '--json'])).code).toBe(0)
+  expect((await home.run(['tokens', 'list', '--json'])).json()).toMatchObject({ tokens: [] })
+  const file = join(home.dir, 'state', 'credentials', 'gateway-token')
+  await home.run(['tokens', 'rotate'])
+  const first = readFileSync(file, 'utf8')
+  await home.run(['tokens', 'rotate'])
+  expect(readFileSync(file, 'utf8')).not.toBe(first)
+})
+
+test('logs --follow shows what is there, and then what comes', async () => {
+  const folder = join(home.dir, 'state', 'logs')
+  mkdirSync(folder, { recursive: true })
+  const write = (msg: string): void =>
+    appendFileSync(
+      join(folder, 'rockpool.log'),
+      `${JSON.stringify({ level: 30, time: '2026-11-16T00:00:00Z', msg })}\n`,
+    )
+  write('the first line')
+  const follow = home.start(['logs', '--follow'])
+  let said = ''
+  follow.child.stdout!.on('data', (chunk) => (said += String(chunk)))
+  await until(() => said.includes('the first line'))
+  write('a later line')
+  await until(() => said.includes('a later line'))
+  follow.child.kill('SIGTERM')
+  expect(said.match(/the first line/g)).toHaveLength(1)
+})

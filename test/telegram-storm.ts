@@ -55,7 +55,7 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   }
 }
 
-function configFor(telegram: TelegramApi): object {
+export function configFor(telegram: TelegramApi): object {
   return {
     claude: { credential: 'none' },
     messages: { queue: { mode: 'followup', cap: 10_000 } },
@@ -95,7 +95,7 @@ async function runUntilAnswered(
 }
 
 /** People write in bursts, all at once; some updates come twice, and some out of order. */
-async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<void> {
+export async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<void> {
   for (let n = 0; n < storm.each; n++) {
     for (let chat = 0; chat < storm.chats; chat++) {
       const person = { id: 10_000 + chat, name: `Person ${chat}` }
@@ -108,7 +108,7 @@ async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<vo
   }
 }
 
-function start(home: ClaudeHome): { child: ChildProcess; ready: Promise<unknown> } {
+export function start(home: Pick<ClaudeHome, 'variables'>): { child: ChildProcess; ready: Promise<unknown> } {
   const entry = new URL('../src/main.ts', import.meta.url).href
   const script = `const { main } = await import(${JSON.stringify(entry)}); await main(['up', '--port', '0', '--json'])`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -118,7 +118,7 @@ function start(home: ClaudeHome): { child: ChildProcess; ready: Promise<unknown>
   return { child, ready: new Promise((resolve) => child.stdout.once('data', resolve)) }
 }
 
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = new Promise((resolve) => child.once('exit', resolve))
   child.kill(signal)
@@ -201,7 +201,7 @@ function openIn(home: ClaudeHome): number {
   }
 }
 
-function check(
+export function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
   dead: Set<string>,
@@ -256,6 +256,6 @@ function check(
   return report
 }
 
-function pause(ms: number): Promise<void> {
+export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -32,6 +32,7 @@ export interface Health {
 const connectMs = 5_000
 const statementMs = 30_000
 const slowMs = 1_000
+const closeMs = 5_000
 const mostTries = 10
 /** How long reads and safe repeats wait for a server that is away. */
 const patienceMs = { read: 5_000, repeat: 60_000 }
@@ -44,6 +45,7 @@ export class Postgres {
   #opening: Promise<Pool> | undefined
   #health: Health
   #names = new Map<string, string>()
+  #isClosed = false
 
   constructor(options: PostgresOptions) {
     this.#options = options
@@ -110,10 +112,12 @@ export class Postgres {
     return client
   }
 
+  /** What is under way has a moment to end; whoever asks later is told that it is over. */
   async close(): Promise<void> {
-    const opening = this.#opening
-    this.#opening = undefined
-    await (await opening?.catch(() => undefined))?.end()
+    this.#isClosed = true
+    const pool = await this.#opening?.catch(() => undefined)
+    const late = new Promise<void>((resolve) => void this.#options.clock.after(closeMs, resolve))
+    await Promise.race([pool?.end(), late])
   }
 
   async #query<T>(sql: string, values: unknown[]): Promise<T[]> {
@@ -172,6 +176,8 @@ export class Postgres {
   }
 
   #open(): Promise<Pool> {
+    if (this.#isClosed)
+      throw new RockpoolError('unavailable', 'The connection to PostgreSQL is closed: this process ends.')
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = undefined
       throw error

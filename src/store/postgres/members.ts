@@ -154,6 +154,7 @@ export class Members {
   async #listen(): Promise<void> {
     const client = await this.#postgres.dedicated(() => this.#lostConnection(client))
     client.on('notification', ({ payload }) => void this.#hear(payload ?? ''))
+    if (this.#closed) return client.end()
     await client.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
     await client.query(`LISTEN ${quoted(this.#channel)}`)
     this.#client = client

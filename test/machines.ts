@@ -1,0 +1,164 @@
+// Several Rockpools on one PostgreSQL, as on several machines: the real program, each with a home of its own, all with the
+// same bot; one of them is killed every few moments and comes back. What was lost, said twice, or said out of order?
+import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { Postgres } from '../src/store/postgres/connection.ts'
+import { makeClaudeHome, testModel } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { inline, startMessagesApi } from './messages-api.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+import { check, configFor, end, pause, start, writeAll } from './telegram-storm.ts'
+import type { TelegramStormReport } from './telegram-storm.ts'
+
+export interface MachineStorm {
+  machines: number
+  chats: number
+  /** Messages of each chat. */
+  each: number
+  kills: number
+  /** How long it takes from one kill to the next, at most. */
+  maxLifeMs: number
+}
+
+export interface MachineStormReport extends TelegramStormReport {
+  /** How many turns each machine took. */
+  turnsOf: Record<string, number>
+}
+
+export async function machineStorm(url: string, storm: MachineStorm): Promise<MachineStormReport> {
+  const telegram = await TelegramApi.listen()
+  const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(url, telegram, n))
+  const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
+  const size = { ...storm, faultsPerHundred: 0 }
+  const children = homes.map((home) => start(home))
+  try {
+    await Promise.all(children.map(({ ready }) => ready))
+    const writing = writeAll(size, telegram)
+    const kills = await killUntil(
+      storm,
+      homes,
+      children.map(({ child }) => child),
+      writing.then(() => answered(size, telegram, postgres)),
+    )
+    const { missing: _, ...report } = check(size, telegram.shown, await deadIn(postgres))
+    return { kills, faults: 0, ...report, turnsOf: await turnsOf(postgres) }
+  } finally {
+    await postgres.close()
+    await telegram.close()
+    for (const home of homes) home.remove()
+  }
+}
+
+function makeMachine(url: string, telegram: TelegramApi, n: number): ClaudeHome {
+  const home = makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name: `machine-${n}` })
+  home.variables['ROCKPOOL_DATABASE_URL'] = url
+  const config = { ...configFor(telegram), store: 'postgres', machine: { name: `m${n}`, turnsAtOnce: 8 } }
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
+  return home
+}
+
+/** Kills one after the other at random moments; each comes back at once. Ends them all when the work is done. */
+async function killUntil(
+  storm: MachineStorm,
+  homes: ClaudeHome[],
+  children: ChildProcess[],
+  done: Promise<void>,
+): Promise<number> {
+  const isDone = done.then(() => true)
+  let kills = 0
+  while (kills < storm.kills) {
+    const nextKill = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
+    if (await Promise.race([isDone, nextKill])) break
+    const which = Math.floor(Math.random() * homes.length)
+    await end(children[which]!, 'SIGKILL')
+    kills += 1
+    const again = start(homes[which]!)
+    children[which] = again.child
+    await Promise.race([again.ready, pause(20_000)])
+  }
+  await done
+  await Promise.all(children.map((child) => end(child, 'SIGTERM')))
+  return kills
+}
+
+async function answered(
+  storm: MachineStorm & { faultsPerHundred: number },
+  telegram: TelegramApi,
+  postgres: Postgres,
+): Promise<void> {
+  for (;;) {
+    const { lost } = check(storm, telegram.shown, await deadIn(postgres))
+    if (lost.length === 0 && telegram.pending.length === 0) return
+    await pause(200)
+  }
+}
+
+async function deadIn(postgres: Postgres): Promise<Set<string>> {
+  const rows = await postgres.read<{ record: string }>("SELECT record FROM outbox WHERE state = 'dead'")
+  return new Set(rows.flatMap(({ record }) => [...record.matchAll(/word-\d+-\d+\./g)].map(([word]) => word)))
+}
+
+async function turnsOf(postgres: Postgres): Promise<Record<string, number>> {
+  const rows = await postgres.read<{ machine: string; n: number }>(
+    `SELECT split_part(owner, '/', 1) AS machine, count(*) AS n FROM turn WHERE end_kind = 'completed' GROUP BY 1`,
+  )
+  return Object.fromEntries(rows.map(({ machine, n }) => [machine, n]))
+}
+
+/** A conversation with the real Claude binary that begins on one machine, which dies, and goes on on another, and back. */
+export async function conversationMoves(
+  url: string,
+): Promise<{ replies: string[]; seenLast: string; machines: string[] }> {
+  const telegram = await TelegramApi.listen()
+  const api = await startMessagesApi()
+  const homes = [0, 1].map((n) => {
+    const home = makeClaudeHome({ apiUrl: api.url, name: `talk-${n}` })
+    home.variables['ROCKPOOL_DATABASE_URL'] = url
+    const config = {
+      ...configFor(telegram),
+      claude: { maxRetries: 1 },
+      agents: { defaults: { model: testModel } },
+      store: 'postgres',
+      machine: { name: `m${n}` },
+    }
+    writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
+    return home
+  })
+  const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
+  const person = { id: 7, name: 'Ann' }
+  const children: ChildProcess[] = []
+  const say = async (text: string, answer: string): Promise<void> => {
+    const words = `${text} ${inline({ text: answer })}`
+    telegram.emit({ message: personMessage(telegram, person, { id: person.id }, words) })
+    while (!telegram.shown.some((one) => one.text.includes(answer))) await pause(50)
+  }
+  const up = async (n: number): Promise<void> => {
+    const { child, ready } = start(homes[n]!)
+    children[n] = child
+    await ready
+  }
+  try {
+    await up(0)
+    await say('the word is walnut', 'noted one')
+    await up(1)
+    await end(children[0]!, 'SIGKILL')
+    await say('the colour is teal', 'noted two')
+    await up(0)
+    await end(children[1]!, 'SIGKILL')
+    await say('what did I say', 'noted three')
+    const turns = await postgres.read<{ machine: string }>(
+      `SELECT split_part(owner, '/', 1) AS machine FROM turn WHERE end_kind = 'completed' ORDER BY started_at`,
+    )
+    const replies = telegram.shown.map((one) => one.text)
+    return { replies, seenLast: api.calls().at(-1)!.text, machines: turns.map(({ machine }) => machine) }
+  } finally {
+    await Promise.all(children.map((child) => end(child, 'SIGTERM')))
+    await postgres.close()
+    await telegram.close()
+    await api.close()
+    for (const home of homes) home.remove()
+  }
+}

@@ -13,6 +13,7 @@ import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
+import { copyBackAndForth } from './copied.ts'
 import { startPostgres } from './postgres.ts'
 import { sessionStoreContract } from './session-store-contract.ts'
 import { transcriptStoreContract } from './transcript-store-contract.ts'
@@ -76,6 +77,19 @@ else {
     })
   })
   describe('two members', () => twoMembers(schema))
+  test('sessions, transcripts and archives go to PostgreSQL and come back equal; a second copy changes nothing', async () => {
+    const { before, after, there, again, back } = await copyBackAndForth(server.url, 110)
+    expect(after).toEqual(before)
+    expect(there).toMatchObject({ sessions: 110, archives: 2, problems: [] })
+    expect(again).toMatchObject({ sessions: 0, unchanged: 110, transcripts: 0, archives: 0 })
+    expect(back.problems).toEqual([])
+  }, 60_000)
+  test('a newer schema is refused, and left as it is', async () => {
+    const name = schema()
+    const older = connect(name)
+    await older.write('UPDATE schema_version SET version = 99')
+    await expect(connect(name).read('SELECT 1')).rejects.toMatchObject({ code: 'schema-newer' })
+  })
 }
 
 function twoMembers(schema: () => string): void {

@@ -37,6 +37,7 @@ export const groups: Readonly<Record<string, Group>> = {
   web: () => import('./web.ts'),
   doctor: () => import('./upkeep.ts'),
   backup: () => import('./upkeep.ts'),
+  db: () => import('./db.ts'),
   config: system,
   health: system,
   logs: system,

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { findCredential } from '../agent/credentials.ts'
 import type { ChannelStatus } from '../domain/channel.ts'
 import { plainLine } from '../domain/plain-text.ts'
+import { asRockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
@@ -65,6 +66,10 @@ export const showStatus = operation({
     agent: z.object({ kind: z.string() }).optional(),
     problems: z.array(z.string()).optional(),
     disk: z.object({ freeBytes: z.number() }).optional(),
+    /** The database that several machines share. */
+    database: z
+      .object({ place: z.string(), state: z.string(), since: z.number(), lastError: z.string().optional() })
+      .optional(),
   }),
   scope: 'read',
   forAgents: true,
@@ -83,9 +88,12 @@ export const showStatus = operation({
       gateway: app.gateway ? { url: app.gateway.url, pid: process.pid, uptimeMs: now - app.startedAt } : null,
       waiting,
       channels: operator ? await channelsOf(app) : [],
-      sessions: await recentSessions(app, agents, input.recent, now),
+      sessions: await unlessAway(app, { total: 0, recent: [] }, () =>
+        recentSessions(app, agents, input.recent, now),
+      ),
+      ...databaseOf(app),
       coding: { running },
-      undelivered: operator ? await undeliveredOf(app) : [],
+      undelivered: operator ? await unlessAway(app, [], () => undeliveredOf(app)) : [],
       cost: {
         todayUsd: spend.total(operator ? {} : { agentId: caller.agentId! }, dayOf(now, app.config.timeZone)),
         billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
@@ -96,6 +104,20 @@ export const showStatus = operation({
     }
   },
 })
+
+/** While the shared database is away the rest is shown all the same, and `database` says why this is missing. */
+async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    if (!app.postgres || asRockpoolError(error).code !== 'unavailable') throw error
+    return otherwise
+  }
+}
+
+function databaseOf(app: App): { database?: { place: string; state: string; since: number } } {
+  return app.postgres ? { database: { place: app.postgres.place, ...app.postgres.health } } : {}
+}
 
 async function channelsOf(app: App): Promise<ChannelStatus[]> {
   if (!app.gateway) return []

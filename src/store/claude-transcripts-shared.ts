@@ -21,9 +21,8 @@ export function sharedClaudeTranscripts(
 ): SharedClaudeTranscripts {
   const shared = (key: SessionKey): SessionKey => ({ ...key, projectKey })
   const bring = async (key: SessionKey): Promise<void> => {
-    const entries = await store.load(shared(key))
-    if (entries)
-      await bringUpToDate(fileOf(configDir, key), entries, (more) => store.append(shared(key), more))
+    const entries = (await store.load(shared(key))) ?? []
+    await bringUpToDate(fileOf(configDir, key), entries, (more) => store.append(shared(key), more))
   }
   return {
     sdkStore: {
@@ -48,7 +47,8 @@ function fileOf(configDir: string, { projectKey: project, sessionId, subpath }: 
   return join(configDir, 'projects', project, name)
 }
 
-/** The file gets what the others have. What only the file has, because the store was away, goes to the others. */
+/** The file gets what the others have. What only the file has, because it is older than the store or the store was away,
+ *  goes to the others. */
 async function bringUpToDate(
   file: string,
   entries: SessionStoreEntry[],
@@ -59,10 +59,12 @@ async function bringUpToDate(
   const theirs = new Set(entries.map((entry) => entry.uuid))
   const isComplete = here.length > 0 && entries.every(({ uuid }) => uuid === undefined || known.has(uuid))
   if (isComplete) {
-    const missing = here.filter(({ uuid }) => uuid !== undefined && !theirs.has(uuid))
+    const isUnknown = entries.length === 0
+    const missing = here.filter(({ uuid }) => isUnknown || (uuid !== undefined && !theirs.has(uuid)))
     if (missing.length > 0) await tellOthers(missing)
     return
   }
+  if (entries.length === 0) return
   const draft = temporaryName(file)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   try {

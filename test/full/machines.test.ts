@@ -1,5 +1,6 @@
 // Several machines on one PostgreSQL, at size, and with the real Claude.
 import { afterAll, expect, test } from 'vitest'
+import { copyBackAndForth } from '../copied.ts'
 import { conversationMoves, machineStorm } from '../machines.ts'
 import { startPostgres } from '../postgres.ts'
 
@@ -37,3 +38,11 @@ test('a conversation goes on on another machine, with the earlier turns seen by 
   for (const words of ['walnut', 'noted one', 'teal', 'noted two']) expect(seenLast).toContain(words)
   expect(seenLast).not.toContain('memory of this conversation was lost')
 }, 300_000)
+
+test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and transcripts', async (ctx) => {
+  const { url } = servers[2] ?? ctx.skip('PostgreSQL is not installed')
+  const { before, after, there, again, back } = await copyBackAndForth(url, 10_000)
+  expect(after).toEqual(before)
+  expect(before.sessions.size).toBe(10_000)
+  expect([there.problems, again.sessions, again.transcripts, back.problems]).toEqual([[], 0, 0, []])
+}, 600_000)

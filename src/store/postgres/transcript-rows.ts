@@ -3,6 +3,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import type { TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcript-append.ts'
+import { parseArchiveName } from '../transcript-paths.ts'
 import type { Postgres, Statements } from './connection.ts'
 
 export interface EntryRow {
@@ -71,9 +72,10 @@ export async function insertTranscript(
   header: { cwd: string; timestamp: string; parentSession?: string },
   entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
 ): Promise<void> {
+  const archive = parseArchiveName(name)
   const [made] = await statements.rows<{ id: number }>(
-    `INSERT INTO transcript (agent, name, session_id, topic_id, header, bytes, changed_at)
-     VALUES ($1, $2, $3, $4, $5::text, octet_length($5::text) + 1, $6)
+    `INSERT INTO transcript (agent, name, session_id, topic_id, header, bytes, changed_at, reason, archived_at)
+     VALUES ($1, $2, $3, $4, $5::text, octet_length($5::text) + 1, $6, $7, $8)
      ON CONFLICT (agent, name) DO NOTHING RETURNING id`,
     [
       agentId,
@@ -82,6 +84,8 @@ export async function insertTranscript(
       ref.topicId ?? null,
       headerText(ref.sessionId, header.timestamp, header),
       now,
+      archive?.reason ?? null,
+      archive?.at ?? null,
     ],
   )
   if (!made) throw new RockpoolError('conflict', `The transcript ${name} exists already.`)

@@ -1,0 +1,189 @@
+// `rockpool db`: the shared database: its schema, its health, and moving everything between it and this machine.
+import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
+import { copyAgent } from '../sessions/copy-store.ts'
+import type { CopyReport } from '../sessions/copy-store.ts'
+import { databaseUrl } from '../store/postgres/open.ts'
+import { Postgres } from '../store/postgres/connection.ts'
+import { listMembers } from '../store/postgres/members.ts'
+import { schemaState } from '../store/postgres/migrate.ts'
+import { openSessionStore, openTranscriptStore } from '../store/stores.ts'
+import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
+import type { App } from './app.ts'
+import { operation } from './operation.ts'
+
+const report = z.object({
+  sessions: z.number(),
+  unchanged: z.number(),
+  transcripts: z.number(),
+  archives: z.number(),
+  entries: z.number(),
+  /** What could not be copied, in words. */
+  problems: z.array(z.string()),
+})
+
+const status = operation({
+  name: 'db.status',
+  says: 'Show how the shared database is: schema, connection, which machines use it, and what waits.',
+  input: z.strictObject({}),
+  output: z.object({
+    place: z.string(),
+    schema: z.object({ version: z.number(), known: z.number() }),
+    connection: z.object({
+      state: z.string(),
+      since: z.number(),
+      lastError: z.string().optional(),
+      slow: z.number(),
+      roundTripMs: z.number(),
+    }),
+    machines: z.array(
+      z.object({
+        id: z.string(),
+        machine: z.string(),
+        labels: z.array(z.string()),
+        serves: z.boolean(),
+        reach: z.array(z.string()),
+        silentMs: z.number(),
+      }),
+    ),
+    waiting: z.object({ inputs: z.number(), turns: z.number(), deliveries: z.number() }),
+  }),
+  scope: 'read',
+  command: { examples: ['rockpool db status', 'rockpool db status --json'] },
+  run: (app) => withPostgres(app, (postgres) => statusOf(app, postgres)),
+})
+
+const migrate = operation({
+  name: 'db.migrate',
+  says: 'Make the tables of the shared database, or bring them to this version.',
+  input: z.strictObject({}),
+  output: z.object({ place: z.string(), version: z.number() }),
+  scope: 'admin',
+  acts: true,
+  command: { examples: ['rockpool db migrate'] },
+  run: (app) =>
+    withPostgres(app, async (postgres) => ({
+      place: postgres.place,
+      version: (await schemaState(postgres)).version,
+    })),
+})
+
+const fromTo = z.strictObject({
+  from: z
+    .enum(['sqlite', 'files'])
+    .default('sqlite')
+    .describe('What this machine keeps its sessions in: sqlite or files.'),
+})
+
+const importAll = operation({
+  name: 'db.import',
+  says: "Copy this machine's sessions and transcripts into the shared database. Can be repeated; what is there stays.",
+  input: fromTo,
+  output: report,
+  scope: 'admin',
+  acts: true,
+  command: { examples: ['rockpool db import', 'rockpool db import --from files'] },
+  run: (app, { from }) =>
+    withPostgres(app, (postgres) => copyAll(app, storesIn(app, from), storesIn(app, 'postgres', postgres))),
+})
+
+const exportAll = operation({
+  name: 'db.export',
+  says: "Copy the shared database's sessions and transcripts to this machine. Can be repeated; what is there stays.",
+  input: z.strictObject({
+    to: z
+      .enum(['sqlite', 'files'])
+      .default('sqlite')
+      .describe('What this machine is to keep them in: sqlite or files.'),
+  }),
+  output: report,
+  scope: 'admin',
+  acts: true,
+  command: { examples: ['rockpool db export', 'rockpool db export --to files'] },
+  run: (app, { to }) =>
+    withPostgres(app, async (postgres) => {
+      const agents = await postgres.read<{ agent: string }>('SELECT DISTINCT agent FROM session_count')
+      const there = agents.map(({ agent }) => agent)
+      return copyAll(app, storesIn(app, 'postgres', postgres), storesIn(app, to), there)
+    }),
+})
+
+export const operations = [status, migrate, importAll, exportAll]
+
+/** The connection that this process has, or one for this request: the configuration may still say `sqlite`. */
+async function withPostgres<T>(app: App, work: (postgres: Postgres) => Promise<T>): Promise<T> {
+  if (app.postgres) return work(app.postgres)
+  const { clock, log } = app
+  const postgres = new Postgres({ url: databaseUrl(app.environment), clock, log, maxConnections: 4 })
+  try {
+    return await work(postgres)
+  } finally {
+    await postgres.close()
+  }
+}
+
+async function statusOf(app: App, postgres: Postgres) {
+  const schema = await schemaState(postgres)
+  const began = app.clock.monotonic()
+  const [waiting] = await postgres.read<{ inputs: number; turns: number; deliveries: number }>(
+    `SELECT (SELECT count(*) FROM inbox WHERE state = 'waiting') AS inputs,
+       (SELECT count(*) FROM turn WHERE state = 'running') AS turns,
+       (SELECT count(*) FROM outbox WHERE state IN ('queued', 'attempting', 'retry', 'unknown')) AS deliveries`,
+  )
+  const roundTripMs = Math.round((app.clock.monotonic() - began) * 10) / 10
+  return {
+    place: postgres.place,
+    schema,
+    connection: { ...postgres.health, roundTripMs },
+    machines: await listMembers(postgres),
+    waiting: waiting!,
+  }
+}
+
+interface Stores {
+  sessions(agentId: string): SessionStore
+  transcripts(agentId: string): TranscriptStore
+}
+
+function storesIn(app: App, store: 'sqlite' | 'files' | 'postgres', postgres?: Postgres): Stores {
+  const parts = { ...app, config: { ...app.config, store }, ...(postgres ? { postgres } : {}) }
+  return {
+    sessions: (agentId) => openSessionStore(agentId, parts),
+    transcripts: (agentId) => openTranscriptStore(agentId, parts),
+  }
+}
+
+async function copyAll(app: App, from: Stores, to: Stores, more: string[] = []): Promise<CopyReport> {
+  if (app.gateway)
+    throw new RockpoolError(
+      'refused',
+      'Sessions are not copied while the gateway runs: they would change meanwhile.',
+      {
+        hint: 'Stop it with Ctrl-C or `rockpool service stop`, copy, and start it again.',
+      },
+    )
+  const total: CopyReport = {
+    sessions: 0,
+    unchanged: 0,
+    transcripts: 0,
+    archives: 0,
+    entries: 0,
+    problems: [],
+  }
+  for (const agentId of new Set([...app.agentIds(), ...more])) {
+    const pair = { from: openPair(from, agentId), to: openPair(to, agentId) }
+    try {
+      await copyAgent(pair.from, pair.to, total, (done) => app.log.info({ agentId, ...done }, 'Copying.'))
+    } finally {
+      for (const { sessions, transcripts } of [pair.from, pair.to]) {
+        await transcripts.close()
+        await sessions.close()
+      }
+    }
+  }
+  return total
+}
+
+function openPair(stores: Stores, agentId: string): { sessions: SessionStore; transcripts: TranscriptStore } {
+  return { sessions: stores.sessions(agentId), transcripts: stores.transcripts(agentId) }
+}

@@ -79,7 +79,9 @@ else {
   describe('two members', () => twoMembers(schema))
   test('sessions, transcripts and archives go to PostgreSQL and come back equal; a second copy changes nothing', async () => {
     const { before, after, there, again, back } = await copyBackAndForth(server.url, 110)
-    expect(after).toEqual(before)
+    // What was replaced by a longer one is kept beside it.
+    expect(after.archives.filter((name) => !name.includes('.bak.'))).toEqual(before.archives)
+    expect({ ...after, archives: before.archives }).toEqual(before)
     expect(there).toMatchObject({ sessions: 110, archives: 2, problems: [] })
     expect(again).toMatchObject({ sessions: 0, unchanged: 110, transcripts: 0, archives: 0 })
     expect(back.problems).toEqual([])

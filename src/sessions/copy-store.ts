@@ -1,7 +1,7 @@
 // Copies the sessions and transcripts of one agent from one store to another, whatever they keep them in. It can be
 // stopped and repeated: what is there already, and not older, stays as it is.
 import { isDeepStrictEqual } from 'node:util'
-import { asRockpoolError } from '../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { TranscriptEntry } from '../domain/transcript.ts'
 import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
@@ -68,7 +68,7 @@ async function copyTranscript(
   const { file, ...plain } = ref
   const name = nameOf(file)
   const place = name === undefined ? plain : { ...plain, file: name }
-  if (await to.exists(place)) return
+  if ((await to.exists(place)) && !(await madeRoom(from, to, ref, place))) return
   const { timestamp, cwd = '', parentSession } = (await from.header(ref)) ?? {}
   const header = {
     cwd,
@@ -84,6 +84,34 @@ async function copyTranscript(
     ),
   )
   report.transcripts++
+}
+
+/** True if the one that is there is older, and was set aside; where each has something of its own, nothing is changed. */
+async function madeRoom(
+  from: TranscriptStore,
+  to: TranscriptStore,
+  ref: TranscriptRef,
+  place: TranscriptRef,
+): Promise<boolean> {
+  const [theirs, there] = [await idsOf(from, ref), await idsOf(to, place)]
+  if (isWithin(theirs, there)) return false
+  if (!isWithin(there, theirs))
+    throw new RockpoolError(
+      'conflict',
+      'both sides have entries that the other one lacks; nothing was changed',
+    )
+  await to.archive(place, 'bak')
+  return true
+}
+
+function isWithin(ids: Set<string>, all: Set<string>): boolean {
+  return [...ids].every((id) => all.has(id))
+}
+
+async function idsOf(store: TranscriptStore, ref: TranscriptRef): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for await (const { id } of store.read(ref)) ids.add(id)
+  return ids
 }
 
 /** An archive is a transcript that was set aside; it is made as one and set aside again, with its own name. */

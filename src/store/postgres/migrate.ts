@@ -1,16 +1,15 @@
 // Brings the schema to this program's version, one at a time over all machines; a newer schema is refused.
 import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { Postgres } from './connection.ts'
 import { claudeTables } from './tables-claude.ts'
 import { memberTables } from './tables-members.ts'
 import { sessionTables } from './tables-sessions.ts'
 import { workTables } from './tables-work.ts'
 
 /** Which version the schema has, and which one this program makes. */
-export async function schemaState(
-  postgres: Pick<Postgres, 'read'>,
-): Promise<{ version: number; known: number }> {
+export async function schemaState(postgres: {
+  read<T>(sql: string): Promise<T[]>
+}): Promise<{ version: number; known: number }> {
   const [row] = await postgres.read<{ version: number }>('SELECT version FROM schema_version')
   return { version: row?.version ?? 0, known: migrations.length }
 }

@@ -66,6 +66,10 @@ describe('answers', () => {
     expect((await home.run(['sessions', '--limit', 'all', '--json'])).json()).toMatchObject({ count: 2 })
   })
 
+  test('--version --json is JSON, too', async () => {
+    expect((await home.run(['--version', '--json'])).json()).toEqual({ version: expect.any(String) })
+  })
+
   test('colours come only when they are wanted', async () => {
     expect((await home.run(['sessions'], { FORCE_COLOR: '1' })).stdout).toContain('\u001b[')
     expect((await home.run(['sessions'], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001b')
@@ -97,6 +101,15 @@ describe('errors', () => {
     [['sessions', 'get'], 2, 'usage'],
     [['sessions', 'get', 'a', 'b'], 2, 'usage'],
     [['nonsense'], 2, 'usage'],
+    [['chat'], 2, 'usage'],
+    [['config', 'show', 'bogus'], 3, 'not-found'],
+    [['sessions', '--store', '/nowhere/sessions.json'], 3, 'not-found'],
+    [['sessions', 'patch', 'main', '--model', 'nope'], 2, 'input-invalid'],
+    [['agent', '-m', 'x', '--thinking', 'bogus'], 2, 'input-invalid'],
+    [['agent', '-m', 'x', '--channel', 'bogus', '--to', 'y'], 2, 'input-invalid'],
+    [['agent', '-m', 'x', '--channel', 'telegram'], 2, 'usage'],
+    [['agent', '-m', 'x', '--session-key', 'agent:main:'], 2, 'input-invalid'],
+    [['agent', '-m', 'x', '--session-id', 'home', '--session-key', 'agent:main:other'], 2, 'usage'],
     [['sessions', 'nonsense'], 2, 'usage'],
     [['dashboard'], 69, 'unavailable'],
     [['gateway', 'call', 'no.such.method'], 3, 'not-found'],
@@ -147,6 +160,44 @@ describe('errors', () => {
   })
 })
 
+describe('changes', () => {
+  let other: Home
+  beforeAll(async () => {
+    other = makeHome()
+    await other.run(['agent', '--local', '-m', 'the tide is low'])
+  })
+  afterAll(() => other.remove())
+
+  test('what a reset put away is listed, and comes back by the name that was reset', async () => {
+    expect((await other.run(['sessions', 'reset', 'main'])).stdout).toContain('agent:main:main begins anew.')
+    expect((await other.run(['history', 'main'])).stdout).toContain('Nothing was said')
+    const { archives } = (await other.run(['sessions', 'archives', '--json'])).json()
+    expect(archives).toMatchObject([{ key: 'agent:main:main', reason: 'reset', agentId: 'main' }])
+    expect((await other.run(['sessions', 'restore', 'main'])).stdout).toContain('agent:main:main is back.')
+    expect((await other.run(['history', 'main'])).stdout).toContain('the tide is low')
+  })
+
+  test('a label is given in a sentence, and taken away only by an empty one', async () => {
+    expect((await other.run(['sessions', 'label', 'main', 'shore'])).stdout).toBe(
+      'agent:main:main is now called shore.\n',
+    )
+    expect((await other.run(['sessions', 'label', 'main'])).stderr).toContain('label is missing')
+    expect((await other.run(['sessions', 'label', 'main', ''])).stdout).toContain('has no label now')
+  })
+
+  test('a setting that does nothing here is stored and said to do nothing', async () => {
+    const { stdout } = await other.run(['sessions', 'patch', 'main', '--elevated-level', 'on'])
+    expect(stdout).toContain('without effect here: elevatedLevel')
+  })
+
+  test('what could not be archived is said, and the command fails', async () => {
+    const { code, stdout } = await other.run(['sessions', 'archive', 'main', 'nope'])
+    expect(code).toBe(1)
+    expect(stdout).toContain('main was not archived: The main session cannot be archived.')
+    expect(stdout).toContain('nope was not archived')
+  })
+})
+
 describe('hostile text', () => {
   const nasty = 'a\u001b]52;c;ZXZpbA==\u0007b\u009b31mc\u202ed\u0000e\rf\u200b'
 
@@ -158,9 +209,11 @@ describe('hostile text', () => {
     const entry = { sessionId: 'abc', updatedAt: 1, displayName: nasty, subject: nasty }
     writeFileSync(join(sessions, 'sessions.json'), JSON.stringify({ [key]: entry }), { mode: 0o600 })
     const message = { role: 'user', content: nasty, timestamp: 1 }
+    const timestamp = '2026-01-01 (\u001b[2J)'
     const lines = [
       { type: 'session', version: 3, id: 'abc', timestamp: '2026-01-01T00:00:00.000Z', cwd: '/' },
       { type: 'message', id: '00000001', parentId: null, timestamp: '2026-01-01T00:00:01.000Z', message },
+      { type: 'message', id: '00000002', parentId: '00000001', timestamp, message },
     ]
     writeFileSync(join(sessions, 'abc.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''), {
       mode: 0o600,

@@ -193,7 +193,7 @@ describe('damage elsewhere', () => {
       type: 'from_the_future',
       id: '01234567',
       parentId: last.id,
-      timestamp: 't',
+      timestamp: '2026-01-01T00:00:00.000Z',
       depth: { of: 'field' },
     }
     appendFileSync(file, `${JSON.stringify(unknown)}\n`)

@@ -1,7 +1,7 @@
 // `rockpool agent -m …` asks once; `rockpool chat` is a conversation in the terminal.
 import { createInterface } from 'node:readline/promises'
 import { z } from 'zod'
-import { asRockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { askFields, whose } from '../operations/turns.ts'
 import { PermissionPrompt } from './answer-permission.ts'
 import type { Person } from './answer-permission.ts'
@@ -59,7 +59,12 @@ export const commands: LocalCommand[] = [
     says: 'Talk to an agent in this terminal. Type /help to see what can be typed, /exit to leave.',
     input: z.strictObject({ ...whose, model: askFields.model, thinking: askFields.thinking, local, timeout }),
     command: { short: { to: 't' }, examples: ['rockpool chat', 'rockpool chat --session-key main'] },
-    async run(host, input) {
+    async run(host, input, json) {
+      if (json) {
+        throw new RockpoolError('usage', 'A conversation in the terminal is no JSON.', {
+          hint: '`rockpool agent --json -m "…"` answers in JSON; the same --session-key goes on with it.',
+        })
+      }
       const { local, ...rest } = input as unknown as Omit<Question, 'message'> & { local: boolean }
       const talk = await openTalk(host, { local })
       try {

@@ -10,20 +10,27 @@ interface SessionList {
 }
 
 export function printList({ sessions, total, count }: SessionList, page: Page): string {
-  if (sessions.length === 0) return 'No sessions. `rockpool chat` begins one.'
+  if (sessions.length === 0) return noSessions(page)
   const agents = new Set(sessions.map((row) => row.agentId))
   const columns: Array<Column<SessionRowOutput>> = [
     { title: 'SESSION', value: nameOf, min: 20 },
     ...(agents.size > 1 ? [{ title: 'AGENT', value: (row: SessionRowOutput) => row.agentId }] : []),
-    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
-    { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), align: 'right', min: 8 },
-    { title: 'CONTEXT', value: contextOf, align: 'right', min: 7 },
-    { title: 'COST', value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5 },
-    { title: 'MODEL', value: (row) => (row.model ?? '-').replace(/^claude-/, ''), min: 6 },
+    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim', spare: true },
+    { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), align: 'right', min: 10 },
+    { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, spare: true },
+    { title: 'COST', value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5, spare: true },
+    { title: 'MODEL', value: (row) => (row.model ?? '-').replace(/^claude-/, ''), min: 6, spare: true },
   ]
   const more =
     count < total ? `\n${styled(page, 'dim', `${count} of ${total}; --limit all shows them all.`)}` : ''
   return `${table(sessions, columns, page)}${more}`
+}
+
+function noSessions({ input = {} }: Page): string {
+  if (input['archived'] === true)
+    return 'No archived sessions. `rockpool sessions archives` lists what a reset or a deletion put away.'
+  const { limit: _limit, ...wishes } = input
+  return Object.keys(wishes).length > 0 ? 'No session fits.' : 'No sessions. `rockpool chat` begins one.'
 }
 
 function nameOf(row: SessionRowOutput): string {
@@ -65,9 +72,9 @@ export function printView({ session, transcript, items }: SessionView, page: Pag
   return [facts, ...(said.length > 0 ? ['', ...said] : [])].join('\n')
 }
 
-/** The text itself, so that it can be written to a file. */
-export function printExport({ text }: { text: string }): string {
-  return text.trimEnd()
+/** The text itself, so that it can be written to a file; a terminal must not be driven by it. */
+export function printExport({ text }: { text: string }, page: Page): string {
+  return page.interactive ? visible(text.trimEnd()) : text.trimEnd()
 }
 
 interface Entry {
@@ -83,21 +90,28 @@ interface History {
   damage: string[]
 }
 
-export function printHistory({ entries, damage, before }: History, page: Page): string {
+export function printHistory({ key, entries, damage, before }: History, page: Page): string {
   const lines = entries.flatMap((entry) => printEntry(entry, page))
   const notes = damage.map((what) => styled(page, 'yellow', `! ${visible(what)}`))
   const more = before === undefined ? [] : [styled(page, 'dim', `… more before this: --before ${before}`)]
-  return [...more, ...lines, ...notes].join('\n')
+  const nothing = lines.length + notes.length + more.length === 0 && !page.following
+  return nothing ? `Nothing was said in ${oneLine(key)} yet.` : [...more, ...lines, ...notes].join('\n')
 }
 
 function printEntry(entry: Entry, page: Page): string[] {
-  const when = styled(page, 'dim', entry.timestamp.slice(0, 19).replace('T', ' '))
+  const when = styled(page, 'dim', timeOf(entry.timestamp))
   if (entry.type === 'message') return printMessage(entry['message'] as Message, when, page)
   if (entry.type === 'compaction')
     return [`${when} ${styled(page, 'magenta', 'compacted')}  ${said(entry['summary'])}`]
   if (entry.type === 'model_change')
     return [`${when} ${styled(page, 'dim', `model ${said(entry['modelId'])}`)}`]
   return []
+}
+
+/** In UTC, and says so: transcripts are read on many machines. */
+function timeOf(timestamp: string): string {
+  const at = Date.parse(timestamp)
+  return Number.isNaN(at) ? '-' : `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
 }
 
 interface Message {

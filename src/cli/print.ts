@@ -8,6 +8,10 @@ export interface Page {
   width: number
   color: boolean
   now: number
+  /** A person reads it; otherwise it goes into a file or to a program. */
+  interactive?: boolean
+  /** More is asked for until somebody stops it. */
+  following?: boolean
   /** What was asked, for printers that show more on demand. */
   input?: Readonly<Record<string, unknown>>
 }
@@ -20,6 +24,8 @@ export interface Column<Row> {
   align?: 'left' | 'right'
   /** Never made narrower than this while another column can give way. */
   min?: number
+  /** May be left out where the page is too narrow; the last such column goes first. */
+  spare?: boolean
   style?: Style | ((row: Row) => Style | undefined)
 }
 
@@ -106,7 +112,8 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
 }
 
 /** A table that fits the page: the widest columns give way first. */
-export function table<Row>(rows: readonly Row[], columns: ReadonlyArray<Column<Row>>, page: Page): string {
+export function table<Row>(rows: readonly Row[], all: ReadonlyArray<Column<Row>>, page: Page): string {
+  const columns = withoutSpare(all, page.width)
   const cells = rows.map((row) => columns.map((column) => oneLine(column.value(row))))
   const widths = fitWidths(columns, cells, page.width)
   const line = (texts: string[], paint: (text: string, index: number) => string): string =>
@@ -126,6 +133,15 @@ export function table<Row>(rows: readonly Row[], columns: ReadonlyArray<Column<R
     }),
   )
   return [head, ...body].join('\n')
+}
+
+function withoutSpare<Row>(
+  columns: ReadonlyArray<Column<Row>>,
+  pageWidth: number,
+): ReadonlyArray<Column<Row>> {
+  const least = columns.reduce((sum, { min = 4 }) => sum + min + 2, -2)
+  const last = columns.findLastIndex(({ spare }) => spare)
+  return least <= pageWidth || last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), pageWidth)
 }
 
 function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], pageWidth: number): number[] {

@@ -6,6 +6,7 @@ import type { Page } from './print.ts'
 export type Printer = (output: never, page: Page) => string
 
 const channels = () => import('./print-channels.ts')
+const changes = () => import('./print-changes.ts')
 const coding = () => import('./print-coding.ts')
 
 export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {
@@ -40,6 +41,18 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'pairing.list': async () => ({ print: (await channels()).printPairings }),
   'project.status': () => import('./print-project.ts'),
   logs: async () => ({ print: (await import('./print-system.ts')).printLogs }),
+  'sessions.archive': async () => ({ print: (await changes()).printArchived }),
+  'sessions.archives': async () => ({ print: (await changes()).printArchives }),
+  'sessions.cleanup': async () => ({ print: (await changes()).printCleanup }),
+  'sessions.compact': async () => ({ print: (await changes()).printCompacted }),
+  'sessions.delete': async () => ({ print: (await changes()).printDeleted }),
+  'sessions.fork': async () => ({ print: (await changes()).printForked }),
+  'sessions.import': async () => ({ print: (await changes()).printImported }),
+  'sessions.label': async () => ({ print: (await changes()).printLabelled }),
+  'sessions.patch': async () => ({ print: (await changes()).printPatched }),
+  'sessions.reset': async () => ({ print: (await changes()).printReset }),
+  'sessions.restore': async () => ({ print: (await changes()).printRestored }),
+  'turns.list': async () => ({ print: (await changes()).printTurns }),
   'sessions.export': async () => ({ print: (await import('./print-sessions.ts')).printExport }),
   status: async () => ({ print: (await import('./print-system.ts')).printStatus }),
   'config.show': async () => ({ print: (await import('./print-system.ts')).printConfig }),

@@ -28,7 +28,7 @@ export async function run(args: readonly string[], host: Host): Promise<number> 
 
 async function runCommand(args: string[], host: Host, json: boolean): Promise<number> {
   if (args[0] === '--version' || args[0] === '-V' || args[0] === 'version') {
-    host.terminal.out(`${host.version}\n`)
+    host.terminal.out(json ? `${JSON.stringify({ version: host.version })}\n` : `${host.version}\n`)
     return 0
   }
   const found = await findCommand(args)
@@ -141,7 +141,7 @@ async function performCommand(
     waiting?.stop()
     await print(operation.name, output, host, json, typed.follow, typed.input)
     if (typed.follow) await follow(operation, typed.input, output, asker, host, json)
-    return 0
+    return operation.command?.failed?.(output as Record<string, unknown>) ? 1 : 0
   } finally {
     waiting?.stop()
     await asker.close()
@@ -204,7 +204,8 @@ async function print(
   const { findPrinter } = await import('./printers.ts')
   const print = await findPrinter(name)
   // Each printer knows its own operation's answer; the registry cannot.
-  const page = { width: terminal.width, color: terminal.color, now: host.now(), input }
+  const { width, color, isInteractive: interactive } = terminal
+  const page = { width, color, interactive, following, now: host.now(), input }
   const text = print(output as never, page)
   if (text !== '') terminal.out(`${text}\n`)
 }

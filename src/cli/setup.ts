@@ -44,7 +44,8 @@ const tokenChannels = ['telegram', 'discord'] as const
 
 async function look(host: Host): Promise<World> {
   const { environment } = host
-  const { config } = await loadConfig(environment)
+  // What is asked here is written into the file, so it need not be there yet.
+  const { config } = await loadConfig({ ...environment, configIsNamed: false })
   const paths = statePaths(environment.stateDir)
   const credential = findCredential(environment, config.claude.credential)
   const channels = tokenChannels.flatMap((channel) => {

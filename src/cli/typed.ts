@@ -41,7 +41,8 @@ export function parseTyped(
   const input = help ? {} : { ...given, ...readPositionals(positional, positionals, words) }
   for (const field of fields) {
     const value = values[field.flag.slice(2)]
-    if (value !== undefined && !positional.includes(field)) input[field.name] = valueOf(field, value)
+    if (value === undefined || positional.includes(field)) continue
+    input[field.name] = valueOf(field, field.flag, value, words)
   }
   if (!help) checkRequired(fields, input, words)
   return { input, help, follow: values['follow'] === true, yes: values['yes'] === true }
@@ -88,7 +89,7 @@ function readPositionals(fields: Field[], given: string[], words: string): Recor
   for (const field of fields) {
     if (field.kind === 'list') {
       if (rest.length > 0) input[field.name] = rest.splice(0)
-    } else if (rest.length > 0) input[field.name] = valueOf(field, rest.shift()!)
+    } else if (rest.length > 0) input[field.name] = valueOf(field, field.name, rest.shift()!, words)
   }
   if (rest.length === 0) return input
   throw new RockpoolError('usage', `${JSON.stringify(rest[0])} is one argument too many.`, {
@@ -101,10 +102,36 @@ function checkRequired(fields: Field[], input: Record<string, unknown>, words: s
   if (missing) throw new RockpoolError('usage', `${missing.name} is missing.`, { hint: seeHelp(words) })
 }
 
-function valueOf(field: Field, given: string | boolean | Array<string | boolean>): unknown {
+/** `name` is what a person typed: the flag, or the argument as the help calls it. */
+function valueOf(
+  field: Field,
+  name: string,
+  given: string | boolean | Array<string | boolean>,
+  words: string,
+): unknown {
   if (typeof given === 'boolean' || Array.isArray(given)) return given
   if (field.nullable && given === '') return null
-  return readings(given).find((value) => accepts(field, value)) ?? given
+  const tried = readings(given).map((value) => ({ value, result: check(field, value) }))
+  const fitting = tried.find(({ result }) => result.success)
+  if (fitting) return fitting.value
+  const why = whyNot(tried.map(({ result }) => result.error?.issues.flatMap(plainIssues) ?? []))
+  throw new RockpoolError('input-invalid', `${name} ${JSON.stringify(given)}: ${why}.`, {
+    hint: seeHelp(words),
+  })
+}
+
+type Issue = z.core.$ZodIssue
+
+/** Of several forms that a value may have, what is wrong with it as each of them. */
+function plainIssues(issue: Issue): Issue[] {
+  return issue.code === 'invalid_union' ? issue.errors.flat().flatMap(plainIssues) : [issue]
+}
+
+/** The reading that came closest says most: `0` is a number that is too small, not a text. */
+function whyNot(readings: Issue[][]): string {
+  const farOff = (issues: Issue[]): number => issues.filter(({ code }) => code === 'invalid_type').length
+  const closest = readings.toSorted((a, b) => farOff(a) - farOff(b))[0] ?? []
+  return closest.map(({ message }) => message).join('; or: ')
 }
 
 /** What a typed text may mean, the plainest first. */
@@ -122,8 +149,8 @@ function readings(text: string): unknown[] {
   return found
 }
 
-function accepts(field: Field, value: unknown): boolean {
-  return (field.schema as z.ZodType).safeParse(value).success
+function check(field: Field, value: unknown): z.ZodSafeParseResult<unknown> {
+  return (field.schema as z.ZodType).safeParse(value)
 }
 
 function asUsage(error: Error, options: Options, words: string): RockpoolError {

@@ -1,5 +1,6 @@
 // config.show: every setting with its value, where it comes from, and no secret.
 import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
 import { loadConfig } from '../store/config-file.ts'
 import type { ConfigOrigin } from '../store/config-file.ts'
 import { operation } from './operation.ts'
@@ -35,7 +36,9 @@ export const showConfig = operation({
   async run(app, input) {
     const { config, file, written } = await loadConfig(app.environment)
     const path = input.key?.split('.') ?? []
-    const shown = withoutSecrets(at(config, path))
+    const found = at(config, path)
+    if (found === undefined) throw nothingAt(input.key ?? '')
+    const shown = withoutSecrets(found)
     return {
       file,
       stateDir: app.environment.stateDir,
@@ -45,6 +48,12 @@ export const showConfig = operation({
     }
   },
 })
+
+function nothingAt(key: string): RockpoolError {
+  return new RockpoolError('not-found', `Nothing is set under ${JSON.stringify(key)}.`, {
+    hint: '`rockpool config show` shows all that is set; docs/config.md lists every key.',
+  })
+}
 
 function at(value: unknown, path: string[]): unknown {
   return path.reduce((inner, name) => (isRecord(inner) ? inner[name] : undefined), value)
@@ -67,7 +76,7 @@ function originsOf(value: unknown, written: unknown, path: string[]): Record<str
 
 /** Values whose names say that they are secret, at any depth. */
 function withoutSecrets(value: unknown, name = ''): unknown {
-  if (typeof value === 'string' && /token|secret|password|apikey|credential$/i.test(name)) return '[redacted]'
+  if (typeof value === 'string' && /token|secret|password|apikey/i.test(name)) return '[redacted]'
   if (Array.isArray(value)) return value.map((inner) => withoutSecrets(inner, name))
   if (!isRecord(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, key)]))

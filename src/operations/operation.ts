@@ -38,6 +38,8 @@ export interface CommandShape {
   examples?: readonly string[]
   /** What it starts must outlive the command: without a gateway, one is started in the background first. */
   staysBehind?(input: Record<string, unknown>): boolean
+  /** The answer itself says that something could not be done: the command then ends with 1. */
+  failed?(output: Record<string, unknown>): boolean
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: what to ask next, given the last question and its answer. Asked twice a second. */

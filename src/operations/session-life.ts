@@ -11,7 +11,7 @@ import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { partsOf } from './session-parts.ts'
-import { findSession, visibleAgents } from './which-session.ts'
+import { findSession, spellKey, visibleAgents } from './which-session.ts'
 
 const which = {
   key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
@@ -110,7 +110,11 @@ const archiveOperation = operation({
   }),
   scope: 'write',
   acts: true,
-  command: { positional: ['keys'], examples: ['rockpool sessions archive 08ef14de old-label'] },
+  command: {
+    positional: ['keys'],
+    examples: ['rockpool sessions archive 08ef14de old-label'],
+    failed: (output) => output['ok'] === false,
+  },
   async run(app, input, caller) {
     const results = []
     for (const ref of input.keys) results.push(await archiveOne(app, caller, ref, input.dryRun))
@@ -172,10 +176,13 @@ async function restoreAnywhere(
 ): ReturnType<typeof restoreSession> {
   const named = /^agent:([^:]+):/.exec(input.ref)?.[1]
   const agents = visibleAgents(app, caller, input.agentId ?? named)
+  const spelled = spellKey(app, input.ref)
+  // As a key it means what it means everywhere; otherwise it is an id, a label or the name of an archive.
+  const asKey = agents.includes(spelled.agentId) ? [{ agentId: spelled.agentId, ref: spelled.key }] : []
   let missing: unknown
-  for (const agentId of agents) {
+  for (const { agentId, ref } of [...asKey, ...agents.map((id) => ({ agentId: id, ref: input.ref }))]) {
     try {
-      return await restoreSession(partsOf(app, { agentId }), input.ref, { key: input.key })
+      return await restoreSession(partsOf(app, { agentId }), ref, { key: input.key })
     } catch (error) {
       if (!(error instanceof RockpoolError && error.code === 'not-found')) throw error
       missing = error
@@ -210,7 +217,7 @@ const labelOperation = operation({
   says: 'Give a session a label, or take it away.',
   input: z.strictObject({
     ...which,
-    label: z.string().nullable().optional().describe('The label; without one it is taken away.'),
+    label: z.string().nullable().describe('The label; an empty one takes it away.'),
   }),
   output: changed,
   scope: 'write',
@@ -218,11 +225,11 @@ const labelOperation = operation({
   command: {
     positional: ['key', 'label'],
     flags,
-    examples: ['rockpool sessions label main home', 'rockpool sessions label main'],
+    examples: ['rockpool sessions label main home', 'rockpool sessions label main ""'],
   },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    const label = input.label === undefined || input.label === null ? undefined : checkLabel(input.label)
+    const label = input.label === null || input.label === '' ? undefined : checkLabel(input.label)
     const stored = await app
       .sessions(session.agentId)
       .update(session.key, (current) => current && { ...current, label })

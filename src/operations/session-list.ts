@@ -1,8 +1,10 @@
 // sessions.list: a page of sessions, newest first, over one agent or all of them.
 import { z } from 'zod'
 import { defaultAgentId } from '../domain/default-agent.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import { isCronRunSessionKey } from '../domain/session-key-forms.ts'
+import { isFile } from '../store/given-file.ts'
 import type { ListFilter, SessionStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
@@ -172,6 +174,7 @@ async function storesOf(
   if (input.store !== undefined) {
     // Any file of this machine: only for those who may read them all anyway.
     authorize(caller, 'admin', 'sessions.list with a store of its own')
+    if (!isFile(input.store)) throw new RockpoolError('not-found', `There is no file ${input.store}.`)
     const { FileSessions } = await import('../store/file-sessions.ts')
     const agentId = input.agentId ?? defaultAgentId(app.config)
     const { clock, log } = app

@@ -5,6 +5,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { isSubagentSessionKey } from '../domain/session-key-forms.ts'
 import { parseSessionLabel } from '../sessions/label.ts'
+import { buildModelAliasIndex, resolveModel } from '../sessions/reset-model.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
@@ -14,20 +15,25 @@ const levels = <const T extends readonly [string, ...string[]]>(values: T, says:
   z.enum(values).nullable().optional().describe(says)
 const words = (says: string) => z.string().trim().min(1).max(200).nullable().optional().describe(says)
 
+/** What OpenClaw decides with it; here Claude Code's own rules and `permissionMode` decide. */
+const kept = (says: string): string => `Kept for OpenClaw, without effect here: ${says}.`
+
+const withoutEffect = ['elevatedLevel', 'execHost', 'execSecurity', 'execAsk', 'execNode'] as const
+
 const settings = {
   label: z.string().nullable().optional().describe('A name of your own; one of a kind within an agent.'),
   model: words('The model, or `provider/model`.'),
   thinkingLevel: levels(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'How much to think.'),
   verboseLevel: levels(['on', 'off', 'full'], 'Whether tool use is shown.'),
   reasoningLevel: levels(['on', 'off', 'stream'], 'Whether thoughts are shown.'),
-  elevatedLevel: levels(['on', 'off', 'ask', 'full'], 'Whether commands may run outside the sandbox.'),
+  elevatedLevel: levels(['on', 'off', 'ask', 'full'], kept('whether commands may run outside the sandbox')),
   responseUsage: levels(['on', 'off', 'tokens', 'full'], 'Whether replies say what they cost.'),
   sendPolicy: levels(['allow', 'deny'], 'Whether replies go out.'),
   groupActivation: levels(['mention', 'always'], 'When the agent answers in a group.'),
-  execHost: words('Where commands run.'),
-  execSecurity: words('Which commands may run.'),
-  execAsk: words('Which commands are asked about.'),
-  execNode: words('The node on which commands run.'),
+  execHost: words(kept('where commands run')),
+  execSecurity: words(kept('which commands may run')),
+  execAsk: words(kept('which commands are asked about')),
+  execNode: words(kept('the node on which commands run')),
   queueMode: levels(
     ['steer', 'followup', 'collect', 'interrupt', 'steer-backlog', 'queue'],
     'What happens to messages that come while the agent is busy.',
@@ -52,6 +58,8 @@ const patchOutput = z.object({
   key: z.string(),
   entry: z.looseObject({ sessionId: z.string(), updatedAt: z.number() }),
   resolved: z.object({ modelProvider: z.string(), model: z.string().nullable() }),
+  /** Settings of this call that are stored for OpenClaw and change nothing here. */
+  withoutEffect: z.array(z.string()).optional(),
 })
 
 export const patchSession = operation({
@@ -75,6 +83,8 @@ export const patchSession = operation({
 
 async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.input<typeof patchOutput>> {
   const { key, agentId } = await targetOf(app, input, caller)
+  if (input.model) input.model = knownModel(app, input.model)
+  const idle = withoutEffect.filter((field) => input[field] !== undefined && input[field] !== null)
   const now = app.clock.now()
   const entry = await app.sessions(agentId).update(key, (before) => {
     checkExpected(before, input)
@@ -89,6 +99,7 @@ async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.inp
     key,
     entry: entry!,
     resolved: { modelProvider: entry?.providerOverride ?? entry?.modelProvider ?? 'anthropic', model },
+    ...(idle.length > 0 ? { withoutEffect: idle } : {}),
   }
 }
 
@@ -112,6 +123,19 @@ async function targetOf(
   const agentId = input.agentId ?? spelled.agentId
   visibleAgents(app, caller, agentId)
   return { key: spelled.key, agentId }
+}
+
+/** An alias as the model it means; a name that cannot be a model's is refused now, not by the next turn. */
+function knownModel(app: App, given: string): string {
+  const index = buildModelAliasIndex(app.config.agents)
+  const [, provider, name = given] = /^([^/]+)\/(.+)$/.exec(given) ?? []
+  if (provider !== undefined && provider !== 'anthropic') return given
+  const model = resolveModel(name, index) ?? (/claude/i.test(name) ? name : undefined)
+  if (model !== undefined) return provider === undefined ? model : `${provider}/${model}`
+  const known = [...new Set([...index.byAlias.keys(), ...index.models])].join(', ')
+  throw new RockpoolError('input-invalid', `There is no model ${JSON.stringify(given)}.`, {
+    hint: `Known: ${known}, and every name with claude in it.`,
+  })
 }
 
 function checkExpected(before: SessionEntry | undefined, { key, expectedSessionId }: PatchInput): void {

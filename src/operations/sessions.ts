@@ -1,5 +1,6 @@
 // Sessions: list, look at and change them.
 import type { Operation } from './operation.ts'
+import { listArchives } from './session-archives.ts'
 import { compactSession } from './session-compact.ts'
 import { exchangeOperations } from './session-export.ts'
 import { lifeOperations } from './session-life.ts'
@@ -17,6 +18,7 @@ export const operations: Operation[] = [
   ...readOperations,
   patchSession,
   ...lifeOperations,
+  listArchives,
   compactSession,
   ...exchangeOperations,
   sessionUsage,

@@ -13,6 +13,7 @@ import type { WatchedEnd } from '../flow/parts.ts'
 import type { App } from './app.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
+import { checkChannel, checkSame } from './turn-wishes.ts'
 import { waitForTurn } from './turn-wait.ts'
 import { findSession, spellKey, visibleAgents } from './which-session.ts'
 
@@ -30,11 +31,9 @@ export const askFields = {
   message: z.string().min(1).max(maxText).describe('What is said.'),
   ...whose,
   thinking: z
-    .string()
-    .min(1)
-    .max(40)
+    .enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
     .optional()
-    .describe('How much to think: off, minimal, low, medium, high, max.'),
+    .describe('How much to think.'),
   model: z.string().min(1).max(200).optional().describe('The model for this turn.'),
   deliver: z.boolean().default(false).describe("Send the answer to the session's chat, too."),
 }
@@ -260,9 +259,12 @@ async function targetOf(app: App, caller: Caller, input: Whose): Promise<Target>
 async function sessionOf(app: App, caller: Caller, input: Whose, agentId: string): Promise<Target> {
   if (input.sessionId !== undefined) {
     const session = await findSession(app, caller, input.sessionId)
+    if (input.sessionKey !== undefined)
+      checkSame(session, await keyOf(app, caller, input.sessionKey, input.agent))
     return { agentId: session.agentId, sessionKey: session.key }
   }
   if (input.sessionKey !== undefined) return keyOf(app, caller, input.sessionKey, input.agent)
+  checkChannel(input)
   const address = addressOf(input)
   if (!address)
     return { agentId, sessionKey: buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey }) }

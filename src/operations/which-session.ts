@@ -66,6 +66,11 @@ async function findByKey(app: App, ref: string, agents: string[]): Promise<Sessi
 
 /** The key as it is written, and the agent it belongs to. */
 export function spellKey(app: App, ref: string): { key: string; agentId: string } {
+  if (/^agent:[^:]*:*$/i.test(ref.trim())) {
+    throw new RockpoolError('input-invalid', `${JSON.stringify(ref)} is the beginning of a key only.`, {
+      hint: 'A key is agent:<agent>:<session>, as in agent:main:main.',
+    })
+  }
   const { mainKey } = app.config.session
   const fallback = defaultAgentId(app.config)
   const key = canonicalSessionKey(ref, { agentId: fallback, mainKey })

@@ -5,14 +5,19 @@ export const SESSION_LABEL_MAX_LENGTH = 64
 
 export type ParsedSessionLabel = { ok: true; label: string } | { ok: false; error: string }
 
-/** Characters that steer a terminal or reorder the line around them. */
-const invisible = /[\p{Cc}\p{Cs}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u
+/** Characters that steer a terminal, reorder the line around them or cannot be seen; those that shape the next may stay. */
+const invisible =
+  /[\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]|(?!\p{Join_Control}|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}/u
+
+/** What `--session-key` and every list understand as a key. */
+const keyLike = /^(?:agent:.*|main|global|unknown)$/i
 
 export function parseSessionLabel(raw: unknown): ParsedSessionLabel {
   if (typeof raw !== 'string') return refuse('a label is text')
   if (!raw.isWellFormed() || invisible.test(raw)) return refuse('it has control or invisible characters')
   const label = raw.trim()
   if (label === '') return refuse('it is empty')
+  if (keyLike.test(label)) return refuse('it reads like the key of a session')
   const length = Array.from(label).length
   if (length <= SESSION_LABEL_MAX_LENGTH) return { ok: true, label }
   return refuse(`it has ${length} characters; at most ${SESSION_LABEL_MAX_LENGTH} are allowed`)

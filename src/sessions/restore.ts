@@ -139,7 +139,7 @@ async function findArchive(
 
 function noArchive(ref: string): RockpoolError {
   return new RockpoolError('not-found', `Nothing archived has the key, id or name ${JSON.stringify(ref)}.`, {
-    hint: '`rockpool sessions list --archived` shows what can be restored.',
+    hint: '`rockpool sessions list --archived` and `rockpool sessions archives` show what can be restored.',
   })
 }
 

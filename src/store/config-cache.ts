@@ -1,9 +1,10 @@
 // The checked configuration, kept beside the state: building the schema and checking a file against it takes
 // longer than everything else that a small command does. Thrown away whenever the text or the program changes.
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../domain/config.ts'
+import { makeFolders } from './make-folders.ts'
 
 interface CachedConfig {
   text: string
@@ -27,7 +28,7 @@ export function writeCachedConfig(stateDir: string, text: string, config: Config
   const cached: CachedConfig = { text, program: programStamp(), config }
   const temporary = `${path}.${process.pid}.tmp`
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolders(dirname(path))
     writeFileSync(temporary, JSON.stringify(cached), { mode: 0o600 })
     renameSync(temporary, path)
   } catch {

@@ -11,6 +11,8 @@ export interface Environment {
   home: string
   stateDir: string
   configFile: string
+  /** Somebody named that file, so it has to be there. */
+  configIsNamed?: boolean
   gatewayUrl?: string
   gatewayToken?: string
   databaseUrl?: string
@@ -38,6 +40,7 @@ export function readEnvironment(variables: Record<string, string | undefined> = 
     home,
     stateDir,
     configFile: resolve(variables['ROCKPOOL_CONFIG'] || join(stateDir, 'rockpool.json')),
+    configIsNamed: Boolean(variables['ROCKPOOL_CONFIG']),
     gatewayUrl: variables['ROCKPOOL_GATEWAY_URL'],
     gatewayToken: variables['ROCKPOOL_GATEWAY_TOKEN'],
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
@@ -56,7 +59,7 @@ function milliseconds(text: string | undefined): number | undefined {
 
 export async function loadConfig(environment: Environment): Promise<LoadedConfig> {
   const file = environment.configFile
-  const text = readConfigText(file)
+  const text = readConfigText(file, environment.configIsNamed ?? false)
   const written = await parseConfig(text, file)
   const known = readCachedConfig(environment.stateDir, text)
   if (known) return { config: known, file, written }
@@ -76,12 +79,18 @@ async function checkConfig(written: Record<string, unknown>, file: string): Prom
   })
 }
 
-function readConfigText(file: string): string {
+function readConfigText(file: string, isNamed: boolean): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '{}'
-    throw new RockpoolError('config-invalid', `${file} cannot be read.`, { cause: error })
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (isMissing && !isNamed) return '{}'
+    throw new RockpoolError('config-invalid', `${file} ${isMissing ? 'does not exist' : 'cannot be read'}.`, {
+      hint: isNamed
+        ? 'ROCKPOOL_CONFIG names it. Correct or unset that; `{}` in the file is enough to begin with.'
+        : 'Look at its owner and mode.',
+      cause: error,
+    })
   }
 }
 
@@ -91,11 +100,16 @@ async function parseConfig(text: string, file: string): Promise<Record<string, u
     value = await parseWithComments(text)
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^JSON5: /, '') : String(error)
-    throw new RockpoolError('config-invalid', `${file} is not JSON: ${reason}.`, { cause: error })
+    throw new RockpoolError('config-invalid', `${file} is not JSON: ${reason}.`, {
+      hint: 'Correct it there. Comments and a comma at the end are fine; a missing quote, comma or brace is not.',
+      cause: error,
+    })
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>
-  throw new RockpoolError('config-invalid', `${file} must hold one object: { … }.`)
+  throw new RockpoolError('config-invalid', `${file} must hold one object: { … }.`, {
+    hint: 'docs/config.md has examples; `{}` is enough to begin with.',
+  })
 }
 
 /** Plain JSON is a hundred times faster to read; comments need the slower reader. */

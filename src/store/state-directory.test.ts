@@ -47,3 +47,13 @@ test('a network file system is refused, and a disk of this machine is not', () =
   expect(() => refuseNetworkFileSystem('/net/home', 0xff534d42)).toThrow(/CIFS/)
   refuseNetworkFileSystem('/home', 0xef53)
 })
+
+test('a place where no directory can be made is an error at once', (context) => {
+  if (process.platform !== 'linux') context.skip('/proc is a part of Linux')
+  expect(() => secureStateDirectory('/proc/rockpool/state')).toThrow(
+    expect.objectContaining({
+      code: 'disk-failed',
+      message: expect.stringContaining('/proc/rockpool/state'),
+    }),
+  )
+})

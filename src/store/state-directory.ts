@@ -1,10 +1,11 @@
 // The state directory holds conversations and credentials, so it must be ours and ours alone before we use it.
-import { chmodSync, mkdirSync, statSync, statfsSync } from 'node:fs'
+import { chmodSync, statSync, statfsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
+import { makeFolders } from './make-folders.ts'
 
 /** Makes the directory if it is missing and closes it to others. Gives what had to be put right, in words. */
 export function secureStateDirectory(path: string): string[] {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
+  make(path)
   const { uid, mode } = statSync(path)
   const self = process.getuid?.()
   if (self !== undefined && uid !== self && self !== 0) {
@@ -20,6 +21,17 @@ export function secureStateDirectory(path: string): string[] {
     warnings.push(`${path} was open to others (mode ${(mode & 0o777).toString(8)}); it is 700 now.`)
   }
   return warnings
+}
+
+function make(path: string): void {
+  try {
+    makeFolders(path)
+  } catch (error) {
+    throw new RockpoolError('disk-failed', `The state directory ${path} cannot be made.`, {
+      hint: 'Point ROCKPOOL_STATE_DIR at a place where you may write.',
+      cause: error,
+    })
+  }
 }
 
 /** As statfs numbers them. Locks and syncs of these cannot be relied on, and neither can a database on them. */

@@ -127,9 +127,13 @@ function textIn(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
+const isoForm = /^\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?$/
+
+/** A time that is one, and nothing else: what else stood there would be shown as it is. */
 function isoTime(time: unknown): string {
-  if (typeof time === 'string') return time
-  return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : ''
+  const at = typeof time === 'string' ? Date.parse(time) : time
+  if (typeof at !== 'number' || !(Math.abs(at) <= 8.64e15)) return ''
+  return typeof time === 'string' && isoForm.test(time) ? time : new Date(at).toISOString()
 }
 
 function textOf(line: Line): string {

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import type { SessionRowOutput } from '../operations/session-row.ts'
+import { cellWidth } from './cell-width.ts'
+import { printExport, printHistory, printList } from './print-sessions.ts'
+
+const page = { width: 100, color: false, now: 1_000_000_000 }
+const row: SessionRowOutput = {
+  key: 'agent:main:telegram:direct:42',
+  agentId: 'main',
+  kind: 'direct',
+  sessionId: '08ef14de-0000-4000-8000-000000000000',
+  updatedAt: page.now - 60_000,
+  model: 'claude-opus-5',
+  totalTokens: 58_000,
+  contextTokens: 200_000,
+  estimatedCostUsd: 1.5,
+}
+
+test.each([40, 60, 80])('a list of sessions fits %i columns and keeps name and age', (width) => {
+  const other = { ...row, agentId: 'work', label: 'a label of some length' }
+  for (const sessions of [[row], [row, other]]) {
+    const text = printList({ sessions, total: 2, count: 2 }, { ...page, width })
+    for (const line of text.split('\n')) expect(cellWidth(line)).toBeLessThanOrEqual(width)
+    expect(text).toMatch(/^SESSION .*ACTIVE/)
+    expect(text).toContain('1 min ago')
+    expect(text.includes('MODEL')).toBe(width === 80)
+  }
+})
+
+test('an empty list says whether nothing is there or nothing fits', () => {
+  const nothing = { sessions: [], total: 0, count: 0 }
+  expect(printList(nothing, page)).toContain('`rockpool chat` begins one')
+  expect(printList(nothing, { ...page, input: { search: 'x' } })).toBe('No session fits.')
+  expect(printList(nothing, { ...page, input: { archived: true } })).toContain('rockpool sessions archives')
+})
+
+test('a history says when, in which zone, and when there is nothing', () => {
+  const entry = (timestamp: string) => ({ type: 'compaction', timestamp, summary: 'short' })
+  const print = (timestamp: string) =>
+    printHistory({ key: 'main', entries: [entry(timestamp)], damage: [] }, page)
+  expect(print('2026-01-01T01:00:00+01:00')).toBe('2026-01-01 00:00:00Z compacted  short')
+  expect(print('\u001b[2J')).toBe('- compacted  short')
+  const nothing = { key: 'agent:main:main', entries: [], damage: [] }
+  expect(printHistory(nothing, page)).toBe('Nothing was said in agent:main:main yet.')
+  expect(printHistory(nothing, { ...page, following: true })).toBe('')
+})
+
+test('an export is the text itself in a file, and harmless in a terminal', () => {
+  const text = 'a\u001b[2Jb\n'
+  expect(printExport({ text }, page)).toBe('a\u001b[2Jb')
+  expect(printExport({ text }, { ...page, interactive: true })).toBe('a\\x1b[2Jb')
+})

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { parseTyped } from './typed.ts'
+
+const command = {
+  name: 'shells.list',
+  says: 'List shells.',
+  input: z.strictObject({
+    beach: z.string().max(5).optional(),
+    limit: z.union([z.int().min(1), z.literal('all')]).optional(),
+    port: z.int().max(65_535).optional(),
+    size: z.enum(['small', 'large']).optional(),
+    label: z.string().nullable().optional(),
+  }),
+  command: { positional: ['beach'] },
+}
+
+test('a value is read as what its field takes', () => {
+  const { input } = parseTyped(command, 'shells list', [
+    '12',
+    '--limit',
+    'all',
+    '--port',
+    '80',
+    '--label',
+    '',
+  ])
+  expect(input).toEqual({ beach: '12', limit: 'all', port: 80, label: null })
+  expect(parseTyped(command, 'shells list', ['--limit', '3']).input).toEqual({ limit: 3 })
+})
+
+test.each([
+  [['--port', '99999'], '--port "99999": Too big: expected number to be <=65535.'],
+  [['--port', 'x'], '--port "x": Invalid input: expected number, received string.'],
+  [['--limit', '0'], '--limit "0": Too small: expected number to be >=1.'],
+  [
+    ['--limit', 'x'],
+    '--limit "x": Invalid input: expected number, received string; or: Invalid input: expected "all".',
+  ],
+  [['--size', 'huge'], '--size "huge": Invalid option: expected one of "small"|"large".'],
+  [['123456'], 'beach "123456": Too big: expected string to have <=5 characters.'],
+])('%j is refused by the name that was typed, with what is wrong about it', (args, message) => {
+  expect(() => parseTyped(command, 'shells list', args)).toThrow(
+    expect.objectContaining({
+      code: 'input-invalid',
+      message,
+      hint: '`rockpool shells list --help` shows what it takes.',
+    }),
+  )
+})

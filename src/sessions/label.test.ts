@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { parseSessionLabel } from './label.ts'
+
+test.each(['home', 'Ops 🇩🇪', 'family 👩‍👩‍👧', '❤️ list', 'agents: notes', 'mainland'])(
+  '%j is a label',
+  (label) => {
+    expect(parseSessionLabel(` ${label} `)).toEqual({ ok: true, label })
+  },
+)
+
+test.each(['soft\u00adhyphen', '\u3164', 'tag\u{e0041}', 'turn\u202e', 'zero\u200bwidth', 'bell\u0007'])(
+  '%j has something that nobody sees',
+  (label) => {
+    expect(parseSessionLabel(label)).toEqual({ ok: false, error: expect.stringContaining('invisible') })
+  },
+)
+
+test.each(['agent:main:main', 'Agent:x:y', 'main', 'global', 'unknown'])(
+  '%j would be taken for a key',
+  (label) => {
+    expect(parseSessionLabel(label)).toEqual({
+      ok: false,
+      error: expect.stringContaining('key of a session'),
+    })
+  },
+)

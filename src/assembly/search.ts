@@ -168,6 +168,10 @@ class Search implements SearchPart {
     }
   }
 
+  purge(sessionIds: string[]): Promise<void> {
+    return this.#index.purge(sessionIds)
+  }
+
   status(): SearchStatus {
     return { ...this.#index.counts(), reading: this.#follower?.reading }
   }

@@ -97,6 +97,8 @@ export interface SearchPart {
   refresh(): Promise<IndexProgress>
   /** Keeps up with what is said, until the returned function is called. For the gateway. */
   follow(): Promise<() => Promise<void>>
+  /** Forgets sessions, and every word of theirs that is still in the index's files. */
+  purge(sessionIds: string[]): Promise<void>
   status(): SearchStatus
   close(): Promise<void>
 }

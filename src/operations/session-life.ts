@@ -8,9 +8,11 @@ import { archiveSession, deleteSession, resetSession } from '../sessions/lifecyc
 import { restoreSession } from '../sessions/restore.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import type { App } from './app.ts'
+import { authorize } from './authorize.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { partsOf } from './session-parts.ts'
+import { findClaudeFile, purgeTraces } from './session-purge.ts'
 import { findSession, spellKey, visibleAgents } from './which-session.ts'
 
 const which = {
@@ -46,13 +48,18 @@ const deleteOperation = operation({
       .boolean()
       .optional()
       .describe('Accepted for OpenClaw; subscribers are always told.'),
-    purge: z.boolean().default(false).describe('Leave nothing: also remove all its archives.'),
+    purge: z
+      .boolean()
+      .default(false)
+      .describe('Leave nothing: also remove its archives, its files and its words in the search index.'),
+    claudeFile: z.boolean().default(false).describe("With purge: remove Claude's own record of it, too."),
   }),
   output: z.object({
     ok: z.boolean(),
     key: z.string(),
     deleted: z.boolean(),
     archived: z.array(z.string()),
+    claudeFile: z.string().optional().describe("Claude's own record that was removed."),
   }),
   scope: 'write',
   acts: true,
@@ -63,9 +70,20 @@ const deleteOperation = operation({
     examples: ['rockpool sessions delete 08ef14de', 'rockpool sessions delete old-label --purge --yes'],
   },
   async run(app, input, caller) {
-    const { key, agentId } = await findSession(app, caller, input.key, input.agentId)
-    const { archived } = await deleteSession(partsOf(app, { agentId }), key, { purge: input.purge })
-    return { ok: true, key, deleted: true, archived: archived === undefined ? [] : [archived] }
+    const { purge } = input
+    if (input.claudeFile && !purge)
+      throw new RockpoolError('usage', "Claude's own record is removed only together with everything else.", {
+        hint: 'Add --purge.',
+      })
+    // Claude's records belong to the person, not to the session.
+    if (input.claudeFile) authorize(caller, 'admin', "sessions.delete with Claude's own record")
+    const session = await findSession(app, caller, input.key, input.agentId)
+    const claude = input.claudeFile ? await findClaudeFile(app, session) : undefined
+    const { key } = session
+    const { archived, sessionIds } = await deleteSession(partsOf(app, session), key, { purge })
+    if (purge) await purgeTraces(app, session, sessionIds, claude)
+    const left = archived === undefined ? [] : [archived]
+    return { ok: true, key, deleted: true, archived: left, claudeFile: claude?.path }
   },
 })
 

@@ -73,9 +73,8 @@ export interface DeleteResult {
   key: string
   /** What still can be brought back. */
   archived?: string
-  /** Ids under which other parts keep things of this session: index, media, Claude's own file. */
+  /** Ids under which the search index knows it. */
   sessionIds: string[]
-  sdkSessionId?: string
 }
 
 /** The transcript is archived before the row goes. With `purge` nothing of it is left, archives included. */
@@ -87,7 +86,7 @@ export async function deleteSession(
   refuseMain(key, 'deleted')
   await refuseBusy(parts, key, 'deleted')
   const session = await requireSession(parts, key)
-  const { sessionId, sdkSessionId } = session.entry
+  const { sessionId } = session.entry
   const hasTranscript = await noteUnlessForeign(parts, session, true)
   const archived = hasTranscript ? await archiveTranscript(parts.transcripts, session, 'deleted') : undefined
   await parts.sessions.delete(key)
@@ -96,7 +95,6 @@ export async function deleteSession(
   return {
     key,
     sessionIds: [...new Set([sessionId, ...purged])],
-    ...(sdkSessionId === undefined ? {} : { sdkSessionId }),
     ...(archived === undefined || options.purge ? {} : { archived }),
   }
 }

@@ -31,6 +31,10 @@ export function sessionMediaFolder(root: string, agentId: string, sessionKey: st
   return join(root, 'sessions', name)
 }
 
+export async function removeSessionMedia(root: string, agentId: string, sessionKey: string): Promise<void> {
+  await rm(sessionMediaFolder(root, agentId, sessionKey), { recursive: true, force: true })
+}
+
 /** The file that `path` really is, if it is inside `folder`; else `refused`. */
 export async function outgoingFile(
   folder: string,

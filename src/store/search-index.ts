@@ -85,6 +85,9 @@ const end = Number.MAX_SAFE_INTEGER
 /** Matches that are ranked by their words; of more only the newest are, because ranking looks at each. */
 const mostRanked = 1_000
 
+/** How much is merged at once. */
+const mergePages = 500
+
 export class SearchIndex {
   readonly vectors: SearchVectors
   #db: Database
@@ -144,6 +147,30 @@ export class SearchIndex {
     await this.#db.write((q) => {
       for (const path of paths) forget(q, path)
     })
+  }
+
+  /** Forgets sessions so that none of their words is left in the file. What is deleted is only marked until the words
+   *  are merged, and a page that is let go keeps its bytes unless SQLite is told otherwise. */
+  async purge(sessionIds: string[]): Promise<void> {
+    const sql = 'SELECT path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
+    const sources = this.#db.queries.all<{ path: string }>(sql, JSON.stringify(sessionIds))
+    this.#db.queries.exec('PRAGMA secure_delete = ON')
+    await this.remove(sources.map(({ path }) => path))
+    for (const table of ['words', 'pieces'] as const) await this.#mergeAll(table)
+    this.#db.queries.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF')
+  }
+
+  /** Some pages at a time, so that others can work in between. */
+  async #mergeAll(table: 'words' | 'pieces'): Promise<void> {
+    const changes = (q: Queries): number => q.get<{ n: number }>('SELECT total_changes() AS n')!.n
+    // A negative number begins a merge of everything; then it goes on until a step has changed nothing of the table.
+    for (let pages = -mergePages, changed = 2; changed > 1; pages = mergePages) {
+      changed = await this.#db.write((q) => {
+        const before = changes(q)
+        q.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`, pages)
+        return changes(q) - before
+      })
+    }
   }
 
   /** Notes what has become known of sources whose text is the same. */

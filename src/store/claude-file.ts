@@ -1,0 +1,13 @@
+// Claude's own record of a session, which is not ours: removed only when somebody asks for just that.
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
+import { syncDirectory } from './atomic-file.ts'
+
+/** The transcript, and the folder beside it with those of its sub-agents. */
+export async function removeClaudeTranscript(path: string): Promise<void> {
+  if (!path.endsWith('.jsonl')) throw new RockpoolError('refused', `${path} is no transcript of Claude's.`)
+  await rm(path, { force: true })
+  await rm(path.slice(0, -'.jsonl'.length), { recursive: true, force: true })
+  await syncDirectory(dirname(path))
+}

@@ -1,6 +1,8 @@
 // What a client hears while it is there, catches up with when it comes back, and what a slow one costs the others.
 import { connect as connectTcp } from 'node:net'
 import { createHash, randomBytes } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { GatewayClient } from '../src/rpc/client.ts'
 import type { RockpoolEvent } from '../src/domain/events.ts'
@@ -154,6 +156,17 @@ test('a repeated request with the same idempotency key is done once and answered
   })
   const other = await rpc(house, 'sessions.patch', { ...request, label: 'other' })
   expect(other.error?.data?.code).toBe('conflict')
+})
+
+test('a token that is shown once is kept nowhere, not even for a repeat', async () => {
+  const house = await open()
+  const request = { name: 'grafana', idempotencyKey: 'k3' }
+  const { token } = (await rpc(house, 'tokens.add', request)).result as { token: string }
+  expect((await rpc(house, 'tokens.add', request)).error?.data?.code).toBe('conflict')
+  const files = globSync('**/*', { cwd: house.dir, withFileTypes: true }).filter((file) => file.isFile())
+  const holders = files.filter((file) => readFileSync(join(file.parentPath, file.name)).includes(token))
+  expect(files.length).toBeGreaterThan(0)
+  expect(holders).toEqual([])
 })
 
 test('a request that failed may be tried again under its key', async () => {

@@ -57,6 +57,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   scope: Scope
   /** It changes something: the door then accepts an `idempotencyKey` and answers a repeat with the first answer. */
   acts?: boolean
+  /** Its answer is a secret that is shown once, so it is never kept for a repeat: a repeat is refused by the work itself. */
+  secretAnswer?: boolean
   /** It takes something away: MCP clients are told, and a person at a terminal is asked first. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */

@@ -58,6 +58,7 @@ const addToken = operation({
   }),
   scope: 'admin',
   acts: true,
+  secretAnswer: true,
   command: {
     positional: ['name'],
     flags: { scopes: 'scope', agentId: 'agent' },

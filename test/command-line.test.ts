@@ -188,6 +188,7 @@ describe('changes', () => {
   test('a setting that does nothing here is stored and said to do nothing', async () => {
     const { stdout } = await other.run(['sessions', 'patch', 'main', '--elevated-level', 'on'])
     expect(stdout).toContain('without effect here: elevatedLevel')
+    expect((await other.run(['sessions', 'show', 'main'])).stdout).toMatch(/No effect +elevatedLevel/)
   })
 
   test('what could not be archived is said, and the command fails', async () => {

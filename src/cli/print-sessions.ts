@@ -48,9 +48,11 @@ interface SessionView {
   session: SessionRowOutput
   transcript: { exists: boolean; damage: string[] }
   items: Array<{ role: string; text: string }>
+  /** Kept for OpenClaw. */
+  withoutEffect: string[]
 }
 
-export function printView({ session, transcript, items }: SessionView, page: Page): string {
+export function printView({ session, transcript, items, withoutEffect }: SessionView, page: Page): string {
   const facts = pairs(
     [
       ['Key', session.key],
@@ -64,6 +66,7 @@ export function printView({ session, transcript, items }: SessionView, page: Pag
       ['Claude', session.sdkSessionId],
       ['Archived', session.archivedAt === undefined ? undefined : ago(session.archivedAt, page.now)],
       ['Transcript', transcript.exists ? undefined : 'none yet'],
+      ['No effect', withoutEffect.length > 0 ? withoutEffect.join(', ') : undefined],
       ['Damage', transcript.damage.length > 0 ? transcript.damage.join('\n') : undefined],
     ],
     page,

@@ -10,6 +10,7 @@ import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { findSessions, spellKey, visibleAgents } from './which-session.ts'
+import { withoutEffect } from './without-effect.ts'
 
 const levels = <const T extends readonly [string, ...string[]]>(values: T, says: string) =>
   z.enum(values).nullable().optional().describe(says)
@@ -17,8 +18,6 @@ const words = (says: string) => z.string().trim().min(1).max(200).nullable().opt
 
 /** What OpenClaw decides with it; here Claude Code's own rules and `permissionMode` decide. */
 const kept = (says: string): string => `Kept for OpenClaw, without effect here: ${says}.`
-
-const withoutEffect = ['elevatedLevel', 'execHost', 'execSecurity', 'execAsk', 'execNode'] as const
 
 const settings = {
   label: z.string().nullable().optional().describe('A name of your own; one of a kind within an agent.'),
@@ -84,7 +83,7 @@ export const patchSession = operation({
 async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.input<typeof patchOutput>> {
   const { key, agentId } = await targetOf(app, input, caller)
   if (input.model) input.model = knownModel(app, input.model)
-  const idle = withoutEffect.filter((field) => input[field] !== undefined && input[field] !== null)
+  const idle = withoutEffect(input)
   const now = app.clock.now()
   const entry = await app.sessions(agentId).update(key, (before) => {
     checkExpected(before, input)

@@ -9,6 +9,7 @@ import type { Caller } from './operation.ts'
 import { previewOf, tailOf } from './session-preview.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { findSession, findSessions, noSession, visibleAgents } from './which-session.ts'
+import { withoutEffect } from './without-effect.ts'
 
 const which = {
   key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
@@ -53,6 +54,7 @@ const showSession = operation({
     session: sessionRow,
     transcript: z.object({ exists: z.boolean(), entries: z.number(), damage: z.array(z.string()) }),
     items: z.array(z.object({ role: z.string(), text: z.string() })),
+    withoutEffect: z.array(z.string()),
   }),
   scope: 'read',
   command: { positional: ['key'], flags: { agentId: 'agent' }, examples: ['rockpool sessions show main'] },
@@ -64,6 +66,7 @@ const showSession = operation({
       session: rowOf(session, app.clock.now(), app.config.session.mainKey),
       transcript: { exists, entries: page.entries.length, damage: page.damage },
       items: exists && input.limit > 0 ? await previewOf(app, session, input.limit, 2000) : [],
+      withoutEffect: withoutEffect(session.entry),
     }
   },
 })

@@ -72,8 +72,3 @@ export function resetEntry(
     resetReason: next.reason,
   }
 }
-
-/** A reset that nobody asked for. It is announced, and can be undone. */
-export function isAutomatic(reason: unknown): boolean {
-  return reason === 'daily' || reason === 'idle'
-}

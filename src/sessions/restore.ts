@@ -5,8 +5,7 @@ import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts
 import { archiveTranscript, readArchiveNote, writeArchiveNote } from './archive-note.ts'
 import type { ArchiveNote } from './archive-note.ts'
 import { newEntry } from './lifecycle.ts'
-import { isAutomatic } from './reset-entry.ts'
-import { changeEntry, refuseBusy, requireSession, tellChange } from './session-parts.ts'
+import { changeEntry, refuseBusy, tellChange } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
 
 export interface RestoreResult {
@@ -34,28 +33,6 @@ export async function restoreSession(
       },
     )
   }
-  return bringBackArchive(parts, key, archive, note)
-}
-
-/** Takes back a reset that nobody asked for. */
-export async function undoReset(parts: SessionParts, key: string): Promise<RestoreResult> {
-  const { entry } = await requireSession(parts, key)
-  const { previousSessionId, resetReason } = entry
-  if (typeof previousSessionId !== 'string' || !isAutomatic(resetReason)) {
-    throw new RockpoolError(
-      'refused',
-      `Session ${key} was not reset automatically, so there is nothing to undo.`,
-      {
-        hint: '`rockpool sessions restore` brings back any archived conversation.',
-      },
-    )
-  }
-  const archives = await parts.transcripts.archives()
-  const archive = archives.find(
-    ({ sessionId, reason }) => sessionId === previousSessionId && reason === 'reset',
-  )
-  if (!archive) throw noArchive(previousSessionId)
-  const note = await readArchiveNote(parts.transcripts, await parts.transcripts.archiveRef(archive.name))
   return bringBackArchive(parts, key, archive, note)
 }
 

@@ -249,6 +249,7 @@ async function targetOf(app: App, caller: Caller, input: Whose): Promise<Target>
     input.agent === undefined ? [caller.agentId] : visibleAgents(app, caller, input.agent)
   const target = await sessionOf(app, caller, input, agentId)
   if (!input.deliver) return target
+  if (input.to !== undefined) checkChannel(input)
   const address = deliveryAddress(input) ?? routeOf(await app.sessions(target.agentId).get(target.sessionKey))
   if (address) return { ...target, address }
   throw new RockpoolError('usage', `Nobody knows where an answer of ${target.sessionKey} would be sent.`, {

@@ -16,7 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../domain/clock.ts'
 import { systemClock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { asFileError, errorCode } from './atomic-file.ts'
+import { asFileError, errorCode, fileIdentity } from './atomic-file.ts'
 import { describeHolder, holderIn, isDead, newPayload } from './lock-payload.ts'
 import type { LockPayload } from './lock-payload.ts'
 
@@ -66,10 +66,11 @@ export class FileLock implements Lock {
   async hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
     const payload = newPayload(op, this.#clock.now())
     await this.#take(payload)
+    const confirm = confirmation(this.#file, payload)
     const touching = setInterval(() => touch(this.#file), this.#touchEveryMs).unref()
     try {
       return await fn({
-        confirm: () => confirmHeld(this.#file, payload),
+        confirm,
         isWanted: () => existsSync(`${this.#file}.waiting`),
       })
     } finally {
@@ -157,9 +158,20 @@ function removeDeadGuard(guard: string): void {
   }
 }
 
-function confirmHeld(file: string, payload: LockPayload): void {
-  if (holderIn(readLock(file))?.nonce === payload.nonce) return
-  throw new RockpoolError('lock-lost', `${file} was taken away while we held it. Nothing was changed.`, {
+/** Looks whether the lock is still ours. It is read only when somebody has touched it since the last time. */
+function confirmation(file: string, payload: LockPayload): () => void {
+  let known: string | undefined
+  return () => {
+    // Looked at first and read after: what changes in between is noticed the next time.
+    const now = fileIdentity(file)
+    if (now !== undefined && now === known) return
+    if (holderIn(readLock(file))?.nonce !== payload.nonce) throw lockLost(file)
+    known = now
+  }
+}
+
+function lockLost(file: string): RockpoolError {
+  return new RockpoolError('lock-lost', `${file} was taken away while we held it. Nothing was changed.`, {
     hint: 'Try again. If it happens often, another program removes the lock of a process that still runs.',
   })
 }

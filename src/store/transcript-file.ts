@@ -29,6 +29,7 @@ import {
   parseArchiveName,
   parseTranscriptName,
   transcriptFile,
+  transcriptName,
 } from './transcript-paths.ts'
 import type { ArchiveReason } from './transcript-paths.ts'
 import { TranscriptQueue } from './transcript-queue.ts'
@@ -222,6 +223,11 @@ export class FileTranscripts implements TranscriptStore {
   }
 
   #fileOf(ref: TranscriptRef): string {
+    if (ref.file === undefined && ref.topicId === undefined) {
+      // What is being written to under its own name need not be looked for among the forks.
+      const named = join(this.#dir, transcriptName(ref.sessionId))
+      if (this.#queues.has(named)) return named
+    }
     return transcriptFile(this.#dir, this.agentId, ref)
   }
 

@@ -10,7 +10,8 @@ export default defineConfig({
       : ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
     exclude: full ? ['node_modules/**'] : ['node_modules/**', 'test/full/**'],
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than there are cores: journeys spend half of their time waiting for other processes.
+    maxWorkers: 3,
     testTimeout: full ? 600_000 : 60_000,
     hookTimeout: 60_000,
     reporters: ['./test/closing-lines.ts'],

@@ -271,6 +271,25 @@ test('the agent that launched a session is woken instead of its chat being told'
   expect(texts(house).some((text) => text.startsWith('🔔'))).toBe(false)
 })
 
+test('after an orderly stop what was queued begins again, and what ran is suspended', async () => {
+  const folder = newFolder()
+  const before = openCodingHouse({ folder })
+  const workdir = before.repo('shared')
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
+  const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
+  await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
+  const waits = await before.launch('[[offline: say my turn]]', { workdir })
+  await before.pool.drain()
+  const after = openCodingHouse({ folder })
+  await after.pool.recover()
+  expect(after.pool.resolve(ran.id)).toMatchObject({ lifecycle: 'suspended', end: { reason: 'shutdown' } })
+  await until(after, waits.id, 'awaiting-input')
+  expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
+  await after.close()
+  await before.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
 test('after a crash what ran is suspended, told once, and can be resumed; what was queued begins', async () => {
   const folder = newFolder()
   const dead = { pid: 4_000_000, startTime: '1', domain: 'elsewhere' }

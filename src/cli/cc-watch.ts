@@ -88,8 +88,10 @@ class LiveScreen {
       )
       this.#state = { ...this.#state, rows, selected }
       const row = rows[selected]
-      if (row)
-        this.#state = { ...this.#state, details: { id: row.id, text: await detailsOf(row, this.#asker) } }
+      if (row) {
+        const text = await detailsOf(row, this.#asker)
+        this.#state = { ...this.#state, details: { id: row.id, asks: row.waiting?.approvalId, text } }
+      }
     } catch (error) {
       this.#state = { ...this.#state, notice: wordsOf(error) }
     }

@@ -70,7 +70,7 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
   const state: WatchState = {
     rows: [row(), row({ id: 'b' })],
     selected: 0,
-    details: { id: 'Z11Prpi3', text: 'ls' },
+    details: { id: 'Z11Prpi3', asks: 'ab12', text: 'ls' },
   }
   const press = (now: WatchState, name: string) => pressKey(now, { name, sequence: name }, screen())
   expect(press(state, 'down').state.selected).toBe(1)
@@ -86,7 +86,7 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
 
 test('a command that does not fit is approved only after it was read to its end', () => {
   const text = Array.from({ length: 40 }, (_, i) => `step ${i}`).join('\n')
-  const state: WatchState = { rows: [row()], selected: 0, details: { id: 'Z11Prpi3', text } }
+  const state: WatchState = { rows: [row()], selected: 0, details: { id: 'Z11Prpi3', asks: 'ab12', text } }
   expect(renderWatch(state, screen()).join('\n')).toContain('more lines; ⏎ shows them')
   const first = pressKey(state, { name: 'a' }, screen())
   expect(first.action).toBeUndefined()
@@ -95,4 +95,12 @@ test('a command that does not fit is approved only after it was read to its end'
   for (let i = 0; i < 3; i++) reading = pressKey(reading, { name: 'pagedown' }, screen()).state
   expect(renderWatch(reading, screen()).join('\n')).toContain('step 39')
   expect(pressKey(reading, { name: 'a' }, screen()).action).toMatchObject({ do: 'decide' })
+})
+
+test('what is not on the screen yet is not approved: not fetched, or of an earlier question', () => {
+  const state: WatchState = { rows: [row()], selected: 0 }
+  const earlier = { id: 'Z11Prpi3', asks: 'another', text: 'ls' }
+  for (const unseen of [state, { ...state, details: earlier }]) {
+    expect(pressKey(unseen, { name: 'a' }, screen()).action).toBeUndefined()
+  }
 })

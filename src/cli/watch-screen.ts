@@ -10,7 +10,7 @@ export interface WatchState {
   rows: CodingRow[]
   selected: number
   /** What the chosen session asks, in full, or said last. */
-  details?: { id: string; text: string }
+  details?: { id: string; text: string; asks?: string | undefined }
   /** The details on the whole screen, from this line on; from the end when absent. */
   peek?: { from?: number }
   /** What is being typed as an answer. */
@@ -42,6 +42,8 @@ export function renderWatch(state: WatchState, page: Screen): string[] {
 /** Does the chosen question stand on the screen from its first line to its last? Only then may it be approved. */
 export function isShownWhole(state: WatchState, page: Screen): boolean {
   const lines = detailLines(state, page).length
+  // Not yet fetched, or what was asked before.
+  if (lines === 0 || state.details?.asks !== state.rows[state.selected]?.waiting?.approvalId) return false
   const room = page.height - footLines - 2
   if (!state.peek) return lines <= detailRoom(state, room)
   return lines - (state.peek.from ?? Math.max(0, lines - room)) <= room

@@ -91,8 +91,20 @@ export class CodingRun {
     // One that is just being started is ended as soon as it is there; that it cannot be started does not matter any more.
     const conversation = await this.#opening?.catch(() => undefined)
     await conversation?.kill()
+    if (reason === 'shutdown' && this.session.sdkSessionId === undefined) return this.#putBack()
     const resumable = reason !== 'user' && this.session.sdkSessionId !== undefined
     await this.#end('killed', resumable ? 'suspended' : 'ended', reason, message)
+  }
+
+  /** It never got to Claude, so there is nothing to resume: it begins again with the next start. */
+  async #putBack(): Promise<void> {
+    await this.#record.change({
+      status: 'starting',
+      lifecycle: 'queued',
+      owner: undefined,
+      startedAt: undefined,
+      waiting: undefined,
+    })
   }
 
   /** Takes turns until no message waits. Never throws: what goes wrong ends the session and is said. */

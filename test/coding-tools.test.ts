@@ -524,3 +524,21 @@ describe('plans', () => {
     await house.close()
   })
 })
+
+test('a session that the operator let run unasked is not resumed so by a program', async () => {
+  const house = await open()
+  const workdir = mkdtempSync(join(house.dir, 'repo-'))
+  const { pool } = house.app.coding()
+  const launched = await rpc(house, 'coding.launch', {
+    prompt: '[[offline: say done]]',
+    workdir,
+    fresh: true,
+  })
+  const { id } = launched.result as { id: string }
+  await pool.whenQuiet(id)
+  await house.app.coding().store.update(id, ({ request }) => {
+    request.permissionMode = 'bypassPermissions'
+  })
+  const answer = await rpc(house, 'coding.resume', { session: id })
+  expect(answer.error).toMatchObject({ data: { code: 'refused' } })
+})

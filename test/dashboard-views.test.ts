@@ -185,7 +185,7 @@ describe('attacks', () => {
         '</script><script>alert(2)</script><img src=x onerror=alert(3)>',
         '[click](javascript:alert(4)) [data](data:text/html,<script>alert(5)</script>)',
         '<a href="javascript:alert(6)">raw</a> <iframe src="javascript:alert(7)"></iframe>',
-        '<svg onload=alert(8)></svg> <form action="/logout"><button>go</button></form> **bold**',
+        '<svg onload=alert(8)></svg> <form action="/logout"><button>go</button></form> **bold** \u202egnp.exe',
       ].join('\n\n'),
     )
     const row = page.locator('.row', { hasText: '<img src=x onerror=alert(1)>' })
@@ -198,6 +198,7 @@ describe('attacks', () => {
     })`)
     expect(found).toEqual({ elements: 0, links: [null, null, null] })
     expect(await page.locator('.card.prompt').textContent()).toContain('\\u202egnp.exe')
+    expect(await page.locator('.markdown').first().textContent()).toContain('\\u202egnp.exe')
     for (const link of await page.locator('.markdown a').all()) await link.click({ force: true })
     expect(alerts).toEqual([])
     expect(page.url()).toBe(`${house.url()}/session/${hostileId}`)

@@ -89,7 +89,8 @@ function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOrig
 }
 
 /** A chat, a hook or an agent never gets a session that asks nobody. */
-function refuseBypass(mode: PermissionMode, caller: Caller): void {
+/** Only the operator at a terminal, and not as root, may let a session run unasked. */
+export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): void {
   if (mode !== 'bypassPermissions') return
   const byOperator = caller.via === 'cli' && caller.agentId === undefined
   if (byOperator && process.getuid?.() !== 0) return

@@ -6,7 +6,7 @@ import { budgetsLeft } from '../coding/budget.ts'
 import type { BudgetLeft } from '../coding/budget.ts'
 import { formatOutput, formatStats } from '../coding/listing.ts'
 import { codingMetrics } from '../coding/metrics.ts'
-import { launchCoding } from './coding-launch.ts'
+import { launchCoding, refuseBypass } from './coding-launch.ts'
 import { ref, watching } from './coding-output.ts'
 import { codingRow, findCoding, rowOf } from './coding-row.ts'
 import type { App } from './app.ts'
@@ -110,7 +110,10 @@ const resume = operation({
   async run(app, input, caller) {
     const originChannel = caller.address ? formatOriginChannel(caller.address) : input.originChannel
     const { pool } = app.coding()
-    const session = await pool.resume(input.session, input.prompt, { ...input, originChannel })
+    refuseBypass(pool.resolve(input.session).request.permissionMode, caller)
+    // Going back to a message in place would take away what came after it.
+    const fork = input.fork || input.atMessage !== undefined
+    const session = await pool.resume(input.session, input.prompt, { ...input, fork, originChannel })
     if (!input.wait) return rowOf(app, session)
     const quiet = await pool.whenQuiet(session.id)
     return {

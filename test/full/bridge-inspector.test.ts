@@ -1,36 +1,25 @@
 // The MCP inspector's command line calls the six tools of the bridge, as somebody would who tries them out. It is large, so
 // it is fetched into a folder of its own; where it cannot be had the test says so.
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { peerProgram } from '../peer-program.ts'
 import { makeHome, programFile } from '../program.ts'
 import type { Home } from '../program.ts'
 
 const run = promisify(execFile)
-const inspector = '@modelcontextprotocol/inspector@2.12.0'
+const inspector = peerProgram('@modelcontextprotocol/inspector@2.12.0', 'mcp-inspector')
 
 let home: Home
-let folder: string
-let lack: string | undefined
-beforeAll(async () => {
+beforeAll(() => {
   home = makeHome()
-  folder = mkdtempSync(join(tmpdir(), 'rockpool-inspector-'))
-  const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', inspector]
-  lack = await run('npm', args, { timeout: 240_000 }).then(
-    () => undefined,
-    (error: unknown) => `${inspector} cannot be installed here: ${String(error).slice(0, 200)}`,
-  )
-}, 300_000)
-afterAll(() => {
-  home.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
+afterAll(() => home.remove())
 
 test("the MCP inspector's command line calls the six tools of the bridge and gets live answers", async (context) => {
-  if (lack !== undefined) context.skip(lack)
+  const program = 'path' in inspector ? inspector.path : context.skip(inspector.missing)
   const repo = join(home.dir, 'boats')
   execFileSync('git', ['init', '-q', '-b', 'trunk', repo])
   const slug = join(home.dir, 'claude', 'projects', repo.replace(/[^a-zA-Z0-9]/g, '-'))
@@ -42,17 +31,18 @@ test("the MCP inspector's command line calls the six tools of the bridge and get
     `${JSON.stringify({ type: 'user', uuid: 'a', parentUuid: null, sessionId, cwd: repo, message: said, timestamp: '2026-11-14T10:00:00.000Z' })}\n`,
   )
   await home.run(['memory', 'add', 'The sails are green.'])
-  expect(await call(repo, 'openclaw_memory_search', 'query=sails')).toContain('The sails are green.')
-  expect(await call(repo, 'openclaw_project_status')).toContain('trunk')
-  expect(await call(repo, 'openclaw_session_list', 'include_native=true')).toContain('Mend the sails')
-  expect(await call(repo, 'openclaw_session_info')).toContain('costAccumulatedUsd')
+  expect(await call(program, repo, 'openclaw_memory_search', 'query=sails')).toContain('The sails are green.')
+  expect(await call(program, repo, 'openclaw_project_status')).toContain('trunk')
+  expect(await call(program, repo, 'openclaw_session_list', 'include_native=true')).toContain(
+    'Mend the sails',
+  )
+  expect(await call(program, repo, 'openclaw_session_info')).toContain('costAccumulatedUsd')
   // No chat stands behind this session: both say so instead of making something up.
-  expect(await call(repo, 'openclaw_conversation_context')).toMatch(/conversation|chat/i)
-  expect(await call(repo, 'openclaw_announce', 'message=Half done')).toMatch(/chat|announce/i)
+  expect(await call(program, repo, 'openclaw_conversation_context')).toMatch(/conversation|chat/i)
+  expect(await call(program, repo, 'openclaw_announce', 'message=Half done')).toMatch(/chat|announce/i)
 }, 180_000)
 
-async function call(repo: string, tool: string, ...args: string[]): Promise<string> {
-  const program = join(folder, 'node_modules', '.bin', 'mcp-inspector')
+async function call(program: string, repo: string, tool: string, ...args: string[]): Promise<string> {
   const variables = ['HOME', 'ROCKPOOL_STATE_DIR', 'CLAUDE_CONFIG_DIR'].flatMap((name) => [
     '-e',
     `${name}=${home.env[name]}`,

@@ -1,42 +1,30 @@
 // The MCP inspector's command line, as people use it, lists a session. It is large, so it is fetched into a folder of its
 // own; where it cannot be had the test says so.
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { peerProgram } from '../peer-program.ts'
 import { makeHome, programFile } from '../program.ts'
 import type { Home } from '../program.ts'
 
 const run = promisify(execFile)
-const inspector = '@modelcontextprotocol/inspector@2.12.0'
+const inspector = peerProgram('@modelcontextprotocol/inspector@2.12.0', 'mcp-inspector')
 
 let home: Home
-let folder: string
-let lack: string | undefined
-beforeAll(async () => {
+beforeAll(() => {
   home = makeHome()
-  folder = mkdtempSync(join(tmpdir(), 'rockpool-inspector-'))
-  const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', inspector]
-  lack = await run('npm', args, { timeout: 240_000 }).then(
-    () => undefined,
-    (error: unknown) => `${inspector} cannot be installed here: ${String(error).slice(0, 200)}`,
-  )
-}, 300_000)
-afterAll(() => {
-  home.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
+afterAll(() => home.remove())
 
 test("the MCP inspector's command line lists the tools and a session", async (context) => {
-  if (lack !== undefined) context.skip(lack)
+  const program = 'path' in inspector ? inspector.path : context.skip(inspector.missing)
   await home.run(['sessions', 'patch', 'main', '--label', 'home'])
-  const tools = await inspect('--method', 'tools/list')
+  const tools = await inspect(program, '--method', 'tools/list')
   expect(JSON.parse(tools)).toMatchObject({
     tools: expect.arrayContaining([expect.objectContaining({ name: 'sessions_list' })]),
   })
   const called = await inspect(
+    program,
     '--method',
     'tools/call',
     '--tool-name',
@@ -49,8 +37,7 @@ test("the MCP inspector's command line lists the tools and a session", async (co
   })
 })
 
-async function inspect(...question: string[]): Promise<string> {
-  const program = join(folder, 'node_modules', '.bin', 'mcp-inspector')
+async function inspect(program: string, ...question: string[]): Promise<string> {
   const state = `ROCKPOOL_STATE_DIR=${home.env['ROCKPOOL_STATE_DIR']}`
   const args = ['--cli', '-e', state, process.execPath, programFile, 'mcp', '--scope', 'read', ...question]
   const env = { ...home.env, PATH: process.env['PATH'] ?? '' }

@@ -53,6 +53,8 @@ export interface FlowBench {
   runtime: AgentRuntime
   /** Everything that was accepted is answered and sent. */
   settled(): Promise<void>
+  /** A turn of this lane runs, for a message that comes now and on record for a restart. */
+  untilTurnRuns(lane: string): Promise<void>
   /** The transcript of a session, in order. */
   transcript(key: string): Promise<TranscriptEntry[]>
   /** Stops as a daemon would; the folder stays. */
@@ -118,6 +120,12 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
     transcripts,
     runtime,
     settled: () => converse.idle(),
+    async untilTurnRuns(lane) {
+      const runs = async (): Promise<boolean> =>
+        converse.queue.busyLanes().includes(lane) &&
+        (await work.lanes.running()).some((turn) => turn.lane === lane)
+      while (!(await runs())) await new Promise((resolve) => setTimeout(resolve, 5))
+    },
     async transcript(key) {
       const entry = await sessions.get(key)
       const entries: TranscriptEntry[] = []

@@ -174,3 +174,30 @@ test('closing waits for what runs and begins nothing', async () => {
   expect(turns).toHaveLength(1)
   expect(queue.waiting('a').map((i) => i.message.text)).toEqual(['two'])
 })
+
+test('a stop between the taking of a batch and the beginning of its turn ends the turn', async () => {
+  const opening = Promise.withResolvers<void>()
+  const ended: string[] = []
+  const queue = new TurnQueue({
+    clock: systemClock,
+    settings: async () => ({ mode: 'followup', debounceMs: 0, cap: 20, drop: 'summarize' }),
+    take: async (batch, begun) => {
+      await opening.promise
+      begun({ steer: async () => false, interrupt: async () => void ended.push(batch.lane) })
+      return []
+    },
+    drop: async () => {},
+    mayJoin: () => true,
+    onError: (_, error) => {
+      throw error
+    },
+  })
+  await queue.offer(input('one'))
+  expect(await queue.stop('a')).toEqual({ wasRunning: true, cancelled: [] })
+  opening.resolve()
+  await queue.idle()
+  expect(ended).toEqual(['a'])
+  await queue.offer(input('two'))
+  await queue.idle()
+  expect(ended).toEqual(['a'])
+})

@@ -39,6 +39,10 @@ interface Lane {
   settings?: QueueSettings
   lastOfferAt: number
   turn?: TurnInHand
+  /** A batch was taken: its turn runs, or is about to. */
+  taken: boolean
+  /** Somebody wanted the turn to end before it had begun. */
+  endWanted: boolean
   busy: boolean
   work: Promise<void>
 }
@@ -105,8 +109,8 @@ export class TurnQueue {
     if (!lane) return { wasRunning: false, cancelled: [] }
     const cancelled = lane.waiting.splice(0)
     lane.dropped = []
-    const wasRunning = lane.turn !== undefined
-    await lane.turn?.interrupt()
+    const wasRunning = lane.taken
+    await interrupt(lane)
     return { wasRunning, cancelled }
   }
 
@@ -118,7 +122,7 @@ export class TurnQueue {
 
   /** Interrupts everything that runs: there is no more time. */
   async interruptAll(): Promise<void> {
-    await Promise.all([...this.#lanes.values()].map(async (lane) => lane.turn?.interrupt()))
+    await Promise.all([...this.#lanes.values()].map(interrupt))
   }
 
   /** Resolves when no turn runs and nothing waits. */
@@ -133,7 +137,15 @@ export class TurnQueue {
   #laneOf(key: string): Lane {
     let lane = this.#lanes.get(key)
     if (!lane) {
-      lane = { waiting: [], dropped: [], lastOfferAt: 0, busy: false, work: Promise.resolve() }
+      lane = {
+        waiting: [],
+        dropped: [],
+        lastOfferAt: 0,
+        taken: false,
+        endWanted: false,
+        busy: false,
+        work: Promise.resolve(),
+      }
       this.#lanes.set(key, lane)
     }
     return lane
@@ -151,7 +163,7 @@ export class TurnQueue {
     }
     this.#enqueue(lane, input)
     await this.#keepWithinCap(lane, settings)
-    if (mode === 'interrupt' && mayJoin) await lane.turn?.interrupt()
+    if (mode === 'interrupt' && mayJoin) await interrupt(lane)
   }
 
   #enqueue(lane: Lane, input: WaitingInput): void {
@@ -192,12 +204,17 @@ export class TurnQueue {
     const inputs = this.#nextBatch(lane)
     const dropped = lane.dropped.splice(0)
     if (inputs.length === 0) return
+    lane.taken = true
+    const begun = (turn: TurnInHand): void => {
+      lane.turn = turn
+      if (lane.endWanted) void turn.interrupt()
+    }
     try {
-      lane.waiting.unshift(
-        ...(await this.#options.take({ lane: key, inputs, dropped }, (turn) => (lane.turn = turn))),
-      )
+      lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, begun)))
     } finally {
       delete lane.turn
+      lane.taken = false
+      lane.endWanted = false
     }
   }
 
@@ -226,6 +243,12 @@ export class TurnQueue {
       await new Promise<void>((resolve) => void clock.after(rest, resolve))
     }
   }
+}
+
+/** Ends the turn that runs, or the one that is about to. */
+async function interrupt(lane: Lane): Promise<void> {
+  lane.endWanted = lane.taken
+  await lane.turn?.interrupt()
 }
 
 function isSameChat(a: WaitingInput, b: WaitingInput): boolean {

@@ -1,5 +1,4 @@
 // `rockpool agent` and `rockpool chat` as they are typed, with and without a gateway.
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,15 +7,8 @@ import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
 import type { MessagesApi } from './messages-api.ts'
-
-const entry = `import { main } from ${JSON.stringify(join(import.meta.dirname, '../src/main.ts'))}; await main(process.argv.slice(1))`
-
-interface Typed {
-  out: string
-  err: string
-  code: number | null
-  signal: NodeJS.Signals | null
-}
+import { startProgram } from './program.ts'
+import type { Ran } from './program.ts'
 
 let offlineHome: string
 const started: Array<() => void> = []
@@ -31,15 +23,8 @@ afterAll(() => {
 function type(
   args: string[],
   options: { variables?: Record<string, string>; input?: string } = {},
-): Promise<Typed> {
-  const env = options.variables ?? offline()
-  const child = spawn(process.execPath, ['--input-type=module', '-e', entry, ...args], { env, stdio: 'pipe' })
-  child.stdin.end(options.input ?? '')
-  let out = ''
-  let err = ''
-  child.stdout.on('data', (chunk) => (out += chunk))
-  child.stderr.on('data', (chunk) => (err += chunk))
-  return new Promise((resolve) => child.on('close', (code, signal) => resolve({ out, err, code, signal })))
+): Promise<Ran> {
+  return startProgram(args, options.variables ?? offline(), options.input).ended
 }
 
 function offline(): Record<string, string> {
@@ -50,34 +35,15 @@ function offline(): Record<string, string> {
   }
 }
 
-async function up(variables: Record<string, string>): Promise<{ stop(): Promise<number> }> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', entry, 'up', '--port', '0', '--json'], {
-    env: variables,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  started.push(() => child.kill('SIGKILL'))
-  const exited = new Promise<number>((resolve) => child.on('exit', (code) => resolve(code ?? -1)))
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.once('data', () => resolve())
-    void exited.then((code) => reject(new Error(`the gateway ended with ${code}`)))
-  })
-  return {
-    async stop() {
-      child.kill('SIGTERM')
-      return exited
-    },
-  }
-}
-
 test('without a gateway the turn is taken here, and the session is the same the next time', async () => {
   const first = await type(['agent', '-m', 'hello there'])
-  expect(first).toMatchObject({ code: 0, err: '' })
-  expect(first.out).toMatch(/not Claude.*\n\n\(offline\) hello there\n$/s)
+  expect(first).toMatchObject({ code: 0, stderr: '' })
+  expect(first.stdout).toMatch(/not Claude.*\n\n\(offline\) hello there\n$/s)
   const json = await type(['agent', '-m', 'again', '--json'])
-  expect(JSON.parse(json.out)).toMatchObject({ sessionKey: 'agent:main:main', model: 'offline' })
+  expect(JSON.parse(json.stdout)).toMatchObject({ sessionKey: 'agent:main:main', model: 'offline' })
   const piped = await type(['agent', '--to', 'ada'], { input: 'from a pipe' })
-  expect(piped.out).toContain('(offline) from a pipe')
-  const turns = JSON.parse((await type(['turns', 'list', '--json'])).out) as {
+  expect(piped.stdout).toContain('(offline) from a pipe')
+  const turns = JSON.parse((await type(['turns', 'list', '--json'])).stdout) as {
     turns: Array<{ lane: string }>
   }
   expect(turns.turns.map((turn) => turn.lane)).toEqual([
@@ -92,25 +58,28 @@ test('exit codes tell apart what went wrong', async () => {
   expect(await type(['agent', '-m', 'x', '--deliver'])).toMatchObject({ code: 2 })
   const late = await type(['agent', '-m', 'x', '--timeout', '0.0001', '--json'])
   expect(late.code).toBe(7)
-  expect(JSON.parse(late.out)).toMatchObject({ error: { code: 'timed-out', retryable: true } })
+  expect(JSON.parse(late.stdout)).toMatchObject({ error: { code: 'timed-out', retryable: true } })
 })
 
 test('chat is a conversation; commands work in it', async () => {
-  const { out, code } = await type(['chat'], { input: 'hi\n/whoami\n/new\n/exit\n' })
+  const { stdout, code } = await type(['chat'], { input: 'hi\n/whoami\n/new\n/exit\n' })
   expect(code).toBe(0)
-  expect(out).toContain('(offline) hi')
-  expect(out).toMatch(/You are cli on internal|You are/)
-  expect(out).toContain('New session.')
+  expect(stdout).toContain('(offline) hi')
+  expect(stdout).toMatch(/You are cli on internal|You are/)
+  expect(stdout).toContain('New session.')
 })
 
 test('with a gateway the same command asks it, and SIGTERM ends it cleanly', async () => {
-  const gateway = await up(offline())
+  const gateway = startProgram(['up', '--port', '0', '--json'], offline())
+  started.push(() => gateway.child.kill('SIGKILL'))
+  await gateway.line
   const asked = await type(['agent', '-m', 'through the gateway'])
   expect(asked).toMatchObject({ code: 0 })
-  expect(asked.out).toContain('(offline) through the gateway')
+  expect(asked.stdout).toContain('(offline) through the gateway')
   expect(await type(['system', 'event', 'The build is red.'])).toMatchObject({ code: 0 })
   const began = performance.now()
-  expect(await gateway.stop()).toBe(0)
+  gateway.child.kill('SIGTERM')
+  expect(await gateway.ended).toMatchObject({ code: 0 })
   expect(performance.now() - began).toBeLessThan(25_000)
 })
 
@@ -127,15 +96,15 @@ test('words and tools are shown as they come, only the answer on stdout', async 
       variables: home.variables,
     })
     expect(shown).toMatchObject({ code: 0 })
-    expect(shown.out).toBe('Let me look.\nIt says hi.\n')
-    expect(shown.err).toContain('🔧 Bash: echo hi')
+    expect(shown.stdout).toBe('Let me look.\nIt says hi.\n')
+    expect(shown.stderr).toContain('🔧 Bash: echo hi')
     const touch = { tools: [{ name: 'Bash', input: { command: 'touch unasked.txt' } }] }
     const denied = await type(
       ['agent', '--model', testModel, '-m', `touch ${inline(touch, { text: 'Not allowed, I see.' })}`],
       { variables: home.variables },
     )
-    expect(denied.out).toContain('Not allowed, I see.')
-    expect(denied.err).toMatch(/touch unasked\.txt\nNobody can be asked here, so the answer is no\./)
+    expect(denied.stdout).toContain('Not allowed, I see.')
+    expect(denied.stderr).toMatch(/touch unasked\.txt\nNobody can be asked here, so the answer is no\./)
     const failed = await type(
       [
         'agent',
@@ -147,7 +116,7 @@ test('words and tools are shown as they come, only the answer on stdout', async 
       { variables: home.variables },
     )
     expect(failed.code).toBe(4)
-    expect(failed.err).toMatch(/^Error: /m)
+    expect(failed.stderr).toMatch(/^Error: /m)
   } finally {
     await api.close()
     home.remove()

@@ -19,6 +19,7 @@ import type { ClaudeHome } from './claude-home.ts'
 import { claudeBinary, makeClaudeHome, testModel } from './claude-home.ts'
 import type { MessagesApi, Step } from './messages-api.ts'
 import { startMessagesApi } from './messages-api.ts'
+import { programFile } from './program.ts'
 
 const key = 'agent:main:telegram:direct:7'
 const calls: Array<[string, Record<string, unknown>]> = [
@@ -126,14 +127,7 @@ test('the real binary calls all six tools in-process and gets live answers', asy
 
 const rockpool = {
   command: process.execPath,
-  args: [
-    '--no-warnings',
-    '-e',
-    `import(${JSON.stringify(join(import.meta.dirname, '../src/main.ts'))}).then((m) => m.main(process.argv.slice(1)))`,
-    '--',
-    'mcp',
-    '--bridge',
-  ],
+  args: [programFile, 'mcp', '--bridge'],
 }
 
 test('an MCP client finds and calls all six over stdio', async () => {

@@ -1,10 +1,11 @@
 // Setting up channels, letting people in and sending by hand, as an operator does it.
-import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
+import { startProgram } from './program.ts'
+import type { Ran } from './program.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 
 let telegram: TelegramApi
@@ -155,17 +156,6 @@ test('the command line takes the token from stdin and says what to do next', asy
 })
 
 /** The real program, as a person starts it. */
-async function command(
-  args: string[],
-  stdin: string,
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const entry = new URL('../src/main.ts', import.meta.url).href
-  const script = `const { main } = await import(${JSON.stringify(entry)}); await main(${JSON.stringify(args)})`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { env: house.home.variables })
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
-  child.stdin.end(stdin)
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
-  return { code, ...output }
+function command(args: string[], stdin: string): Promise<Ran> {
+  return startProgram(args, house.home.variables, stdin).ended
 }

@@ -51,6 +51,7 @@ export function makeClaudeHome(options: { apiUrl: string; name?: string }): Clau
       LANG: 'C.UTF-8',
       SHELL: '/bin/bash',
       TMPDIR: tmp,
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? tmp,
       CLAUDE_CONFIG_DIR: configDir,
       ROCKPOOL_STATE_DIR: stateDir,
       ANTHROPIC_BASE_URL: options.apiUrl,

@@ -48,7 +48,7 @@ export function makeHome(): Home {
   }
 }
 
-function startProgram(args: string[], env: Record<string, string>): Running {
+export function startProgram(args: string[], env: Record<string, string>, input = ''): Running {
   const child = spawn(process.execPath, [programFile, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
@@ -68,6 +68,6 @@ function startProgram(args: string[], env: Record<string, string>): Running {
       resolve({ code, stdout, stderr, json: () => JSON.parse(stdout) as { [field: string]: unknown } }),
     )
   })
-  child.stdin.end()
+  child.stdin.end(input)
   return { child, line, ended }
 }

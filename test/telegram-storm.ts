@@ -1,11 +1,11 @@
 // The real program on a faulty Telegram, killed at random moments: what was lost, said twice, or said to the wrong person?
-import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStateDatabase } from '../src/store/state-database.ts'
 import { makeClaudeHome } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
+import { startProgram } from './program.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import type { ShownMessage, TelegramFault } from './telegram-api.ts'
 
@@ -109,13 +109,8 @@ export async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Pro
 }
 
 export function start(home: Pick<ClaudeHome, 'variables'>): { child: ChildProcess; ready: Promise<unknown> } {
-  const entry = new URL('../src/main.ts', import.meta.url).href
-  const script = `const { main } = await import(${JSON.stringify(entry)}); await main(['up', '--port', '0', '--json'])`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    env: home.variables,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  return { child, ready: new Promise((resolve) => child.stdout.once('data', resolve)) }
+  const { child, line } = startProgram(['up', '--port', '0', '--json'], home.variables)
+  return { child, ready: line }
 }
 
 export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

@@ -60,6 +60,7 @@ export async function openDashboard(
   const [browser, first] = await Promise.all([openBrowser(), startGateway(home, 0)])
   let { child, ready } = first
   const contexts = new Set<BrowserContext>()
+  let cookie: { name: string; value: string } | undefined
   const house: DashboardHouse = {
     home,
     api,
@@ -71,10 +72,10 @@ export async function openDashboard(
       contexts.add(context)
       context.setDefaultTimeout(20_000)
       const page = await context.newPage()
-      const { code } = await house.call<{ code: string }>('dashboard.code')
-      await page.goto(`${ready.url}/#code=${code}`)
+      cookie ??= await logIn(house)
+      await context.addCookies([{ ...cookie, url: ready.url, httpOnly: true, sameSite: 'Strict' }])
+      await page.goto(ready.url + path)
       await page.getByRole('navigation', { name: 'Views' }).waitFor()
-      if (path !== '/') await page.goto(ready.url + path)
       return page
     },
     stop: () => endProcess(child),
@@ -90,6 +91,18 @@ export async function openDashboard(
     },
   }
   return house
+}
+
+/** As the page does it with the code of a link; the way in itself has tests of its own. */
+async function logIn(house: DashboardHouse): Promise<{ name: string; value: string }> {
+  const { code } = await house.call<{ code: string }>('dashboard.code')
+  const answer = await fetch(`${house.url()}/login`, {
+    method: 'POST',
+    headers: { origin: house.url(), 'content-type': 'application/json' },
+    body: JSON.stringify({ code }),
+  })
+  const [name = '', value = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0]!.split('=')
+  return { name, value }
 }
 
 function startGateway(home: ClaudeHome, port: number): Promise<{ child: ChildProcess; ready: Ready }> {

@@ -1,133 +1,40 @@
-// Every view as it is seen: nobody is shut out (axe), nothing hostile runs, and, when asked for, a picture for docs/.
-import { mkdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import axe from 'axe-core'
-import type { Page } from 'playwright-core'
+// Every view as it is seen: nobody is shut out (axe), what a person looks for is there, and nothing hostile runs.
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { testModel } from './claude-home.ts'
-import { furnish, parserId, seaStarsId } from './dashboard-demo.ts'
-import type { Demo } from './dashboard-demo.ts'
-import { hasChromium, NativeTranscript, openDashboard } from './dashboard-house.ts'
-import type { DashboardHouse } from './dashboard-house.ts'
-import { inline } from './messages-api.ts'
+import { parserId } from './dashboard-demo.ts'
+import { hasChromium, NativeTranscript } from './dashboard-house.ts'
+import { find, openFurnished, problemsOf, show } from './dashboard-looks.ts'
+import type { FurnishedHouse } from './dashboard-looks.ts'
 
-const pictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
 const hostileId = '66666666-2222-4333-8444-555555555555'
-let house: DashboardHouse
-let demo: Demo
-let views: Record<string, string>
+let house: FurnishedHouse
 
 beforeAll(async () => {
-  if (!hasChromium) return
-  house = await openDashboard({
-    config: { coding: { defaultModel: testModel, budgets: { usdPerDay: 5 } } },
-    before: (home) => (demo = furnish(home)),
-  })
-  house.api.script('repair the login form', [
-    { text: 'First I run the tests.', tools: [{ name: 'Bash', input: { command: 'npm test && git push' } }] },
-    { text: 'Done.' },
-  ])
-  const coding = await house.call<{ id: string }>('coding.launch', {
-    prompt: 'Please repair the login form and push it.',
-    name: 'repair-login',
-    workdir: demo.login,
-    fresh: true,
-    originChannel: 'web|dashboard',
-  })
-  views = {
-    home: '/',
-    session: `/session/${seaStarsId}`,
-    coding: `/coding/${coding.id}`,
-    chat: '/chat',
-    choose: '/choose',
-    project: `/project/${encodeURIComponent(demo.tidepool)}`,
-    cost: '/cost',
-    settings: '/settings',
-  }
+  if (hasChromium) house = await openFurnished()
 })
 beforeEach((ctx) => {
   if (!hasChromium) ctx.skip('chromium is not installed')
 })
 afterAll(() => house?.close())
 
-/** Shown: the view has its data. */
-async function show(page: Page, name: string): Promise<void> {
-  await page.goto(house.url() + views[name]!)
-  await page.locator('main h1, main h2, main .empty').first().waitFor({ state: 'attached' })
-  if (name === 'home') await page.locator('.row').first().waitFor()
-  if (name === 'session') await page.locator('.context-bar').waitFor()
-  if (name === 'coding') await page.locator('.asked').waitFor()
-  if (name === 'chat') await page.getByText('would like to use Bash').waitFor()
-  if (name === 'choose') await chooseSomething(page)
-  await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)
-}
-
-async function chooseSomething(page: Page): Promise<void> {
-  await page.getByLabel('What is to be done?').fill('Count the sea stars again')
-  await page.getByLabel('Repository', { exact: true }).fill(demo.tidepool)
-  await page.getByRole('button', { name: 'Which session?' }).click()
-  await page.getByRole('region', { name: 'Selection' }).waitFor()
-}
-
-interface AxeWindow {
-  axe: {
-    run(
-      options: object,
-    ): Promise<{ violations: Array<{ id: string; impact: string; nodes: Array<{ html: string }> }> }>
+test('no view has a serious problem of accessibility, and none is wider than a narrow screen', async () => {
+  const page = await house.open('/', { viewport: { width: 390, height: 800 } })
+  const found: Record<string, string[]> = {}
+  for (const name of Object.keys(house.views)) {
+    await show(house, page, name)
+    found[name] = await problemsOf(page)
   }
-}
-
-async function seriousProblems(page: Page): Promise<string[]> {
-  // Evaluated by the debugger, which the page's policy does not hold back.
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as AxeWindow).axe.run({ resultTypes: ['violations'] }),
-  )
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)
-}
-
-async function picture(page: Page, name: string, scheme: string): Promise<void> {
-  if (!pictures) return
-  const folder = join(import.meta.dirname, '../docs/dashboard')
-  mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `${name}-${scheme}.png`) })
-}
-
-// The third pair is only for the pictures: it shows what the others have shown.
-const looks = [
-  { scheme: 'light' as const, width: 1280 },
-  { scheme: 'dark' as const, width: 400 },
-  ...(pictures ? [{ scheme: 'dark' as const, width: 1280 }] : []),
-]
-describe.each(looks)('$scheme, $width px wide', ({ scheme, width }) => {
-  test('no view has a serious problem of accessibility, and none is wider than the screen', async () => {
-    const page = await house.open('/', { colorScheme: scheme, viewport: { width, height: 800 } })
-    const found: Record<string, string[]> = {}
-    for (const name of Object.keys(views)) {
-      await show(page, name)
-      const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-      found[name] = [...(await seriousProblems(page)), ...(wider > 0 ? [`${wider} px too wide`] : [])]
-      if (width === 1280) await picture(page, name, scheme)
-    }
-    await page.goto(house.url())
-    await page.locator('.row').first().waitFor()
-    await page.keyboard.press('Control+k')
-    await page.getByRole('dialog').getByRole('combobox').fill('crabs')
-    await page.getByRole('option', { name: /Seven crabs/ }).waitFor()
-    found['find'] = await seriousProblems(page)
-    if (width === 1280) await picture(page, 'find', scheme)
-    expect(found).toEqual(Object.fromEntries([...Object.keys(views), 'find'].map((name) => [name, []])))
-    await page.context().close()
-  }, 150_000)
+  await find(page, 'crabs')
+  await page.getByRole('option', { name: /Seven crabs/ }).waitFor()
+  found['find'] = await problemsOf(page)
+  expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
+  await page.context().close()
 })
 
 test('a hit of the search is opened with the keyboard alone', async () => {
   const page = await house.open()
   await page.locator('.row').first().waitFor()
-  await page.keyboard.press('Control+k')
-  await page.getByRole('dialog').getByRole('combobox').fill('five')
+  await find(page, 'five')
   await page.getByRole('option', { name: /There are/ }).waitFor()
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('Enter')
@@ -202,24 +109,6 @@ describe('attacks', () => {
     for (const link of await page.locator('.markdown a').all()) await link.click({ force: true })
     expect(alerts).toEqual([])
     expect(page.url()).toBe(`${house.url()}/session/${hostileId}`)
-    await page.context().close()
-  })
-
-  test('an approval with hidden characters shows them', async () => {
-    const page = await house.open()
-    const command = 'python3 -c 1 \u202e# fr- mr'
-    mkdirSync(join(house.home.root, 'bidi'))
-    await house.call('coding.launch', {
-      prompt: inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'ok' }),
-      name: 'bidi',
-      workdir: join(house.home.root, 'bidi'),
-      fresh: true,
-    })
-    await page.locator('.row', { hasText: 'bidi' }).getByRole('button', { name: 'Answer' }).click()
-    const asked = await page.locator('.asked').textContent()
-    expect(asked).toContain('\\u202e')
-    expect(asked).not.toContain('\u202e')
-    await page.getByRole('button', { name: 'Deny' }).click()
     await page.context().close()
   })
 

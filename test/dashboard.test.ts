@@ -1,6 +1,6 @@
 // What a person does with the dashboard, from log-in to the last button, in a real browser.
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { testModel } from './claude-home.ts'
@@ -9,17 +9,23 @@ import type { DashboardHouse } from './dashboard-house.ts'
 import { inline } from './messages-api.ts'
 import type { ApiRequest } from './messages-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
+import { WhatsappServer } from './whatsapp-server.ts'
 
 let house: DashboardHouse
 let telegram: TelegramApi
+let whatsapp: WhatsappServer
 
 beforeAll(async () => {
   if (!hasChromium) return
   telegram = await TelegramApi.listen()
+  whatsapp = await WhatsappServer.listen()
   house = await openDashboard({
     config: {
       coding: { defaultModel: testModel, maxSessions: 20, perRepo: { running: 3 } },
-      channels: { telegram: { apiRoot: telegram.root, botToken: telegram.token, pollSeconds: 2 } },
+      channels: {
+        telegram: { apiRoot: telegram.root, botToken: telegram.token, pollSeconds: 2 },
+        whatsapp: { waWebSocketUrl: whatsapp.url },
+      },
     },
   })
 })
@@ -29,13 +35,14 @@ beforeEach((ctx) => {
 afterAll(async () => {
   await house?.close()
   await telegram?.close()
+  await whatsapp?.close()
 })
 
 /** A coding session in a repository of its own. */
 async function launch(prompt: string, name: string): Promise<{ id: string; workdir: string }> {
   const workdir = join(house.home.root, name)
   mkdirSync(workdir, { recursive: true })
-  return house.call('coding.launch', { prompt, name, workdir, fresh: true })
+  return house.call('coding.launch', { prompt, name, workdir, fresh: true, originChannel: 'web|dashboard' })
 }
 const row = (page: Page, name: string) => page.locator('.row', { hasText: name })
 
@@ -82,16 +89,38 @@ test('a native session appears while it runs, and its new lines are shown as the
   await page.context().close()
 })
 
-test('a command of the real Claude is shown in full, approved from the list, and then runs', async () => {
-  const page = await house.open()
-  const command = `python3 -c "open('approved','w')"`
+/** Runs in the page: it is not looked at, and what it tells is written down. */
+const noteNotifications = `
+  const told = (globalThis.told = [])
+  Object.defineProperty(document, 'hidden', { get: () => true })
+  globalThis.Notification = class extends Notification {
+    constructor(title, options) {
+      super(title, options)
+      told.push(title + ': ' + options.body)
+    }
+  }`
+
+test('a command of the real Claude is told wherever one is, shown in full, approved, and then runs', async () => {
+  const page = await house.open('/cost')
+  await page.context().grantPermissions(['notifications'])
+  await page.addInitScript(noteNotifications)
+  await page.reload()
+  // T138: a character that turns the direction of writing hides nothing.
+  const command = `python3 -c "open('approved','w')" # \u202eevas`
   const script = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
   const { workdir } = await launch(script, 'approve-me')
+  await page.getByRole('status', { name: 'Notices' }).getByText('would like to use Bash').waitFor()
+  await expect
+    .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
+    .toContainEqual(expect.stringMatching(/^approve-me needs you: .*python3/))
+  expect(await page.title()).toMatch(/^\(\d+\) Rockpool$/)
+  await page.getByRole('link', { name: 'Home' }).click()
   await row(page, 'approve-me').getByRole('button', { name: 'Answer' }).click()
-  await page.locator('.asked', { hasText: command }).waitFor()
+  await page.locator('.asked', { hasText: String.raw`open('approved','w')" # \u202eevas` }).waitFor()
+  expect(await page.locator('.asked').textContent()).not.toContain('\u202e')
   await page.getByRole('button', { name: 'Allow once' }).click()
   await expect.poll(() => existsSync(join(workdir, 'approved')), { timeout: 20_000 }).toBe(true)
-  await page.getByText('made it').first().waitFor()
+  await row(page, 'approve-me').getByText('made it').first().waitFor()
   await page.context().close()
 })
 
@@ -117,16 +146,52 @@ test('a question of Claude is answered by its number, for all sessions that ask 
   await page.context().close()
 })
 
-test('a task is written, the choice is explained with prices, and one key launches it', async () => {
-  const page = await house.open('/choose')
-  await page.getByLabel('What is to be done?').fill(inline({ text: 'the tide is low' }))
-  await page.getByLabel('Repository', { exact: true }).fill(house.home.project)
-  await page.getByRole('button', { name: 'Which session?' }).click()
-  await page.getByRole('region', { name: 'Selection' }).waitFor()
-  await page.getByLabel('What is to be done?').press('Control+Enter')
-  await page.waitForURL(/\/coding\//)
-  await page.getByText('the tide is low').first().waitFor()
-  await page.context().close()
+describe('a task', () => {
+  let page: Page
+  beforeAll(async () => {
+    if (!hasChromium) return
+    house.api.script('remember the heron', [{ text: 'I remember the heron.' }])
+    house.api.script('remember the gull', [{ text: 'I remember', hangAfter: 1 }])
+    house.api.script('Continue from here.', [{ text: 'Forked.' }])
+    page = await house.open('/choose')
+  })
+  afterAll(() => page?.context().close())
+
+  test('is written, the choice is explained with prices, and one key launches it', async () => {
+    await page.getByLabel('What is to be done?').fill('remember the heron')
+    await page.getByLabel('Repository', { exact: true }).fill(house.home.project)
+    await page.getByRole('button', { name: 'Which session?' }).click()
+    await page.getByRole('region', { name: 'Selection' }).waitFor()
+    await page.getByLabel('What is to be done?').press('Control+Enter')
+    await page.waitForURL(/\/coding\//)
+    await page.getByText('I remember the heron.').first().waitFor()
+  })
+
+  test('is interrupted from the page; the session stays and waits for the next word', async () => {
+    await page.getByText('awaiting input').waitFor()
+    await page.getByLabel(/^Message to /).fill('remember the gull')
+    await page.keyboard.press('Enter')
+    await house.api.requested(({ prompt }) => prompt.includes('remember the gull'))
+    await page.getByRole('button', { name: 'Interrupt' }).click()
+    await page.getByText('awaiting input').waitFor()
+  })
+
+  test('is forked at the message that was chosen, and the original stays as it is', async () => {
+    const id = page.url().split('/').at(-1)
+    const { sessions } = await house.call<{ sessions: Array<{ id: string; claudeSessionId: string }> }>(
+      'coding.sessions',
+    )
+    await page.goto(`${house.url()}/session/${sessions.find((one) => one.id === id)!.claudeSessionId}`)
+    await page.locator('.card.prompt', { hasText: 'remember the gull' }).waitFor()
+    await page
+      .locator('.card.answer', { hasText: 'heron' })
+      .getByRole('button', { name: 'Fork from here' })
+      .click()
+    await page.waitForURL(/\/coding\//)
+    const forked = await house.api.requested((request) => request.prompt.includes('Continue from here.'))
+    expect(forked.text).toContain('I remember the heron.')
+    expect(forked.text).not.toContain('the gull')
+  })
 })
 
 test('cost changes while one looks', async () => {
@@ -153,34 +218,65 @@ test('a stranger on Telegram asks, is let in from the page, and is answered', as
   await page.context().close()
 })
 
-test('a fork begins at the message that was chosen, and the original stays as it is', async () => {
-  house.api.script('remember the heron', [{ text: 'I remember the heron.' }])
-  house.api.script('remember the gull', [{ text: 'I remember the gull.' }])
-  house.api.script('Continue from here.', [{ text: 'Forked.' }])
-  const { id } = await launch('remember the heron', 'fork-me')
-  const idle = async (): Promise<{ claudeSessionId: string; lifecycle: string }> => {
-    const { sessions } = await house.call<{
-      sessions: Array<{ id: string; lifecycle: string; claudeSessionId: string }>
-    }>('coding.sessions')
-    return sessions.find((one) => one.id === id)!
-  }
-  await expect.poll(async () => (await idle()).lifecycle, { timeout: 20_000 }).toBe('awaiting-input')
-  await house.call('coding.respond', { session: id, message: 'remember the gull' })
-  const page = await house.open(`/session/${(await idle()).claudeSessionId}`)
-  await page.getByText('I remember the gull.').waitFor()
-  await page
-    .locator('.card.answer', { hasText: 'heron' })
-    .getByRole('button', { name: 'Fork from here' })
-    .click()
-  await page.waitForURL(/\/coding\//)
-  const forked = await house.api.requested((request) => request.prompt.includes('Continue from here.'))
-  expect(forked.text).toContain('I remember the heron.')
-  expect(forked.text).not.toContain('I remember the gull.')
+test('what the doctor finds is mended with a button', async () => {
+  const config = join(house.home.stateDir, 'rockpool.json')
+  writeFileSync(config, readFileSync(config), { mode: 0o644 })
+  const page = await house.open('/settings')
+  const doctor = page.getByRole('region', { name: 'Doctor' })
+  await doctor.getByText('can be read or changed by others').waitFor()
+  await doctor.getByRole('button', { name: 'Mend what can be mended' }).click()
+  await doctor.getByText('mended.').waitFor()
+  expect(statSync(config).mode & 0o777).toBe(0o600)
   await page.context().close()
 })
 
-test('when the gateway restarts, the page says so, comes back by itself and has caught up', async () => {
-  const page = await house.open()
+test('WhatsApp is linked by scanning the code on the page', async () => {
+  const page = await house.open('/settings')
+  const code = page.getByRole('img', { name: 'QR code that links WhatsApp' })
+  await code.waitFor({ timeout: 20_000 })
+  expect(await code.locator('path').getAttribute('d')).toMatch(/^M0 0h1v1h-1z/)
+  const { channels } = await house.call<{ channels: Array<{ channel: string; needs?: { detail: string } }> }>(
+    'channels.status',
+  )
+  whatsapp.scan(channels.find(({ channel }) => channel === 'whatsapp')!.needs!.detail)
+  const row = page.locator('li', { hasText: 'whatsapp' }).first()
+  await row.getByText('connected').waitFor({ timeout: 20_000 })
+  expect(await code.count()).toBe(0)
+  await page.context().close()
+})
+
+/** Lets a file fall onto the place where one writes. */
+async function drop(page: Page, name: string, text: string): Promise<void> {
+  const file = `new File([${JSON.stringify(text)}], ${JSON.stringify(name)}, { type: 'text/plain' })`
+  const carried = await page.evaluateHandle(
+    `(() => { const transfer = new DataTransfer(); transfer.items.add(${file}); return transfer })()`,
+  )
+  await page.locator('form.say').dispatchEvent('drop', { dataTransfer: carried })
+}
+
+test('a file that is dropped into the chat reaches the agent with the words', async () => {
+  house.api.script('what does the table say', [{ text: 'Low tide at **six**, <b>not bold</b>.' }])
+  const page = await house.open('/chat')
+  // Larger than one piece, so that it has to be put together again.
+  const table = `${'high, low\n'.repeat(60_000)}the last line of the table`
+  await drop(page, 'tide-table.txt', table)
+  await page.getByRole('list', { name: 'Files to send' }).getByText('tide-table.txt').waitFor()
+  await page.getByLabel('Message').fill('what does the table say')
+  await page.keyboard.press('Enter')
+  await page.locator('.markdown strong', { hasText: 'six' }).waitFor()
+  expect(await page.locator('.markdown b').count()).toBe(0)
+  const asked = await house.api.requested(({ prompt }) => prompt.includes('what does the table say'))
+  const path = /Attached \w+: tide-table\.txt at (\S+\.txt)/.exec(asked.prompt)?.[1]
+  expect(path, asked.prompt).toBeDefined()
+  const workspace = join(house.home.stateDir, 'agents/main/workspace')
+  expect(readFileSync(resolve(workspace, path!), 'utf8')).toBe(table)
+  await page.locator('.talks a[aria-current]').getByText('Low tide at').waitFor()
+  await page.context().close()
+})
+
+test('when the gateway restarts, pages say so, come back by themselves and have caught up', async () => {
+  house.api.script('do you remember', [{ text: 'You asked about the table.' }])
+  const [page, chat] = await Promise.all([house.open(), house.open('/chat')])
   await house.stop()
   await page.getByText('The gateway is away').waitFor()
   const native = new NativeTranscript(house.home, '/srv/away', '33333333-2222-4333-8444-555555555555')
@@ -189,5 +285,12 @@ test('when the gateway restarts, the page says so, comes back by itself and has 
   await house.start()
   await row(page, 'Written while it was away').waitFor()
   expect(await page.getByText('The gateway is away').count()).toBe(0)
+  await chat.locator('.markdown strong', { hasText: 'six' }).waitFor()
+  await chat.getByLabel('Message', { exact: true }).fill('do you remember?')
+  await chat.keyboard.press('Enter')
+  await chat.locator('.answer', { hasText: 'You asked about the table.' }).waitFor()
+  const asked = await house.api.requested(({ prompt }) => prompt.includes('do you remember'))
+  expect(asked.text).toContain('Low tide at **six**')
   await page.context().close()
+  await chat.context().close()
 })

@@ -1,0 +1,90 @@
+// The dashboard in every look and with the less usual hands; with ROCKPOOL_SCREENSHOTS=1 also its pictures for docs/.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { hasChromium, NativeTranscript } from '../dashboard-house.ts'
+import { find, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
+import type { FurnishedHouse } from '../dashboard-looks.ts'
+import { inline } from '../messages-api.ts'
+
+const pictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
+let house: FurnishedHouse
+
+beforeAll(async () => {
+  if (hasChromium) house = await openFurnished()
+})
+beforeEach((ctx) => {
+  if (!hasChromium) ctx.skip('chromium is not installed')
+})
+afterAll(() => house?.close())
+
+const looks = [
+  { scheme: 'light' as const, width: 1280, height: 800 },
+  { scheme: 'dark' as const, width: 1280, height: 800 },
+  { scheme: 'light' as const, width: 390, height: 844 },
+  { scheme: 'dark' as const, width: 390, height: 844 },
+]
+describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
+  test('no view has a serious problem of accessibility, and none is wider than the screen', async () => {
+    const page = await house.open('/', { colorScheme: scheme, viewport: { width, height } })
+    const folder = join(import.meta.dirname, '../../docs/dashboard')
+    mkdirSync(folder, { recursive: true })
+    const found: Record<string, string[]> = {}
+    const look = async (name: string): Promise<void> => {
+      if (pictures && width === 1280) await page.screenshot({ path: join(folder, `${name}-${scheme}.png`) })
+      found[name] = await problemsOf(page)
+    }
+    for (const name of Object.keys(house.views)) {
+      await show(house, page, name)
+      await look(name)
+    }
+    await show(house, page, 'home')
+    await find(page, 'crabs')
+    await page.getByRole('option', { name: /Seven crabs/ }).waitFor()
+    await look('find')
+    expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
+    await page.context().close()
+  })
+})
+
+test('a message far up has an address of its own, and every record can be seen as it was written', async () => {
+  const native = new NativeTranscript(house.home, '/srv/long.pool', '77777777-2222-4333-8444-555555555555')
+  native.prompt('The very first thing that was said')
+  const wanted = native.answer('The needle lies here.')
+  for (let i = 0; i < 400; i++) native.answer(`Answer number ${i}`)
+  const page = await house.open(`/session/${native.sessionId}/${wanted}`)
+  const needle = page.locator('.card.target', { hasText: 'The needle lies here.' })
+  await needle.waitFor()
+  await expect
+    .poll(() => needle.evaluate((card) => card.getBoundingClientRect().top), { timeout: 20_000 })
+    .toBeGreaterThan(0)
+  await needle.hover()
+  await needle.getByRole('button', { name: 'Link' }).click()
+  expect(page.url()).toContain(wanted)
+  await page.getByLabel('Raw').check()
+  await page.locator('.card.raw', { hasText: '"requestId"' }).first().waitFor()
+  // A name with a dot is no file of ours: the page itself is sent.
+  await page.goto(`${house.url()}/project/${encodeURIComponent('/srv/long.pool')}`)
+  await page.getByRole('navigation', { name: 'Views' }).waitFor()
+  await page.context().close()
+})
+
+test('what a session asks is told wherever one is, stays in the chat, and is answered there', async () => {
+  const page = await house.open('/cost')
+  const script = inline({ tools: [{ name: 'Bash', input: { command: 'rm -rf sand' } }] }, { text: 'left it' })
+  const workdir = join(house.home.root, 'tell-me')
+  mkdirSync(workdir)
+  await house.call('coding.launch', {
+    prompt: script,
+    name: 'tell-me',
+    workdir,
+    fresh: true,
+    originChannel: 'web|dashboard',
+  })
+  await page.getByRole('status', { name: 'Notices' }).getByText('would like to use Bash').waitFor()
+  await page.goto(`${house.url()}/chat`)
+  const notice = page.locator('.told', { hasText: 'tell-me' }).filter({ hasText: 'rm -rf sand' })
+  await notice.getByRole('button', { name: 'Deny' }).click()
+  await house.api.requested(({ text }) => text.includes('A person said no'))
+  await page.context().close()
+})

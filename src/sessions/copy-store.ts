@@ -2,7 +2,7 @@
 // stopped and repeated: what is there already, and not older, stays as it is.
 import { isDeepStrictEqual } from 'node:util'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
-import type { SessionEntry } from '../domain/session.ts'
+import type { Session } from '../domain/session.ts'
 import type { TranscriptEntry } from '../domain/transcript.ts'
 import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 
@@ -20,7 +20,10 @@ export interface StorePair {
   transcripts: TranscriptStore
 }
 
-const tellEvery = 500
+/** Rows that are written together, and how often progress is told. */
+const batchSize = 500
+/** Transcripts that are under way at the same time. */
+const atOnce = 8
 
 /** Adds to `report`; `onProgress` is told how far it is from time to time. */
 export async function copyAgent(
@@ -31,44 +34,54 @@ export async function copyAgent(
 ): Promise<void> {
   // Archives first: each is created under the name that a current transcript may need afterwards.
   await copyArchives(from.transcripts, to.transcripts, report)
+  const there = new Set((await to.transcripts.list()).map(({ file, sessionId }) => nameOf(file) ?? sessionId))
   let done = 0
-  for (const ref of await from.transcripts.list()) {
+  await eachOf(await from.transcripts.list(), async (ref) => {
     await orProblem(report, `transcript ${ref.sessionId}`, () =>
-      copyTranscript(from.transcripts, to.transcripts, ref, report),
+      copyTranscript(from.transcripts, to.transcripts, ref, there, report),
     )
-    if (++done % tellEvery === 0) onProgress(report)
-  }
-  for await (const { key, entry } of from.sessions.entries()) {
-    await orProblem(report, `session ${key}`, () => copySession(to.sessions, key, entry, report))
-    if (++done % tellEvery === 0) onProgress(report)
+    if (++done % batchSize === 0) onProgress(report)
+  })
+  for await (const batch of inBatches(from.sessions.entries())) {
+    await copySessions(to.sessions, batch, report)
+    onProgress(report)
   }
 }
 
-async function copySession(
-  to: SessionStore,
-  key: string,
-  entry: SessionEntry,
-  report: CopyReport,
-): Promise<void> {
-  let isNew = false
-  await to.update(key, (there) => {
-    isNew = there === undefined || (there.updatedAt <= entry.updatedAt && !isDeepStrictEqual(there, entry))
-    return isNew ? entry : undefined
-  })
-  if (isNew) report.sessions++
-  else report.unchanged++
+/** A session that is there and newer, or the same, stays. */
+async function copySessions(to: SessionStore, batch: Session[], report: CopyReport): Promise<void> {
+  const isNew = new Set<string>()
+  const answers = await to.updateAll(
+    batch.map(({ key, entry }) => ({
+      key,
+      change: (there) => {
+        const wins =
+          there === undefined || (there.updatedAt <= entry.updatedAt && !isDeepStrictEqual(there, entry))
+        if (wins) isNew.add(key)
+        else isNew.delete(key)
+        return wins ? entry : undefined
+      },
+    })),
+  )
+  for (const [n, answer] of answers.entries()) {
+    const { key } = batch[n]!
+    if (answer.status === 'rejected') notedOrThrown(report, `session ${key}`, answer.reason)
+    else if (isNew.has(key)) report.sessions++
+    else report.unchanged++
+  }
 }
 
 async function copyTranscript(
   from: TranscriptStore,
   to: TranscriptStore,
   ref: TranscriptRef,
+  there: Set<string>,
   report: CopyReport,
 ): Promise<void> {
   const { file, ...plain } = ref
   const name = nameOf(file)
   const place = name === undefined ? plain : { ...plain, file: name }
-  if ((await to.exists(place)) && !(await madeRoom(from, to, ref, place))) return
+  if (there.has(name ?? ref.sessionId) && !(await madeRoom(from, to, ref, place))) return
   const { timestamp, cwd = '', parentSession } = (await from.header(ref)) ?? {}
   const header = {
     cwd,
@@ -117,14 +130,35 @@ async function idsOf(store: TranscriptStore, ref: TranscriptRef): Promise<Set<st
 /** An archive is a transcript that was set aside; it is made as one and set aside again, with its own name. */
 async function copyArchives(from: TranscriptStore, to: TranscriptStore, report: CopyReport): Promise<void> {
   const there = new Set((await to.archives()).map(({ name }) => name))
-  for (const { name } of await from.archives()) {
-    if (there.has(name)) continue
-    await orProblem(report, `archive ${name}`, async () => {
+  const missing = (await from.archives()).filter(({ name }) => !there.has(name))
+  await eachOf(missing, ({ name }) =>
+    orProblem(report, `archive ${name}`, async () => {
       const ref = await from.archiveRef(name)
-      await copyTranscript(from, to, { sessionId: ref.sessionId, file: ref.file ?? name }, report)
+      await copyTranscript(from, to, { sessionId: ref.sessionId, file: ref.file ?? name }, there, report)
       report.archives++
-    })
+    }),
+  )
+}
+
+/** Several at a time, in order of their beginning. */
+async function eachOf<T>(items: T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items[Symbol.iterator]()
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (const item of left) await work(item)
+    }),
+  )
+}
+
+async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let batch: T[] = []
+  for await (const item of items) {
+    batch.push(item)
+    if (batch.length < batchSize) continue
+    yield batch
+    batch = []
   }
+  if (batch.length > 0) yield batch
 }
 
 async function* counted(
@@ -146,8 +180,12 @@ async function orProblem(report: CopyReport, what: string, work: () => Promise<v
   try {
     await work()
   } catch (error) {
-    const { code, message } = asRockpoolError(error)
-    if (code === 'unavailable' || code === 'disk-failed') throw error
-    report.problems.push(`${what}: ${message}`)
+    notedOrThrown(report, what, error)
   }
+}
+
+function notedOrThrown(report: CopyReport, what: string, error: unknown): void {
+  const { code, message } = asRockpoolError(error)
+  if (code === 'unavailable' || code === 'disk-failed') throw error
+  report.problems.push(`${what}: ${message}`)
 }

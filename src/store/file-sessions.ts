@@ -3,7 +3,7 @@
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { bulkyFields } from '../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from './session-rules.ts'
-import type { Change, ListFilter, SessionPage, SessionStore } from './session-store.ts'
+import type { Change, ListFilter, SessionPage, SessionStore, Update } from './session-store.ts'
 import { SessionsFile } from './sessions-file.ts'
 import type { Draft, SessionsFileOptions } from './sessions-file.ts'
 
@@ -56,6 +56,11 @@ export class FileSessions implements SessionStore {
       draft.set(key, after)
       return structuredClone(after)
     })
+  }
+
+  /** Those of one moment are one write. */
+  updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
+    return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
   }
 
   async delete(key: string): Promise<SessionEntry | undefined> {

@@ -26,6 +26,11 @@ export interface SessionPage {
 /** Gets a copy of the entry (none if new); returns the entry to store, or undefined to leave things as they are. */
 export type Change = (entry: SessionEntry | undefined) => SessionEntry | undefined
 
+export interface Update {
+  key: string
+  change: Change
+}
+
 export interface SessionStore {
   readonly agentId: string
   /** The whole entry, bulky fields included. */
@@ -38,6 +43,8 @@ export interface SessionStore {
   find(ref: string): Promise<Session[]>
   /** Reads, changes and writes one entry as one step; resolves when it is on disk. Resolves to what is stored now. */
   update(key: string, change: Change): Promise<SessionEntry | undefined>
+  /** Many at once, each as `update` would: one that is refused does not keep the others from it. Answers in order. */
+  updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>>
   /** Removes the row; resolves to what it was. */
   delete(key: string): Promise<SessionEntry | undefined>
   /** Every entry in full, for export and import; in any order. */

@@ -7,7 +7,7 @@ import type { Session, SessionEntry } from '../domain/session.ts'
 import { Database } from './database.ts'
 import type { Queries } from './database.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found } from './session-rules.ts'
-import type { Change, ListFilter, SessionPage, SessionStore } from './session-store.ts'
+import type { Change, ListFilter, SessionPage, SessionStore, Update } from './session-store.ts'
 import {
   leanEntry,
   readRow,
@@ -85,6 +85,11 @@ export class SqliteSessions implements SessionStore {
     const result = await db.write((q) => updateRow(q, key, change, this.#options.clock.now()))
     if (result.changed) mirror.schedule()
     return result.entry
+  }
+
+  /** Those of one moment share a transaction. */
+  updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
+    return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
   }
 
   async delete(key: string): Promise<SessionEntry | undefined> {

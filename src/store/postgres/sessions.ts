@@ -1,18 +1,13 @@
 // Session rows in PostgreSQL. An update reads, changes and writes with the revision that it read; whoever was slower
 // reads again. Updates of one key wait for each other inside a process, so only other machines can be faster.
 import type { Session, SessionEntry } from '../../domain/session.ts'
-import { bulkyFields } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { checkEntry, checkKey, checkLabelIsFree, found, searchTextOf } from '../session-rules.ts'
-import type { Change, ListFilter, SessionPage, SessionStore } from '../session-store.ts'
+import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
+import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
-
-interface Row {
-  key: string
-  entry: string
-  bulk: string | null
-  revision: number
-}
+import { putAll } from './session-batch.ts'
+import { columnsOf, leanEntry, storable, wholeEntry } from './session-row.ts'
+import type { Row } from './session-row.ts'
 
 const mostTries = 100
 
@@ -68,6 +63,17 @@ export class PostgresSessions implements SessionStore {
 
   update(key: string, change: Change): Promise<SessionEntry | undefined> {
     return this.#inTurn(key, () => this.#update(key, change))
+  }
+
+  /** What can be written together is; what somebody else was faster with, or is refused, goes the way of one alone. */
+  async updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
+    const done = await putAll(this.#postgres, this.agentId, updates)
+    return Promise.allSettled(
+      updates.map(async ({ key, change }, place) => {
+        const written = done.get(place)
+        return written ? written.entry : this.update(key, change)
+      }),
+    )
   }
 
   delete(key: string): Promise<SessionEntry | undefined> {
@@ -179,27 +185,6 @@ export class PostgresSessions implements SessionStore {
   }
 }
 
-function columnsOf(key: string, entry: SessionEntry): unknown[] {
-  const lean: SessionEntry = { ...entry }
-  const bulk: Record<string, unknown> = {}
-  for (const field of bulkyFields) {
-    if (entry[field] === undefined) continue
-    bulk[field] = entry[field]
-    // Keeps the field's place among the others.
-    Object.assign(lean, { [field]: null })
-  }
-  return [
-    storable(entry.sessionId),
-    entry.updatedAt,
-    typeof entry.archivedAt === 'number' ? entry.archivedAt : null,
-    typeof entry.label === 'string' ? storable(entry.label) : null,
-    typeof entry.spawnedBy === 'string' ? storable(entry.spawnedBy) : null,
-    storable(searchTextOf(key, entry)),
-    JSON.stringify(lean),
-    Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null,
-  ]
-}
-
 function whereOf(agentId: string, filter: ListFilter): { where: string; values: unknown[] } {
   const values: unknown[] = [agentId]
   const terms = ['agent = $1', filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL']
@@ -213,21 +198,4 @@ function whereOf(agentId: string, filter: ListFilter): { where: string; values: 
   if (filter.search !== undefined)
     add('position(? in search_text) > 0', storable(filter.search.toLowerCase()))
   return { where: terms.join(' AND '), values }
-}
-
-function wholeEntry(row: Row): SessionEntry {
-  const entry = JSON.parse(row.entry) as SessionEntry
-  if (row.bulk !== null) Object.assign(entry, JSON.parse(row.bulk))
-  return entry
-}
-
-function leanEntry(text: string): SessionEntry {
-  const entry = JSON.parse(text) as SessionEntry
-  for (const field of bulkyFields) delete entry[field]
-  return entry
-}
-
-/** PostgreSQL's text holds no NUL; the entry itself keeps it, escaped. */
-function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }

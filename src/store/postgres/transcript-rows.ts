@@ -1,6 +1,6 @@
 // The rows of a transcript: read in pieces, written in pieces, and the way from an entry up to the first one.
 import { RockpoolError } from '../../domain/errors.ts'
-import type { TranscriptEntry } from '../../domain/transcript.ts'
+import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type { TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcript-append.ts'
 import { parseArchiveName } from '../transcript-paths.ts'
@@ -13,7 +13,19 @@ export interface EntryRow {
   line: string
 }
 
-const pieceRows = 500
+export interface TranscriptRow {
+  id: number
+  name: string
+  header: string
+  leaf_id: string | null
+}
+
+export function headerOf(row: TranscriptRow): TranscriptHeader {
+  return JSON.parse(row.header) as TranscriptHeader
+}
+
+/** How many entries one statement reads or writes. */
+export const pieceRows = 500
 
 /** The entry with its place in the tree, which is not part of its text. */
 export function asEntry({ id, parent_id: parentId, line }: EntryRow): TranscriptEntry {
@@ -39,7 +51,7 @@ export async function* entriesFrom(
           [transcript, last],
         )
     for (const row of rows) yield asEntry(row)
-    if (rows.length === 0 || (seqs && at + pieceRows >= seqs.length)) return
+    if (seqs ? at + pieceRows >= seqs.length : rows.length < pieceRows) return
     last = rows.at(-1)!.seq
   }
 }
@@ -65,18 +77,38 @@ export async function pathIds(
   return { seqs: rows.map((row) => row.seq), ...(missing ? { missing } : {}) }
 }
 
-/** A whole new transcript. */
+/** Entries in pieces of a size that one statement takes. */
+export async function* inPieces(
+  entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
+): AsyncGenerator<TranscriptEntry[]> {
+  let piece: TranscriptEntry[] = []
+  for await (const entry of entries) {
+    piece.push(entry)
+    if (piece.length < pieceRows) continue
+    yield piece
+    piece = []
+  }
+  if (piece.length > 0) yield piece
+}
+
+/** A whole new transcript: one statement, when all of it is in `first`. */
 export async function insertTranscript(
   statements: Statements,
   { agentId, name, ref, now }: { agentId: string; name: string; ref: TranscriptRef; now: number },
   header: { cwd: string; timestamp: string; parentSession?: string },
-  entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
-): Promise<void> {
+  first: TranscriptEntry[],
+): Promise<number> {
   const archive = parseArchiveName(name)
+  const lines = first.map(lineOf)
   const [made] = await statements.rows<{ id: number }>(
-    `INSERT INTO transcript (agent, name, session_id, topic_id, header, bytes, changed_at, reason, archived_at)
-     VALUES ($1, $2, $3, $4, $5::text, octet_length($5::text) + 1, $6, $7, $8)
-     ON CONFLICT (agent, name) DO NOTHING RETURNING id`,
+    `WITH made AS (
+       INSERT INTO transcript (agent, name, session_id, topic_id, header, bytes, changed_at, reason, archived_at, entries, leaf_id)
+       VALUES ($1, $2, $3, $4, $5::text, octet_length($5::text) + 1 + $9, $6, $7, $8, $10, $11)
+       ON CONFLICT (agent, name) DO NOTHING RETURNING id
+     ), added AS (
+       INSERT INTO transcript_entry SELECT made.id, g.place, g.id, g.parent_id, g.line
+       FROM made, unnest($12::text[], $13::text[], $14::text[]) WITH ORDINALITY AS g (id, parent_id, line, place)
+     ) SELECT id FROM made`,
     [
       agentId,
       name,
@@ -86,44 +118,46 @@ export async function insertTranscript(
       now,
       archive?.reason ?? null,
       archive?.at ?? null,
+      bytesOf(lines),
+      first.length,
+      first.at(-1)?.id ?? null,
+      first.map((entry) => entry.id),
+      first.map((entry) => entry.parentId),
+      lines,
     ],
   )
   if (!made) throw new RockpoolError('conflict', `The transcript ${name} exists already.`)
-  await insertEntries(statements, made.id, entries)
+  return made.id
 }
 
-async function insertEntries(
+/** What follows the first piece. */
+export async function insertMore(
   { rows }: Statements,
   transcript: number,
-  entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
+  piece: TranscriptEntry[],
 ): Promise<void> {
-  let piece: TranscriptEntry[] = []
-  let done = 0
-  const flush = async (): Promise<void> => {
-    if (piece.length === 0) return
-    const lines = piece.map(({ id: _id, parentId: _parentId, ...body }) => JSON.stringify(body))
-    await rows(
-      `INSERT INTO transcript_entry SELECT $1, $2 + g.place, g.id, g.parent_id, g.line
-       FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS g (id, parent_id, line, place)`,
-      [transcript, done, piece.map((entry) => entry.id), piece.map((entry) => entry.parentId), lines],
-    )
-    await rows(
-      `UPDATE transcript SET entries = entries + $2, leaf_id = $3, bytes = bytes + $4 WHERE id = $1`,
-      [
-        transcript,
-        piece.length,
-        piece.at(-1)!.id,
-        lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0),
-      ],
-    )
-    done += piece.length
-    piece = []
-  }
-  for await (const entry of entries) {
-    piece.push(entry)
-    if (piece.length >= pieceRows) await flush()
-  }
-  await flush()
+  const lines = piece.map(lineOf)
+  await rows(
+    `INSERT INTO transcript_entry SELECT t.id, t.entries + g.place, g.id, g.parent_id, g.line
+     FROM transcript AS t, unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS g (id, parent_id, line, place)
+     WHERE t.id = $1`,
+    [transcript, piece.map((entry) => entry.id), piece.map((entry) => entry.parentId), lines],
+  )
+  await rows('UPDATE transcript SET entries = entries + $2, leaf_id = $3, bytes = bytes + $4 WHERE id = $1', [
+    transcript,
+    piece.length,
+    piece.at(-1)!.id,
+    bytesOf(lines),
+  ])
+}
+
+/** Its place in the tree is not part of its text. */
+function lineOf({ id: _id, parentId: _parentId, ...body }: TranscriptEntry): string {
+  return JSON.stringify(body)
+}
+
+function bytesOf(lines: string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)
 }
 
 export function headerText(

@@ -18,10 +18,20 @@ import { checkBodies } from '../transcript-append.ts'
 import { forkName, parseArchiveName, parseTranscriptName, transcriptName } from '../transcript-paths.ts'
 import type { ArchiveReason } from '../transcript-paths.ts'
 import { shorten } from '../transcript-truncate.ts'
-import type { Postgres } from './connection.ts'
+import type { Postgres, Statements } from './connection.ts'
 import { listArchives, listCurrent, setAside } from './transcript-names.ts'
-import { asEntry, entriesFrom, headerText, insertTranscript, pathIds } from './transcript-rows.ts'
-import type { EntryRow } from './transcript-rows.ts'
+import {
+  asEntry,
+  entriesFrom,
+  headerOf,
+  headerText,
+  inPieces,
+  insertMore,
+  insertTranscript,
+  pathIds,
+  pieceRows,
+} from './transcript-rows.ts'
+import type { EntryRow, TranscriptRow } from './transcript-rows.ts'
 
 export interface PostgresTranscriptsOptions {
   agentId: string
@@ -29,13 +39,6 @@ export interface PostgresTranscriptsOptions {
   dir: string
   clock: Clock
   events?: Pick<Events, 'emit'>
-}
-
-interface TranscriptRow {
-  id: number
-  name: string
-  header: string
-  leaf_id: string | null
 }
 
 export class PostgresTranscripts implements TranscriptStore {
@@ -118,17 +121,16 @@ export class PostgresTranscripts implements TranscriptStore {
     const now = this.#options.clock.now()
     const name = this.#nameOf(ref)
     const timestamp = header.timestamp ?? new Date(now).toISOString()
-    // The entries may come only once.
-    await this.#postgres.transaction(
-      (statements) =>
-        insertTranscript(
-          statements,
-          { agentId: this.agentId, name, ref, now },
-          { ...header, timestamp },
-          entries,
-        ),
-      { once: true },
-    )
+    const place = { agentId: this.agentId, name, ref, now }
+    const pieces = inPieces(entries)
+    const first = (await pieces.next()).value ?? []
+    const insert = async (statements: Statements): Promise<void> => {
+      const id = await insertTranscript(statements, place, { ...header, timestamp }, first)
+      for await (const piece of pieces) await insertMore(statements, id, piece)
+    }
+    // One statement is a transaction by itself; of more, the entries may come only once.
+    if (first.length < pieceRows) await insert({ rows: (sql, values) => this.#postgres.write(sql, values) })
+    else await this.#postgres.transaction(insert, { once: true })
     this.#tell(ref.sessionId, name)
   }
 
@@ -159,12 +161,9 @@ export class PostgresTranscripts implements TranscriptStore {
         'SELECT entries FROM transcript WHERE id = $1',
         [row.id],
       )
-      await insertTranscript(
-        statements,
-        { agentId: this.agentId, name: row.name, ref, now },
-        headerOf(row),
-        entries,
-      )
+      const place = { agentId: this.agentId, name: row.name, ref, now }
+      const id = await insertTranscript(statements, place, headerOf(row), [])
+      for await (const piece of inPieces(entries)) await insertMore(statements, id, piece)
       return { kept: entries.length, dropped: counted!.entries - entries.length, archived }
     })
   }
@@ -320,10 +319,6 @@ export class PostgresTranscripts implements TranscriptStore {
       ...(key === undefined ? {} : { key }),
     })
   }
-}
-
-function headerOf(row: TranscriptRow): TranscriptHeader {
-  return JSON.parse(row.header) as TranscriptHeader
 }
 
 function noEntry(id: string, ref: TranscriptRef): RockpoolError {

@@ -1,0 +1,105 @@
+// Many session rows in one transaction: for copies, where a round trip for each would take hours.
+import type { SessionEntry } from '../../domain/session.ts'
+import { checkEntry, checkKey } from '../session-rules.ts'
+import type { Update } from '../session-store.ts'
+import type { Postgres, Statements } from './connection.ts'
+import { columnsOf, storable, wholeEntry } from './session-row.ts'
+import type { Row } from './session-row.ts'
+
+interface Planned {
+  place: number
+  key: string
+  before: SessionEntry | undefined
+  after: SessionEntry
+  revision: number
+}
+
+export type Written = Map<number, { entry: SessionEntry | undefined }>
+
+/** By their place in `updates`: those that are done. The others want a closer look, one by one. */
+export async function putAll(postgres: Postgres, agentId: string, updates: Update[]): Promise<Written> {
+  return postgres.transaction(async (statements) => {
+    const done: Written = new Map()
+    const planned = plan(updates, await rowsOf(statements, agentId, updates), agentId, done)
+    const free = await withFreeLabels(statements, agentId, planned)
+    for (const { place, after } of await put(statements, postgres.member, agentId, free))
+      done.set(place, { entry: after })
+    return done
+  })
+}
+
+async function rowsOf({ rows }: Statements, agentId: string, updates: Update[]): Promise<Map<string, Row>> {
+  const found = await rows<Row>(
+    'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = ANY ($2)',
+    [agentId, updates.map(({ key }) => storable(key))],
+  )
+  return new Map(found.map((row) => [row.key, row]))
+}
+
+/** What each update wants; one that changes nothing is done, and the second of a key waits for the first. */
+function plan(updates: Update[], rows: Map<string, Row>, agentId: string, done: Written): Planned[] {
+  const seen = new Set<string>()
+  return updates.flatMap(({ key, change }, place) => {
+    if (seen.has(key)) return []
+    seen.add(key)
+    try {
+      checkKey(agentId, key)
+      const row = rows.get(key)
+      const before = row && wholeEntry(row)
+      const after = change(row && wholeEntry(row))
+      if (after === undefined) {
+        done.set(place, { entry: before })
+        return []
+      }
+      checkEntry(key, after)
+      return [{ place, key, before, after, revision: row?.revision ?? 0 }]
+    } catch {
+      // Asked again alone, it says the same to the one who asked.
+      return []
+    }
+  })
+}
+
+/** Those whose label nobody else has, in the table or among themselves. */
+async function withFreeLabels({ rows }: Statements, agentId: string, planned: Planned[]): Promise<Planned[]> {
+  const wants = ({ before, after }: Planned): boolean => !!after.label && after.label !== before?.label
+  const labels = [...new Set(planned.filter(wants).map(({ after }) => storable(after.label!)))].sort()
+  if (labels.length === 0) return planned
+  await rows(
+    'SELECT pg_advisory_xact_lock(hashtext($1), h) FROM (SELECT DISTINCT hashtext(l) AS h FROM unnest($2::text[]) AS l ORDER BY 1) AS x',
+    [agentId, labels],
+  )
+  const owners = await rows<{ key: string; label: string }>(
+    'SELECT key, label FROM session WHERE agent = $1 AND label = ANY ($2)',
+    [agentId, labels],
+  )
+  const ownerOf = new Map(owners.map(({ key, label }) => [label, key]))
+  return planned.filter((one) => {
+    if (!wants(one)) return true
+    const label = storable(one.after.label!)
+    const owner = ownerOf.get(label) ?? one.key
+    ownerOf.set(label, owner)
+    return owner === one.key
+  })
+}
+
+/** Those that were written; nobody was faster with them. */
+async function put(
+  { rows }: Statements,
+  member: string | null,
+  agentId: string,
+  planned: Planned[],
+): Promise<Planned[]> {
+  if (planned.length === 0) return []
+  const lines = planned.map(({ key, after, revision }) => [key, revision, ...columnsOf(key, after)])
+  const columns = lines[0]!.map((_, n) => lines.map((line) => line[n]))
+  const answers = await rows<{ done: boolean }>(
+    `SELECT put_session($1, $2, g.key, g.known, g.its_id, g.changed, g.archived, g.label, g.parent, g.words, g.lean, g.bulk)
+       AS done
+     FROM unnest($3::text[], $4::bigint[], $5::text[], $6::float8[], $7::float8[], $8::text[], $9::text[], $10::text[],
+       $11::text[], $12::text[]) WITH ORDINALITY
+       AS g (key, known, its_id, changed, archived, label, parent, words, lean, bulk, place) ORDER BY g.place`,
+    [member, agentId, ...columns],
+  )
+  return planned.filter((_, n) => answers[n]!.done)
+}

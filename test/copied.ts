@@ -61,7 +61,7 @@ function onDisk(dir: string): StorePair {
 
 async function fill({ sessions, transcripts }: StorePair, count: number): Promise<void> {
   const cwd = '/home/dev/workspace'
-  for (let n = 0; n < count; n++) {
+  const makeOne = async (n: number): Promise<void> => {
     const sessionId = `id-${n}`
     const ref = { sessionId, ...(n % 50 === 0 ? { topicId: `t/${n}` } : {}) }
     await transcripts.append(ref, [said(`question ${n} 🦞\u0000`), answered(`answer ${n}`)], { cwd })
@@ -76,6 +76,8 @@ async function fill({ sessions, transcripts }: StorePair, count: number): Promis
     }
     await sessions.update(`agent:main:telegram:direct:${n}`, () => entry)
   }
+  for (let n = 0; n < count; n += 50)
+    await Promise.all(Array.from({ length: Math.min(50, count - n) }, (_, i) => makeOne(n + i)))
 }
 
 async function copied(from: StorePair, to: StorePair): Promise<CopyReport> {

@@ -17,6 +17,17 @@ import { rolldown } from 'rolldown'
 import { cutWordVectors, wordVectorFile } from '../src/memory/word-vectors.ts'
 
 const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
+/** What `rockpool sessions` loads, as one file; `cc list` and `search` load one or two more. */
+const startRoots = [
+  'main',
+  'app',
+  'cli/ask',
+  'cli/error-log',
+  'cli/json-text',
+  'cli/scan-progress',
+  'operations/perform',
+  'operations/session-list',
+]
 const stamp = 'dist/.built-from'
 const fingerprint = fingerprintOfSources()
 if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint) process.exit(0)
@@ -73,9 +84,15 @@ function loadedTogether(): Array<{
   test: RegExp | ((id: string) => boolean)
   minShareCount?: number
 }> {
-  const start = startModules()
+  const start = modulesOf(startRoots)
+  // The entry stays where it is: it finds the package and the dashboard beside itself.
+  start.delete(resolve('src/main.ts'))
+  const discovery = modulesOf(['assembly/discovery', 'operations/cc-list'])
+  const search = modulesOf(['assembly/search', 'operations/search'])
   return [
     { name: 'start', test: (id) => start.has(id) || /\/node_modules\/zod\//.test(id) },
+    { name: 'discovery', test: (id) => discovery.has(id) },
+    { name: 'search', test: (id) => search.has(id) },
     { name: 'base', test: /src[\\/](domain|store)[\\/](?!config)/, minShareCount: 2 },
     { name: 'parts', test: /src[\\/](discovery|memory|assembly|coding|rpc)[\\/]/, minShareCount: 2 },
   ]
@@ -103,11 +120,8 @@ function takenLater(name: string, call: string): string {
   return `const ${ours} = (...given) => ${call}.${theirs}(...given);`
 }
 
-/**
- * What `rockpool sessions` loads, as one file: Node takes about a millisecond for every file that it has to find. The
- * list follows the imports, so that nobody has to keep it.
- */
-function startModules(): Set<string> {
+/** These and all that they import. It follows the imports, so that nobody has to keep a list. */
+function modulesOf(roots: string[]): Set<string> {
   const found = new Set<string>()
   const add = (file: string): void => {
     if (found.has(file)) return
@@ -117,18 +131,7 @@ function startModules(): Set<string> {
       add(resolve(dirname(file), path!))
     }
   }
-  const roots = [
-    'main',
-    'app',
-    'cli/ask',
-    'cli/json-text',
-    'cli/scan-progress',
-    'operations/perform',
-    'operations/session-list',
-  ]
   for (const root of roots) add(resolve('src', `${root}.ts`))
-  // The entry stays where it is: it finds the package and the dashboard beside itself.
-  found.delete(resolve('src/main.ts'))
   return found
 }
 

@@ -2,13 +2,12 @@
 // at the end, the last one first.
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type * as heavyParts from './assembly/heavy.ts'
+import { HeavyCode } from './assembly/heavy.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { Config } from './domain/config.ts'
 import { defaultAgentId } from './domain/default-agent.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
-import { RockpoolError } from './domain/errors.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
@@ -55,19 +54,11 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const parts = new Parts()
   const shared = openShared(config, environment, { clock, log, serves: options.isGateway === true })
   const stores = storesOf({ environment, config, paths, clock, log, version }, parts, shared)
-  let heavy: HeavyParts | undefined
+  const code = new HeavyCode()
   const app: App = {
     ...stores,
-    ...openParts(
-      stores,
-      parts,
-      options,
-      () => app,
-      () => loaded(heavy),
-    ),
-    prepare: async () => {
-      heavy ??= await import('./assembly/heavy.ts')
-    },
+    ...openParts(stores, parts, options, () => app, code),
+    prepare: (needs) => code.load(needs),
     close: async () => {
       await parts.close()
       await shared?.postgres.close()
@@ -75,13 +66,6 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   }
   if (!options.light) await app.prepare()
   return app
-}
-
-type HeavyParts = typeof heavyParts
-
-function loaded(heavy: HeavyParts | undefined): HeavyParts {
-  if (heavy) return heavy
-  throw new RockpoolError('internal', 'A part was asked for before it was loaded; `prepare` was not awaited.')
 }
 
 type PartName = 'decisions' | 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
@@ -131,20 +115,20 @@ function openParts(
   parts: Parts,
   options: AppOptions,
   app: () => App,
-  heavy: () => HeavyParts,
+  code: HeavyCode,
 ): Pick<App, PartName> {
   const { environment, config, paths, clock, log, version } = stores
   return {
-    decisions: parts.once(() => heavy().sqliteDecisions(stores.database())),
+    decisions: parts.once(() => code.of('coding').sqliteDecisions(stores.database())),
     discovery: parts.once(
-      () => heavy().openDiscoveryOf(stores, options.onScanProgress),
+      () => code.of('discovery').openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),
     ),
     search: parts.once(
-      () => heavy().openSearch(app(), options.onIndexProgress),
+      () => code.of('search').openSearch(app(), options.onIndexProgress),
       (search) => search.close(),
     ),
-    smallModel: parts.once(() => heavy().smallModelOf(stores)),
+    smallModel: parts.once(() => code.of('coding').smallModelOf(stores)),
     // Whoever takes turns ends them first; it is made late, in the middle of their first turn.
     runtime: parts.onceClosedLast(
       async () => {
@@ -163,7 +147,7 @@ function openParts(
       async (conversations) => (await conversations).stop(drainMs),
     ),
     coding: parts.once(
-      () => heavy().openCodingWorld(app()),
+      () => code.of('coding').openCodingWorld(app()),
       (coding) => coding.pool.drain(),
     ),
   }

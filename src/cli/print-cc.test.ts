@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { openDiscovery } from '../discovery/discovery.ts'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
-import { written } from '../operations/cc.ts'
+import { written } from '../operations/cc-list.ts'
 import { cellWidth } from './cell-width.ts'
 import { printCosts, printInfo, printList } from './print-cc.ts'
 

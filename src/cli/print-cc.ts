@@ -2,7 +2,7 @@
 import { withoutMarker } from '../discovery/origin-marker.ts'
 import type { CostReport, SessionHealth, TokenCounts } from '../domain/discovered-session.ts'
 import type { z } from 'zod'
-import type { discoveredSession } from '../operations/cc.ts'
+import type { discoveredSession } from '../operations/cc-list.ts'
 import { nowOf, stateOf as codingState } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
 import { cellWidth } from './cell-width.ts'

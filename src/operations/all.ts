@@ -48,6 +48,7 @@ export const groups: Readonly<Record<string, Group>> = {
 /** Asked so often from a terminal that they are loaded without the rest of their group. */
 const alone: Readonly<Record<string, () => Promise<Operation>>> = {
   'sessions.search': async () => (await import('./search.ts')).searchSessions,
+  'cc.list': async () => (await import('./cc-list.ts')).listSessions,
   'sessions.list': async () => (await import('./session-list.ts')).listSessions,
 }
 

@@ -45,8 +45,8 @@ export interface App {
   database(): Database
   /** The gateway of this process, when it is one. */
   gateway?: GatewayPart
-  /** Loads the code of the heavy parts. The door awaits it before every operation that is not `light`. */
-  prepare(): Promise<void>
+  /** Loads the code of these heavy parts, or of all. The door awaits it before every operation. */
+  prepare(needs?: readonly HeavyPart[]): Promise<void>
   /** Every Claude Code session of this machine. */
   discovery(): Discovery
   /** Everything that was said and noted, findable. */
@@ -63,6 +63,9 @@ export interface App {
   coding(): CodingWorld
   close(): Promise<void>
 }
+
+/** Parts whose code is loaded for the operations that need it. */
+export type HeavyPart = 'discovery' | 'search' | 'coding'
 
 export interface GatewayPart {
   url: string

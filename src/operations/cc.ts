@@ -1,87 +1,20 @@
-// Every Claude Code session on the machine: list them, look into one, add up what they cost, mend one.
+// Claude Code sessions of the machine: look into one, add up what they cost, mend one.
 import { z } from 'zod'
 import type { CodingSession } from '../domain/coding.ts'
-import type { DiscoveredSession, SessionFilter } from '../domain/discovered-session.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { cardsOf } from '../discovery/cards.ts'
 import type { App } from './app.ts'
+import { discoveredSession, listSessions, seenBy, written } from './cc-list.ts'
 import { codingRow, findCoding, rowOf } from './coding-row.ts'
 import { momentOf } from './moment.ts'
-import { codingStoreOf, listEverySession, withoutTranscript } from './never-begun.ts'
+import { codingStoreOf, withoutTranscript } from './never-begun.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 
-// One of each: making a schema costs more than anything else that this file does when it is loaded.
 const text = z.string()
 const number = z.number()
 const flag = z.boolean()
-const maybeText = text.optional()
-const maybeNumber = number.optional()
-
-const tokens = z.object({
-  inputTokens: number,
-  outputTokens: number,
-  cacheReadTokens: number,
-  cacheCreationTokens: number,
-})
-
-export const discoveredSession = z.object({
-  sessionId: text,
-  source: z.enum(['rockpool', 'openclaw', 'native-only']),
-  agentId: maybeText,
-  repoPath: text,
-  branch: text,
-  firstMessage: text,
-  lastPrompt: maybeText,
-  lastModified: text,
-  createdAt: maybeText,
-  messageCount: number,
-  promptCount: number,
-  replyCount: number,
-  lineCount: number,
-  fileSizeBytes: number,
-  totalCostUsd: maybeNumber,
-  totalTurns: maybeNumber,
-  lastTask: maybeText,
-  label: maybeText,
-  slug: maybeText,
-  isRunning: flag,
-  originMarker: maybeText,
-  totalInputTokens: number,
-  totalOutputTokens: number,
-  cacheReadTokens: number,
-  cacheCreationTokens: number,
-  contextTokens: number,
-  contextWindow: number,
-  compactionCount: number,
-  budgetUsedPct: maybeNumber,
-  subagentCount: number,
-  subagentTokens: tokens,
-  costUsd: number,
-  costGuessed: flag,
-  reportedCostUsd: maybeNumber,
-  model: maybeText,
-  title: maybeText,
-  tag: maybeText,
-  forkedFrom: maybeText,
-  archived: flag,
-  status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
-  waitingFor: maybeText,
-  pid: maybeNumber,
-  lastUsageAt: maybeText,
-  cacheTtlMinutes: number,
-  warm: flag,
-  cacheCreation5mTokens: number,
-  cacheCreation1hTokens: number,
-  apiErrorCount: number,
-  damagedLines: number,
-  overlongLines: number,
-  entrypoint: maybeText,
-  version: maybeText,
-  permissionMode: maybeText,
-  configDir: text,
-  filePath: text,
-})
 
 const sessionHealth = z.object({
   sessionId: text,
@@ -100,49 +33,15 @@ const sessionHealth = z.object({
   findings: z.array(text),
 })
 
-const cost = tokens.extend({ costUsd: number, guessed: flag })
-export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
-
-const listSessions = operation({
-  name: 'cc.list',
-  says: 'List every Claude Code session on this machine: running ones first, then the newest.',
-  input: z.strictObject({
-    repo: z.string().max(4_096).optional().describe('Only sessions of this repository and its worktrees.'),
-    all: z.boolean().default(false).describe('In the terminal: all of them, archived ones included.'),
-    agent: z.string().max(100).optional().describe("Only this agent's."),
-    source: z
-      .enum(['rockpool', 'openclaw', 'native-only'])
-      .optional()
-      .describe('Only sessions that we, OpenClaw, or Claude Code alone keep.'),
-    running: z.boolean().optional().describe('Only those that run now.'),
-    archived: z.boolean().optional().describe('Only archived ones, or none of them.'),
-    search: z.string().max(500).optional().describe('Words in the title, prompts, branch, directory or id.'),
-    limit: z.int().min(1).optional().describe('How many at most.'),
-    offset: z.int().min(0).optional().describe('How many to skip.'),
-    sort: z
-      .enum(['recent', 'cost', 'tokens', 'messages', 'context', 'size'])
-      .default('recent')
-      .describe('By what.'),
-  }),
-  output: z.object({ total: z.number(), sessions: z.array(discoveredSession) }),
-  scope: 'read',
-  forAgents: true,
-  command: {
-    paths: ['repo'],
-    examples: [
-      'rockpool cc list',
-      'rockpool cc list --repo . --search "login page"',
-      'rockpool cc list --running --json',
-      'rockpool cc list --sort cost --limit 10',
-    ],
-  },
-  async run(app, input, caller) {
-    const { repo, agent, source, running, archived, search, limit, offset, sort } = input
-    const filter = { repoPath: repo, source, running, archived, search, limit, offset, sort }
-    const { total, sessions } = await listEverySession(app, { ...filter, ...seenBy(caller, agent) })
-    return { total, sessions: sessions.map(written) }
-  },
+const cost = z.object({
+  inputTokens: number,
+  outputTokens: number,
+  cacheReadTokens: number,
+  cacheCreationTokens: number,
+  costUsd: number,
+  guessed: flag,
 })
+export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
 
 const showSession = operation({
   name: 'cc.info',
@@ -262,13 +161,6 @@ const readSession = operation({
 
 export const operations = [listSessions, showSession, readSession, addUpCosts, repairSession]
 
-/** An agent sees its own sessions; whoever asks for another agent's is told that there are none. */
-function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter, 'agentId'> {
-  if (caller.agentId === undefined) return { agentId: wanted }
-  if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
-  throw new RockpoolError('forbidden', `The sessions of ${JSON.stringify(wanted)} are not yours to see.`)
-}
-
 /** By exactly its name or id: the beginning of an id may be another session's. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
   const [found] = codingStoreOf(app)?.resolve(ref) ?? []
@@ -280,14 +172,4 @@ export async function ownSession(app: App, id: string, caller: Caller): Promise<
   const session = await app.discovery().get(id)
   if (caller.agentId === undefined || session.agentId === caller.agentId) return session
   throw new RockpoolError('not-found', `There is no Claude Code session ${JSON.stringify(id)} of yours.`)
-}
-
-/** As it goes over a wire: times as text. */
-export function written(session: DiscoveredSession): z.input<typeof discoveredSession> {
-  return {
-    ...session,
-    lastModified: session.lastModified.toISOString(),
-    createdAt: session.createdAt?.toISOString(),
-    lastUsageAt: session.lastUsageAt?.toISOString(),
-  }
 }

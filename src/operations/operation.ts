@@ -2,7 +2,7 @@
 // reference page are all made from it.
 import type { z } from 'zod'
 import type { Address } from '../domain/address.ts'
-import type { App } from './app.ts'
+import type { App, HeavyPart } from './app.ts'
 
 /** What a caller may do. Each includes the ones before it, except that `approve` does not include `write`. */
 export type Scope = 'read' | 'write' | 'approve' | 'admin'
@@ -65,8 +65,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   forAgents?: boolean
   /** It works with live sessions, so only the running gateway can do it. */
   needsGateway?: boolean
-  /** It needs the stores alone: discovery, search and coding sessions are not even loaded for it. */
-  light?: boolean
+  /** The heavy parts that it works with: others are not even loaded for it. All of them when absent. */
+  needs?: readonly HeavyPart[]
   command?: CommandShape
   run(app: App, input: z.output<Input>, caller: Caller): Promise<z.input<Output>>
 }

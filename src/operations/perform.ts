@@ -27,7 +27,7 @@ export async function performOperation(
   authorize(caller, operation.scope, operation.name)
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
-  if (!operation.light) await app.prepare()
+  await app.prepare(operation.needs)
   const work = (): Promise<unknown> => operation.run(app, checked, caller)
   if (idempotencyKey === undefined || operation.secretAnswer) return work()
   const { repeatable, sqliteAnswers } = await import('../store/answers.ts')

@@ -7,32 +7,37 @@ import { momentOf } from './moment.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 
-const searchHit = z.object({
-  sessionId: z.string(),
-  source: z.enum(['rockpool', 'native', 'memory']),
-  repoPath: z.string().describe('Empty when it belongs to no repository.'),
-  role: z.enum(['user', 'assistant', 'tool', 'memory']),
-  line: z.number(),
-  snippet: z.string(),
-  score: z.number(),
-  at: z.number(),
-  matches: z.array(z.tuple([z.number(), z.number()])),
-  by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
-  path: z.string(),
-  sessionKey: z.string().optional(),
-  agentId: z.string().optional(),
-  branch: z.string().optional(),
-  channel: z.string().optional(),
-  title: z.string().optional(),
-  costUsd: z.number().optional(),
-})
+// Built when somebody reads it: a search must not wait for it.
+const searchHit = z.lazy(() =>
+  z.object({
+    sessionId: z.string(),
+    source: z.enum(['rockpool', 'native', 'memory']),
+    repoPath: z.string().describe('Empty when it belongs to no repository.'),
+    role: z.enum(['user', 'assistant', 'tool', 'memory']),
+    line: z.number(),
+    snippet: z.string(),
+    score: z.number(),
+    at: z.number(),
+    matches: z.array(z.tuple([z.number(), z.number()])),
+    by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
+    path: z.string(),
+    sessionKey: z.string().optional(),
+    agentId: z.string().optional(),
+    branch: z.string().optional(),
+    channel: z.string().optional(),
+    title: z.string().optional(),
+    costUsd: z.number().optional(),
+  }),
+)
 
-export const searchOutput = z.object({
-  tookMs: z.number(),
-  total: z.number(),
-  hits: z.array(searchHit),
-  notes: z.array(z.string()),
-})
+export const searchOutput = z.lazy(() =>
+  z.object({
+    tookMs: z.number(),
+    total: z.number(),
+    hits: z.array(searchHit),
+    notes: z.array(z.string()),
+  }),
+)
 
 export type SearchOutput = z.output<typeof searchOutput>
 
@@ -55,6 +60,7 @@ export const searchSessions = operation({
   output: searchOutput,
   scope: 'read',
   forAgents: true,
+  needs: ['discovery', 'search'],
   command: {
     positional: ['query'],
     paths: ['repo'],

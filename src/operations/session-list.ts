@@ -39,21 +39,23 @@ export const listSessions = operation({
   name: 'sessions.list',
   says: 'List sessions, the newest first.',
   input: listInput,
-  output: z.object({
-    ts: z.number(),
-    path: z.string(),
-    count: z.number(),
-    total: z.number(),
-    hasMore: z.boolean(),
-    defaults: z.object({
-      modelProvider: z.string(),
-      model: z.string().nullable(),
-      contextTokens: z.number().nullable(),
+  output: z.lazy(() =>
+    z.object({
+      ts: z.number(),
+      path: z.string(),
+      count: z.number(),
+      total: z.number(),
+      hasMore: z.boolean(),
+      defaults: z.object({
+        modelProvider: z.string(),
+        model: z.string().nullable(),
+        contextTokens: z.number().nullable(),
+      }),
+      sessions: z.array(sessionRow),
     }),
-    sessions: z.array(sessionRow),
-  }),
+  ),
   scope: 'read',
-  light: true,
+  needs: [],
   forAgents: true,
   command: {
     flags: { activeMinutes: 'active', agentId: 'agent' },

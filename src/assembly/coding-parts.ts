@@ -1,0 +1,4 @@
+// What background sessions are run and chosen with.
+export { openCodingWorld } from './coding.ts'
+export { smallModelOf } from './small-model.ts'
+export { sqliteDecisions } from '../store/decisions.ts'

@@ -112,14 +112,15 @@ test('a message by hand goes out with everything that was asked for', async () =
   expect(sent['messageIds']).toEqual(telegram.shown.map((one) => String(one.id)))
 })
 
-test('a message that cannot go now waits, and a bad target is refused', async () => {
+test('a message that the platform refuses for good is said to be refused, and so is a bad target', async () => {
   await expect(
     house.ask('message.send', { channel: 'telegram', target: '-rf', message: 'x' }),
   ).rejects.toMatchObject({ code: 'input-invalid' })
   await add()
   telegram.fault('sendMessage', { kind: 'error', code: 403, description: 'Forbidden: bot was blocked' })
-  const refused = await house.ask('message.send', { channel: 'telegram', target: '501', message: 'x' })
-  expect(refused).toMatchObject({ state: 'queued', note: expect.stringMatching(/blocked/) })
+  await expect(
+    house.ask('message.send', { channel: 'telegram', target: '501', message: 'x' }),
+  ).rejects.toMatchObject({ code: 'refused', message: expect.stringMatching(/bot was blocked/) })
 })
 
 test('without a gateway a message goes straight to the platform', async () => {

@@ -155,6 +155,8 @@ export function workStoreContract(
     await work.outbox.add([1, 2, 3, 4].map((n) => aDelivery(n)))
     await work.outbox.change('d1', { state: 'attempting', resent: false })
     await work.outbox.change('d2', { state: 'retry', notBefore: 99, reason: 'slow down' })
+    await work.outbox.change('d3', { state: 'attempting', messageIds: ['77'] })
+    expect(await work.outbox.get('d3')).toMatchObject({ state: 'attempting', messageIds: ['77'] })
     await work.outbox.change('d3', { state: 'sent', messageIds: ['77'] })
     await work.outbox.change('d4', { state: 'dead', reason: 'no such chat' })
     const again = await reopen()

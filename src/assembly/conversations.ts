@@ -101,7 +101,7 @@ async function flowParts(
     toolsFor: (session, address) => [...bridgeFor(app, session), ownTools(session, address)],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
-    onSent: (address, messageIds, sessionKey) => replies.onSent(address, messageIds, sessionKey),
+    onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),
     routeReply: (message) => replies.routeReply(message),
     replyCommand: async (message) =>
       wordsForAnswer(app, pairing, message) ?? (await replies.replyCommand(message)),

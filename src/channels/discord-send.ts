@@ -1,5 +1,5 @@
 // Sends replies to Discord. Each message carries a nonce made from the idempotency key, which Discord honours for
-// some minutes: a second try with the same key is the same message.
+// some minutes: a second try with the same key is the same message. A later one is marked.
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { DiscordAPIError, HTTPError, RateLimitError, Routes } from 'discord.js'
@@ -12,7 +12,7 @@ import { splitText } from '../domain/split-text.ts'
 import { messageIdOf } from './discord-events.ts'
 import { toDiscord } from './formatting.ts'
 import type { PartOutcome } from './parts.ts'
-import { PartSender } from './parts.ts'
+import { marked, markLength, PartSender } from './parts.ts'
 
 type Part = { text: string } | { file: OutgoingFile }
 
@@ -31,11 +31,12 @@ export class DiscordSender {
 
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
     const parts = () => this.#partsOf(reply)
-    return this.#parts.send(channelOf(address), options.idempotencyKey, parts, (part, { index, isLast }) => {
+    return this.#parts.send(channelOf(address), options, parts, (part, { index, isLast, isFirstTried }) => {
+      const text = marked('text' in part ? part.text : '', options.resent && isFirstTried)
       const body = {
         nonce: nonceOf(options.idempotencyKey, index),
         enforce_nonce: true,
-        ...('text' in part ? { content: part.text } : {}),
+        ...(text === '' ? {} : { content: text }),
         ...mentionNobody,
         ...(index === 0 ? referenceOf(reply) : {}),
         ...(isLast && reply.buttons ? { components: componentsOf(reply.buttons) } : {}),
@@ -87,7 +88,7 @@ export class DiscordSender {
   async #partsOf(reply: Reply): Promise<Part[]> {
     const parts: Part[] = []
     if (reply.text?.trim()) {
-      parts.push(...splitText(toDiscord(reply.text), this.#limit).map((text) => ({ text })))
+      parts.push(...splitText(toDiscord(reply.text), this.#limit - markLength).map((text) => ({ text })))
     }
     for (const path of reply.media ?? []) parts.push({ file: await this.#host.media.outgoing(path) })
     return parts

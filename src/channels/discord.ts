@@ -11,6 +11,7 @@ import type { Self } from './discord-events.ts'
 import { DiscordGateway } from './discord-gateway.ts'
 import { DiscordIntake } from './discord-intake.ts'
 import { describeFailure, DiscordSender } from './discord-send.ts'
+import { markLength } from './parts.ts'
 import { PlatformChannel } from './platform-channel.ts'
 import type { Accept } from './platform-channel.ts'
 import { beginReceiving, endReceiving } from './receiving.ts'
@@ -23,18 +24,22 @@ export interface DiscordOptions {
   apiRoot?: string
 }
 
+/** Discord says "a few minutes"; this is certainly within them. */
+const nonceMs = 120_000
+const textLimit = 2_000
 const discordApi = 'https://discord.com/api'
 const fileServers = ['cdn.discordapp.com', 'media.discordapp.net']
 
 export class DiscordChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
-    maxTextLength: 2_000,
+    maxTextLength: textLimit - markLength,
     edits: true,
     buttons: true,
     threads: true,
     typing: true,
     media: true,
     idempotentSend: true,
+    idempotentForMs: nonceMs,
     sendsUnconnected: true,
     formatting: 'markdown',
   }
@@ -57,7 +62,7 @@ export class DiscordChannel extends PlatformChannel {
       rejectOnRateLimit: ['/channels'],
     })
     this.#rest.setToken(options.token)
-    this.#sender = new DiscordSender(this.#rest, host, this.abilities.maxTextLength)
+    this.#sender = new DiscordSender(this.#rest, host, textLimit)
   }
 
   protected async begin(accept: Accept): Promise<void> {

@@ -1,6 +1,6 @@
 // A reply that needs several platform messages: long text, files. They are sent one after another, and a repeat goes
-// on where the last try stopped, so that nobody gets the first half twice.
-import type { SendOutcome } from '../domain/channel.ts'
+// on where the last try stopped, also after a crash, so that nobody gets the first half twice.
+import type { SendOptions, SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { Lanes } from './lanes.ts'
 
@@ -18,16 +18,21 @@ type SendPart<Part> = (part: Part, place: Place) => Promise<PartOutcome>
 /** What a platform without idempotent sending puts before a part that may have arrived already. */
 export const resentMark = '(resent after an interruption)'
 
-const remembered = 1_000
+/** What the mark takes of a message's length, with the end of its line. */
+export const markLength = resentMark.length + 1
+
+/** The words of a part, with the mark when it may be there a second time. */
+export function marked(text: string, isSecondCopy: boolean): string {
+  return isSecondCopy ? `${resentMark}\n${text}`.trimEnd() : text
+}
 
 export class PartSender {
-  #sent = new Map<string, string[]>()
   #lanes = new Lanes()
 
   /** Sends what is left of the parts. Replies in the same `lane` (a chat) never mix. */
   async send<Part>(
     lane: string,
-    key: string,
+    options: SendOptions,
     makeParts: () => Promise<Part[]>,
     sendOne: SendPart<Part>,
   ): Promise<SendOutcome> {
@@ -40,33 +45,25 @@ export class PartSender {
       throw error
     }
     if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
-    return this.#lanes.run(lane, () => this.#sendParts(key, parts, sendOne))
+    return this.#lanes.run(lane, () => sendParts(options, parts, sendOne))
   }
+}
 
-  async #sendParts<Part>(key: string, parts: Part[], sendOne: SendPart<Part>): Promise<SendOutcome> {
-    const done = this.#sent.get(key) ?? []
-    const first = done.length
-    while (done.length < parts.length) {
-      const index = done.length
-      const place = { index, isLast: index === parts.length - 1, isFirstTried: index === first }
-      const outcome = await sendOne(parts[index]!, place)
-      if (outcome.kind === 'sent') done.push(outcome.messageId)
-      else {
-        if (outcome.kind === 'refused') this.#sent.delete(key)
-        else this.#remember(key, done)
-        return withProgress(outcome, done.length, parts.length)
-      }
-    }
-    this.#sent.delete(key)
-    return { kind: 'sent', messageIds: done }
+async function sendParts<Part>(
+  { sentIds = [], onPart }: SendOptions,
+  parts: Part[],
+  sendOne: SendPart<Part>,
+): Promise<SendOutcome> {
+  const done = [...sentIds]
+  while (done.length < parts.length) {
+    const index = done.length
+    const isLast = index === parts.length - 1
+    const outcome = await sendOne(parts[index]!, { index, isLast, isFirstTried: index === sentIds.length })
+    if (outcome.kind !== 'sent') return withProgress(outcome, index, parts.length)
+    done.push(outcome.messageId)
+    if (!isLast) await onPart?.(outcome.messageId)
   }
-
-  #remember(key: string, done: string[]): void {
-    this.#sent.delete(key)
-    this.#sent.set(key, done)
-    const [oldest] = this.#sent.keys()
-    if (this.#sent.size > remembered && oldest !== undefined) this.#sent.delete(oldest)
-  }
+  return { kind: 'sent', messageIds: done }
 }
 
 function withProgress<T extends { reason: string }>(outcome: T, done: number, all: number): T {

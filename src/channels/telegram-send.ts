@@ -9,7 +9,7 @@ import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 import { toTelegramHtml, visibleText } from './formatting.ts'
 import type { PartOutcome } from './parts.ts'
-import { PartSender, resentMark } from './parts.ts'
+import { marked, markLength, PartSender } from './parts.ts'
 import { messageIdOf } from './telegram-updates.ts'
 
 type Part = { text: string } | { file: OutgoingFile; asVoice: boolean }
@@ -36,7 +36,7 @@ export class TelegramSender {
 
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
     const parts = () => this.#partsOf(reply)
-    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, place) => {
+    return this.#parts.send(address.to, options, parts, (part, place) => {
       const extras = extrasOf(address, reply, place.index === 0, place.isLast)
       return this.#sendPart(address.to, part, extras, options.resent && place.isFirstTried)
     })
@@ -75,7 +75,7 @@ export class TelegramSender {
   /** Tables grow when they are drawn, so what counts is the length that a reader sees. */
   #textParts(text: string): Part[] {
     for (let limit = this.#limit; ; limit = Math.floor(limit / 2)) {
-      const pieces = splitText(text, limit - resentMark.length - 1)
+      const pieces = splitText(text, limit - markLength)
       const fits = pieces.every((piece) => visibleText(toTelegramHtml(piece)).length <= this.#limit)
       if (fits || limit < 256) return pieces.map((piece) => ({ text: piece }))
     }
@@ -86,10 +86,9 @@ export class TelegramSender {
       if ('file' in part)
         return this.#sendFile(chat, part.file, part.asVoice, {
           ...extras,
-          caption: resent ? resentMark : undefined,
+          caption: marked('', resent) || undefined,
         })
-      const text = resent ? `${resentMark}\n${part.text}` : part.text
-      return withPlainFallback(text, async (body, mode) => {
+      return withPlainFallback(marked(part.text, resent), async (body, mode) => {
         const sent = await this.#api.sendMessage(chat, body, { ...mode, ...extras })
         return sent.message_id
       })

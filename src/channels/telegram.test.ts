@@ -263,9 +263,13 @@ describe('Telegram', () => {
     const to = { channel: 'telegram', accountId: 'default', to: '501' }
     const text = `${'a '.repeat(2_000)}\n\n${'b '.repeat(2_000)}\n\n${'c '.repeat(2_000)}`
     api.fault('sendMessage', { kind: 'html', code: 502 }, 1, 1)
-    const outcome = await channel.send(to, { text }, { idempotencyKey: 'k', resent: false })
+    const sentIds: string[] = []
+    const onPart = async (messageId: string): Promise<void> => void sentIds.push(messageId)
+    const outcome = await channel.send(to, { text }, { idempotencyKey: 'k', resent: false, onPart })
     expect(outcome).toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/parts were sent/) })
-    await channel.send(to, { text }, { idempotencyKey: 'k', resent: true })
+    expect(sentIds).toEqual([String(api.shown[0]!.id)])
+    await channel.send(to, { text }, { idempotencyKey: 'k', resent: true, sentIds })
+    expect(api.shown.map((one) => one.text.startsWith('(resent'))).toEqual([false, true, false])
     const starts = api.shown.map((one) => one.text.replace(/^\(resent.*\)\n/, '')[0])
     expect(starts).toEqual(['a', 'b', 'c'])
   })

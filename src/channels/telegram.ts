@@ -7,6 +7,7 @@ import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { backOffMs, pause } from './back-off.ts'
+import { markLength } from './parts.ts'
 import { PlatformChannel } from './platform-channel.ts'
 import type { Accept } from './platform-channel.ts'
 import { fetchFiles } from './telegram-files.ts'
@@ -24,11 +25,12 @@ export interface TelegramOptions {
   webhook?: TelegramWebhook
 }
 
+const textLimit = 4_096
 const defaultApiRoot = 'https://api.telegram.org'
 
 export class TelegramChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
-    maxTextLength: 4_096,
+    maxTextLength: textLimit - markLength,
     edits: true,
     buttons: true,
     threads: true,
@@ -54,7 +56,7 @@ export class TelegramChannel extends PlatformChannel {
     const apiRoot = (options.apiRoot ?? defaultApiRoot).replace(/\/+$/, '')
     this.#api = new Api(options.token, { apiRoot, timeoutSeconds: 60 })
     this.#fileUrl = (path) => `${apiRoot}/file/bot${options.token}/${path}`
-    this.#sender = new TelegramSender(this.#api, host, this.abilities.maxTextLength)
+    this.#sender = new TelegramSender(this.#api, host, textLimit)
   }
 
   protected async begin(accept: Accept): Promise<void> {

@@ -35,7 +35,7 @@ export class WhatsappSender {
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
     const quoted = reply.replyToId === undefined ? undefined : this.#line.received(reply.replyToId)
     const parts = () => this.#partsOf(reply)
-    return this.#parts.send(address.to, options.idempotencyKey, parts, (part, { index }) => {
+    return this.#parts.send(address.to, options, parts, (part, { index }) => {
       const hash = createHash('sha256').update(`${index}\0${options.idempotencyKey}`).digest('hex')
       return this.#sendPart(jidOf(address.to), part, ownMessageId(hash), index === 0 ? quoted : undefined)
     })

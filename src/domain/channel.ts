@@ -29,6 +29,8 @@ export interface ChannelAbilities {
   media: boolean
   /** The platform refuses a second send with the same key. */
   idempotentSend: boolean
+  /** For how long after the first one, when not for ever. */
+  idempotentForMs?: number
   /** Sends through the platform's web address, also while another process receives. */
   sendsUnconnected?: boolean
   /** Markdown as Claude writes it is turned into this. */
@@ -47,8 +49,12 @@ export type SendOutcome =
 export interface SendOptions {
   /** The same for every try of the same reply, also after a restart. */
   idempotencyKey: string
-  /** An earlier try may have arrived. A channel without `idempotentSend` marks the text, so that people can tell. */
+  /** An earlier try may have arrived, and the platform would not know this one for a repeat: people must see it. */
   resent: boolean
+  /** What became of the reply's first messages: a reply of several goes on after those. */
+  sentIds?: readonly string[]
+  /** One message of several was sent. It is kept, so that not even a crash sends it again. */
+  onPart?: (messageId: string) => Promise<void>
 }
 
 export interface Channel {

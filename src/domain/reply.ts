@@ -18,6 +18,13 @@ export interface Reply {
   buttons?: Button[][]
 }
 
+/** A place in a session's transcript. */
+export interface SessionPoint {
+  sessionId: string
+  /** The last entry. */
+  entryId?: string
+}
+
 /** A reply in the outbox: it stays until the platform took it or refused it for good. */
 export interface Delivery {
   id: string
@@ -29,12 +36,16 @@ export interface Delivery {
   idempotencyKey: string
   /** The session that it belongs to, and which a reply to it reaches. */
   sessionKey?: string
+  /** Where that session stood when this was said: it may have begun anew before this is sent. */
+  sessionPoint?: SessionPoint
   /** Write it into that session's transcript when it was sent: it is no reply of the agent's, so it is not there yet. */
   mirror?: boolean
   /** It goes on with this stream of output: added to its last message where the platform can edit. */
   continues?: string
   /** The text replaces this message, a preview of it. */
   replacesMessageId?: string
+  /** A preview of it may be there that cannot be replaced, so this is marked as the second copy. */
+  isSecondCopy?: boolean
   createdAt: number
   /** How often it may be repeated, marked, while nobody knows whether it arrived; once when absent. */
   repeats?: number

@@ -111,6 +111,22 @@ describe('one person under several ids', () => {
     expect(key('telegram', '123', 'main')).toBe('agent:main:main')
   })
 
+  test('a linked person has one session on all platforms, whatever keeps the others apart', () => {
+    const from = (channel: string, id: string, dmScope: DmScope) =>
+      sessionKeyOf(
+        { address: { channel, accountId: 'work', to: id }, chatType: 'direct', sender: { id } },
+        'main',
+        { ...session, dmScope, identityLinks: links },
+      )
+    for (const dmScope of ['per-peer', 'per-channel-peer', 'per-account-channel-peer'] as const) {
+      expect(from('telegram', '123', dmScope)).toBe('agent:main:direct:alice')
+      expect(from('discord', '456', dmScope)).toBe('agent:main:direct:alice')
+      expect(from('discord', '123', dmScope)).not.toBe('agent:main:direct:alice')
+    }
+    expect(from('telegram', '123', 'main')).toBe('agent:main:main')
+    expect(from('telegram', '124', 'per-channel-peer')).toBe('agent:main:telegram:direct:124')
+  })
+
   test('a stranger whose id is that name, or who calls himself by a linked id, stays apart', () => {
     expect(key('web', 'alice')).not.toBe('agent:main:direct:alice')
     expect(key('web', 'telegram:123')).not.toBe('agent:main:direct:alice')

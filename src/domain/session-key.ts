@@ -31,7 +31,10 @@ export interface PeerKeyParams {
   identityLinks?: IdentityLinks
 }
 
-/** The key of the session that a message from this address belongs to. */
+/**
+ * The key of the session that a message from this address belongs to. Somebody whom `identityLinks` names has one
+ * session on all platforms, unless all direct chats are one anyway.
+ */
 export function sessionKeyOf(
   message: { address: Address; chatType: ChatType; sender: { id: string } },
   agentId: string,
@@ -40,8 +43,10 @@ export function sessionKeyOf(
   if (session.scope === 'global') return globalSessionKey
   const { channel, accountId, to, threadId } = message.address
   const direct = message.chatType === 'direct'
+  const isLinked = direct && nameOf(message.sender.id, channel, session.identityLinks) !== undefined
   const base = buildAgentPeerSessionKey({
     ...session,
+    ...(isLinked && session.dmScope !== 'main' ? { dmScope: 'per-peer' } : {}),
     agentId,
     channel,
     accountId,
@@ -174,12 +179,19 @@ function buildDirectKey(params: PeerKeyParams): string {
 function peerSegment(peerId: string, scope: DmScope, params: PeerKeyParams): string {
   const channel = normalizeChannel(params.channel)
   const links = params.identityLinks ?? {}
-  const linked = Object.keys(links).find((name) => links[name]!.some((id) => isSameId(id, channel, peerId)))
+  const linked = nameOf(peerId, channel, links)
   if (linked !== undefined) return linkSegment(linked, Object.keys(links))
   // Without the channel in the key, the platform's case rule could make two people of two platforms one.
   const plain = encodeId(peerId, scope === 'per-peer' ? undefined : channel)
   const isSomebodysName = Object.keys(links).some((name) => linkSegment(name, Object.keys(links)) === plain)
   return isSomebodysName ? setApart(plain) : plain
+}
+
+/** The name under which the configuration links this id to others. */
+function nameOf(peerId: string, channel: string, links: IdentityLinks): string | undefined {
+  return Object.keys(links).find((name) =>
+    links[name]!.some((id) => isSameId(id, normalizeChannel(channel), peerId)),
+  )
 }
 
 function isSameId(link: string, channel: string, peerId: string): boolean {

@@ -2,7 +2,7 @@
 import { buildSystemPrompt } from '../agent/prompt.ts'
 import { ensureSkillSnapshot } from '../agent/skills.ts'
 import type { Agent } from '../domain/agent.ts'
-import type { Reply } from '../domain/reply.ts'
+import type { Reply, SessionPoint } from '../domain/reply.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
@@ -15,6 +15,7 @@ import { announcementsOf, contextFor, findSession } from './find-session.ts'
 import type { FoundSession } from './find-session.ts'
 import { LiveTurn } from './live-turn.ts'
 import { composePrompt } from './prompt.ts'
+import type { Preview } from './deliveries.ts'
 import type { TurnParts, WatchedEnd } from './parts.ts'
 import { composeReplies } from './turn-replies.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
@@ -25,8 +26,10 @@ export interface Conducted {
   watched: Omit<WatchedEnd, 'sessionKey'>
   steered: WaitingInput[]
   unanswered: WaitingInput[]
-  /** A message in the chat that showed the answer while it was written. */
-  previewId?: string
+  /** What showed the answer in the chat while it was written. */
+  preview?: Preview
+  /** Where the conversation stands with this answer. */
+  point?: SessionPoint
   /** The session is as the turn leaves it. */
   settled: Promise<void>
 }
@@ -146,7 +149,11 @@ async function conclude(
     watched: { sessionId: session.entry.sessionId, replies: said, result },
     steered: [...live.steered.values()],
     unanswered: live.unanswered(result),
-    ...(live.previewId === undefined ? {} : { previewId: live.previewId }),
+    ...(live.preview === undefined ? {} : { preview: live.preview }),
+    point: {
+      sessionId: session.entry.sessionId,
+      ...(live.lastEntryId === undefined ? {} : { entryId: live.lastEntryId }),
+    },
     settled,
   }
 }

@@ -1,7 +1,7 @@
 // From replies to deliveries: cut to what the channel takes in one message, each with a name so that it is said once.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
-import type { Delivery, Reply } from '../domain/reply.ts'
+import type { Delivery, Reply, SessionPoint } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 
 /** Something the program says to a chat by itself. */
@@ -31,11 +31,15 @@ export function deliveriesOf(
     address: Address
     maxTextLength: number
     now: number
-    /** A preview that the first text replaces. */
-    previewId?: string
+    sessionPoint?: SessionPoint
+    preview?: Preview
   },
 ): Delivery[] {
-  const pieces = replies.flatMap((reply) => piecesOf(reply, about.maxTextLength))
+  const { preview } = about
+  const isShown = preview?.messageId !== undefined
+  const pieces = replies.flatMap((reply, index) =>
+    piecesOf(reply, about.maxTextLength, isShown && index === 0),
+  )
   return pieces.map((reply, index) => ({
     id: randomUUID(),
     lane: about.sessionKey,
@@ -44,14 +48,33 @@ export function deliveriesOf(
     idempotencyKey: `reply:${about.turnId}:${index}`,
     sessionKey: about.sessionKey,
     createdAt: about.now,
-    ...(index === 0 && about.previewId !== undefined && isPlainText(reply)
-      ? { replacesMessageId: about.previewId }
-      : {}),
+    ...(about.sessionPoint ? { sessionPoint: about.sessionPoint } : {}),
+    ...(index === 0 && preview ? inPlaceOf(preview, reply) : {}),
   }))
 }
 
-/** Only the first piece answers the message; files and buttons come with the last. */
-function piecesOf(reply: Reply, maxTextLength: number): Reply[] {
+/** What is in the chat of an answer that was shown while it was written. */
+export type Preview = { messageId: string } | { messageId?: undefined; mayBeThere: true }
+
+function inPlaceOf(
+  { messageId }: Preview,
+  reply: Reply,
+): Pick<Delivery, 'replacesMessageId' | 'isSecondCopy'> {
+  if (messageId === undefined) return { isSecondCopy: true }
+  return isPlainText(reply) ? { replacesMessageId: messageId } : {}
+}
+
+/**
+ * Only the first piece answers the message; files and buttons come with the last. Words that replace a preview go
+ * without the files, because a message of words cannot become one with a file.
+ */
+function piecesOf(reply: Reply, maxTextLength: number, replaces: boolean): Reply[] {
+  const { text, media, audioAsVoice, ...words } = reply
+  if (!replaces || text === undefined || !media) return cut(reply, maxTextLength)
+  return [...cut({ text, ...words }, maxTextLength), { media, ...(audioAsVoice ? { audioAsVoice } : {}) }]
+}
+
+function cut(reply: Reply, maxTextLength: number): Reply[] {
   const { text, media, buttons, replyToId, ...rest } = reply
   const texts = text === undefined ? [] : splitText(text, maxTextLength)
   const last = { ...(media ? { media } : {}), ...(buttons ? { buttons } : {}) }

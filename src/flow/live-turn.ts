@@ -12,6 +12,7 @@ import { appendUntrustedContext } from '../inbound/untrusted.ts'
 import { picturesOf, withFiles } from '../store/message-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work.ts'
+import type { Preview } from './deliveries.ts'
 import { contextFor } from './find-session.ts'
 import type { TurnParts } from './parts.ts'
 import { TurnRecord } from './turn-record.ts'
@@ -24,7 +25,9 @@ const typingEveryMs = 4_500
 export class LiveTurn implements TurnInHand {
   readonly events: TurnEvent[] = []
   readonly steered = new Map<string, WaitingInput>()
-  previewId: string | undefined
+  preview: Preview | undefined
+  /** The last entry that this turn wrote. */
+  lastEntryId: string | undefined
   /** Usage of the last call to the model; its prompt is how full the context is. */
   lastUsage: Usage | undefined
   #turnId: string
@@ -34,7 +37,7 @@ export class LiveTurn implements TurnInHand {
   #transcript: TranscriptRef
   #cwd: string
   #record: TurnRecord
-  #preview: PreviewStream | undefined
+  #stream: PreviewStream | undefined
   #conversation: Conversation | undefined
   /** Resolves when the conversation is open; with nothing, if the turn ended before. */
   #opening = Promise.withResolvers<Conversation | undefined>()
@@ -53,12 +56,15 @@ export class LiveTurn implements TurnInHand {
     this.#parts = parts
     const provider = parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool'
     this.#record = new TurnRecord({ append: (bodies) => this.append(bodies), clock: parts.clock, provider })
-    this.#preview = this.#makePreview()
+    this.#stream = this.#makeStream()
   }
 
-  append(bodies: EntryBody[]): Promise<TranscriptEntry[]> {
+  async append(bodies: EntryBody[]): Promise<TranscriptEntry[]> {
     const { agentId, key } = this.#session
-    return this.#parts.transcripts(agentId).append(this.#transcript, bodies, { cwd: this.#cwd, key })
+    const about = { cwd: this.#cwd, key }
+    const entries = await this.#parts.transcripts(agentId).append(this.#transcript, bodies, about)
+    this.lastEntryId = entries.at(-1)?.id ?? this.lastEntryId
+    return entries
   }
 
   /** What people said, on disk before the agent is asked. Resolves to the entry's id. */
@@ -84,8 +90,8 @@ export class LiveTurn implements TurnInHand {
     this.events.push(event)
     if (event.type === 'usage' && !event.subagent) this.lastUsage = event.usage
     this.#record.see(event)
-    if (event.type === 'text-delta') this.#preview?.push(event.text)
-    else if (event.type === 'text') this.#preview?.endBlock()
+    if (event.type === 'text-delta') this.#stream?.push(event.text)
+    else if (event.type === 'text') this.#stream?.endBlock()
     const { agentId, key } = this.#session
     this.#parts.events.emit({ type: 'turn-event', agentId, key, turnId: this.#turnId, event })
     for (const input of this.#batch.inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
@@ -113,7 +119,7 @@ export class LiveTurn implements TurnInHand {
   /** The agent is done: nothing more is shown, and everything is on disk. */
   async ended(result: TurnResult): Promise<void> {
     this.stopShowing()
-    await Promise.all([this.#preview?.end(), this.#record.end(result)])
+    await Promise.all([this.#stream?.end(), this.#record.end(result)])
   }
 
   stopShowing(): void {
@@ -132,7 +138,7 @@ export class LiveTurn implements TurnInHand {
   }
 
   /** A preview needs a channel that can change what it has sent. */
-  #makePreview(): PreviewStream | undefined {
+  #makeStream(): PreviewStream | undefined {
     const channel = this.#parts.channelFor(this.#address)
     const isForChat = this.#batch.inputs.every((input) => input.wish === undefined)
     if (!channel?.abilities.edits || !channel.edit || !isForChat) return undefined
@@ -144,13 +150,21 @@ export class LiveTurn implements TurnInHand {
   }
 
   async #show(channel: Channel, text: string): Promise<void> {
-    if (this.previewId !== undefined) {
-      await channel.edit!(this.#address, this.previewId, { text })
+    const { messageId } = this.preview ?? {}
+    if (messageId !== undefined) {
+      await channel.edit!(this.#address, messageId, { text })
       return
     }
     const options = { idempotencyKey: `preview:${this.#turnId}`, resent: false }
+    // Until we know better, it may be there.
+    this.preview = { mayBeThere: true }
     const outcome = await channel.send(this.#address, { text }, options)
-    if (outcome.kind === 'sent') this.previewId = outcome.messageIds[0]
+    const [sent] = outcome.kind === 'sent' ? outcome.messageIds : []
+    if (sent !== undefined) this.preview = { messageId: sent }
+    else if (outcome.kind !== 'unknown') this.preview = undefined
+    // A second try could be a second message, and one that will not be taken needs none.
+    const mayTryAgain = outcome.kind === 'retry' || channel.abilities.idempotentSend
+    if (sent === undefined && !mayTryAgain) void this.#stream?.end()
   }
 
   #showTyping(afterMs: number): void {

@@ -58,7 +58,7 @@ export interface FlowParts {
   /** The command that an answer to one of our notices means: words for a coding session. */
   replyCommand?: (message: Message) => Promise<string | undefined>
   /** Called for every delivery that arrived, before it counts as sent. */
-  onSent?: (address: Address, messageIds: string[], sessionKey: string | undefined) => Promise<void>
+  onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
   /** Where the owners can be reached, in private. */
   ownerChats?: () => Address[]
   /** Writes a message that was sent into its session's transcript. */

@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aDelivery } from '../../test/work-store-contract.ts'
 import { systemClock } from '../domain/clock.ts'
 import { configSchema } from '../domain/config.ts'
 import { makeEvents } from '../domain/events.ts'
 import { silentLog } from '../domain/log.ts'
+import type { Delivery } from '../domain/reply.ts'
 import type { Message } from '../domain/message.ts'
 import { openSession, resetSession } from '../sessions/lifecycle.ts'
 import type { Database } from '../store/database.ts'
@@ -81,6 +83,9 @@ function answerTo(id: string, more: Partial<Message> = {}): Message {
   }
 }
 
+const delivered = (sessionKey: string | undefined, more: Partial<Delivery> = {}): Delivery =>
+  aDelivery(1, { address, ...(sessionKey === undefined ? {} : { sessionKey }), ...more })
+
 const texts = async (sessionKey: string): Promise<string[]> => {
   const entry = (await sessions.get(sessionKey))!
   const page = await transcripts.tail(transcriptOf({ key: sessionKey, entry }), 50)
@@ -91,7 +96,7 @@ const texts = async (sessionKey: string): Promise<string[]> => {
 
 test('an answer goes to the session that the message came from, also after a restart', async () => {
   await say('one')
-  await routing.onSent(address, ['71', '72'], key)
+  await routing.onSent(delivered(key), ['71', '72'])
   await close()
   open()
   for (const id of ['71', '72']) {
@@ -104,7 +109,7 @@ test('an answer goes to the session that the message came from, also after a res
 test('when the session has begun anew, the answer goes to a fork at that point, and always to the same one', async () => {
   await say('one')
   await say('two')
-  await routing.onSent(address, ['71'], key)
+  await routing.onSent(delivered(key), ['71'])
   await say('three')
   const parts = { sessions, transcripts, clock: systemClock, events: { emit: () => {} } }
   await resetSession(parts, key)
@@ -118,13 +123,26 @@ test('when the session has begun anew, the answer goes to a fork at that point, 
   expect((await transcripts.archives()).map((one) => one.reason)).toEqual(['reset'])
 })
 
+test('an answer that was sent only after the session had begun anew still belongs to the old conversation', async () => {
+  await say('one')
+  const entry = (await sessions.get(key))!
+  const page = await transcripts.tail(transcriptOf({ key, entry }), 1)
+  const sessionPoint = { sessionId: entry.sessionId, entryId: page.entries[0]!.id }
+  await resetSession({ sessions, transcripts, clock: systemClock, events: { emit: () => {} } }, key)
+  await say('a new day')
+  await routing.onSent(delivered(key, { sessionPoint }), ['71'])
+
+  const route = await routing.routeReply(answerTo('71'))
+  expect(await texts(route!.sessionKey)).toEqual(['one'])
+})
+
 test('a notice of no session is nobody to answer', async () => {
-  await routing.onSent(address, ['80'], undefined)
+  await routing.onSent(delivered(undefined), ['80'])
   expect(await routing.routeReply(answerTo('80'))).toBeUndefined()
 })
 
 test('an answer to a notice of a coding session is words for that session', async () => {
-  await routing.onSent(address, ['90'], 'coding:k3n')
+  await routing.onSent(delivered('coding:k3n'), ['90'])
   expect(await routing.replyCommand(answerTo('90', { text: 'use the other branch' }))).toBe(
     '/claude_respond k3n use the other branch',
   )

@@ -1,10 +1,10 @@
 // An answer to any message that we sent goes to the session which that message came from. If that session has begun
 // anew since, the answer goes to a fork of the old conversation, at the point that was answered.
 import { createHash } from 'node:crypto'
-import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Events } from '../domain/events.ts'
 import type { Message } from '../domain/message.ts'
+import type { Delivery, SessionPoint } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
 import { routeReply } from '../store/reply-map.ts'
@@ -22,7 +22,7 @@ export interface ReplyRoutingParts {
 
 /** Parts of the flow: see FlowParts. */
 export interface ReplyRouting {
-  onSent(address: Address, messageIds: string[], sessionKey: string | undefined): Promise<void>
+  onSent(delivery: Delivery, messageIds: string[]): Promise<void>
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
   /** What an answer to a notice of a coding session says to that session, as the command that says it. */
   replyCommand(message: Message): Promise<string | undefined>
@@ -33,7 +33,7 @@ const codingKey = /^coding:(.+)$/
 
 export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
   return {
-    onSent: (address, messageIds, sessionKey) => recordSent(parts, address, messageIds, sessionKey),
+    onSent: (delivery, messageIds) => recordSent(parts, delivery, messageIds),
     async routeReply(message) {
       const sent = message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
       if (!sent || codingKey.test(sent.sessionKey)) return undefined
@@ -54,9 +54,8 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
 
 async function recordSent(
   parts: ReplyRoutingParts,
-  address: Address,
+  { address, sessionKey, sessionPoint }: Delivery,
   messageIds: string[],
-  sessionKey: string | undefined,
 ): Promise<void> {
   if (sessionKey === undefined) return
   if (codingKey.test(sessionKey)) {
@@ -64,15 +63,26 @@ async function recordSent(
   }
   const agentId = parseAgentSessionKey(sessionKey)?.agentId
   if (agentId === undefined) return
-  const entry = await parts.sessions(agentId).get(sessionKey)
-  const page = entry && (await parts.transcripts(agentId).tail(transcriptOf({ key: sessionKey, entry }), 1))
+  const point = sessionPoint ?? (await pointOf(parts, agentId, sessionKey))
   await parts.replies.record(address, messageIds, {
     agentId,
     sessionKey,
     sentAt: parts.clock.now(),
-    ...(entry ? { sessionId: entry.sessionId } : {}),
-    ...(page?.entries.at(-1) ? { entryId: page.entries.at(-1)!.id } : {}),
+    ...point,
   })
+}
+
+/** Where the session stands now: for what was said beside its turns, and sent at once. */
+async function pointOf(
+  parts: ReplyRoutingParts,
+  agentId: string,
+  sessionKey: string,
+): Promise<SessionPoint | undefined> {
+  const entry = await parts.sessions(agentId).get(sessionKey)
+  if (!entry) return undefined
+  const page = await parts.transcripts(agentId).tail(transcriptOf({ key: sessionKey, entry }), 1)
+  const last = page.entries.at(-1)
+  return { sessionId: entry.sessionId, ...(last ? { entryId: last.id } : {}) }
 }
 
 type ForkRoute = Extract<ReplyRoute, { kind: 'fork' }>

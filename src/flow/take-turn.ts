@@ -70,7 +70,7 @@ async function finish(
 }
 
 function deliveriesFor(turnId: string, batch: Batch, parts: TurnParts, conducted: Conducted) {
-  const { watched, session, previewId } = conducted
+  const { watched, session, preview, point } = conducted
   const input = batch.inputs.at(-1)!
   const { address, chatType } = input.message
   const mayDeliver = input.wish === undefined || input.wish.deliver
@@ -88,7 +88,8 @@ function deliveriesFor(turnId: string, batch: Batch, parts: TurnParts, conducted
     address,
     maxTextLength: parts.channelFor(address)?.abilities.maxTextLength ?? 4_000,
     now: parts.clock.now(),
-    ...(previewId === undefined ? {} : { previewId }),
+    ...(point === undefined ? {} : { sessionPoint: point }),
+    ...(preview === undefined ? {} : { preview }),
   })
 }
 

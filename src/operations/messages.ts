@@ -93,12 +93,12 @@ async function mediaOf(app: App, source: string, caller: Caller): Promise<string
 
 async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<Sent> {
   const heard: RockpoolEvent[] = []
-  const { promise, resolve } = Promise.withResolvers<Sent>()
+  const { promise, resolve, reject } = Promise.withResolvers<Sent>()
   let deliveryId: string | undefined
   const settle = (event: RockpoolEvent): void => {
     if (!('deliveryId' in event) || event.deliveryId !== deliveryId) return
     if (event.type === 'reply-sent') resolve({ state: 'sent', messageIds: event.messageIds })
-    if (event.type === 'reply-failed') resolve({ state: 'queued', messageIds: [], note: event.reason })
+    if (event.type === 'reply-failed') reject(notSent(event.reason))
   }
   const off = app.events.on((event) => (deliveryId === undefined ? heard.push(event) : settle(event)))
   const late = app.clock.after(waitMs, () =>
@@ -136,11 +136,16 @@ async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> 
 
 function sentOf(outcome: SendOutcome): Sent {
   if (outcome.kind === 'sent') return { state: 'sent', messageIds: outcome.messageIds }
-  if (outcome.kind === 'refused') throw new RockpoolError('refused', `It was not sent: ${outcome.reason}.`)
+  if (outcome.kind === 'refused') throw notSent(outcome.reason)
   const unsure = outcome.kind === 'unknown' ? ' Nobody knows whether it arrived.' : ''
   throw new RockpoolError('unavailable', `It was not sent: ${outcome.reason}.${unsure}`, {
     hint: 'Try again, or start the gateway: it keeps trying.',
   })
+}
+
+/** No waiting will mend it. */
+function notSent(reason: string): RockpoolError {
+  return new RockpoolError('refused', `It was not sent: ${reason.replace(/\.$/, '')}.`)
 }
 
 /** A connection to WhatsApp also receives, and what it receives must be kept: that is the gateway's work. */

@@ -130,6 +130,45 @@ test('a platform that knows our key is asked until it answers', async () => {
   expect(dead).toEqual([])
 })
 
+test('a platform that knows our key only for some minutes gets one marked copy after those', async () => {
+  const answer = async () => ({ outcome: { kind: 'unknown' as const, reason: 'timeout' }, taken: true })
+  const { channel, deliverer, dead } = bench({
+    abilities: { idempotentSend: true, idempotentForMs: 10_000 },
+    answer,
+  })
+  await deliverer.deliver([aDelivery(1)])
+  await expect.poll(() => dead).toHaveLength(1)
+  const marks = channel.sent.map((sent) => sent.resent)
+  expect(marks.length).toBeGreaterThan(3)
+  expect(marks.indexOf(true)).toBe(marks.length - 1)
+})
+
+test('of a reply of several messages only what was not sent is sent after a crash', async () => {
+  const first = bench({
+    answer: async (_, __, { onPart }) => {
+      await onPart?.('m1')
+      await onPart?.('m2')
+      return { outcome: { kind: 'unknown', reason: 'killed' }, taken: true }
+    },
+  })
+  await first.deliverer.deliver([aDelivery(1)])
+  await first.channel.untilSent(1)
+  await first.deliverer.stop()
+  const second = bench({}, first.work)
+  await second.deliverer.start()
+  await second.channel.untilSent(1)
+  expect(second.channel.sent[0]).toMatchObject({ sentIds: ['m1', 'm2'], resent: true })
+})
+
+test('an answer whose preview may be there for good is marked, and is the last copy', async () => {
+  const { channel, deliverer, uncertain } = bench({
+    answer: async () => ({ outcome: { kind: 'unknown', reason: 'timeout' }, taken: true }),
+  })
+  await deliverer.deliver([aDelivery(1, { isSecondCopy: true })])
+  await expect.poll(() => uncertain).toEqual([true])
+  expect(channel.sent.map((sent) => sent.resent)).toEqual([true])
+})
+
 test('what the platform refuses for good is buried and told, and the next one passes', async () => {
   const { channel, work, deliverer, dead } = bench({
     answer: async (_, reply) =>

@@ -1,7 +1,7 @@
 // Sends what is in the outbox. Within a lane one after the other, in order; lanes do not wait for each other. A row is
 // marked `attempting` on disk before the platform is called, so that after a crash we know what we do not know.
 import type { Address } from '../domain/address.ts'
-import type { Channel, SendOutcome } from '../domain/channel.ts'
+import type { Channel, SendOptions, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
@@ -18,7 +18,7 @@ export interface DeliverOptions {
   /** The channel that reaches this address, if it is running. */
   channelFor: (address: Address) => Channel | undefined
   /** What was sent as which messages, before the delivery counts as sent. */
-  onSent?: (address: Address, messageIds: string[], sessionKey: string | undefined) => Promise<void>
+  onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
   /** The transcript's copy of what is not in it yet. */
   mirror: (delivery: Delivery) => Promise<void>
   /** Somebody should know: a reply will not be sent (again). Done before its row is closed, so it may be done twice. */
@@ -146,10 +146,10 @@ export class Deliverer {
     const isMarked = row.isMarked === true
     row.isMarked = false
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
-    const isEdit = delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)
-    const isRepeatable = channel.abilities.idempotentSend || Boolean(isEdit)
+    const isRepeatable = this.#isRepeatable(row, channel)
+    row.resent ||= delivery.isSecondCopy === true
     if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
-    row.resent ||= isUncertain
+    row.resent ||= isUncertain && !isRepeatable
     if (!isMarked) {
       row.state = 'attempting'
       row.attempts++
@@ -158,8 +158,15 @@ export class Deliverer {
     return this.#settle(row, await this.#send(channel, row), isRepeatable)
   }
 
+  /** Would people see one message, however often this is sent? */
+  #isRepeatable({ delivery }: OutboxRow, channel: Channel): boolean {
+    if (delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)) return true
+    const { idempotentSend, idempotentForMs = Infinity } = channel.abilities
+    return idempotentSend && this.#options.clock.now() - delivery.createdAt < idempotentForMs
+  }
+
   async #send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
-    const { address, reply, idempotencyKey, replacesMessageId } = row.delivery
+    const { address, reply, replacesMessageId } = row.delivery
     const timeout = Promise.withResolvers<SendOutcome>()
     const cancel = this.#options.clock.after(this.#options.sendTimeoutMs ?? 60_000, () =>
       timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
@@ -176,7 +183,7 @@ export class Deliverer {
         // The message is gone; then the reply is one of its own.
       }
       const outcome = await Promise.race([
-        channel.send(address, reply, { idempotencyKey, resent: row.resent }),
+        channel.send(address, reply, this.#sendOptions(row)),
         timeout.promise,
       ])
       this.#continued.sent(row.delivery, outcome.kind === 'sent' ? outcome.messageIds : [])
@@ -185,6 +192,20 @@ export class Deliverer {
       return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
     } finally {
       cancel()
+    }
+  }
+
+  #sendOptions(row: OutboxRow): SendOptions {
+    const { id, idempotencyKey } = row.delivery
+    return {
+      idempotencyKey,
+      resent: row.resent,
+      sentIds: row.messageIds,
+      onPart: async (messageId) => {
+        const messageIds = [...row.messageIds, messageId]
+        await this.#options.outbox.change(id, { state: 'attempting', messageIds })
+        row.messageIds = messageIds
+      },
     }
   }
 
@@ -226,7 +247,7 @@ export class Deliverer {
   /** So that an answer to it finds its session. A reply that was sent is sent, also when this fails. */
   async #note(delivery: Delivery, messageIds: string[]): Promise<void> {
     const { onSent, log } = this.#options
-    await onSent?.(delivery.address, messageIds, delivery.sessionKey).catch((error: unknown) =>
+    await onSent?.(delivery, messageIds).catch((error: unknown) =>
       log.warn(
         { delivery: delivery.id, error: String(error) },
         'Answers to this message will not find its session.',

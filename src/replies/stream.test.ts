@@ -7,6 +7,12 @@ test.each([
   ['one\ntwo thr', 'one\ntwo …'],
   ['see:\n```js\nlet x = 1\nlet y', 'see:\n```js\nlet x = 1\nlet\n```'],
   ['word', ''],
+  ['[[reply_to_current]] I think so, ye', 'I think so, …'],
+  ['I think [[reply_to: 12', 'I think …'],
+  ['Here it is:\nMEDIA:./chart.png\nAnd more wor', 'Here it is:\nAnd more …'],
+  ['Here it is:\nMEDIA:./a chart', 'Here it is: …'],
+  ['NO_REPLY ', ''],
+  ['As code: `[[reply_to_current]]` is sho', 'As code: `[[reply_to_current]]` is …'],
 ])('the preview of %j', (text, expected) => {
   expect(previewOf(text, 1_000)).toBe(expected)
 })

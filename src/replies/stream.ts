@@ -2,6 +2,7 @@
 // code block, and nothing before there is something worth reading. What is shown here is a preview; the whole answer
 // goes through the outbox at the end.
 import type { Clock } from '../domain/clock.ts'
+import { parseReplyDirectives } from './directives.ts'
 
 export interface StreamOptions {
   clock: Clock
@@ -62,14 +63,19 @@ export function makePreviewStream(options: StreamOptions): PreviewStream {
   }
 }
 
-/** What can be shown of an unfinished text: up to the last whole line or sentence, with an open code block closed. */
+/** What can be shown of an unfinished text: whole words, no directives, with an open code block closed. */
 export function previewOf(text: string, maxChars: number): string {
-  const window = text.length > maxChars - 8 ? text.slice(0, maxChars - 8) : text
-  const cut = text.length > window.length ? window : wholeWords(window)
+  const said = parseReplyDirectives(withoutOpenTag(wholeWords(text))).text
+  const cut = said.slice(0, maxChars - 8)
   const fences = cut.split('\n').filter((line) => /^ {0,3}```/.test(line)).length
   const body = cut.trimEnd()
   if (body === '') return ''
   return fences % 2 === 1 ? `${body}\n\`\`\`` : `${body} …`
+}
+
+/** A directive that is just being written. */
+function withoutOpenTag(text: string): string {
+  return text.replace(/\[\[[^\]\n]{0,210}\]?$/, '')
 }
 
 function wholeWords(text: string): string {

@@ -71,10 +71,10 @@ function changeDelivery(q: Queries, id: string, change: DeliveryChange, now: num
       id,
     )
   }
-  if (change.state === 'attempting')
+  if ('messageIds' in change) set('message_ids = ?', JSON.stringify(change.messageIds))
+  else if (change.state === 'attempting')
     set('attempts = attempts + 1, resent = max(resent, ?)', change.resent ? 1 : 0)
   else if (change.state === 'retry') set('not_before = ?, reason = ?', change.notBefore, change.reason)
-  else if (change.state === 'sent') set('message_ids = ?', JSON.stringify(change.messageIds))
   else set('reason = ?', change.reason)
 }
 

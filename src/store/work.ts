@@ -189,6 +189,8 @@ export interface OutboxRow {
 export type DeliveryChange =
   /** On disk before the platform is called. */
   | { state: 'attempting'; resent: boolean }
+  /** One of several messages was sent; the attempt goes on. */
+  | { state: 'attempting'; messageIds: string[] }
   | { state: 'retry'; notBefore: number; reason: string }
   | { state: 'unknown'; reason: string }
   | { state: 'sent'; messageIds: string[] }

@@ -147,7 +147,7 @@ async function changeDelivery(
     [id, now, change.state, postgres.member, ...values],
   ]
   // Counting is the one change that must not be repeated.
-  if (change.state === 'attempting') {
+  if (change.state === 'attempting' && 'resent' in change) {
     const [sql, values] = set('attempts = attempts + 1, resent = resent OR $5', change.resent)
     await postgres.write(sql, values)
     return
@@ -155,7 +155,7 @@ async function changeDelivery(
   const [sql, values] =
     change.state === 'retry'
       ? set('not_before = $5, reason = $6', change.notBefore, change.reason)
-      : change.state === 'sent'
+      : 'messageIds' in change
         ? set('message_ids = $5', JSON.stringify(change.messageIds))
         : set('reason = $5', change.reason)
   await postgres.repeat(sql, values)

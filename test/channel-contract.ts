@@ -21,6 +21,8 @@ export interface Written {
   replyTo?: string
   file?: { name: string; mimeType: string; bytes: Buffer }
   forwarded?: boolean
+  /** The platform holds it back until `deliver`. */
+  later?: boolean
 }
 
 /** One of our messages as people see it. */
@@ -42,6 +44,8 @@ export interface Platform {
   address(place: Place, person?: Person): Address
   /** Resolves to the id that the platform gave to the message. */
   write(what: Written): Promise<string>
+  /** Sends out what was held back, in this order, however often. */
+  deliver(messageIds: string[]): void
   edit(messageId: string, what: Written): Promise<void>
   react(messageId: string, by: Person, emoji: string): Promise<void>
   press(shownId: string, data: string, by: Person): Promise<void>
@@ -90,6 +94,7 @@ export function channelContract(
     const it = contractTests(features, makeRig)
     receives(it)
     sends(it)
+    fails(it)
     lasts(it)
   })
 }
@@ -401,10 +406,13 @@ function sends(it: ContractTest): void {
           const outcome = await channel.send(to, { text }, key(text))
           outcomes.push(outcome.kind)
           if (outcome.kind !== 'retry') break
-          expect(outcome.retryAfterMs).toBeGreaterThan(0)
-          await new Promise((resolve) => setTimeout(resolve, outcome.retryAfterMs))
+          // Not every platform says how long.
+          const { retryAfterMs = 20 } = outcome
+          expect(retryAfterMs).toBeGreaterThan(0)
+          await new Promise((resolve) => setTimeout(resolve, retryAfterMs))
         }
       }
+      expect(outcomes[0]).toBe('retry')
       expect(outcomes.at(-1)).toBe('sent')
       expect(platform.shown().map((one) => one.text)).toEqual(['first', 'second'])
     },
@@ -431,6 +439,41 @@ function sends(it: ContractTest): void {
       }
     },
   )
+}
+
+function fails(it: ContractTest): void {
+  for (const fault of ['cut-before', 'server-error'] as const) {
+    it(
+      `a send that fails by ${fault} is no refusal, and the next try arrives once`,
+      ['network'],
+      async (at) => {
+        const { platform, channel } = at
+        const to = platform.address('direct', 'alice')
+        platform.failSends(fault)
+        const first = await channel.send(to, { text: 'once' }, { idempotencyKey: fault, resent: false })
+        expect(['unknown', 'retry']).toContain(first.kind)
+        const again = () =>
+          channel.send(to, { text: 'once' }, { idempotencyKey: fault, resent: first.kind === 'unknown' })
+        await vi.waitFor(async () => expect((await again()).kind).toBe('sent'), waiting)
+        expect(platform.shown().map((one) => one.text.replace(/^\(resent.*\)\n/, ''))).toEqual(['once'])
+      },
+    )
+  }
+
+  it('what comes out of order and twice all arrives, each under its own id', ['network'], async (at) => {
+    const { platform, next, received } = at
+    const hold = (text: string) => platform.write({ from: 'alice', place: 'direct', text, later: true })
+    const [one, two] = [await hold('one'), await hold('two')]
+    platform.deliver([two, one, two])
+    await next(2)
+    await vi.waitFor(
+      () => expect(new Set(received.map(({ text }) => text))).toEqual(new Set(['one', 'two'])),
+      waiting,
+    )
+    const ids = new Map(received.map(({ text, id }) => [text, id]))
+    for (const { text, id } of received) expect(id).toBe(ids.get(text))
+    expect(ids.get('one')).not.toBe(ids.get('two'))
+  })
 }
 
 function lasts(it: ContractTest): void {

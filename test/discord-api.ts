@@ -71,6 +71,8 @@ export class DiscordApi {
   directsOpened = 0
   /** Resuming works; off makes every session invalid, as after a long absence. */
   remembers = true
+  /** What is written is not told to anybody. */
+  isHolding = false
   /** Close code for the next IDENTIFY. */
   closeWith: number | undefined
   root = ''
@@ -153,9 +155,19 @@ export class DiscordApi {
       ...row,
     }
     this.messages.push(message)
+    if (!this.isHolding) this.tell(message)
+    return message
+  }
+
+  /** Tells those who are connected of a message. */
+  tell(message: DiscordRow): void {
     const guild_id = this.channels.get(message.channel_id)?.guild_id
     this.dispatch('MESSAGE_CREATE', { ...message, ...(guild_id ? { guild_id } : {}) })
-    return message
+  }
+
+  /** As after some minutes. */
+  forgetNonces(): void {
+    for (const message of this.messages) delete message.nonce
   }
 
   ours(): DiscordRow[] {
@@ -189,6 +201,24 @@ export class DiscordApi {
     }
     this.#log.push({ op: 0, t: 'READY', d: null, s: this.#log.length + 1 })
     client.send(JSON.stringify({ op: 0, t: 'READY', s: this.#log.length, d: ready }))
+    for (const guild of this.#guilds()) {
+      this.#log.push({ op: 0, t: 'GUILD_CREATE', d: guild, s: this.#log.length + 1 })
+      client.send(JSON.stringify(this.#log.at(-1)))
+    }
+  }
+
+  /** The servers that the bot is in, each with its channels and how far those are. */
+  #guilds(): object[] {
+    const rows = [...this.channels.values()].filter(({ guild_id }) => guild_id !== undefined)
+    const described = rows.map((row) => ({
+      ...row,
+      last_message_id: this.messages.findLast(({ channel_id }) => channel_id === row.id)?.id ?? null,
+    }))
+    return [...Map.groupBy(described, ({ guild_id }) => guild_id!)].map(([id, channels]) => ({
+      id,
+      channels: channels.filter(({ type }) => type !== 11),
+      threads: channels.filter(({ type }) => type === 11),
+    }))
   }
 
   #resume(client: WebSocket, d: Record<string, unknown>): void {

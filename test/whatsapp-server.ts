@@ -54,13 +54,14 @@ export class WhatsappServer {
   presences = 0
   url = ''
   /** What the next acknowledgements say. */
-  faults: Array<{ kind: 'refuse'; code: string } | { kind: 'cut-after' }> = []
+  faults: Array<{ kind: 'refuse'; code: string } | { kind: 'cut-before' } | { kind: 'cut-after' }> = []
   #keys: ServerKeys = makeServerKeys()
   #account = Curve.generateKeyPair()
   #device: DeviceKeys | undefined
   #wss: WebSocketServer | undefined
   #connections = new Set<Connection>()
   #waiting = new Map<string, BinaryNode>()
+  #written = new Map<string, BinaryNode>()
   #next = 1
 
   static async listen(): Promise<WhatsappServer> {
@@ -125,6 +126,15 @@ export class WhatsappServer {
     })
   }
 
+  /** What the server knows of a linked device, to give it to another server. */
+  get device(): DeviceKeys | undefined {
+    return structuredClone(this.#device)
+  }
+
+  set device(device: DeviceKeys | undefined) {
+    this.#device = structuredClone(device)
+  }
+
   /** The owner unlinks the device on the phone. */
   unlink(): void {
     for (const connection of this.#connections)
@@ -147,9 +157,21 @@ export class WhatsappServer {
       attrs: { ...place, id, type: 'text', t, notify: from.name },
       content,
     }
+    this.#written.set(id, node)
+    if (!options.later) this.deliver(id)
+    return id
+  }
+
+  /** Sends a message that was written to our device, once more if need be. */
+  deliver(id: string): void {
+    const node = this.#written.get(id)!
     this.#waiting.set(id, node)
     for (const connection of this.#connections) if (connection.device) this.#send(connection, node)
-    return id
+  }
+
+  /** How many messages our device has not said that it has. */
+  get unconfirmed(): number {
+    return this.#waiting.size
   }
 
   #connected(socket: WebSocket): void {
@@ -317,6 +339,7 @@ export class WhatsappServer {
         attrs: { class: 'message', id, from: to, error: fault.code },
       })
     }
+    if (fault?.kind === 'cut-before') return connection.socket.terminate()
     const readers = to === this.group ? [this.alice, this.bob] : [this.#personOf(to)!]
     const [message] = await Promise.all(readers.map((person) => person.decrypt(node, this.account.device)))
     // A phone shows a message once, however often it is delivered.
@@ -341,4 +364,6 @@ export interface WriteOptions {
   group?: boolean
   id?: string
   at?: number
+  /** Held back until `deliver`. */
+  later?: boolean
 }

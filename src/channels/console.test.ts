@@ -44,6 +44,7 @@ class ConsolePlatform implements Platform {
   press = (): Promise<void> => Promise.reject(new Error('no buttons'))
   edit = (): Promise<void> => Promise.reject(new Error('no edits'))
   react = (): Promise<void> => Promise.reject(new Error('no reactions'))
+  deliver = (): void => {}
   failSends = (): void => {}
   cut = (): void => {}
   goDown = async (): Promise<void> => {}

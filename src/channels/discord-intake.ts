@@ -1,27 +1,32 @@
 // Takes in what Discord sends: in order for each of its channels, offered until it is durable, and marked as seen.
-// After a fresh connection it reads what came since the last mark, because the gateway will not tell.
+// After a fresh connection it reads what came since the last mark, because the gateway will not tell. What Discord cannot
+// answer just now is asked again until it can: nothing is passed over.
 import {
+  DiscordAPIError,
   GatewayDispatchEvents,
   InteractionResponseType,
   InteractionType,
   MessageFlags,
+  RateLimitError,
   Routes,
 } from 'discord.js'
 import type { APIChannel, APIInteraction, GatewayDispatchPayload, REST } from 'discord.js'
 import type { Message } from '../domain/message.ts'
+import { backOffMs, pause } from './back-off.ts'
 import { isThread, readEdit, readInteraction, readMessage, readReaction } from './discord-events.ts'
 import type { DiscordMessage, DiscordPlace, Received, Self } from './discord-events.ts'
+import { isLater } from './discord-marks.ts'
+import type { DiscordMarks } from './discord-marks.ts'
 import { fetchDiscordFiles } from './discord-files.ts'
 import { describeFailure } from './discord-send.ts'
 import { Lanes } from './lanes.ts'
-import { offerUntilTaken } from './offer.ts'
+import { offerUntilTaken, untilStored } from './offer.ts'
 import type { OfferParts } from './offer.ts'
-import type { SeenMarks } from './seen-marks.ts'
 
 export interface IntakeParts extends OfferParts {
   rest: REST
   self: Self
-  marks: SeenMarks
+  marks: DiscordMarks
   /** A private chat has this channel: whoever answers there need not ask Discord for it. */
   met: (userId: string, channelId: string) => void
   /** Servers from which attachments may be fetched. */
@@ -34,6 +39,8 @@ export class DiscordIntake {
   #parts: IntakeParts
   #lanes = new Lanes()
   #places = new Map<string, DiscordPlace>()
+  /** What we knew when the connection began anew. */
+  #before = { channels: new Set<string>(), newest: '' }
 
   constructor(parts: IntakeParts) {
     this.#parts = parts
@@ -45,8 +52,8 @@ export class DiscordIntake {
       case GatewayDispatchEvents.MessageCreate: {
         const source = payload.d as DiscordMessage
         return this.#inLane(source.channel_id, async (place, self) => {
-          await this.#offer(readMessage(source, place, self))
-          this.#seen(source)
+          await untilStored(() => this.#parts.marks.meet(source.channel_id, source.id), this.#parts)
+          await this.#takeMessage(source, place, self)
         })
       }
       case GatewayDispatchEvents.MessageUpdate: {
@@ -61,6 +68,8 @@ export class DiscordIntake {
       }
       case GatewayDispatchEvents.InteractionCreate:
         return this.#takeInteraction(payload.d, now)
+      case GatewayDispatchEvents.GuildCreate:
+        return this.#lookAround([...payload.d.channels, ...payload.d.threads])
       default:
         return undefined
     }
@@ -68,30 +77,50 @@ export class DiscordIntake {
 
   /** Reads what came while the gateway could not tell us. */
   catchUp(): void {
-    for (const [channelId] of this.#parts.marks.all()) {
-      this.#inLane(channelId, async (place, self) => {
-        for (;;) {
-          const page = await this.#newerThan(channelId, this.#parts.marks.get(channelId)!)
-          for (const source of page) {
-            await this.#offer(readMessage(source, place, self))
-            this.#seen(source)
-          }
-          if (page.length < pageSize) return
-        }
-      })
-    }
+    const { marks } = this.#parts
+    this.#before = { channels: new Set(marks.channels()), newest: marks.newest() }
+    for (const channelId of this.#before.channels) this.#readSince(channelId, marks.get(channelId)!)
   }
 
   /** Resolves when everything that was begun is done. */
-  finish(): Promise<void> {
-    return this.#lanes.idle()
+  async finish(): Promise<void> {
+    await this.#lanes.idle()
+    await this.#parts.marks.flush()
+  }
+
+  /** Channels of a server: somebody may have written for the first time in one while we were away. */
+  #lookAround(channels: readonly object[]): void {
+    const { channels: known, newest } = this.#before
+    for (const channel of channels) {
+      const { id, last_message_id: last } = channel as { id: string; last_message_id?: string | null }
+      if (last && isLater(newest, last) && !known.has(id)) this.#readSince(id, newest)
+    }
+  }
+
+  #readSince(channelId: string, mark: string): void {
+    this.#inLane(channelId, async (place, self) => {
+      for (let after = mark; ;) {
+        const page = await this.#newerThan(channelId, after)
+        for (const source of page) await this.#takeMessage(source, place, self)
+        if (page.length < pageSize) return
+        after = page.at(-1)!.id
+      }
+    })
+  }
+
+  async #takeMessage(source: DiscordMessage, place: DiscordPlace, self: Self): Promise<void> {
+    await this.#offer(readMessage(source, place, self))
+    this.#parts.marks.mark(source.channel_id, source.id)
   }
 
   #takeInteraction(source: APIInteraction, now: number): void {
     if (!source.channel) return
     this.#inLane(source.channel.id, async (place, self) => {
       await this.#offerPlain(readInteraction(source, place, self, now))
-      await this.#answerInteraction(source)
+      // The press is taken; that Discord shows a failure beside it changes nothing.
+      await this.#answerInteraction(source).catch((error: unknown) =>
+        this.#parts.host.log.debug({ error: describeFailure(error) }, 'a press was not acknowledged'),
+      )
     })
   }
 
@@ -129,23 +158,32 @@ export class DiscordIntake {
     if (message) await offerUntilTaken(message, this.#parts)
   }
 
-  #seen(source: DiscordMessage): void {
-    this.#parts.marks.mark(source.channel_id, source.id, (before, id) => BigInt(id) > BigInt(before))
-  }
-
   /** Oldest first. */
   async #newerThan(channelId: string, after: string): Promise<DiscordMessage[]> {
     const query = new URLSearchParams({ after, limit: String(pageSize) })
-    const page = (await this.#parts.rest.get(Routes.channelMessages(channelId), {
-      query,
-    })) as DiscordMessage[]
-    return page.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))
+    const page = await this.#ask<DiscordMessage[]>(Routes.channelMessages(channelId), query)
+    return page.sort((a, b) => (isLater(a.id, b.id) ? -1 : 1))
+  }
+
+  /** Until Discord answers, or says no for good, or we stop. */
+  async #ask<T>(route: `/${string}`, query = new URLSearchParams()): Promise<T> {
+    const { rest, host, signal } = this.#parts
+    for (let failures = 1; ; failures++) {
+      try {
+        return (await rest.get(route, { query })) as T
+      } catch (error) {
+        if (signal.aborted || error instanceof DiscordAPIError) throw error
+        host.log.warn({ error: describeFailure(error), failures }, 'Discord is asked again')
+        const waitMs = error instanceof RateLimitError ? error.retryAfter : backOffMs(failures)
+        await pause(host.clock, waitMs, signal)
+      }
+    }
   }
 
   async #placeOf(channelId: string): Promise<DiscordPlace> {
     const known = this.#places.get(channelId)
     if (known) return known
-    const channel = (await this.#parts.rest.get(Routes.channel(channelId))) as APIChannel
+    const channel = await this.#ask<APIChannel>(Routes.channel(channelId))
     const place: DiscordPlace = {
       channelId,
       ...('guild_id' in channel && channel.guild_id ? { guildId: channel.guild_id } : {}),

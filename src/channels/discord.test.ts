@@ -1,3 +1,6 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { channelContract } from '../../test/channel-contract.ts'
 import type { Feature, Platform, Rig, Written } from '../../test/channel-contract.ts'
@@ -5,6 +8,7 @@ import { testHost } from '../../test/channel-host.ts'
 import type { TestHost } from '../../test/channel-host.ts'
 import { DiscordApi } from '../../test/discord-api.ts'
 import type { Message } from '../domain/message.ts'
+import { openSecretStore } from '../store/secret-store.ts'
 import { DiscordChannel } from './discord.ts'
 
 const people = {
@@ -45,8 +49,9 @@ class DiscordPlatform implements Platform {
       content_type: file.mimeType,
       size: file.bytes.length,
     }
+    if (what.later) this.#api.isHolding = true
     const forwarded = { content: what.text, attachments: [] }
-    return this.#api.write({
+    const row = this.#api.write({
       channel_id: this.#channelOf(what),
       author: people[what.from],
       content: what.forwarded ? '' : what.mention ? `<@${this.#api.bot.id}> ${what.text}` : what.text,
@@ -56,7 +61,13 @@ class DiscordPlatform implements Platform {
       ...(what.forwarded
         ? { message_reference: { type: 1, message_id: '1' }, message_snapshots: [{ message: forwarded }] }
         : {}),
-    }).id
+    })
+    this.#api.isHolding = false
+    return row.id
+  }
+
+  deliver(messageIds: string[]): void {
+    for (const id of messageIds) this.#api.tell(this.#api.messages.find((one) => one.id === id)!)
   }
 
   async edit(messageId: string, what: Written): Promise<void> {
@@ -217,6 +228,78 @@ describe('Discord', () => {
     await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['before', 'meanwhile']), {
       timeout: 10_000,
     })
+  })
+
+  test('while Discord cannot answer, a message waits and nothing is passed over', async () => {
+    await connected()
+    for (const fault of [
+      { kind: 'error', status: 502 },
+      { kind: 'cut-before' },
+      { kind: 'too-many', retryAfter: 0.05 },
+    ] as const)
+      api.fault('GET /channels/:id', fault)
+    await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await platform.write({ from: 'alice', place: 'direct', text: 'two' })
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['one', 'two']), {
+      timeout: 10_000,
+    })
+  })
+
+  test('what came while we were away is read although Discord fails at first', async () => {
+    const channel = await connected()
+    await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    await channel.stop()
+    await platform.write({ from: 'alice', place: 'direct', text: 'two' })
+    api.fault('GET /channels/:id/messages', { kind: 'error', status: 503 }, 2)
+    await connected()
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['one', 'two']), {
+      timeout: 10_000,
+    })
+  })
+
+  test('a channel in which somebody wrote for the first time while we were away is read, too', async () => {
+    const channel = await connected()
+    await channel.stop()
+    api.write({ channel_id: '8001', author: people.alice, content: 'first words' })
+    api.write({ channel_id: '8002', author: people.bob, content: 'in the thread' })
+    await connected()
+    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 10_000 })
+    expect(received.map((one) => one.text).sort()).toEqual(['first words', 'in the thread'])
+  })
+
+  test('a crash right after the first message of a channel does not forget the channel', async () => {
+    const hangs = open()
+    let offered = false
+    const gate = Promise.withResolvers<void>()
+    await hangs.start(() => {
+      offered = true
+      return gate.promise
+    })
+    await vi.waitFor(() => expect(hangs.status().state).toBe('connected'))
+    await platform.write({ from: 'alice', place: 'direct', text: 'hello' })
+    await vi.waitFor(() => expect(offered).toBe(true))
+    // As after a kill: what is on disk, and nothing else.
+    const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
+    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
+    const next = new DiscordChannel({ accountId: 'default', token: api.token, apiRoot: api.root }, after)
+    await next.start(accept)
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['hello']), { timeout: 10_000 })
+    await next.stop()
+    gate.resolve()
+    after.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  test('a second copy is marked when Discord has forgotten the first', async () => {
+    const channel = await connected()
+    const to = platform.address('direct', 'alice')
+    const send = (resent: boolean) => channel.send(to, { text: 'once' }, { idempotencyKey: 'k', resent })
+    await send(false)
+    api.forgetNonces()
+    await send(true)
+    expect(api.ours().map((one) => one.content)).toEqual(['once', '(resent after an interruption)\nonce'])
   })
 
   test('a wrong token and a missing intent each say what to do', async () => {

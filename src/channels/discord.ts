@@ -1,6 +1,5 @@
 // Discord, on discord.js's own REST client and gateway connection. A message counts as seen when it is durable here;
 // after a gap that the gateway cannot replay, what came since is read from the channels themselves.
-import { createHash } from 'node:crypto'
 import { GatewayDispatchEvents, MessageFlags, REST, Routes } from 'discord.js'
 import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
@@ -10,11 +9,12 @@ import { pressIdOf } from './discord-events.ts'
 import type { Self } from './discord-events.ts'
 import { DiscordGateway } from './discord-gateway.ts'
 import { DiscordIntake } from './discord-intake.ts'
+import { DiscordMarks } from './discord-marks.ts'
 import { describeFailure, DiscordSender } from './discord-send.ts'
 import { markLength } from './parts.ts'
 import { PlatformChannel } from './platform-channel.ts'
 import type { Accept } from './platform-channel.ts'
-import { beginReceiving, endReceiving } from './receiving.ts'
+import { beginReceiving, endReceiving, holdOfBot } from './receiving.ts'
 import type { Receiving } from './receiving.ts'
 
 export interface DiscordOptions {
@@ -66,15 +66,15 @@ export class DiscordChannel extends PlatformChannel {
   }
 
   protected async begin(accept: Accept): Promise<void> {
-    const name = `discord-${fingerprint(this.#options.token)}`
-    const receiving = await beginReceiving(this.host, name, `discord-${this.accountId}`)
+    const hold = holdOfBot('discord', this.#options.token)
+    const receiving = await beginReceiving(this.host, hold, `discord-${this.accountId}`)
     const self: Self = { accountId: this.accountId, botId: '' }
     const { rest, host } = { rest: this.#rest, host: this.host }
     const intake = new DiscordIntake({
       rest,
       host,
       self,
-      marks: receiving.marks,
+      marks: await DiscordMarks.open(receiving.store, host.clock),
       met: (userId, channelId) => this.#sender.meet(userId, channelId),
       fileHosts: this.#fileHosts(),
       accept,
@@ -167,8 +167,4 @@ interface Running extends Receiving {
   gateway: DiscordGateway
   intake: DiscordIntake
   opening: Promise<void>
-}
-
-function fingerprint(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 16)
 }

@@ -9,10 +9,18 @@ export interface OfferParts {
   signal: AbortSignal
 }
 
-export async function offerUntilTaken(message: Message, { accept, host, signal }: OfferParts): Promise<void> {
+export function offerUntilTaken(message: Message, parts: OfferParts): Promise<void> {
+  return untilStored(() => parts.accept(message), parts)
+}
+
+/** Rejects only when we stop. */
+export async function untilStored(
+  store: () => Promise<void>,
+  { host, signal }: Pick<OfferParts, 'host' | 'signal'>,
+): Promise<void> {
   for (let failures = 0; ;) {
     try {
-      return await accept(message)
+      return await store()
     } catch (error) {
       if (signal.aborted) throw error
       failures += 1

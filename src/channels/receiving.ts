@@ -1,29 +1,36 @@
-// What a channel holds while it receives from a platform that keeps nothing for us: its name on this machine, the marks
-// of what it has seen, and the secrets of its connection.
+// What a channel holds while it receives from a platform that keeps nothing for us: the right to receive, and what it
+// must find again after a restart.
+import { createHash } from 'node:crypto'
 import type { ChannelHost, SecretStore } from '../domain/channel.ts'
-import { SeenMarks } from './seen-marks.ts'
 
 export interface Receiving {
   store: SecretStore
-  marks: SeenMarks
   stopping: AbortController
   release: () => Promise<void>
 }
 
-/** Rejects with `locked` while another process receives under this name. */
-export async function beginReceiving(host: ChannelHost, name: string, account: string): Promise<Receiving> {
-  const release = await host.hold(name)
-  const store = host.secrets(account)
-  return { store, marks: new SeenMarks(store, host.clock), stopping: new AbortController(), release }
+/** Rejects with `locked` while another process receives there. */
+export async function beginReceiving(
+  host: ChannelHost,
+  hold: { name: string; among: 'machine' | 'state' },
+  account: string,
+): Promise<Receiving> {
+  const release = await host.hold(hold.name, hold.among)
+  return { store: host.secrets(account), stopping: new AbortController(), release }
 }
 
 /** Takes in what was begun, and gives everything back. The connection is closed before. */
 export async function endReceiving(
-  { store, marks, release }: Receiving,
+  { store, release }: Receiving,
   intake: { finish(): Promise<void> },
 ): Promise<void> {
   await intake.finish()
-  await marks.flush()
   await store.close()
   await release()
+}
+
+/** A bot by its token: whoever receives with it must be the only one on the machine. */
+export function holdOfBot(channel: string, token: string): { name: string; among: 'machine' } {
+  const hash = createHash('sha256').update(token).digest('hex')
+  return { name: `${channel}-${hash.slice(0, 16)}`, among: 'machine' }
 }

@@ -1,6 +1,5 @@
 // Telegram, on grammY's client. We poll ourselves: an update is confirmed to Telegram only after it is durable here,
 // and one process on the machine polls for a bot.
-import { createHash } from 'node:crypto'
 import { Api, GrammyError } from 'grammy'
 import type { Update, UserFromGetMe } from 'grammy/types'
 import type { Address } from '../domain/address.ts'
@@ -10,6 +9,7 @@ import { backOffMs, pause } from './back-off.ts'
 import { markLength } from './parts.ts'
 import { PlatformChannel } from './platform-channel.ts'
 import type { Accept } from './platform-channel.ts'
+import { holdOfBot } from './receiving.ts'
 import { fetchFiles } from './telegram-files.ts'
 import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.ts'
 import { pressIdOf, readUpdate, wantedUpdates } from './telegram-updates.ts'
@@ -62,7 +62,8 @@ export class TelegramChannel extends PlatformChannel {
   protected async begin(accept: Accept): Promise<void> {
     const { webhook } = this.#options
     if (webhook) refuseBlankSecret(webhook)
-    this.#release = await this.host.hold(`telegram-${fingerprint(this.#options.token)}`)
+    const { name, among } = holdOfBot('telegram', this.#options.token)
+    this.#release = await this.host.hold(name, among)
     this.#stopping = new AbortController()
     const run = webhook ? await this.#listen(webhook, accept) : () => this.#poll(accept)
     this.#running = run().catch((error: unknown) => {
@@ -251,10 +252,6 @@ export class TelegramChannel extends PlatformChannel {
 type GrammySignal = Parameters<Api['getMe']>[0]
 function grammySignal(signal: AbortSignal): GrammySignal {
   return signal as unknown as GrammySignal
-}
-
-function fingerprint(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 16)
 }
 
 function chatOf(update: Update): number {

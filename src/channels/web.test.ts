@@ -56,6 +56,7 @@ class WebPlatform implements Platform {
   pressesAcknowledged = (): number => this.acknowledged
   edit = (): Promise<void> => Promise.reject(new Error('people cannot edit on the page'))
   react = (): Promise<void> => Promise.reject(new Error('the page has no reactions'))
+  deliver = (): void => {}
   failSends = (): void => {}
   cut = (): void => {}
   goDown = async (): Promise<void> => {}

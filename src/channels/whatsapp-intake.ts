@@ -1,5 +1,5 @@
 // Takes in what WhatsApp sends: in order for each chat, and offered until it is durable. Messages that came while we
-// were away are marked `append`: they are taken too, but not those that we have seen or that are old.
+// were away are marked `append`: they are taken too, but not those that are old. The inbox knows which we had.
 import type { Readable } from 'node:stream'
 import type { WAMessage } from 'baileys'
 import type { Message } from '../domain/message.ts'
@@ -7,13 +7,13 @@ import { Lanes } from './lanes.ts'
 import { offerUntilTaken } from './offer.ts'
 import type { OfferParts } from './offer.ts'
 import type { Recent } from './recent.ts'
-import type { SeenMarks } from './seen-marks.ts'
 import { fetchWhatsappFile, hasMedia } from './whatsapp-files.ts'
+import type { WhatsappJournal } from './whatsapp-journal.ts'
 import { readWhatsappMessage } from './whatsapp-messages.ts'
 import type { FindNumber, OwnIds } from './whatsapp-messages.ts'
 
 export interface IntakeParts extends OfferParts {
-  marks: SeenMarks
+  journal: Pick<WhatsappJournal, 'done'>
   recent: Recent<WAMessage>
   maxAgeMs: number
 }
@@ -38,7 +38,10 @@ export class WhatsappIntake {
     for (const source of messages) {
       const chat = source.key.remoteJid ?? ''
       void this.#lanes
-        .run(chat, () => this.#takeOne(source, type, line))
+        .run(chat, async () => {
+          await this.#takeOne(source, type, line)
+          if (source.key.id) await this.#parts.journal.done(source.key.id)
+        })
         .catch((error: unknown) => {
           const reason = error instanceof Error ? error.message : String(error)
           if (!this.#parts.signal.aborted)
@@ -53,11 +56,11 @@ export class WhatsappIntake {
   }
 
   async #takeOne(source: WAMessage, type: 'notify' | 'append', line: MessageLine): Promise<void> {
-    const { host, recent, marks } = this.#parts
+    const { host, recent } = this.#parts
     const message = await readWhatsappMessage(source, line.own, line.findNumber)
     if (!message) return
     const chat = message.address.to
-    if (type === 'append' && this.#isOver(message)) return
+    if (type === 'append' && this.#isOld(message)) return
     recent.set(message.id, source)
     if (message.chatType === 'group') {
       const title = await line.groupTitle(chat)
@@ -66,13 +69,10 @@ export class WhatsappIntake {
     if (hasMedia(source) && host.takesMedia(message))
       await fetchWhatsappFile(source, message, (one) => line.download(one), host)
     await offerUntilTaken(message, this.#parts)
-    marks.mark(chat, String(message.sentAt), (before, at) => Number(at) > Number(before))
   }
 
-  #isOver(message: Message): boolean {
-    const { host, marks, maxAgeMs } = this.#parts
-    const seenAt = Number(marks.get(message.address.to) ?? 0)
-    if (message.sentAt < seenAt) return true
+  #isOld(message: Message): boolean {
+    const { host, maxAgeMs } = this.#parts
     const isOld = host.clock.now() - message.sentAt > maxAgeMs
     if (isOld) {
       const { sender, sentAt, id } = message

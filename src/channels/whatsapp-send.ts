@@ -71,9 +71,7 @@ export class WhatsappSender {
     const answer = await Promise.race([acknowledged, closed.then(() => undefined)])
     if (!answer) return { kind: 'unknown', reason: 'WhatsApp did not confirm the message' }
     const refusal = answer.attrs['error']
-    return refusal
-      ? { kind: 'refused', reason: `WhatsApp refused the message (${refusal})` }
-      : { kind: 'sent', messageId }
+    return refusal === undefined ? { kind: 'sent', messageId } : outcomeOfRefusal(refusal)
   }
 
   async #partsOf(reply: Reply): Promise<AnyMessageContent[]> {
@@ -94,6 +92,13 @@ function fileContent(file: OutgoingFile, asVoice: boolean): AnyMessageContent {
   if (file.kind === 'video') return { video: source, mimetype: file.mimeType }
   if (file.kind === 'audio') return { audio: source, mimetype: file.mimeType, ptt: asVoice }
   return { document: source, mimetype: file.mimeType, fileName: file.name }
+}
+
+/** WhatsApp does not say how long to wait; the outbox waits longer each time. */
+function outcomeOfRefusal(code: string): PartOutcome {
+  if (code === '429') return { kind: 'retry', reason: 'WhatsApp asked us to wait' }
+  if (code.startsWith('5')) return { kind: 'retry', reason: `WhatsApp is in trouble (${code})` }
+  return { kind: 'refused', reason: `WhatsApp refused the message (${code})` }
 }
 
 /** A connection that is gone cannot have taken the message; everything else may or may not have. */

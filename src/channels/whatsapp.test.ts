@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { proto } from 'baileys'
 import { channelContract } from '../../test/channel-contract.ts'
 import type { Feature, Platform, Rig, Written } from '../../test/channel-contract.ts'
@@ -8,6 +9,7 @@ import { testHost } from '../../test/channel-host.ts'
 import type { TestHost } from '../../test/channel-host.ts'
 import { WhatsappServer } from '../../test/whatsapp-server.ts'
 import type { Message } from '../domain/message.ts'
+import { openSecretStore } from '../store/secret-store.ts'
 import { keepSignalQuiet } from './whatsapp-logger.ts'
 import { WhatsappChannel } from './whatsapp.ts'
 
@@ -33,7 +35,12 @@ class WhatsappPlatform implements Platform {
     const message = what.file
       ? await this.#server.media.messageWith(what.file, what.text)
       : this.#content(what)
-    return this.#server.write(this.#server[what.from], message, { group: what.place === 'group' })
+    const options = { group: what.place === 'group', later: what.later ?? false }
+    return this.#server.write(this.#server[what.from], message, options)
+  }
+
+  deliver(messageIds: string[]): void {
+    for (const id of messageIds) this.#server.deliver(id)
   }
 
   async edit(messageId: string, what: Written): Promise<void> {
@@ -64,7 +71,9 @@ class WhatsappPlatform implements Platform {
 
   failSends(fault: string): void {
     if (fault === 'refuse') this.#server.faults.push({ kind: 'refuse', code: '463' })
-    if (fault === 'cut-after') this.#server.faults.push({ kind: 'cut-after' })
+    if (fault === 'rate-limit') this.#server.faults.push({ kind: 'refuse', code: '429' })
+    if (fault === 'server-error') this.#server.faults.push({ kind: 'refuse', code: '503' })
+    if (fault === 'cut-before' || fault === 'cut-after') this.#server.faults.push({ kind: fault })
   }
 
   typings = (): number => this.#server.presences
@@ -126,8 +135,28 @@ function openChannel(server: WhatsappServer, host: TestHost): WhatsappChannel {
   return new WhatsappChannel({ accountId: 'default', waWebSocketUrl: server.url }, host)
 }
 
-/** Pairs the device as a person would: the QR code is shown, the phone scans it. */
+/** A device that is linked. Pairing makes hundreds of keys, so it is done once, and each test gets a copy. */
 async function link(server: WhatsappServer, host: TestHost): Promise<void> {
+  linked ??= pairOnce()
+  const { device, credentials } = await linked
+  server.device = device
+  cpSync(credentials, join(host.folder, 'credentials'), { recursive: true })
+}
+
+let linked: ReturnType<typeof pairOnce> | undefined
+afterAll(async () => linked && (await linked).host.close())
+
+async function pairOnce() {
+  const server = await WhatsappServer.listen()
+  const host = testHost()
+  await pair(server, host)
+  const { device } = server
+  await server.close()
+  return { host, device, credentials: join(host.folder, 'credentials') }
+}
+
+/** As a person would: the QR code is shown, the phone scans it. */
+async function pair(server: WhatsappServer, host: TestHost): Promise<void> {
   const channel = openChannel(server, host)
   channel.onStatus((status) => status.needs?.kind === 'qr' && server.scan(status.needs.detail))
   await channel.start(async () => {})
@@ -191,6 +220,58 @@ describe('WhatsApp', () => {
     await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['a minute ago']), {
       timeout: 10_000,
     })
+  })
+
+  test('a message that comes late, after one that was written later, is taken', async () => {
+    await link(server, host)
+    await connected()
+    await server.write(server.alice, { conversation: 'now' })
+    await vi.waitFor(() => expect(received).toHaveLength(1), { timeout: 10_000 })
+    await channels.pop()!.stop()
+    await server.write(server.alice, { conversation: 'a minute ago' }, { at: Date.now() - 60_000 })
+    await connected()
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['now', 'a minute ago']), {
+      timeout: 10_000,
+    })
+  })
+
+  test('a message is on disk before WhatsApp is told so, and is taken after a crash', async () => {
+    await link(server, host)
+    const hangs = open()
+    let offered = 0
+    const gate = Promise.withResolvers<void>()
+    await hangs.start(() => {
+      offered += 1
+      return gate.promise
+    })
+    await vi.waitFor(() => expect(hangs.status().state).toBe('connected'), { timeout: 15_000 })
+    await server.write(server.alice, { conversation: 'in private' })
+    await server.write(server.bob, { conversation: 'in the group' }, { group: true })
+    await vi.waitFor(() => expect(offered).toBe(2), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.unconfirmed).toBe(0), { timeout: 10_000 })
+    // As after a kill: what is on disk, and nothing else.
+    const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
+    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
+    const next = openChannel(server, after)
+    await next.start(accept)
+    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 15_000 })
+    expect(received.find((one) => one.chatType === 'direct')).toMatchObject({
+      text: 'in private',
+      sender: { id: people.alice, name: 'Alice' },
+    })
+    expect(received.find((one) => one.chatType === 'group')).toMatchObject({
+      text: 'in the group',
+      sender: { id: people.bob },
+      group: { title: 'The group' },
+    })
+    await next.stop()
+    const store = openSecretStore(folder, 'whatsapp-default')
+    expect(store.keys('received-')).toEqual([])
+    await store.close()
+    gate.resolve()
+    after.close()
+    rmSync(folder, { recursive: true })
   })
 
   test('what a group is called comes with its messages', async () => {

@@ -1,10 +1,17 @@
-// WhatsApp, on Baileys: a linked device of somebody's phone, paired by a QR code. WhatsApp confirms a message to its
-// server by itself, so here it is offered until it is durable, and messages that came while we were away are taken
-// unless they are old.
-import { Browsers, DisconnectReason, makeCacheableSignalKeyStore, makeWASocket, proto } from 'baileys'
-import type { ConnectionState, GroupMetadata, WAMessage, WASocket } from 'baileys'
+// WhatsApp, on Baileys: a linked device of somebody's phone, paired by a QR code. Baileys confirms a message to the
+// server by itself, so it is written into a journal before that, and offered from there until it is in the inbox.
+// Messages that came while we were away are taken unless they are old.
+import {
+  Browsers,
+  DEFAULT_CONNECTION_CONFIG,
+  DisconnectReason,
+  makeCacheableSignalKeyStore,
+  makeWASocket,
+  proto,
+} from 'baileys'
+import type { BinaryNode, ConnectionState, GroupMetadata, WAMessage, WASocket } from 'baileys'
 import type { Address } from '../domain/address.ts'
-import type { ChannelAbilities, ChannelHost, SecretStore } from '../domain/channel.ts'
+import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
 import { backOffMs, pause } from './back-off.ts'
 import { Recent } from './recent.ts'
 import { PlatformChannel } from './platform-channel.ts'
@@ -15,6 +22,7 @@ import { openWhatsappAuth } from './whatsapp-auth.ts'
 import type { WhatsappAuth } from './whatsapp-auth.ts'
 import { downloadOver } from './whatsapp-files.ts'
 import { WhatsappIntake } from './whatsapp-intake.ts'
+import { WhatsappJournal } from './whatsapp-journal.ts'
 import { jidOf, personOfJid } from './whatsapp-messages.ts'
 import { describeFailure, statusOf, WhatsappSender } from './whatsapp-send.ts'
 import { keepSignalQuiet, quietLogger } from './whatsapp-logger.ts'
@@ -58,18 +66,19 @@ export class WhatsappChannel extends PlatformChannel {
   protected async begin(accept: Accept): Promise<void> {
     keepSignalQuiet()
     const name = `whatsapp-${this.accountId}`
-    const receiving = await beginReceiving(this.host, name, name)
-    const { store, marks, stopping } = receiving
+    const receiving = await beginReceiving(this.host, { name, among: 'state' }, name)
+    const { signal } = receiving.stopping
+    const journal = new WhatsappJournal({ store: receiving.store, host: this.host, signal })
     const intake = new WhatsappIntake({
       host: this.host,
-      marks,
+      journal,
       recent: this.#recent,
       maxAgeMs: (this.#options.maxAgeMinutes ?? 10) * 60_000,
       accept,
-      signal: stopping.signal,
+      signal,
     })
-    const connecting = this.#stayConnected(store, intake, stopping.signal)
-    this.#running = { ...receiving, intake, connecting }
+    const receiver = { ...receiving, journal, intake }
+    this.#running = { ...receiver, connecting: this.#stayConnected(receiver, signal) }
   }
 
   async stop(): Promise<void> {
@@ -94,10 +103,10 @@ export class WhatsappChannel extends PlatformChannel {
     return this.#connection?.socket.sendPresenceUpdate('composing', jidOf(address.to))
   }
 
-  async #stayConnected(store: SecretStore, intake: WhatsappIntake, signal: AbortSignal): Promise<void> {
+  async #stayConnected(receiver: Receiver, signal: AbortSignal): Promise<void> {
+    const { store } = receiver
     for (let failures = 0; !signal.aborted;) {
-      const auth = openWhatsappAuth(store)
-      const ended = await this.#connectOnce(auth, intake, signal)
+      const ended = await this.#connectOnce(openWhatsappAuth(store), receiver, signal)
       if (signal.aborted) return
       if (ended.wasOpen) failures = 0
       const reason = statusOf(ended.error)
@@ -118,15 +127,21 @@ export class WhatsappChannel extends PlatformChannel {
   }
 
   /** Resolves when this connection is over. */
-  async #connectOnce(auth: WhatsappAuth, intake: WhatsappIntake, signal: AbortSignal): Promise<Ended> {
-    const socket = this.#openSocket(auth)
+  async #connectOnce(auth: WhatsappAuth, receiver: Receiver, signal: AbortSignal): Promise<Ended> {
+    const { journal, intake } = receiver
+    const socket = this.#openSocket(auth, journal)
     const ended: Ended = { error: undefined, wasOpen: false, hadQr: false }
     const closed = new Promise<void>((resolve) => {
       socket.ev.on('connection.update', (update) => {
         this.#follow(update, ended, socket)
+        if (update.connection === 'open') {
+          const line = this.#lineOf(socket)
+          intake.take(journal.left(line.own), 'notify', line)
+        }
         if (update.connection === 'close') resolve()
       })
     })
+    socket.ws.on('CB:message', (node: BinaryNode) => journal.saw(node))
     this.#connection = { socket, closed }
     socket.ev.on('creds.update', () => void auth.saveCreds())
     socket.ev.on('messages.upsert', ({ messages, type }) => intake.take(messages, type, this.#lineOf(socket)))
@@ -139,9 +154,11 @@ export class WhatsappChannel extends PlatformChannel {
     return ended
   }
 
-  #openSocket(auth: WhatsappAuth): WASocket {
+  #openSocket(auth: WhatsappAuth, journal: WhatsappJournal): WASocket {
     const { waWebSocketUrl } = this.#options
     return makeWASocket({
+      makeSignalRepository: (...given) =>
+        journal.around(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(...given)),
       ...(waWebSocketUrl ? { waWebSocketUrl } : {}),
       auth: { creds: auth.state.creds, keys: makeCacheableSignalKeyStore(auth.state.keys, quietLogger) },
       logger: quietLogger,
@@ -213,7 +230,11 @@ interface Ended {
   hadQr: boolean
 }
 
-interface Running extends Receiving {
+interface Receiver extends Receiving {
+  journal: WhatsappJournal
   intake: WhatsappIntake
+}
+
+interface Running extends Receiver {
   connecting: Promise<void>
 }

@@ -99,10 +99,10 @@ export interface ChannelHost {
   /** May files that came with this message be fetched and kept? Strangers fill no disks. */
   takesMedia(message: Message): boolean
   /**
-   * Takes a name for this process on this machine; the returned function gives it back.
-   * Rejects with `locked` while another live process has it.
+   * Takes a name for this process; the returned function gives it back. Rejects with `locked` while another live
+   * process has it: one on this machine, or, for what is kept in the state directory, one that uses the same.
    */
-  hold(name: string): Promise<() => Promise<void>>
+  hold(name: string, among: 'machine' | 'state'): Promise<() => Promise<void>>
 }
 
 /** A file that is allowed to leave. */
@@ -124,6 +124,8 @@ export interface MediaFiles {
 /** Small secrets that a platform's library needs back after a restart. Durable, readable by us alone. */
 export interface SecretStore {
   get(key: string): string | undefined
+  /** The keys that begin like this. */
+  keys(prefix: string): string[]
   /** All or nothing; `undefined` removes. */
   set(changes: Record<string, string | undefined>): Promise<void>
   clear(): Promise<void>

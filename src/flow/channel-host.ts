@@ -10,12 +10,14 @@ import type { Log } from '../domain/log.ts'
 import { findChannelToken, keptAccounts } from '../store/channel-tokens.ts'
 import type { Environment } from '../store/config-file.ts'
 import { holdName } from '../store/held-name.ts'
+import { openMachineFolder } from '../store/machine-folder.ts'
 import { openMediaFiles } from '../store/media-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { openSecretStore } from '../store/secret-store.ts'
 
 export interface ChannelHostParts {
   paths: StatePaths
+  environment: Pick<Environment, 'machineDir'>
   clock: Clock
   log: Log
   access: Pick<AccessPolicy, 'wouldAllow'>
@@ -26,7 +28,7 @@ export interface ChannelHostParts {
 }
 
 export function makeChannelHost(parts: ChannelHostParts): ChannelHost {
-  const { paths, clock, log, access, hold, commands = [] } = parts
+  const { paths, clock, log, access, commands = [] } = parts
   return {
     clock,
     log,
@@ -34,7 +36,27 @@ export function makeChannelHost(parts: ChannelHostParts): ChannelHost {
     media: openMediaFiles(paths.media),
     secrets: (name) => openSecretStore(paths.credentials, name),
     takesMedia: (message) => access.wouldAllow(message),
-    hold: hold ?? ((name) => holdName(join(paths.root, 'locks'), name)),
+    hold: (name, among) => holdFor(parts, name, among),
+  }
+}
+
+/** Over all machines first, where there are several, so that those who stand by do not ask each other. */
+async function holdFor(
+  { paths, environment, hold }: ChannelHostParts,
+  name: string,
+  among: 'machine' | 'state',
+): Promise<() => Promise<void>> {
+  const giveBack = await hold?.(name)
+  try {
+    const folder = among === 'machine' ? openMachineFolder(environment.machineDir) : join(paths.root, 'locks')
+    const release = await holdName(folder, name)
+    return async () => {
+      await release()
+      await giveBack?.()
+    }
+  } catch (error) {
+    await giveBack?.()
+    throw error
   }
 }
 

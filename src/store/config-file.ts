@@ -18,6 +18,8 @@ export interface Environment {
   databaseUrl?: string
   claudeConfigDir?: string
   openclawStateDir: string
+  /** What all Rockpools of this user on this machine share; see machine-folder.ts. */
+  machineDir: string
   /** How long file mode may use again what it has read; 0 turns that off. */
   sessionCacheTtlMs?: number
   /** All variables; agent/ picks the few that Claude's process may have. */
@@ -46,6 +48,7 @@ export function readEnvironment(variables: Record<string, string | undefined> = 
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
     claudeConfigDir: variables['CLAUDE_CONFIG_DIR'],
     openclawStateDir: resolve(variables['OPENCLAW_STATE_DIR'] || join(home, '.openclaw')),
+    machineDir: join(variables['TMPDIR'] || '/tmp', `rockpool-${process.getuid?.() ?? 'user'}`),
     sessionCacheTtlMs: milliseconds(variables['OPENCLAW_SESSION_CACHE_TTL_MS']),
     variables,
   }

@@ -1,4 +1,4 @@
-// A name that one process on this machine has until it gives it back or ends: a bot's token is polled once.
+// A name that one process has until it gives it back or ends: a bot's token is polled once.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'

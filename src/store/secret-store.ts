@@ -14,6 +14,12 @@ export function openSecretStore(folder: string, name: string): SecretStore {
   return {
     get: (key) =>
       database.read((q) => q.get<{ value: string }>('SELECT value FROM secret WHERE key = ?', key))?.value,
+    keys: (prefix) =>
+      database
+        .read((q) =>
+          q.all<{ key: string }>('SELECT key FROM secret WHERE substr(key, 1, ?) = ?', prefix.length, prefix),
+        )
+        .map(({ key }) => key),
     set: (changes) =>
       database.write((q) => {
         for (const [key, value] of Object.entries(changes)) {

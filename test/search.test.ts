@@ -226,15 +226,24 @@ test('twelve kinds of planted secrets are in no index, in no answer and in no li
     nativeLine('user', [{ type: 'tool_result', tool_use_id: 't', content: `tool ${kind} says ${secret}` }]),
   )
   writeFileSync(nativeFile(), [...lines, ...tools].join(''))
+  // What lists show of a session: its first and last prompt and its title; some are cut in the middle of a secret.
+  kinds.forEach(([kind, secret], i) => {
+    const id = `22222222-2222-4333-8444-${String(i).padStart(12, '0')}`
+    const title = { type: 'custom-title', customTitle: `${kind} title ${secret}`, sessionId: id }
+    const cut = `${'so '.repeat(120)}${secret}`
+    const prompts = [secret, cut].map((text) => nativeLine('user', `headed ${kind} ${text}`, id))
+    writeFileSync(nativeFile(id), `${prompts.join('')}${JSON.stringify(title)}\n`)
+  })
   for (const [kind, secret] of kinds)
     await perform(app, 'memory.add', { text: `noted ${kind}: ${secret}` }, operator)
   const stop = await app.search().follow()
   await app.search().refresh()
   await expect.poll(async () => (await find('tool', { limit: 50 })).hits.length, { timeout: 10_000 }).toBe(12)
-  await expect.poll(() => app.search().status().withPieces, { timeout: 10_000 }).toBeGreaterThanOrEqual(36)
+  await expect.poll(() => app.search().status().withPieces, { timeout: 10_000 }).toBeGreaterThanOrEqual(60)
   const answers: unknown[] = []
-  for (const query of ['canary', 'tool', 'noted', '.*'])
+  for (const query of ['canary', 'tool', 'noted', 'headed', '.*'])
     answers.push(await find(query, { limit: 200, regex: query === '.*' }))
+  answers.push(await perform(app, 'cc.list', { limit: 200 }, operator))
   for (const [, secret] of kinds)
     answers.push(await find(secret.slice(0, 200)), await find(`"${secret.slice(4, 30)}"`))
   // What goes wrong is logged with its reason, and the reason may be anything that was said.
@@ -248,9 +257,7 @@ test('twelve kinds of planted secrets are in no index, in no answer and in no li
   const logged = readFileSync(file, 'utf8').trim().split('\n')
   expect(logged.filter((line) => line.includes('cannot read'))).toHaveLength(12)
   const folder = join(home, 'state', 'index')
-  const kept = readdirSync(folder)
-    .filter((name) => name.startsWith('search'))
-    .map((name) => readFileSync(join(folder, name), 'latin1').toLowerCase())
+  const kept = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1').toLowerCase())
   kept.push(logged.join('\n').toLowerCase())
   for (const [kind, secret] of kinds) {
     // The distinctive part: the middle of the secret, as words and as the index would keep them.

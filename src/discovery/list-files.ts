@@ -3,6 +3,7 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
+import { redacted } from './kept-words.ts'
 
 export interface TranscriptFile {
   path: string
@@ -116,7 +117,7 @@ function noteSideFile(path: string, name: string, sessionId: string, listing: Li
   const side = listing.side.get(sessionId) ?? { archived: false }
   if ('archived' in content) side.archived = content.archived === true
   if ('customTitle' in content && typeof content.customTitle === 'string')
-    side.customTitle = content.customTitle
+    side.customTitle = redacted(content.customTitle)
   listing.side.set(sessionId, side)
 }
 

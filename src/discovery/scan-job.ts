@@ -1,5 +1,6 @@
 // One file to scan and what came of it, in a form that can go to another thread and into the index.
 import type { IndexedFile } from '../store/discovery-index.ts'
+import { withoutSecrets } from './kept-words.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import type { TranscriptScanner } from './scan.ts'
 import { UsageTable } from './usage-table.ts'
@@ -24,7 +25,8 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
       mark: before.mark,
     }
     const { facts, usage, tornTail, size, mtimeMs, inode, mark } = scanner.scan(path, known)
-    const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: JSON.stringify(facts) }
+    const kept = JSON.stringify(withoutSecrets(facts))
+    const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: kept }
     return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
   } catch (error) {
     return { path, bytes, failed: error instanceof Error ? error.message : String(error) }

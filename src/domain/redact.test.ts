@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeRedactor } from './redact.ts'
+import { cutBetweenWords, makeRedactor } from './redact.ts'
 
 const redactEverything = (text: string): string => makeRedactor().everything(text)
 const word = (length: number): string => 'aB3'.repeat(length).slice(0, length)
@@ -74,4 +74,12 @@ test.each([
   const started = performance.now()
   redactEverything(text)
   expect(performance.now() - started).toBeLessThan(100)
+})
+
+test('a text is cut before a word that may be a secret, and within it only when it is one long word', () => {
+  const token = `ghp_${'q7W'.repeat(12)}`
+  expect(cutBetweenWords(`use ${token}`, 30)).toBe('use ')
+  expect(cutBetweenWords('short enough', 30)).toBe('short enough')
+  expect(cutBetweenWords('x'.repeat(50), 30)).toBe('x'.repeat(30))
+  expect(cutBetweenWords('明日は東京タワーへ行きます', 5)).toBe('明日は東京')
 })

@@ -86,3 +86,15 @@ function redactPrivateKeys(text: string): string {
   }
   return clean + text.slice(done)
 }
+
+const partOfSecret = /[\w+/=.:~-]/
+const longestSecret = 8_192
+
+/** The beginning of a text, not ending within a word that may be a secret: half of one looks like none. */
+export function cutBetweenWords(text: string, most: number): string {
+  if (text.length <= most) return text
+  let end = most
+  while (end > 0 && most - end < longestSecret && partOfSecret.test(text[end - 1]!)) end--
+  const isOneWord = end === 0 || most - end === longestSecret
+  return text.slice(0, isOneWord ? most : end).toWellFormed()
+}

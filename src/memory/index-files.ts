@@ -187,7 +187,7 @@ export function paragraphsOf(
   const paragraphs: Array<{ text: string; line: number; offset: number; length: number }> = []
   let line = 1
   let offset = 0
-  for (const block of bytes.toString('utf8').split(/(?<=\n)[ \t]*\n/)) {
+  for (const block of blocksOf(bytes.toString('utf8'))) {
     const length = Buffer.byteLength(block)
     if (block.trim() !== '') paragraphs.push({ text: block.trim(), line, offset, length })
     const gap = bytes.indexOf('\n', offset + length)
@@ -195,6 +195,20 @@ export function paragraphsOf(
     offset = gap === -1 ? bytes.length : gap + 1
   }
   return paragraphs
+}
+
+/** Split at empty lines, but not within a private key: half of one would not be known for what it is. */
+function blocksOf(text: string): string[] {
+  const keys = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:(?!-----)[\s\S])*/g
+  const within = [...text.matchAll(keys)].map(({ index, 0: key }) => [index, index + key.length] as const)
+  const blocks: string[] = []
+  let from = 0
+  for (const { index, 0: gap } of text.matchAll(/(?<=\n)[ \t\r]*\n/g)) {
+    if (within.some(([start, end]) => index > start && index < end)) continue
+    blocks.push(text.slice(from, index))
+    from = index + gap.length
+  }
+  return [...blocks, text.slice(from)]
 }
 
 function stateFrom(stat: BigIntStats, known: FileState | undefined): FileState {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from '../store/search-index.ts'
-import { indexSources } from './index-files.ts'
+import { indexSources, paragraphsOf } from './index-files.ts'
 import { search } from './search.ts'
 
 let folder: string
@@ -108,6 +108,16 @@ test('memory files are found by paragraph with their line', async () => {
   })
   expect(await find('tern')).toMatchObject([{ line: 3, role: 'memory', snippet: 'The boat is called Tern.' }])
   expect(await find('master')).toMatchObject([{ line: 5, snippet: 'The harbour\nmaster is Ada.' }])
+})
+
+test('a private key with an empty line in it is one paragraph', () => {
+  const key = '-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES\n\nb3BlbnNz\n-----END RSA PRIVATE KEY-----'
+  const paragraphs = paragraphsOf(Buffer.from(`before\n\n${key}\n\nafter\n`))
+  expect(paragraphs.map(({ text, line }) => [line, text])).toEqual([
+    [1, 'before'],
+    [3, key],
+    [9, 'after'],
+  ])
 })
 
 test('two who read the same lines at once index them once', async () => {

@@ -1,4 +1,5 @@
 // What is worth finding in one line of a transcript: the words of people and agents first, tools in a second tier.
+import { cutBetweenWords } from '../domain/redact.ts'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
 
 export interface LineText {
@@ -52,7 +53,9 @@ export function toolTextOf(line: string, kind: SearchKind): LineText | undefined
     .map(kind === 'native' ? nativeToolText : (block) => ourToolText(block, message))
     .filter(Boolean)
     .join('\n')
-  return text === '' ? undefined : { role: 'tool', text: clip(text, maxToolChars), at: timeOf(record) }
+  return text === ''
+    ? undefined
+    : { role: 'tool', text: cutBetweenWords(text, maxToolChars), at: timeOf(record) }
 }
 
 type Fields = Record<string, unknown>
@@ -62,7 +65,9 @@ function nativeConversation(record: Fields): LineText | undefined {
   if ((type !== 'user' && type !== 'assistant') || record['isMeta'] === true) return undefined
   if (record['isCompactSummary'] === true || record['isApiErrorMessage'] === true) return undefined
   const text = textOf(asRecord(record['message'])?.['content'])
-  return text === '' ? undefined : { role: type, text: clip(text), at: timeOf(record) }
+  return text === ''
+    ? undefined
+    : { role: type, text: cutBetweenWords(text, maxTextChars), at: timeOf(record) }
 }
 
 function ourConversation(record: Fields): LineText | undefined {
@@ -70,7 +75,7 @@ function ourConversation(record: Fields): LineText | undefined {
   const role = message?.['role']
   if (role !== 'user' && role !== 'assistant') return undefined
   const text = textOf(message?.['content'])
-  return text === '' ? undefined : { role, text: clip(text), at: timeOf(record) }
+  return text === '' ? undefined : { role, text: cutBetweenWords(text, maxTextChars), at: timeOf(record) }
 }
 
 function textOf(content: unknown): string {
@@ -102,10 +107,6 @@ function timeOf(record: Fields): number {
   const at =
     typeof record['timestamp'] === 'string' ? Date.parse(record['timestamp']) : Number(record['timestamp'])
   return Number.isFinite(at) ? Math.trunc(at) : 0
-}
-
-function clip(text: string, most = maxTextChars): string {
-  return text.length <= most ? text : text.slice(0, most).toWellFormed()
 }
 
 function parseRecord(line: string): Fields | undefined {

@@ -48,9 +48,12 @@ export class DiscoveryIndex {
     const database = openOrRebuild(path, log)
     const known = database.read((q) => q.get<{ name: string }>('SELECT name FROM format'))?.name
     if (known !== format) {
-      database.queries.exec('BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM format')
+      // What an older format kept may be what a newer one must not keep: its bytes go, too.
+      database.queries.exec(
+        'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM format',
+      )
       database.queries.run('INSERT INTO format (name) VALUES (?)', format)
-      database.queries.exec('COMMIT')
+      database.queries.exec('COMMIT; PRAGMA secure_delete = OFF')
     }
     return new DiscoveryIndex(database)
   }

@@ -1,42 +1,38 @@
 // Coding sessions with the real Claude binary: tools that really run, questions, budgets, kills.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { identifyProcess, descendantsOf } from '../src/store/process-identity.ts'
 import { inline } from './messages-api.ts'
-import { openRealCoding } from './real-coding.ts'
-import type { RealCoding } from './real-coding.ts'
+import { realCoding } from './real-coding.ts'
 
-let coding: RealCoding
-let real: RealCoding['real']
-let house: RealCoding['house']
-let launch: RealCoding['launch']
-let until: RealCoding['until']
-beforeAll(async () => {
-  coding = await openRealCoding()
-  ;({ real, house, launch, until } = coding)
-})
-afterAll(() => coding.close())
+const coding = realCoding()
 
 test('a tool that was approved really runs, a denied one does not, and the marker is on the first message only', async () => {
-  const workdir = house.repo('approve')
+  const workdir = coding.house.repo('approve')
   const touch = (name: string) => ({
     tools: [{ name: 'Bash', input: { command: `python3 -c "open('${name}','w')"` } }],
   })
-  const { id } = await launch(inline(touch('yes'), { text: 'made it' }), { workdir })
-  const asked = await until(id, 'awaiting-approval')
+  const { id } = await coding.launch(inline(touch('yes'), { text: 'made it' }), { workdir })
+  const asked = await coding.until(id, 'awaiting-approval')
   expect(asked.waiting?.about).toContain("open('yes','w')")
-  await house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
-  await until(id, 'awaiting-input')
+  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
+  await coding.until(id, 'awaiting-input')
   expect(existsSync(join(workdir, 'yes'))).toBe(true)
-  await house.pool.respond(id, inline(touch('no'), { text: 'went on without' }), { userInitiated: true })
-  const again = await until(id, 'awaiting-approval')
-  await house.approvals.answer(again.waiting!.approvalId!, { behavior: 'deny', text: 'not here', by: 'ada' })
-  await until(id, 'awaiting-input')
+  await coding.house.pool.respond(id, inline(touch('no'), { text: 'went on without' }), {
+    userInitiated: true,
+  })
+  const again = await coding.until(id, 'awaiting-approval')
+  await coding.house.approvals.answer(again.waiting!.approvalId!, {
+    behavior: 'deny',
+    text: 'not here',
+    by: 'ada',
+  })
+  await coding.until(id, 'awaiting-input')
   expect(existsSync(join(workdir, 'no'))).toBe(false)
-  const said = house.store.lastOutput(id, 50).map((block) => block.text)
+  const said = coding.house.store.lastOutput(id, 50).map((block) => block.text)
   expect(said).toContain('went on without')
-  const sent = real.api.calls().map((call) => call.prompt)
+  const sent = coding.real.api.calls().map((call) => call.prompt)
   expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
   expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)
 })
@@ -53,41 +49,44 @@ test('a question of Claude is answered by number, and Claude gets the chosen lab
       ],
     },
   ]
-  const { id } = await launch(
+  const { id } = await coding.launch(
     inline({ tools: [{ name: 'AskUserQuestion', input: { questions } }] }, { text: 'thanks' }),
   )
-  const asked = await until(id, 'awaiting-answer')
-  await house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', text: '2', by: 'ada' })
-  await until(id, 'awaiting-input')
-  expect(JSON.stringify(real.api.calls().at(-1)?.body.messages)).toContain('Blue')
+  const asked = await coding.until(id, 'awaiting-answer')
+  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', text: '2', by: 'ada' })
+  await coding.until(id, 'awaiting-input')
+  expect(JSON.stringify(coding.real.api.calls().at(-1)?.body.messages)).toContain('Blue')
 })
 
 test('at the budget the next tool is held, no further call is made, and it goes on when the budget is raised', async () => {
-  const workdir = house.repo('budget')
+  const workdir = coding.house.repo('budget')
   writeFileSync(join(workdir, 'a.txt'), 'a')
   const read = { tools: [{ name: 'Read', input: { file_path: join(workdir, 'a.txt') } }] }
   const marker = 'spend-within-limits'
-  real.api.script(marker, [read, read, read, { text: 'all read' }])
-  const { id } = await launch(marker, { workdir, budgetUsd: 2 })
-  const held = await until(id, 'awaiting-budget')
-  const calls = (): number => real.api.calls().filter((call) => call.text.includes(marker)).length
+  coding.real.api.script(marker, [read, read, read, { text: 'all read' }])
+  const { id } = await coding.launch(marker, { workdir, budgetUsd: 2 })
+  const held = await coding.until(id, 'awaiting-budget')
+  const calls = (): number => coding.real.api.calls().filter((call) => call.text.includes(marker)).length
   // The limit is two calls; one more may have been under way.
   const spent = calls()
   expect(spent).toBeLessThanOrEqual(3)
   await new Promise((resolve) => setTimeout(resolve, 300))
   expect(calls()).toBe(spent)
-  await house.approvals.answer(held.waiting!.approvalId!, { behavior: 'allow', text: '10', by: 'ada' })
-  await until(id, 'awaiting-input')
-  expect(house.store.lastOutput(id, 3).map((block) => block.text)).toContain('all read')
+  await coding.house.approvals.answer(held.waiting!.approvalId!, { behavior: 'allow', text: '10', by: 'ada' })
+  await coding.until(id, 'awaiting-input')
+  expect(coding.house.store.lastOutput(id, 3).map((block) => block.text)).toContain('all read')
 })
 
 test('a kill ends the process and the command that it runs', async () => {
-  const workdir = house.repo('kill')
+  const workdir = coding.house.repo('kill')
   const command = "python3 -c \"import time,os; open('pid','w').write(str(os.getpid())); time.sleep(60)\""
-  const { id } = await launch(inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'never' }), {
-    workdir,
-    allowedTools: ['Bash'],
-  })
+  const { id } = await coding.launch(
+    inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'never' }),
+    {
+      workdir,
+      allowedTools: ['Bash'],
+    },
+  )
   const pid = await vi.waitFor(
     () => {
       const text = existsSync(join(workdir, 'pid')) ? readFileSync(join(workdir, 'pid'), 'utf8') : ''
@@ -98,17 +97,17 @@ test('a kill ends the process and the command that it runs', async () => {
   )
   const before = descendantsOf(process.pid).map((child) => child.pid)
   expect(before).toContain(pid)
-  await house.pool.kill(id)
-  expect(house.pool.resolve(id)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
+  await coding.house.pool.kill(id)
+  expect(coding.house.pool.resolve(id)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
   await vi.waitFor(() => expect(identifyProcess(pid)).toBeUndefined(), { timeout: 5_000 })
 })
 
 test('a killed session is resumed with its context', async () => {
-  const { id } = await launch(inline({ text: 'I remember the heron' }))
-  const session = await until(id, 'awaiting-input')
-  await house.pool.kill(id)
-  const resumed = await house.pool.resume(id, inline({ text: 'still there' }))
-  await until(resumed.id, 'awaiting-input')
-  expect(house.pool.resolve(resumed.id).sdkSessionId).toBe(session.sdkSessionId)
-  expect(real.api.calls().at(-1)?.text).toContain('I remember the heron')
+  const { id } = await coding.launch(inline({ text: 'I remember the heron' }))
+  const session = await coding.until(id, 'awaiting-input')
+  await coding.house.pool.kill(id)
+  const resumed = await coding.house.pool.resume(id, inline({ text: 'still there' }))
+  await coding.until(resumed.id, 'awaiting-input')
+  expect(coding.house.pool.resolve(resumed.id).sdkSessionId).toBe(session.sdkSessionId)
+  expect(coding.real.api.calls().at(-1)?.text).toContain('I remember the heron')
 })

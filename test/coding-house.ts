@@ -7,9 +7,10 @@ import { Approvals } from '../src/coding/approvals.ts'
 import { NotificationRouter } from '../src/coding/notifications.ts'
 import type { NotificationParts } from '../src/coding/notifications.ts'
 import { CodingPool } from '../src/coding/pool.ts'
+import type { Progress } from '../src/coding/progress-relay.ts'
 import type { CodingParts, NativeSession } from '../src/coding/parts.ts'
 import type { LaunchRequest } from '../src/coding/pool.ts'
-import { ownerLives } from '../src/coding/run-state.ts'
+import { ownership } from '../src/coding/run-state.ts'
 import { RepoGate } from '../src/coding/repo-queue.ts'
 import type { Address } from '../src/domain/address.ts'
 import type { AgentRuntime } from '../src/domain/agent.ts'
@@ -38,6 +39,7 @@ export interface CodingHouse {
   /** What went into the outbox, and which keys. */
   delivered: Array<{ address: Address; reply: Reply; key: string }>
   woken: Array<{ text: string; agentId: string; sessionKey?: string; key: string }>
+  noted: Progress[]
   repo(name: string): string
   launch(prompt: string, more?: Partial<LaunchRequest>): ReturnType<CodingPool['spawn']>
   close(): Promise<void>
@@ -73,6 +75,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   })
   const delivered: CodingHouse['delivered'] = []
   const woken: CodingHouse['woken'] = []
+  const noted: CodingHouse['noted'] = []
   const seen = new Set<string>()
   const once = (key: string, act: () => void): void => {
     if (!seen.has(key)) act()
@@ -86,11 +89,13 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
       options.deliver ??
       (async (address, reply, key) => once(key, () => delivered.push({ address, reply, key }))),
     wake: async (event) => once(event.key, () => woken.push(event)),
+    note: async (progress) => void noted.push(progress),
   })
   const timeoutMs = config.approvalTimeoutMinutes * 60_000
   const approvalStore = new ApprovalStore(database)
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
+  const ownerLives = ownership(store, clock)
   const pool = new CodingPool({
     store,
     spend,
@@ -103,6 +108,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     log: silentLog,
     events,
     self: options.self ?? identifyProcess(process.pid)!,
+    ownerLives,
     agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
     toolsFor: () => [],
     findNative: options.findNative ?? (async () => undefined),
@@ -110,6 +116,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     priceOf: options.priceOf ?? (() => 0),
     dayOf: (at) => new Date(at).toISOString().slice(0, 10),
   })
+  let isClosed = false
   const repo = (name: string): string => mkdtempSync(join(folder, `${name}-`))
   return {
     pool,
@@ -120,6 +127,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     events,
     delivered,
     woken,
+    noted,
     repo,
     launch: (prompt, more = {}) =>
       pool.spawn({
@@ -134,6 +142,8 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
         ...more,
       }),
     async close() {
+      if (isClosed) return
+      isClosed = true
       await pool.drain()
       if (!options.runtime) await runtime.close()
       await database.close()

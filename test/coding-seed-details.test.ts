@@ -1,46 +1,10 @@
 // Seed 004's lifecycle details, spawn steps, kill, event texts and buffers, row by row; the tables are in
 // coding-seed.test.ts.
-import { rmSync } from 'node:fs'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { PermissionAnswer } from '../src/domain/agent.ts'
-import type { CodingSession } from '../src/domain/coding.ts'
-import { newFolder, openCodingHouse } from './coding-house.ts'
-import type { CodingHouse, HouseOptions } from './coding-house.ts'
+import { begun, open, sharedFolder, texts, until } from './coding-bench.ts'
 import { directedAgent, init } from './directed-agent.ts'
-import type { DirectedAgent } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
-
-const houses: CodingHouse[] = []
-afterEach(async () => {
-  for (const house of houses.splice(0)) await house.close()
-})
-
-function open(options: HouseOptions = {}): CodingHouse {
-  const house = openCodingHouse(options)
-  houses.push(house)
-  return house
-}
-
-async function until(
-  house: CodingHouse,
-  id: string,
-  lifecycle: CodingSession['lifecycle'],
-): Promise<CodingSession> {
-  const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
-  await vi.waitFor(look, { timeout: 5_000, interval: 5 })
-  return house.pool.resolve(id)
-}
-
-/** Opened, and the first turn has begun. */
-async function begun(house: CodingHouse, claude: DirectedAgent, id: string): Promise<void> {
-  await vi.waitFor(() => expect(claude.opened).toHaveLength(1))
-  await vi.waitFor(() => {
-    claude.emit(init)
-    expect(house.pool.resolve(id).lifecycle).toBe('active')
-  })
-}
-
-const texts = (house: CodingHouse): string[] => house.delivered.map(({ reply }) => reply.text ?? '')
 
 describe('lifecycle details', () => {
   test('1. construction: an id of eight, its own name, status starting, and when it was made', async () => {
@@ -121,7 +85,7 @@ describe('spawn, kill, killAll', () => {
   test('spawn returns before Claude has started, and the launch is told', async () => {
     const claude = directedAgent()
     const runtime = { ...claude.runtime, open: () => new Promise<never>(() => {}) }
-    const house = openCodingHouse({ runtime })
+    const house = open({ runtime })
     const { name } = await house.launch('x')
     expect(texts(house)).toEqual([`🚀 [${name}] Launched: x`])
   })
@@ -136,19 +100,17 @@ describe('spawn, kill, killAll', () => {
   })
 
   test('killAll, when Rockpool stops: everything that runs is suspended, stored and told, and can be resumed', async () => {
-    const folder = newFolder()
-    const before = openCodingHouse({ folder })
+    const folder = sharedFolder()
+    const before = open({ folder })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000008', fork: false }
     const { id } = await before.launch('[[offline: wait 60000]]', { resume })
     await until(before, id, 'active')
     await before.pool.drain()
     expect(texts(before).filter((text) => text.startsWith('💤'))).toHaveLength(1)
     await before.close()
-    const after = openCodingHouse({ folder })
+    const after = open({ folder })
     expect(after.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', end: { reason: 'shutdown' } })
     expect((await after.pool.resume(id, 'go on')).request.resume).toMatchObject(resume)
-    await after.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   test('a message to a session that takes one turn joins that turn', async () => {
@@ -225,8 +187,8 @@ describe('event texts', () => {
 
 describe('output and foreground', () => {
   test('each chat has its own mark, and it is still there after a restart', async () => {
-    const folder = newFolder()
-    const before = openCodingHouse({ folder })
+    const folder = sharedFolder()
+    const before = open({ folder })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000010', fork: false }
     const { id } = await before.launch('[[offline: say one]]', { resume })
     await until(before, id, 'awaiting-input')
@@ -235,15 +197,13 @@ describe('output and foreground', () => {
     await before.pool.respond(id, '[[offline: say two]]', { userInitiated: true })
     await vi.waitFor(() => expect(before.pool.resolve(id).turns).toBe(2))
     await before.close()
-    const after = openCodingHouse({ folder })
+    const after = open({ folder })
     const seen = async (channel: string): Promise<string[]> =>
       (await after.pool.foreground(id, channel, 30)).blocks.flatMap(({ kind, text }) =>
         kind === 'text' ? [text] : [],
       )
     expect(await seen('telegram|7')).toEqual(['two'])
     expect(await seen('telegram|8')).toEqual(['one', 'two'])
-    await after.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   test('claude_output gives the last lines that were asked for', async () => {

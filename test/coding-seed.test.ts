@@ -2,43 +2,13 @@
 // gateway are in coding-claude.test.ts and coding-program.test.ts; those about finding and choosing sessions are named
 // by their number in src/discovery.
 import { rmSync } from 'node:fs'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
 import { formatDuration, generateSessionName } from '../src/coding/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
-import type { CodingSession } from '../src/domain/coding.ts'
-import { newFolder, openCodingHouse } from './coding-house.ts'
-import type { CodingHouse, HouseOptions } from './coding-house.ts'
+import { open, saidBy, settle, sharedFolder, texts, until } from './coding-bench.ts'
 import { directedAgent, init, usage } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
-
-const houses: CodingHouse[] = []
-afterEach(async () => {
-  for (const house of houses.splice(0)) await house.close()
-})
-
-function open(options: HouseOptions = {}): CodingHouse {
-  const house = openCodingHouse(options)
-  houses.push(house)
-  return house
-}
-
-async function until(
-  house: CodingHouse,
-  id: string,
-  lifecycle: CodingSession['lifecycle'],
-): Promise<CodingSession> {
-  const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
-  await vi.waitFor(look, { timeout: 5_000, interval: 5 })
-  return house.pool.resolve(id)
-}
-
-const texts = (house: CodingHouse): string[] => house.delivered.map(({ reply }) => reply.text ?? '')
-const saidBy = (house: CodingHouse, id: string): string[] =>
-  house.store.lastOutput(id, 500).flatMap(({ kind, text }) => (kind === 'prompt' ? [] : [text]))
-const settle = async (): Promise<void> => {
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 describe('status table', () => {
   test('starting: launched, and Claude has not said its id yet', async () => {
@@ -116,7 +86,7 @@ describe('timers', () => {
     await clock.advance(2 * 60_000)
     const session = await until(house, id, 'suspended')
     expect(session).toMatchObject({ status: 'killed', end: { reason: 'idle-timeout' } })
-    expect(codingMetrics(house.store, house.spend).sessionsByStatus.killed).toBe(1)
+    expect(codingMetrics(house.store, house.spend, Date.now()).sessionsByStatus.killed).toBe(1)
     expect(texts(house).filter((text) => text.startsWith('💤'))).toHaveLength(1)
     expect((await house.pool.resume(id, 'go on')).request.resume?.sdkSessionId).toBe(session.sdkSessionId)
   })
@@ -275,7 +245,7 @@ describe('spawn', () => {
     const { id } = await house.launch('[[offline: fail overloaded]]')
     await until(house, id, 'ended')
     await house.pool.kill(id)
-    expect(codingMetrics(house.store, house.spend)).toMatchObject({
+    expect(codingMetrics(house.store, house.spend, Date.now())).toMatchObject({
       totalLaunched: 1,
       sessionsByStatus: { failed: 1, killed: 0, completed: 0, running: 0 },
     })
@@ -346,7 +316,7 @@ describe('cost and metrics', () => {
     for (const event of [init, usage('m1'), usage('m1'), usage('m2')]) claude.emit(event)
     await until(house, id, 'active')
     await house.pool.kill(id)
-    const metrics = codingMetrics(house.store, house.spend)
+    const metrics = codingMetrics(house.store, house.spend, Date.now())
     expect(metrics).toMatchObject({ totalCostUsd: 3, mostExpensive: { id, costUsd: 3 } })
     expect(Object.values(metrics.costPerDay)).toEqual([3])
   })
@@ -364,17 +334,15 @@ describe('cost and metrics', () => {
   })
 
   test('average duration, states and the most expensive one, from disk, after a restart (4.6 no. 2)', async () => {
-    const folder = newFolder()
-    const before = openCodingHouse({ folder })
+    const folder = sharedFolder()
+    const before = open({ folder })
     const { id } = await before.launch('x', { multiTurn: false })
     await until(before, id, 'ended')
-    const metrics = codingMetrics(before.store, before.spend)
+    const metrics = codingMetrics(before.store, before.spend, Date.now())
     await before.close()
-    const after = openCodingHouse({ folder })
-    expect(codingMetrics(after.store, after.spend)).toEqual(metrics)
+    const after = open({ folder })
+    expect(codingMetrics(after.store, after.spend, Date.now())).toEqual(metrics)
     expect(metrics).toMatchObject({ totalLaunched: 1, sessionsWithDuration: 1 })
-    await after.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   test('durations are short', () => {
@@ -460,18 +428,15 @@ describe('defects that are not here', () => {
   })
 
   test('3.9 no. 15: another process kills, answers and lists what this one runs', async () => {
-    const folder = newFolder()
-    const owner = openCodingHouse({ folder })
-    const other = openCodingHouse({ folder })
+    const folder = sharedFolder()
+    const owner = open({ folder })
+    const other = open({ folder })
     const { id } = await owner.launch('x')
     await until(other, id, 'awaiting-input')
     await other.pool.respond(id, '[[offline: say from afar]]', { userInitiated: true })
     await vi.waitFor(() => expect(saidBy(other, id)).toContain('from afar'))
     expect((await other.pool.kill(id)).killed).toBe(true)
     expect(owner.pool.resolve(id).status).toBe('killed')
-    await other.close()
-    await owner.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   test('3.9 no. 17: a process that dies is a failure, never a success', async () => {

@@ -14,6 +14,7 @@ import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
 import { followSubagents } from '../src/operations/subagents.ts'
 import { openHouse, rpc } from './gateway-house.ts'
 import type { House } from './gateway-house.ts'
+import { deadProcess } from './coding-bench.ts'
 import { newFolder, openCodingHouse } from './coding-house.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -299,7 +300,9 @@ describe('sessions_spawn', () => {
     const second = await launch('next')
     expect(second).toMatchObject({ action: 'queue', lifecycle: 'queued' })
     await pool.kill(String(first['id']))
-    await vi.waitFor(() => expect(pool.resolve(String(second['id'])).status).toBe('completed'))
+    await vi.waitFor(() => expect(pool.resolve(String(second['id'])).status).toBe('completed'), {
+      timeout: 20_000,
+    })
     const { result } = await rpc(house, 'cc.why', { id: second['id'] })
     const { decisions } = result as { decisions: Array<{ selection: { action: string } }> }
     expect(decisions.map(({ selection }) => selection.action)).toEqual(['fresh', 'queue'])
@@ -473,8 +476,7 @@ describe('attacks on approvals', () => {
 
   test('T128: Rockpool restarts while a question is open: it is expired and said, and its old answer does nothing', async () => {
     const folder = newFolder()
-    const dead = { pid: 4_000_000, startTime: '1', domain: 'elsewhere' }
-    const before = openCodingHouse({ folder, self: dead })
+    const before = openCodingHouse({ folder, self: deadProcess })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000004', fork: false }
     const { id } = await before.launch('[[offline: ask Bash {"command":"make"}]]', { resume })
     await vi.waitFor(() => expect(before.pool.resolve(id).lifecycle).toBe('awaiting-approval'))

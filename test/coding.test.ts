@@ -1,33 +1,5 @@
-import { rmSync } from 'node:fs'
-import { afterEach, expect, test, vi } from 'vitest'
-import type { CodingSession } from '../src/domain/coding.ts'
-import { newFolder, openCodingHouse } from './coding-house.ts'
-import type { CodingHouse, HouseOptions } from './coding-house.ts'
-
-const houses: CodingHouse[] = []
-afterEach(async () => {
-  for (const house of houses.splice(0)) await house.close()
-})
-
-function open(options: HouseOptions = {}): CodingHouse {
-  const house = openCodingHouse(options)
-  houses.push(house)
-  return house
-}
-
-async function until(
-  house: CodingHouse,
-  id: string,
-  lifecycle: CodingSession['lifecycle'],
-): Promise<CodingSession> {
-  await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle), {
-    timeout: 5_000,
-    interval: 10,
-  })
-  return house.pool.resolve(id)
-}
-
-const texts = (house: CodingHouse): string[] => house.delivered.map((each) => each.reply.text ?? '')
+import { expect, test, vi } from 'vitest'
+import { deadProcess, open, sharedFolder, texts, until } from './coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat is told once', async () => {
   const house = open()
@@ -181,9 +153,9 @@ test('a permission request waits for a person with the whole command; yes lets i
 })
 
 test('two people answer at the same moment from two processes: one of them wins, the other is told', async () => {
-  const folder = newFolder()
-  const here = openCodingHouse({ folder })
-  const there = openCodingHouse({ folder })
+  const folder = sharedFolder()
+  const here = open({ folder })
+  const there = open({ folder })
   const { id } = await here.launch('[[offline: ask Bash {"command":"ls"}]]')
   await until(here, id, 'awaiting-approval')
   const [asked] = here.approvals.pending()
@@ -196,9 +168,6 @@ test('two people answer at the same moment from two processes: one of them wins,
   expect([state, answeredBy]).toEqual(
     answers[0].status === 'fulfilled' ? ['allowed', 'ada'] : ['denied', 'bob'],
   )
-  await there.close()
-  await here.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 test('an answer for another input than the one that was shown is refused', async () => {
@@ -272,34 +241,30 @@ test('the agent that launched a session is woken instead of its chat being told'
 })
 
 test('after an orderly stop what was queued begins again, and what ran is suspended', async () => {
-  const folder = newFolder()
-  const before = openCodingHouse({ folder })
+  const folder = sharedFolder()
+  const before = open({ folder })
   const workdir = before.repo('shared')
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
   const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
   await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
   const waits = await before.launch('[[offline: say my turn]]', { workdir })
   await before.pool.drain()
-  const after = openCodingHouse({ folder })
+  const after = open({ folder })
   await after.pool.recover()
   expect(after.pool.resolve(ran.id)).toMatchObject({ lifecycle: 'suspended', end: { reason: 'shutdown' } })
   await until(after, waits.id, 'awaiting-input')
   expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
-  await after.close()
-  await before.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 test('after a crash what ran is suspended, told once, and can be resumed; what was queued begins', async () => {
-  const folder = newFolder()
-  const dead = { pid: 4_000_000, startTime: '1', domain: 'elsewhere' }
-  const before = openCodingHouse({ folder, self: dead })
+  const folder = sharedFolder()
+  const before = open({ folder, self: deadProcess })
   const workdir = before.repo('shared')
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
   const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
   await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
   const waits = await before.launch('[[offline: say my turn]]', { workdir })
-  const after = openCodingHouse({ folder })
+  const after = open({ folder })
   const found = await after.pool.recover()
   expect(found.map((session) => session.id).toSorted()).toEqual([ran.id, waits.id].toSorted())
   expect(after.pool.resolve(ran.id)).toMatchObject({
@@ -313,9 +278,6 @@ test('after a crash what ran is suspended, told once, and can be resumed; what w
   expect(await after.pool.recover()).toEqual([])
   const resumed = await after.pool.resume(ran.id, 'go on')
   expect(resumed.request.resume).toMatchObject(resume)
-  await after.close()
-  await before.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 test('at the budget the next turn is held and asks; raising it lets the session go on', async () => {

@@ -1,5 +1,5 @@
 // Coding sessions with the real Claude binary: what tests of them do again and again.
-import { expect, vi } from 'vitest'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
 import type { CodingSession } from '../src/domain/coding.ts'
 import { makeTestAgent } from './claude-agent.ts'
 import type { TestAgent } from './claude-agent.ts'
@@ -51,4 +51,12 @@ export async function openRealCoding(config: HouseOptions['config'] = {}): Promi
       await real.close()
     },
   }
+}
+
+/** One for all tests of a file; it is there once they run. */
+export function realCoding(): RealCoding {
+  const coding = {} as RealCoding
+  beforeAll(async () => void Object.assign(coding, await openRealCoding()))
+  afterAll(() => coding.close())
+  return coding
 }

@@ -201,6 +201,8 @@ export function workStoreContract(
     const systemEvents = waiting.slice(0, 2).map((event) => event.id)
     await work.lanes.finish('t', { end: { kind: 'completed' }, deliveries: [], heard: { systemEvents } })
     expect((await work.systemEvents.waiting('s')).map((event) => event.text)).toEqual(['d'])
+    for (const text of ['at 1', 'else', 'at 2']) await work.systemEvents.add('s', text, 3, 'at ')
+    expect((await work.systemEvents.waiting('s')).map((event) => event.text)).toEqual(['d', 'else', 'at 2'])
     await work.systemEvents.clear('s')
     expect(await work.systemEvents.waiting('s')).toEqual([])
   })

@@ -5,7 +5,7 @@ import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
 import type { Choice } from '../coding/parts.ts'
 import { CodingPool } from '../coding/pool.ts'
-import { ownerLives } from '../coding/run-state.ts'
+import { ownership } from '../coding/run-state.ts'
 import { RepoGate } from '../coding/repo-queue.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
@@ -39,7 +39,9 @@ export function openCodingWorld(app: App): CodingWorld {
     log,
     deliver: deliverFor(app),
     wake: wakeFor(app),
+    note: ({ sessionKey, text, instead }) => app.work().systemEvents.add(sessionKey, text, 20, instead),
   })
+  const ownerLives = ownership(store, clock)
   const repos = new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives })
   const pool = new CodingPool({
     store,
@@ -53,6 +55,7 @@ export function openCodingWorld(app: App): CodingWorld {
     log,
     events,
     self: identifyProcess(process.pid)!,
+    ownerLives,
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
     toolsFor: (session) => bridgeFor(app, session),
     findNative: (ref) => findNative(app, ref),
@@ -102,12 +105,12 @@ function deliverFor(app: App): NotificationParts['deliver'] {
   }
 }
 
-/** In the gateway the agent takes a turn at once; elsewhere it is told before its next message. */
+/** In the gateway the agent takes a turn at once; elsewhere the turn waits for the next gateway. */
 function wakeFor(app: App): NotificationParts['wake'] {
   return async ({ text, agentId, sessionKey, key: once }) => {
     const key = sessionKey ?? `agent:${agentId}:${app.config.session.mainKey}`
-    if (app.gateway) await (await app.conversations()).wake({ text, agentId, sessionKey: key, key: once })
-    else await app.work().systemEvents.add(key, text, 20)
+    const conversations = await app.conversations()
+    await conversations.wake({ text, agentId, sessionKey: key, key: once, later: app.gateway === undefined })
   }
 }
 

@@ -5,9 +5,9 @@ import type { Clock } from '../domain/clock.ts'
 import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
+import { ownership } from '../coding/run-state.ts'
 import { claudeIdOf } from '../discovery/registry.ts'
 import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
-import { isSameProcess } from '../store/process-identity.ts'
 import type { App } from '../operations/app.ts'
 import { codingStoreOf } from '../operations/never-begun.ts'
 
@@ -60,13 +60,15 @@ function chatRow({ agentId, entry }: Session): RegistryRow[] {
 }
 
 function codingRows(parts: OwnRowsParts): RegistryRow[] {
-  return (codingStoreOf(parts)?.list() ?? []).flatMap(codingRow)
+  const store = codingStoreOf(parts)
+  if (!store) return []
+  const ownerLives = ownership(store, parts.clock)
+  return store.list().flatMap((session) => codingRow(session, ownerLives(session)))
 }
 
-function codingRow(session: CodingSession): RegistryRow[] {
+function codingRow(session: CodingSession, isAlive: boolean): RegistryRow[] {
   const { sdkSessionId, request } = session
   if (sdkSessionId === undefined) return []
-  const isAlive = session.owner !== undefined && isSameProcess(session.owner)
   return [
     {
       sessionId: sdkSessionId,

@@ -85,6 +85,7 @@ export class Approvals {
         },
       )
     }
+    if (answer.always && approval.kind !== 'tool') throw nothingForAlways(approval)
     const by = { at: this.#parts.clock.now(), by: answer.by, text: answer.text }
     const won = await this.#parts.store.settle(
       approval.id,
@@ -217,6 +218,13 @@ export class Approvals {
   #tell(approval: Approval, state: string): void {
     this.#parts.events.emit({ type: 'approval-changed', id: approval.id, codingId: approval.codingId, state })
   }
+}
+
+/** A question, a plan or a budget is another one each time. */
+function nothingForAlways({ id, kind }: Approval): RockpoolError {
+  return new RockpoolError('input-invalid', `Approval ${id} is a ${kind}; it cannot be allowed always.`, {
+    hint: `Answer this one: \`rockpool cc approve ${id}\`.`,
+  })
 }
 
 function alreadySettled(approval: Approval): RockpoolError {

@@ -2,12 +2,12 @@
 // tool call is held, so that no further call to the model happens until the limit is raised.
 import { randomUUID } from 'node:crypto'
 import type { CodingConfig } from '../domain/config/coding.ts'
-import type { CodingSession } from '../domain/coding.ts'
+import type { CodingSession, SharedLimit } from '../domain/coding.ts'
 import type { SpendStore } from '../store/spend-store.ts'
 import type { Asking } from './approvals.ts'
 
 export interface BudgetReached {
-  of: 'session' | 'repository' | 'agent' | 'day'
+  of: 'session' | SharedLimit
   limitUsd: number
   spentUsd: number
 }
@@ -29,10 +29,15 @@ export function budgetReached(
   for (const [of, limitUsd, spent] of checks) {
     if (limitUsd === undefined) continue
     const spentUsd = spent()
-    const allowed = of === 'session' ? limitUsd : limitUsd + session.sharedAllowanceUsd
-    if (spentUsd >= allowed) return { of, limitUsd, spentUsd }
+    if (spentUsd >= limitUsd + allowanceOf(session, of, today)) return { of, limitUsd, spentUsd }
   }
   return undefined
+}
+
+/** What was allowed beyond a limit of the day holds for that limit and that day. */
+function allowanceOf({ allowances }: CodingSession, of: BudgetReached['of'], today: string): number {
+  const allowance = of === 'session' ? undefined : allowances[of]
+  return allowance?.day === today ? allowance.usd : 0
 }
 
 export interface BudgetLeft {
@@ -43,21 +48,22 @@ export interface BudgetLeft {
   runsOutAt?: number
 }
 
-/** The limit of the day, and of each session that runs. */
+/** The limit of the day, and of each session that runs. For an agent: its own limit of the day. */
 export function budgetsLeft(
   sessions: CodingSession[],
   spend: SpendStore,
-  now: { limits: CodingConfig['budgets']; today: string; at: number },
+  now: { limits: CodingConfig['budgets']; today: string; at: number; agentId?: string },
 ): BudgetLeft[] {
-  const { usdPerDay } = now.limits
+  const { agentId } = now
+  const limitUsd = agentId === undefined ? now.limits.usdPerDay : now.limits.agentUsdPerDay
   const running = sessions
     .filter((session) => session.status === 'running' || session.status === 'starting')
     .map((session) => ({ name: session.name, limitUsd: session.budgetUsd, spentUsd: session.costUsd }))
-  if (usdPerDay === undefined) return running
-  const spentUsd = spend.total({}, now.today)
-  const perHour = spend.since(now.at - hourMs)
-  const runsOutAt = now.at + (Math.max(0, usdPerDay - spentUsd) / perHour) * hourMs
-  const today: BudgetLeft = { name: 'Today', limitUsd: usdPerDay, spentUsd }
+  if (limitUsd === undefined) return running
+  const spentUsd = spend.total(agentId === undefined ? {} : { agentId }, now.today)
+  const perHour = spend.since(now.at - hourMs, agentId)
+  const runsOutAt = now.at + (Math.max(0, limitUsd - spentUsd) / perHour) * hourMs
+  const today: BudgetLeft = { name: 'Today', limitUsd, spentUsd }
   return [perHour > 0 && runsOutAt < now.at + 24 * hourMs ? { ...today, runsOutAt } : today, ...running]
 }
 
@@ -89,12 +95,13 @@ export function budgetAsking(session: CodingSession, reached: BudgetReached): As
 /** A raised limit leaves that much to spend, however far the old one was overshot. */
 export function raisedBudget(
   session: CodingSession,
-  reached: BudgetReached,
+  { of, limitUsd, spentUsd }: BudgetReached,
   amountUsd: number,
+  today: string,
 ): Partial<CodingSession> {
-  return reached.of === 'session'
-    ? { budgetUsd: session.costUsd + amountUsd }
-    : { sharedAllowanceUsd: reached.spentUsd - reached.limitUsd + amountUsd }
+  if (of === 'session') return { budgetUsd: session.costUsd + amountUsd }
+  const allowance = { day: today, usd: spentUsd - limitUsd + amountUsd }
+  return { allowances: { ...session.allowances, [of]: allowance } }
 }
 
 /** The amount in an answer like `$10` or `10`; undefined for a plain yes. */

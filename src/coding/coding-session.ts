@@ -5,11 +5,13 @@ import type { Conversation } from '../domain/agent.ts'
 import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../domain/coding.ts'
 import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
-import type { TurnEvent, TurnFailure, TurnResult } from '../domain/turn.ts'
+import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { chooseWhenFree } from './choose-when-free.ts'
+import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
 import { LiveRecord } from './live-record.ts'
 import { Meter } from './meter.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
+import { begunAgain } from './recovery.ts'
 import { OutputLog } from './output-log.ts'
 import type { WrittenBlock } from './output-log.ts'
 import { openingOf } from './opening.ts'
@@ -27,13 +29,17 @@ export class CodingRun {
   #questions: Questions
   #conversation: Conversation | undefined
   #opening: Promise<Conversation> | undefined
-  #inbox: string[] = []
   #working: Promise<void> | undefined
   #turn: Promise<void> | undefined
   #stop = new AbortController()
+  /** Ends what is done before a turn: asking for a budget, starting Claude. */
+  #turnStop = new AbortController()
   #finish!: (session: CodingSession) => void
   #meter: Meter
   #vigil: Vigil
+  /** Has Claude got the message of this turn? */
+  #isTaken = false
+  #turnBeganAt = 0
   #output: OutputLog
   /** Resolves when what was metered up to now is on disk: limits are sums over it. */
   #metering: Promise<void> = Promise.resolve()
@@ -61,25 +67,37 @@ export class CodingRun {
     return this.#stop.signal.aborted
   }
 
-  /** Begins; the first turn runs in the background. */
+  /** Begins: takes turns in the background until no message waits. */
   start(): void {
-    this.send(this.session.request.prompt)
+    if (this.isOver || this.session.inbox.length === 0) return
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined
+      // What came while the last turn ended was not seen by the loop.
+      this.start()
+    })
   }
 
-  /** A message for Claude: joins the running turn, or begins the next one. */
-  send(text: string): void {
+  /** A message for Claude: joins the running turn, or begins the next one. It is on disk when this resolves. */
+  async send(text: string): Promise<void> {
     if (this.isOver) return
     this.#vigil.messageCame()
-    if (this.#conversation?.busy && this.#conversation.steer({ text, uuid: randomUUID() })) {
-      return this.#say('prompt', text)
-    }
-    this.#inbox.push(text)
-    this.#working ??= this.#work().finally(() => (this.#working = undefined))
+    if (this.#steer(text)) return this.#say('prompt', text)
+    await this.#record.change({ inbox: [...this.session.inbox, text] })
+    this.start()
   }
 
-  /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. */
+  /** At a limit nothing joins a turn: it would be one more call to the model before anybody is asked. */
+  #steer(text: string): boolean {
+    if (!this.#conversation?.busy || this.#questions.limitReached()) return false
+    return this.#conversation.steer({ text, uuid: randomUUID() })
+  }
+
+  /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. One that
+   *  waits for its repository does nothing yet, and goes on waiting. */
   async interrupt(): Promise<void> {
-    await this.#conversation?.interrupt()
+    if (!this.#parts.repos.holds(this.session.request.workdir, this.session.id)) return
+    this.#turnStop.abort()
+    if (this.#conversation?.busy) await this.#conversation.interrupt()
     await this.#turn
   }
 
@@ -98,19 +116,13 @@ export class CodingRun {
 
   /** It never got to Claude, so there is nothing to resume: it begins again with the next start. */
   async #putBack(): Promise<void> {
-    await this.#record.change({
-      status: 'starting',
-      lifecycle: 'queued',
-      owner: undefined,
-      startedAt: undefined,
-      waiting: undefined,
-    })
+    await this.#record.change(begunAgain(this.session))
   }
 
   /** Takes turns until no message waits. Never throws: what goes wrong ends the session and is said. */
   async #work(): Promise<void> {
     try {
-      for (let text = this.#inbox.shift(); text !== undefined && !this.isOver; text = this.#inbox.shift()) {
+      for (let [text] = this.session.inbox; text !== undefined && !this.isOver; [text] = this.session.inbox) {
         const turn = this.#takeTurn(text)
         // Whoever waits for its end only wants to know that it is over; what went wrong is dealt with here.
         this.#turn = turn.catch(() => {})
@@ -131,8 +143,9 @@ export class CodingRun {
   }
 
   async #takeTurn(said: string): Promise<void> {
-    if (!(await this.#parts.repos.enter(this.session.request.workdir, this.session.id, this.#stop.signal)))
-      return
+    if (!(await this.#enterRepo())) return
+    this.#isTaken = false
+    this.#turnStop = new AbortController()
     try {
       const text = this.session.startedAt === undefined ? await this.#firstMessage(said) : said
       await this.#output.add('prompt', text)
@@ -141,18 +154,47 @@ export class CodingRun {
         startedAt: this.session.startedAt ?? this.#parts.clock.now(),
         waiting: undefined,
       })
-      const refusal = await this.#questions.holdForBudget(this.#stop.signal)
+      const refusal = await this.#questions.holdForBudget(this.#turnStop.signal)
       if (this.isOver) return
-      if (refusal !== undefined) return await this.#end('failed', 'ended', 'budget', refusal)
+      if (refusal !== undefined && !this.#turnStop.signal.aborted)
+        return await this.#end('failed', 'ended', 'budget', refusal)
       this.#conversation ??= await (this.#opening ??= this.#open())
       if (this.isOver) return
-      this.#vigil.turnBegan(this.session.turns === 0)
-      const prompt = { text, uuid: randomUUID(), command: isCommand(text) }
-      const result = await this.#conversation.turn(prompt, (event) => this.#onEvent(event))
-      if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
+      if (this.#turnStop.signal.aborted) return await this.#stoppedBefore()
+      await this.#converse(this.#conversation, text)
     } finally {
       this.#leaveTurn()
     }
+  }
+
+  async #converse(conversation: Conversation, text: string): Promise<void> {
+    this.#turnBeganAt = this.#parts.clock.now()
+    this.#vigil.turnBegan()
+    const prompt = { text, uuid: randomUUID(), command: isCommand(text) }
+    const result = await conversation.turn(prompt, (event) => this.#onEvent(event))
+    if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
+  }
+
+  /** Waits for its place; a session that has to wait says so. False when it ended meanwhile. */
+  #enterRepo(): Promise<boolean> {
+    const { id, lifecycle, request } = this.session
+    const entered = this.#parts.repos.enter(request.workdir, id, this.#stop.signal)
+    const mustWait = !this.#parts.repos.holds(request.workdir, id)
+    if (mustWait && lifecycle !== 'queued') this.#record.later({ lifecycle: 'queued', waiting: undefined })
+    return entered
+  }
+
+  /** Interrupted before Claude got the message: it was said, and is not said again. */
+  async #stoppedBefore(): Promise<void> {
+    await this.#record.change(this.#take())
+    await this.#waitForInput('', false)
+  }
+
+  /** The message of this turn has reached Claude, or nobody wants it to: it waits no longer. */
+  #take(): Partial<CodingSession> {
+    if (this.#isTaken) return {}
+    this.#isTaken = true
+    return { inbox: this.session.inbox.slice(1) }
   }
 
   /** The marker says to whoever scans Claude's files that it is ours; a conversation that is gone on with has its own. */
@@ -186,6 +228,8 @@ export class CodingRun {
     if (event.type === 'turn-start' || event.type === 'session-id') {
       this.#record.later({ sdkSessionId: event.sdkSessionId })
     }
+    // Without an id there is nothing to resume: then it is said again after a crash.
+    if (!this.#isTaken && this.session.sdkSessionId !== undefined) this.#record.later(this.#take())
     if (event.type === 'tool-start') this.#vigil.toolBegan(event.toolUseId)
     if (event.type === 'tool-end') this.#vigil.toolEnded(event.toolUseId)
     if (event.type === 'usage') this.#metered(event)
@@ -198,6 +242,7 @@ export class CodingRun {
     await this.#meter.settle(result, turnId)
     const { sdkSessionId, contextTokens, contextWindow } = this.session
     await this.#record.change({
+      ...this.#take(),
       turns: this.session.turns + 1,
       costUsd: this.#meter.costUsd,
       sdkSessionId: result.sdkSessionId ?? sdkSessionId,
@@ -209,9 +254,9 @@ export class CodingRun {
       const { why, message } = result.end
       await this.#conversation?.close()
       const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
-      return this.#end('failed', lifecycle, reasonOf(why), message)
+      return this.#end('failed', lifecycle, reasonOfFailure(why), message)
     }
-    if (this.#inbox.length > 0) return
+    if (this.session.inbox.length > 0) return
     if (!this.session.request.multiTurn && result.end.kind === 'completed') {
       await this.#conversation?.close()
       return this.#end('completed', 'ended', 'done', '')
@@ -220,10 +265,12 @@ export class CodingRun {
   }
 
   async #waitForInput(about: string, tell: boolean): Promise<void> {
+    if (this.isOver) return
     const waiting: Waiting = { for: 'input', since: this.#parts.clock.now(), about }
-    await this.#record.change({ status: 'running', lifecycle: 'awaiting-input', waiting })
+    // Before anything is awaited: a message that comes meanwhile stops this clock.
     this.#vigil.waitsForMessage(this.#parts.config.idleTimeoutMinutes * 60_000)
-    if (tell) await this.#parts.notifications.onWaitingForInput(this.session)
+    await this.#record.change({ status: 'running', lifecycle: 'awaiting-input', waiting })
+    if (tell && !this.isOver) await this.#parts.notifications.onWaitingForInput(this.session)
   }
 
   /** Nobody wants it to cost more: it ends here, and can be resumed with another budget. */
@@ -247,8 +294,7 @@ export class CodingRun {
 
   #onProcessGone(end: { why: string; message?: string }): void {
     if (this.isOver || this.#working) return
-    const reason: EndReason =
-      end.why === 'evicted' ? 'idle-timeout' : end.why === 'closed' ? 'shutdown' : 'crash'
+    const reason = reasonOfGoing(end.why)
     void this.#end('killed', 'suspended', reason, end.message ?? 'Its process ended. It can be resumed.')
   }
 
@@ -270,6 +316,8 @@ export class CodingRun {
       waiting: undefined,
       doing: undefined,
       owner: undefined,
+      // Whoever ends it does not want the rest to be said when it is resumed one day.
+      inbox: reason === 'user' ? [] : this.session.inbox,
     })
     await this.#parts.notifications.onSessionComplete(this.session)
     this.#finish(this.session)
@@ -285,7 +333,7 @@ export class CodingRun {
       isBusy: () => this.#conversation?.busy !== false || this.session.lifecycle !== 'active',
       onSilence: () => void this.#waitForInput('', true),
       onStuck: (seconds) => void this.kill('timeout', `It did nothing for ${seconds} s. It can be resumed.`),
-      onLongRun: () => void this.#parts.notifications.onLongRunning(this.session),
+      onLongRun: () => void this.#parts.notifications.onLongRunning(this.session, this.#turnBeganAt),
       onIdle: () => void this.kill('idle-timeout', 'No message came for a while. It can be resumed.'),
     }
   }
@@ -304,9 +352,4 @@ export class CodingRun {
       if (block.kind !== 'prompt') this.#parts.notifications.onOutput(this.session, block)
     }
   }
-}
-
-function reasonOf(why: TurnFailure): EndReason {
-  if (why === 'process-died') return 'crash'
-  return why === 'budget-reached' ? 'budget' : 'turn-failed'
 }

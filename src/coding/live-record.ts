@@ -2,6 +2,7 @@
 // the same order; then everybody hears of it.
 import type { CodingSession } from '../domain/coding.ts'
 import type { CodingParts } from './parts.ts'
+import { withWait } from './waited.ts'
 
 export class LiveRecord {
   /** Owned by this process alone; others ask through the store. */
@@ -15,7 +16,8 @@ export class LiveRecord {
 
   async change(change: Partial<CodingSession>): Promise<void> {
     const { store, clock, events } = this.#parts
-    Object.assign(this.session, change, { lastActivityAt: clock.now() })
+    const now = clock.now()
+    Object.assign(this.session, change, withWait(this.session, change, now), { lastActivityAt: now })
     await store.save(structuredClone(this.session))
     events.emit({ type: 'coding-changed', id: this.session.id, why: this.session.lifecycle })
   }

@@ -2,6 +2,7 @@
 import type { CodingSession, CodingStatus } from '../domain/coding.ts'
 import type { CodingStore } from '../store/coding-store.ts'
 import type { SpendStore } from '../store/spend-store.ts'
+import { waitedOf } from './waited.ts'
 
 export interface CodingMetrics {
   totalCostUsd: number
@@ -17,15 +18,21 @@ export interface CodingMetrics {
   waitedMs: number
 }
 
-export function codingMetrics(store: CodingStore, spend: SpendStore): CodingMetrics {
-  const sessions = store.list()
+/** Over all sessions, or over those that one agent may see. */
+export function codingMetrics(
+  store: CodingStore,
+  spend: SpendStore,
+  now: number,
+  agentId?: string,
+): CodingMetrics {
+  const sessions = store.list({ visibleTo: agentId })
   const ended = sessions.filter((session) => session.end && session.startedAt !== undefined)
   const totalDurationMs = ended.reduce((sum, session) => sum + (session.end!.at - session.startedAt!), 0)
   const count = (...wanted: CodingStatus[]): number =>
     sessions.filter((session) => wanted.includes(session.status)).length
   return {
     totalCostUsd: sessions.reduce((sum, session) => sum + session.costUsd, 0),
-    costPerDay: Object.fromEntries(spend.perDay().map(({ day, usd }) => [day, usd])),
+    costPerDay: Object.fromEntries(spend.perDay(agentId).map(({ day, usd }) => [day, usd])),
     sessionsByStatus: {
       running: count('starting', 'running'),
       completed: count('completed'),
@@ -37,7 +44,7 @@ export function codingMetrics(store: CodingStore, spend: SpendStore): CodingMetr
     sessionsWithDuration: ended.length,
     averageDurationMs: ended.length === 0 ? 0 : Math.round(totalDurationMs / ended.length),
     mostExpensive: mostExpensiveOf(sessions),
-    waitedMs: sessions.reduce((sum, session) => sum + session.waitedMs, 0),
+    waitedMs: sessions.reduce((sum, session) => sum + waitedOf(session, now), 0),
   }
 }
 

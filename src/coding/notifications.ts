@@ -9,6 +9,8 @@ import type { CodingStore } from '../store/coding-store.ts'
 import { formatDuration, oneLine } from './names.ts'
 import { approvalReply } from './approval-reply.ts'
 import { addressOfOrigin } from './origin.ts'
+import { ProgressRelay } from './progress-relay.ts'
+import type { Progress } from './progress-relay.ts'
 
 export interface NotificationParts {
   store: CodingStore
@@ -25,6 +27,8 @@ export interface NotificationParts {
   ) => Promise<void>
   /** A system event for the agent: it takes a turn at once. The same key wakes once. */
   wake: (event: { text: string; agentId: string; sessionKey?: string; key: string }) => Promise<void>
+  /** A note for a session, to be read with its next message. */
+  note: (progress: Progress) => Promise<void>
 }
 
 const streamDebounceMs = 500
@@ -40,9 +44,13 @@ export class NotificationRouter {
   #streams = new Map<string, { blocks: OutputBlock[]; cancel: () => void }>()
   #lastWaiting = new Map<string, number>()
   #waitingLater = new Map<string, () => void>()
+  #relay: ProgressRelay
 
   constructor(parts: NotificationParts) {
     this.#parts = parts
+    this.#relay = new ProgressRelay(parts.clock, (progress) => {
+      void this.#orSay(progress.text, parts.note(progress))
+    })
   }
 
   async onLaunched(session: CodingSession): Promise<void> {
@@ -57,6 +65,7 @@ export class NotificationRouter {
 
   /** Text and tool lines, gathered for half a second, to every chat that has the session in its foreground. */
   onOutput(session: CodingSession, block: OutputBlock): void {
+    this.#relay.onOutput(session, block)
     for (const watch of this.#parts.store.watches(session.id)) {
       const isNew = watch.foreground && watch.seenSeq < block.seq
       if (isNew && addressOfOrigin(watch.channel)) this.#stream(session.id, watch.channel, block)
@@ -79,6 +88,7 @@ export class NotificationRouter {
     const since = now - (this.#lastWaiting.get(session.id) ?? -Infinity)
     if (since < waitingDebounceMs) return this.#tellLater(session.id, waitingDebounceMs - since)
     this.#lastWaiting.set(session.id, now)
+    this.#relay.end(session.id)
     await this.flush(session.id)
     const kind = session.request.multiTurn ? 'multi-turn' : 'single-turn'
     const heading = `🔔 [${session.name}] waits for input (${kind}, ${session.id})`
@@ -98,6 +108,14 @@ export class NotificationRouter {
     this.#waitingLater.set(id, cancel)
   }
 
+  /** Before the process ends: what is gathered is sent, and nothing is said later. */
+  async close(): Promise<void> {
+    for (const cancel of this.#waitingLater.values()) cancel()
+    this.#waitingLater.clear()
+    this.#relay.close()
+    for (const key of this.#streams.keys()) await this.flush(key.slice(0, key.indexOf(' ')))
+  }
+
   async onApproval(session: CodingSession, approval: Approval): Promise<void> {
     await this.flush(session.id)
     await this.#tellChat(session, `approval:${approval.id}`, approvalReply(`[${session.name}]`, approval))
@@ -107,6 +125,7 @@ export class NotificationRouter {
     this.#waitingLater.get(session.id)?.()
     this.#waitingLater.delete(session.id)
     this.#lastWaiting.delete(session.id)
+    this.#relay.end(session.id)
     await this.flush(session.id)
     const took = formatDuration((session.end?.at ?? this.#parts.clock.now()) - session.createdAt)
     const cost = session.costUsd > 0 ? `, $${session.costUsd.toFixed(2)}` : ''
@@ -130,10 +149,11 @@ export class NotificationRouter {
     await this.#tellChat(session, `event:${label}`, { text: eventText })
   }
 
-  async onLongRunning(session: CodingSession): Promise<void> {
-    const took = formatDuration(this.#parts.clock.now() - session.createdAt)
+  /** Once for each turn that takes so long. */
+  async onLongRunning(session: CodingSession, since: number): Promise<void> {
+    const took = formatDuration(this.#parts.clock.now() - since)
     const doing = session.doing ? `\nNow: ${session.doing}` : ''
-    await this.#tellChat(session, 'long-running', {
+    await this.#tellChat(session, `long-running:${session.turns}`, {
       text: `⏱️ [${session.name}] running for ${took}${doing}`,
     })
   }
@@ -190,7 +210,8 @@ export class NotificationRouter {
   }
 
   async #wake(session: CodingSession, text: string, what: string): Promise<void> {
-    const { agentId, originSessionKey: sessionKey } = session.request
+    const { launchedBy, originSessionKey: sessionKey } = session.request
+    const agentId = launchedBy ?? session.request.agentId
     const key = `coding:${session.id}:${what}`
     await this.#orSay(key, this.#parts.wake({ text, agentId, sessionKey, key }))
   }

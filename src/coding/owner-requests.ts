@@ -64,21 +64,22 @@ export class OwnerDesk {
   }
 }
 
-/** Asks the owner of a session and waits for its answer. */
+/** Asks the owner of a session and waits for its answer. False when it died before it gave one. */
 export async function askOwner(
-  parts: Parts,
+  parts: Parts & Pick<CodingParts, 'ownerLives'>,
   session: CodingSession,
   action: string,
   input: Record<string, unknown>,
-): Promise<void> {
+): Promise<boolean> {
   const id = randomUUID()
   await parts.store.ask({ id, codingId: session.id, action, input, askedAt: parts.clock.now() })
   const until = parts.clock.monotonic() + answerWithinMs
   while (parts.clock.monotonic() < until) {
     const answer = parts.store.answerTo(id) as { ok?: true; error?: ErrorReport } | undefined
-    if (answer?.ok) return
+    if (answer?.ok) return true
     if (answer?.error)
       throw new RockpoolError(answer.error.code, answer.error.message, { hint: answer.error.hint })
+    if (!parts.ownerLives(session)) return false
     await sleep(lookMs / 2)
   }
   throw new RockpoolError('timed-out', `The process that runs ${session.name} does not answer.`, {

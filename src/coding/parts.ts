@@ -40,6 +40,8 @@ export interface CodingParts {
   events: Events
   /** This process: the owner of the sessions that it runs. */
   self: ProcessIdentity
+  /** Does the process that owns a session still live? */
+  ownerLives: (session: CodingSession) => boolean
   agentOf: (agentId: string) => Agent
   /** A session that Claude Code made without us, by its id or the beginning of it. */
   findNative: (ref: string) => Promise<NativeSession | undefined>

@@ -1,7 +1,6 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
-import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
+import type { CodingOwner, CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
 import { CodingRun } from './coding-session.ts'
@@ -11,11 +10,20 @@ import type { CodingParts, NativeSession } from './parts.ts'
 import { closeSession, recoverOrphans } from './recovery.ts'
 import { isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
 import { nativeOrigin, ownOrigin } from './resume-origin.ts'
-import { isRunning, isWorking, ownerLives } from './run-state.ts'
+import { asOwner, isRunning, isWorking, ownerSignMs } from './run-state.ts'
+import { SignOfLife } from './sign-of-life.ts'
 import { bringToForeground, putToBackground } from './watching.ts'
 import { checkWorkdir } from './workdir.ts'
 
 export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
+
+export interface ResumeOptions {
+  fork?: boolean
+  atMessage?: string
+  multiTurn?: boolean
+  /** Where it is gone on with: the chat, and the session when an agent does so. As before when absent. */
+  origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
+}
 
 const keepOutputMs = 30 * 24 * 3_600_000
 const cleanupEveryMs = 3_600_000
@@ -24,22 +32,29 @@ export class CodingPool {
   #parts: CodingParts
   #live = new Map<string, CodingRun>()
   #desk: OwnerDesk
+  #me: CodingOwner
   #cancelCleanup = (): void => {}
+  #cancelLook = (): void => {}
+  #isClosed = false
+  #sign: SignOfLife
 
   constructor(parts: CodingParts) {
     this.#parts = parts
     this.#desk = new OwnerDesk(parts, {
       kill: (id) => this.#runOf(id).kill('user'),
       interrupt: (id) => this.#runOf(id).interrupt(),
-      send: async (id, input) => this.#runOf(id).send(String(input['text'])),
+      send: (id, input) => this.#runOf(id).send(String(input['text'])),
     })
+    this.#me = asOwner(parts.self)
+    this.#sign = new SignOfLife(parts, this.#me, () => this.#live.size > 0)
   }
 
-  /** Starts a session in the background, or queues it when its repository is taken. */
-  async spawn(asked: LaunchRequest): Promise<CodingSession> {
+  /** Starts a session in the background, or queues it when its repository is taken. It says first what an earlier one
+   *  was told and has not said. */
+  async spawn(asked: LaunchRequest, unsaid: string[] = []): Promise<CodingSession> {
     const workdir = checkWorkdir(asked.workdir, this.#parts.config.workspaceRoots)
-    this.#checkRoom(workdir)
-    const session = await this.#create({ ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 })
+    const request = { ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 }
+    const session = await this.#create(request, [...unsaid, asked.prompt])
     this.#begin(session)
     return session
   }
@@ -83,7 +98,7 @@ export class CodingPool {
     text: string,
     options: { interrupt?: boolean; userInitiated?: boolean } = {},
   ): Promise<CodingSession> {
-    const session = this.resolve(ref)
+    const session = await this.#present(ref)
     if (!isRunning(session)) throw notRunning(session)
     const autoResponds = options.userInitiated ? 0 : session.autoResponds + 1
     const max = this.#parts.config.maxAutoResponds
@@ -97,7 +112,7 @@ export class CodingPool {
       )
     }
     if (options.interrupt) await this.interrupt(session.id)
-    await this.#owner(session, 'send', { text })
+    await this.#tell(session, text)
     await this.#countResponds(session.id, autoResponds)
     await this.#parts.notifications.onResponded(session, text)
     return this.resolve(session.id)
@@ -105,41 +120,46 @@ export class CodingPool {
 
   /** Stops the turn that runs; the session waits for what is said next. */
   async interrupt(ref: string): Promise<CodingSession> {
-    const session = this.resolve(ref)
+    const session = await this.#present(ref)
     if (!isRunning(session)) throw notRunning(session)
-    await this.#owner(session, 'interrupt', {})
+    if (session.owner) await this.#owner(session, 'interrupt', {})
     return this.resolve(session.id)
   }
 
   /** Ends a session. One that is over already is left as it is. */
   async kill(ref: string): Promise<{ session: CodingSession; killed: boolean }> {
-    const session = this.resolve(ref)
+    const session = await this.#present(ref)
     if (session.lifecycle === 'ended') return { session, killed: false }
-    if (isRunning(session)) await this.#owner(session, 'kill', {})
-    else await closeSession(this.#parts, session, 'ended', 'user', '')
+    if (!session.owner || !(await this.#owner(session, 'kill', {})))
+      await closeSession(this.#parts, await this.#present(session.id), 'ended', 'user', '')
     return { session: this.resolve(session.id), killed: true }
   }
 
   /** Goes on from an earlier session: a new one that resumes Claude's conversation, or forks it. */
-  async resume(
-    ref: string,
-    prompt: string,
-    options: { fork?: boolean; atMessage?: string; originChannel?: string; multiTurn?: boolean } = {},
-  ): Promise<CodingSession> {
+  async resume(ref: string, prompt: string, options: ResumeOptions = {}): Promise<CodingSession> {
     const fork = options.fork === true
-    const earlier = this.#parts.store.resolve(ref).length > 0 ? this.resolve(ref) : undefined
+    const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (!fork && earlier && isRunning(earlier)) throw isStillRunning(earlier)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
-    const session = await this.spawn({
-      ...from.request,
-      prompt,
-      resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
-      originChannel: options.originChannel ?? from.request.originChannel,
-      multiTurn: options.multiTurn ?? from.request.multiTurn,
-    })
-    if (!fork && earlier?.lifecycle === 'suspended')
-      await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${session.name}.`)
+    const session = await this.spawn(
+      {
+        ...from.request,
+        // Whoever resumes it from elsewhere is told there, in all that belongs to a place.
+        ...options.origin,
+        prompt,
+        resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
+        multiTurn: options.multiTurn ?? from.request.multiTurn,
+      },
+      fork ? [] : earlier?.inbox,
+    )
+    if (!fork && earlier) await this.#goneOnAs(earlier, session)
     return session
+  }
+
+  async #goneOnAs(earlier: CodingSession, { name }: CodingSession): Promise<void> {
+    await this.#parts.store.update(earlier.id, (stored) => (stored.inbox = []))
+    if (earlier.lifecycle === 'suspended')
+      await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${name}.`)
   }
 
   output(ref: string, lines: number): { session: CodingSession; blocks: OutputBlock[] } {
@@ -173,17 +193,45 @@ export class CodingPool {
     }
   }
 
-  /** At start: what ran under an owner that is gone becomes suspended, what was queued begins, open questions expire. */
+  /** What ran under an owner that is gone becomes suspended. Every command does this first. */
+  recoverOrphans(): Promise<CodingSession[]> {
+    return recoverOrphans(this.#parts)
+  }
+
+  /** In the gateway: also begins what was queued, now and whenever an owner turns out to be gone. */
   async recover(): Promise<CodingSession[]> {
-    const orphans = await recoverOrphans(this.#parts)
-    const queued = this.list({ open: true }).filter(
+    const orphans = await this.recoverOrphans()
+    await this.#beginQueued()
+    this.#cleanUpHourly()
+    this.#lookAgain()
+    return orphans
+  }
+
+  async #beginQueued(): Promise<void> {
+    const queued = this.list({ running: true }).filter(
       (session) => session.lifecycle === 'queued' && !session.owner,
     )
     for (const { id } of queued.reverse()) {
-      this.#begin(await this.#parts.store.update(id, (session) => (session.owner = this.#me())))
+      await this.#sign.give()
+      this.#begin(await this.#parts.store.update(id, (session) => (session.owner = this.#me)))
     }
-    this.#cleanUpHourly()
-    return orphans
+  }
+
+  /** An owner that we cannot see is known to be gone only after a while. */
+  #lookAgain(): void {
+    this.#cancelLook()
+    if (this.#isClosed) return
+    this.#cancelLook = this.#parts.clock.after(ownerSignMs, () => {
+      this.recoverOrphans()
+        .then(() => this.#beginQueued())
+        .catch((error: unknown) =>
+          this.#parts.log.error(
+            { error: String(error) },
+            'Sessions of an owner that is gone were not found.',
+          ),
+        )
+        .finally(() => this.#lookAgain())
+    })
   }
 
   #cleanUpHourly(): void {
@@ -201,33 +249,41 @@ export class CodingPool {
 
   /** Before the process ends: everything that runs is suspended, so that it can go on later. */
   async drain(): Promise<void> {
+    this.#isClosed = true
     this.#desk.close()
     this.#cancelCleanup()
+    this.#cancelLook()
+    this.#sign.stop()
     const live = [...this.#live.values()]
     await Promise.all(live.map((run) => run.kill('shutdown', 'Rockpool was stopped. It can be resumed.')))
+    await this.#parts.notifications.close()
   }
 
-  async #create(request: CodingRequest): Promise<CodingSession> {
+  async #create(request: CodingRequest, inbox: string[]): Promise<CodingSession> {
     const now = this.#parts.clock.now()
-    const session: CodingSession = {
+    const wanted: CodingSession = {
       id: newCodingId(),
-      name: this.#parts.store.uniqueName(request.name ?? generateSessionName(request.prompt)),
+      name: request.name ?? generateSessionName(request.prompt),
       request,
       status: 'starting',
       lifecycle: 'queued',
-      owner: this.#me(),
+      owner: this.#me,
       createdAt: now,
       lastActivityAt: now,
       budgetUsd: request.budgetUsd,
-      sharedAllowanceUsd: 0,
+      allowances: {},
       costUsd: 0,
       turns: 0,
       autoResponds: 0,
       waitedMs: 0,
+      inbox,
       lastSeq: 0,
       resumedFrom: request.resume?.sdkSessionId,
     }
-    await this.#parts.store.save(session)
+    const [session] = await Promise.all([
+      this.#parts.store.add(wanted, () => this.#checkRoom(request.workdir)),
+      this.#sign.give(),
+    ])
     await this.#parts.notifications.onLaunched(session)
     return session
   }
@@ -243,27 +299,46 @@ export class CodingPool {
     run.start()
   }
 
-  #me(): CodingSession['owner'] {
-    return { ...this.#parts.self, host: hostname() }
-  }
-
   #checkRoom(workdir: string): void {
-    const { maxSessions, perRepo } = this.#parts.config
-    const running = this.list({ open: true }).filter((session) => isRunning(session) && ownerLives(session))
+    const { ownerLives, repos, config } = this.#parts
+    const { maxSessions, perRepo } = config
+    const running = this.list({ running: true }).filter(
+      (session) => isRunning(session) && ownerLives(session),
+    )
     if (running.length >= maxSessions) throw noRoom(running, maxSessions)
-    const working = this.#parts.repos.workingIn(workdir)
-    const queued = this.#parts.repos.queuedIn(workdir)
-    const full = working.length >= perRepo.running && queued.length >= perRepo.queued
-    if (full) throw repoTaken(working[0]!, queued.length)
+    const working = repos.workingIn(workdir)
+    const queued = repos.queuedIn(workdir)
+    // Those that were launched a moment ago still count as queued.
+    const [first] = [...working, ...queued]
+    const isFull = working.length + queued.length >= perRepo.running + perRepo.queued
+    if (first && isFull) throw repoTaken(first, working.length + queued.length - 1)
   }
 
+  /** As it is now: what its owner left when it died is dealt with first. */
+  async #present(ref: string): Promise<CodingSession> {
+    const session = this.resolve(ref)
+    const isOurs = this.#live.has(session.id)
+    if (isOurs || !session.owner || this.#parts.ownerLives(session)) return session
+    await this.recoverOrphans()
+    return this.resolve(session.id)
+  }
+
+  async #tell(session: CodingSession, text: string): Promise<void> {
+    // It waits for the next gateway, and so does the message.
+    if (!session.owner) await this.#parts.store.update(session.id, ({ inbox }) => inbox.push(text))
+    else if (!(await this.#owner(session, 'send', { text })))
+      throw notRunning(await this.#present(session.id))
+  }
+
+  /** False when the owner died before it did so. */
   async #owner(
     session: CodingSession,
     action: 'kill' | 'interrupt' | 'send',
     input: Record<string, unknown>,
-  ): Promise<void> {
-    if (this.#live.has(session.id)) await this.#desk.perform(session.id, action, input)
-    else await askOwner(this.#parts, session, action, input)
+  ): Promise<boolean> {
+    if (!this.#live.has(session.id)) return askOwner(this.#parts, session, action, input)
+    await this.#desk.perform(session.id, action, input)
+    return true
   }
 
   #runOf(id: string): CodingRun {

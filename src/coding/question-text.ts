@@ -13,14 +13,22 @@ export function hashOf(request: AskedFor): string {
 
 const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
 
-/** The whole of what is asked. Control characters are made visible where it is shown, never removed here. */
+/** The whole of what is asked, every field of it. Control characters are made visible where it is shown, never removed
+ *  here. */
 export function shownText(request: AskedFor): string {
   const { toolName, input } = request
-  if (request.kind === 'plan') return typeof input['plan'] === 'string' ? input['plan'] : noPlan
   if (request.kind === 'question') return questionText(input)
+  if (request.kind === 'plan') return withRest(typeof input['plan'] === 'string' ? 'plan' : undefined, input)
   return typeof input['command'] === 'string'
-    ? input['command']
+    ? withRest('command', input)
     : `${toolName} ${JSON.stringify(input, null, 2)}`
+}
+
+/** The field that matters most as it is; what else is asked for stands below it, quoted, so that it cannot be hidden. */
+function withRest(main: 'plan' | 'command' | undefined, input: Record<string, unknown>): string {
+  const rest = Object.entries(input).filter(([field]) => field !== main && field !== 'planFilePath')
+  const lines = rest.map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
+  return [main === undefined ? noPlan : String(input[main]), ...lines].join('\n')
 }
 
 function questionText(input: Record<string, unknown>): string {
@@ -42,10 +50,24 @@ export function questionsOf(input: Record<string, unknown>): Array<{ question: s
   })
 }
 
-/** What "always" covers: the same command word for word, or the tool itself when it has no command. */
+/** Says nothing about what is done, and is never the same twice. */
+const beside: Readonly<Record<string, readonly string[]>> = { Bash: ['description', 'timeout'] }
+const oneFieldSays = new Set(['command', 'file_path', 'url'])
+const maxPatternChars = 500
+
+/** What "always" covers: exactly this input. Where one field says it all it is that field, word for word. */
 export function patternOf({ toolName, input }: Pick<PermissionRequest, 'toolName' | 'input'>): string {
-  const exact = input['command'] ?? input['file_path'] ?? input['url']
-  return typeof exact === 'string' ? exact : toolName
+  const deciding = Object.entries(input)
+    .filter(([field]) => !beside[toolName]?.includes(field))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  const [[field, value] = []] = deciding
+  const saysAll = deciding.length === 1 && typeof value === 'string' && oneFieldSays.has(field ?? '')
+  // A command that looks like a whole input must not stand for one.
+  if (saysAll && !value.startsWith('{')) return value
+  const exact = JSON.stringify(Object.fromEntries(deciding))
+  if (exact.length <= maxPatternChars) return exact
+  const sum = createHash('sha256').update(exact).digest('hex')
+  return `${exact.slice(0, maxPatternChars).toWellFormed()}… sha256:${sum}`
 }
 
 export function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {

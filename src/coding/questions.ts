@@ -23,7 +23,6 @@ export class Questions {
   #record: LiveRecord
   #moments: QuestionMoments
   #open: Approval[] = []
-  #waitsSince = 0
   #hold: Promise<string | undefined> | undefined
 
   constructor(parts: CodingParts, record: LiveRecord, moments: QuestionMoments) {
@@ -44,14 +43,20 @@ export class Questions {
     return answer
   }
 
-  /** Waits while a limit is reached. Resolves to a refusal when nobody raises it, else to nothing. */
+  /** Waits while a limit is reached, one after the other. Resolves to a refusal when nobody raises it, else to nothing. */
   async holdForBudget(signal: AbortSignal): Promise<string | undefined> {
     await this.#moments.metered()
-    const { spend, config, clock, dayOf } = this.#parts
-    const reached = budgetReached(this.#record.session, spend, config.budgets, dayOf(clock.now()))
-    if (!reached) return undefined
-    this.#hold ??= this.#askForBudget(reached, this.#either(signal)).finally(() => (this.#hold = undefined))
-    return this.#hold
+    for (let reached = this.limitReached(); reached; reached = this.limitReached()) {
+      this.#hold ??= this.#askForBudget(reached, this.#either(signal)).finally(() => (this.#hold = undefined))
+      const refusal = await this.#hold
+      if (refusal !== undefined) return refusal
+    }
+    return undefined
+  }
+
+  limitReached(): BudgetReached | undefined {
+    const { spend, config } = this.#parts
+    return budgetReached(this.#record.session, spend, config.budgets, this.#today())
   }
 
   async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
@@ -62,8 +67,13 @@ export class Questions {
     await this.#answered(settled)
     if (settled.state !== 'allowed') return describeBudget(reached)
     const amount = amountOf(settled.answer) ?? session.request.budgetUsd
-    await this.#record.change(raisedBudget(session, reached, amount))
+    await this.#record.change(raisedBudget(session, reached, amount, this.#today()))
     return undefined
+  }
+
+  #today(): string {
+    const { clock, dayOf } = this.#parts
+    return dayOf(clock.now())
   }
 
   #either(signal: AbortSignal): AbortSignal {
@@ -71,7 +81,6 @@ export class Questions {
   }
 
   #await(approval: Approval): void {
-    if (this.#open.length === 0) this.#waitsSince = approval.askedAt
     this.#open.push(approval)
     this.#moments.onAsked()
     this.#record.later(waitingFor(approval))
@@ -83,8 +92,7 @@ export class Questions {
     if (this.#moments.over.aborted) return
     const [next] = this.#open
     if (next) return this.#record.change(waitingFor(next))
-    const waitedMs = this.#record.session.waitedMs + this.#parts.clock.now() - this.#waitsSince
-    await this.#record.change({ waitedMs, lifecycle: 'active', waiting: undefined })
+    await this.#record.change({ lifecycle: 'active', waiting: undefined })
     this.#moments.onAnswered()
   }
 }

@@ -56,6 +56,11 @@ export class RepoGate {
     return taken.size < this.#parts.atOnce
   }
 
+  /** Works this session here, in this process? */
+  holds(repo: string, id: string): boolean {
+    return this.#inside.get(repo)?.has(id) === true
+  }
+
   /** Resolves when this session may work; call `leave` afterwards. False if the signal fired first. */
   enter(repo: string, id: string, signal: AbortSignal): Promise<boolean> {
     const line = this.#waiting.get(repo) ?? []

@@ -1,4 +1,4 @@
-// The clocks of a running session: silence although nothing works, a first turn that takes long, a person who does not
+// The clocks of a running session: silence although nothing works, a turn that takes long, a person who does not
 // come back. A tool that runs and a person who is asked are no silence.
 import type { Clock } from '../domain/clock.ts'
 import { Timers } from './timers.ts'
@@ -28,8 +28,8 @@ export class Vigil {
     this.#acts = acts
   }
 
-  turnBegan(isFirst: boolean): void {
-    if (isFirst) this.#timers.set('long-run', longRunMs, () => this.#acts.onLongRun())
+  turnBegan(): void {
+    this.#timers.set('long-run', longRunMs, () => this.#acts.onLongRun())
     this.sign()
   }
 

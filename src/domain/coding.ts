@@ -65,10 +65,14 @@ export interface CodingRequest {
   originThreadId?: string
   /** The session of ours that launched it; it is woken when this one waits or ends. */
   originSessionKey?: string
+  /** The agent that launched it, when it did so for another one: it sees it too, and is the one that is woken. */
+  launchedBy?: string
   /** Its row among the sessions of its agent, when that goes with the session's end. */
   childSessionKey?: string
-  /** Who keeps it: the process that owns it ends it. `wait` runs in the asking process itself. */
+  /** How many sessions above it began one another. */
   spawnDepth: number
+  /** How often the session that launched it is told what it does, and whether of its tools too. */
+  relay?: { everySeconds: number; tools: boolean }
   /** It is ended when it has done nothing for so long; a person who takes his time does not count. */
   timeoutSeconds?: number
 }
@@ -90,8 +94,8 @@ export interface CodingSession {
   lastActivityAt: number
   /** The budget now: it may have been raised. */
   budgetUsd: number
-  /** What a person allowed it to spend beyond the limits that it shares with others. */
-  sharedAllowanceUsd: number
+  /** What a person allowed it to spend beyond each limit that it shares with others, on the day that he said so. */
+  allowances: Partial<Record<SharedLimit, { day: string; usd: number }>>
   costUsd: number
   turns: number
   contextTokens?: number
@@ -99,16 +103,34 @@ export interface CodingSession {
   model?: string
   /** Messages that agents sent in a row without a person. */
   autoResponds: number
-  /** Milliseconds spent waiting for a person. */
+  /** Milliseconds spent waiting for a person, without the wait that goes on. */
   waitedMs: number
+  /** When the wait that goes on began, however many questions are open. */
+  waitsSince?: number
+  /** Messages that Claude has not got yet, the oldest first; the first prompt is the first of them. */
+  inbox: string[]
   /** What it does now, in one line. */
   doing?: string
   /** The last sequence number of its output. */
   lastSeq: number
   /** The process that runs it, and the machine that this process is on. */
-  owner?: { pid: number; startTime: string; domain: string; host: string }
+  owner?: CodingOwner
   /** The session it went on from, for display. */
   resumedFrom?: string
+}
+
+/** Limits of a day that several sessions share. */
+export type SharedLimit = 'repository' | 'agent' | 'day'
+
+export interface CodingOwner {
+  pid: number
+  startTime: string
+  /** The boot and pid namespace in which these two mean something. */
+  domain: string
+  /** What the machine calls itself for ever; empty where it does not say. */
+  machine: string
+  /** Its name, for people; it may change. */
+  host: string
 }
 
 export type OutputKind = 'text' | 'tool' | 'notice' | 'prompt'

@@ -30,6 +30,8 @@ export interface WakeRequest {
   sessionKey?: string
   /** The same key wakes once. */
   key: string
+  /** It is left for the next gateway: this process takes no turns for others. */
+  later?: boolean
 }
 
 export class Heartbeats {
@@ -55,11 +57,13 @@ export class Heartbeats {
   }
 
   /** Tells a session something and lets the agent take a turn at once. */
-  async wake({ text, agentId, sessionKey, key }: WakeRequest): Promise<boolean> {
+  async wake({ text, agentId, sessionKey, key, later }: WakeRequest): Promise<boolean> {
     const lane = sessionKey ?? this.#mainKey(agentId)
     if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
     await this.#converse.systemEvent(lane, text)
-    return this.#ask(agentId, lane, `wake:${key}`, wakePrompt)
+    const input = await this.#inputFor(agentId, lane, `wake:${key}`, wakePrompt)
+    if (later) return (await this.#parts.work.inbox.accept(input)) !== undefined
+    return this.#converse.ask(input)
   }
 
   /** One heartbeat now. False: there was nothing to look at, or the session was busy. */
@@ -71,7 +75,7 @@ export class Heartbeats {
     if (isEmptyList(file) && events.length === 0) return false
     const prompt =
       file === undefined ? HEARTBEAT_PROMPT : `${HEARTBEAT_PROMPT}\n\nHEARTBEAT.md:\n${file.trim()}`
-    return this.#ask(agentId, lane, `heartbeat:${randomUUID()}`, prompt)
+    return this.#converse.ask(await this.#inputFor(agentId, lane, `heartbeat:${randomUUID()}`, prompt))
   }
 
   #schedule(agentId: string, every: number, after: number): void {
@@ -91,9 +95,9 @@ export class Heartbeats {
     return buildAgentMainSessionKey({ agentId, mainKey: this.#parts.config.session.mainKey })
   }
 
-  async #ask(agentId: string, lane: string, key: string, text: string): Promise<boolean> {
+  async #inputFor(agentId: string, lane: string, key: string, text: string): Promise<Input> {
     const target = await this.#targetOf(agentId, lane)
-    const input: Input = {
+    return {
       key,
       lane,
       agentId,
@@ -112,7 +116,6 @@ export class Heartbeats {
         media: [],
       },
     }
-    return this.#converse.ask(input)
   }
 
   /** The configured target; for a session that belongs to one chat, that chat. Never wherever somebody wrote last. */

@@ -1,4 +1,6 @@
 // Coding sessions under the seeds' names, for programs that use Rockpool as a library.
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import { perform } from '../operations/perform.ts'
 import type { Caller } from '../operations/operation.ts'
@@ -23,15 +25,25 @@ export function codingLibrary(withApp: WithApp): CodingLibrary {
     respondToPermission: (repoPath, requestId, allow) =>
       withApp(async (app) => {
         const { approvals, store } = app.coding()
+        const real = realPathOf(repoPath)
         const asked = approvals
           .pending()
           .find(
-            ({ id, codingId }) =>
-              id.startsWith(requestId) && inRepo(codingId && store.get(codingId), repoPath),
+            ({ id, codingId }) => id.startsWith(requestId) && inRepo(codingId && store.get(codingId), real),
           )
         if (!asked) throw nothingAsked(repoPath, requestId)
         await perform(app, 'approvals.answer', { id: asked.id, decision: allow ? 'allow' : 'deny' }, program)
       }),
+  }
+}
+
+/** Sessions know where they really are; the same place may be named through a link. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    // It may be gone while something in it still asks; then only the name as it is can match.
+    return resolve(path)
   }
 }
 

@@ -4,7 +4,8 @@ import { questionsOf } from '../coding/question-text.ts'
 import type { Approval } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
-import type { Caller, Operation } from './operation.ts'
+import { afterRecovery } from './coding-row.ts'
+import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 
 const row = z.object({
@@ -138,4 +139,4 @@ function nameOf(caller: Caller): string {
   return caller.name ?? (caller.address ? `${caller.address.channel}|${caller.address.to}` : caller.via)
 }
 
-export const operations: Operation[] = [list, answer, grants, revoke]
+export const operations = afterRecovery([list, answer, grants, revoke])

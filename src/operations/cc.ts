@@ -67,7 +67,7 @@ const showSession = operation({
     const coding = codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding) }
     if (coding?.sdkSessionId === undefined && coding) {
-      return { session: written(withoutTranscript(coding)), ...row }
+      return { session: written(withoutTranscript(app, coding)), ...row }
     }
     const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)
     return { session: written(session), health: await app.discovery().health(session.sessionId), ...row }

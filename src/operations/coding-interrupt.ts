@@ -1,9 +1,9 @@
 // Stopping what a coding session does right now, without ending it.
 import { z } from 'zod'
-import { codingRow, findCoding, rowOf } from './coding-row.ts'
+import { afterRecovery, codingRow, findCoding, rowOf } from './coding-row.ts'
 import { operation } from './operation.ts'
 
-export const operations = [
+export const operations = afterRecovery([
   operation({
     name: 'coding.interrupt',
     says: 'Stop what a session does right now; it stays, and waits for what is said next.',
@@ -18,4 +18,4 @@ export const operations = [
       return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id))
     },
   }),
-]
+])

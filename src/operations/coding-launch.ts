@@ -1,7 +1,8 @@
 // What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
+import { existsSync } from 'node:fs'
 import { defaultAgentId } from '../domain/default-agent.ts'
 import { formatOriginChannel } from '../domain/address.ts'
-import type { CodingSession } from '../domain/coding.ts'
+import type { CodingRequest, CodingSession } from '../domain/coding.ts'
 import type { PermissionMode } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionSelection } from '../domain/selection.ts'
@@ -9,6 +10,7 @@ import { resolveOriginChannel } from '../coding/origin.ts'
 import type { App } from './app.ts'
 import { findCoding } from './coding-row.ts'
 import type { Caller } from './operation.ts'
+import { workspaceOf } from './workspace.ts'
 
 export interface LaunchInput {
   prompt: string
@@ -32,6 +34,10 @@ export interface LaunchInput {
   thinking?: string
   /** A row among the sessions that goes when this one is over. */
   childSessionKey?: string
+  spawnDepth?: number
+  /** The agent whose session launches it, when it is to belong to another one. */
+  launchedBy?: string
+  relay?: CodingRequest['relay']
 }
 
 export interface Launched {
@@ -43,12 +49,7 @@ export interface Launched {
 
 export async function launchCoding(app: App, input: LaunchInput, caller: Caller): Promise<Launched> {
   const { config } = app
-  const workdir = directoryOf(input.workdir ?? config.coding.defaultWorkdir, config.coding.repos)
-  if (workdir === undefined) {
-    throw new RockpoolError('usage', 'In which repository?', {
-      hint: 'Give workdir, or set coding.defaultWorkdir.',
-    })
-  }
+  const workdir = workdirOf(app, input.workdir, caller)
   const permissionMode = input.permissionMode ?? config.coding.permissionMode
   refuseBypass(permissionMode, caller)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
@@ -71,6 +72,9 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
     thinking: input.thinking,
     childSessionKey: input.childSessionKey,
     timeoutSeconds: input.timeoutSeconds,
+    spawnDepth: input.spawnDepth,
+    launchedBy: input.launchedBy === agentId ? undefined : input.launchedBy,
+    relay: input.relay,
     originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
@@ -88,7 +92,6 @@ function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOrig
   return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
 }
 
-/** A chat, a hook or an agent never gets a session that asks nobody. */
 /** Only the operator at a terminal, and not as root, may let a session run unasked. */
 export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): void {
   if (mode !== 'bypassPermissions') return
@@ -99,9 +102,14 @@ export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): 
   })
 }
 
-/** A repository by the name that the configuration gives it, or by its path. */
-function directoryOf(named: string | undefined, repos: Readonly<Record<string, string>>): string | undefined {
-  return named !== undefined && Object.hasOwn(repos, named) ? repos[named] : named
+/** The one that was named, by its path or its name in the configuration; else the workspace of the agent that asks, the
+ *  configured directory, the current one. A workspace that was never made is none. */
+function workdirOf(app: App, named: string | undefined, caller: Caller): string {
+  const { repos, defaultWorkdir } = app.config.coding
+  if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
+  const workspace = caller.agentId === undefined ? undefined : workspaceOf(app, caller.agentId)
+  if (workspace !== undefined && existsSync(workspace)) return workspace
+  return defaultWorkdir ?? process.cwd()
 }
 
 interface Chosen {

@@ -1,11 +1,12 @@
 // Coding sessions as the outside sees them, and which of them a caller may see.
 import { z } from 'zod'
 import { durationOf, formatListing } from '../coding/listing.ts'
+import { waitedOf } from '../coding/waited.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
-import type { Caller } from './operation.ts'
+import type { Caller, Operation } from './operation.ts'
 
 export const codingRow = z.object({
   id: z.string(),
@@ -42,13 +43,15 @@ export const codingRow = z.object({
 
 export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
   const now = app.clock.now()
-  const { request, end, owner: _owner, sdkSessionId, sharedAllowanceUsd: _allowance, ...shown } = session
+  const { owner: _owner, allowances: _allowances, waitsSince: _since, inbox: _inbox, ...shown } = session
+  const { request, end, sdkSessionId } = session
   const foreground = app
     .coding()
     .store.watches(session.id)
     .some((watch) => watch.foreground)
   return {
     ...shown,
+    waitedMs: waitedOf(session, now),
     endReason: end?.reason,
     endMessage: end?.message,
     prompt: request.prompt,
@@ -65,10 +68,12 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
   }
 }
 
-/** The session, if the caller may see it: an agent sees its own only. */
+/** The session, if the caller may see it: an agent sees its own, and what it launched for another one. */
 export function findCoding(app: App, caller: Caller, reference: string): CodingSession {
   const session = app.coding().pool.resolve(reference)
-  if (caller.agentId === undefined || caller.agentId === session.request.agentId) return session
+  const { agentId, launchedBy } = session.request
+  if (caller.agentId === undefined || caller.agentId === agentId || caller.agentId === launchedBy)
+    return session
   throw new RockpoolError(
     'not-found',
     `There is no coding session ${JSON.stringify(reference.slice(0, 80))}.`,
@@ -81,4 +86,15 @@ export function channelOf(caller: Caller, named: string | undefined): string {
   if (caller.address) return formatOriginChannel(caller.address)
   if (named !== undefined) return named
   return caller.sessionKey ?? `${caller.via}:${caller.name ?? 'operator'}`
+}
+
+/** Whatever is asked about coding sessions, those whose owner died are dealt with first: also when no gateway runs. */
+export function afterRecovery(operations: Operation[]): Operation[] {
+  return operations.map((operation) => ({
+    ...operation,
+    async run(app, input, caller) {
+      await app.coding().pool.recoverOrphans()
+      return operation.run(app, input, caller)
+    },
+  }))
 }

@@ -6,11 +6,12 @@ import { budgetsLeft } from '../coding/budget.ts'
 import type { BudgetLeft } from '../coding/budget.ts'
 import { formatOutput, formatStats } from '../coding/listing.ts'
 import { codingMetrics } from '../coding/metrics.ts'
+import type { ResumeOptions } from '../coding/pool.ts'
 import { launchCoding, refuseBypass } from './coding-launch.ts'
 import { ref, watching } from './coding-output.ts'
-import { codingRow, findCoding, rowOf } from './coding-row.ts'
+import { afterRecovery, codingRow, findCoding, rowOf } from './coding-row.ts'
 import type { App } from './app.ts'
-import type { Operation } from './operation.ts'
+import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 
 const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
@@ -32,7 +33,7 @@ const sessions = operation({
   async run(app, input, caller) {
     const status = input.status === 'all' ? undefined : input.status
     const limit = input.limit ?? app.config.coding.maxPersistedSessions
-    const found = app.coding().pool.list({ status, limit, agentId: caller.agentId })
+    const found = app.coding().pool.list({ status, limit, visibleTo: caller.agentId })
     return { sessions: found.map((session) => rowOf(app, session)), count: found.length }
   },
 })
@@ -108,12 +109,15 @@ const resume = operation({
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {
-    const originChannel = caller.address ? formatOriginChannel(caller.address) : input.originChannel
-    const { pool } = app.coding()
-    refuseBypass(pool.resolve(input.session).request.permissionMode, caller)
+    const { pool, store } = app.coding()
+    // One that Claude Code made without us gets the configured mode.
+    const known = store.resolve(input.session).length > 0 ? pool.resolve(input.session) : undefined
+    refuseBypass(known?.request.permissionMode, caller)
     // Going back to a message in place would take away what came after it.
     const fork = input.fork || input.atMessage !== undefined
-    const session = await pool.resume(input.session, input.prompt, { ...input, fork, originChannel })
+    const { atMessage } = input
+    const origin = originOfResume(caller, input.originChannel)
+    const session = await pool.resume(input.session, input.prompt, { fork, atMessage, origin })
     if (!input.wait) return rowOf(app, session)
     const quiet = await pool.whenQuiet(session.id)
     return {
@@ -122,6 +126,14 @@ const resume = operation({
     }
   },
 })
+
+/** The chat that resumes it is told from now on; a terminal or a program that names none leaves it as it was. */
+function originOfResume(caller: Caller, named: string | undefined): ResumeOptions['origin'] {
+  const originChannel = caller.address ? formatOriginChannel(caller.address) : named
+  if (originChannel === undefined) return undefined
+  const originSessionKey = caller.agentId === undefined ? undefined : caller.sessionKey
+  return { originChannel, originThreadId: caller.address?.threadId, originSessionKey }
+}
 
 const respond = operation({
   name: 'coding.respond',
@@ -197,20 +209,22 @@ const stats = operation({
   }),
   scope: 'read',
   forAgents: true,
-  async run(app) {
+  async run(app, _input, caller) {
     const { store, spend } = app.coding()
-    const metrics = codingMetrics(store, spend)
-    return { ...metrics, budgets: budgetsOf(app), display: formatStats(metrics) }
+    const metrics = codingMetrics(store, spend, app.clock.now(), caller.agentId)
+    return { ...metrics, budgets: budgetsOf(app, caller), display: formatStats(metrics) }
   },
 })
 
-function budgetsOf(app: App): BudgetLeft[] {
+/** An agent sees what its own sessions may spend; what all have spent today is the operator's to know. */
+function budgetsOf(app: App, { agentId }: Caller): BudgetLeft[] {
   const world = app.coding()
-  return budgetsLeft(world.store.list(), world.spend, {
+  return budgetsLeft(world.store.list({ running: true, visibleTo: agentId }), world.spend, {
+    agentId,
     limits: app.config.coding.budgets,
     today: world.today(),
     at: app.clock.now(),
   })
 }
 
-export const operations: Operation[] = [sessions, launch, resume, respond, kill, ...watching, stats]
+export const operations = afterRecovery([sessions, launch, resume, respond, kill, ...watching, stats])

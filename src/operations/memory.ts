@@ -8,6 +8,7 @@ import type { Caller, Operation } from './operation.ts'
 import { addNote, listNotes, readNote } from '../store/notes.ts'
 import { searchMemory } from './search.ts'
 import { visibleAgents } from './which-session.ts'
+import { workspaceOf } from './workspace.ts'
 
 const agent = z
   .string()
@@ -84,12 +85,6 @@ export const operations: Operation[] = [list, show, add, searchMemory]
 function whose(app: App, caller: Caller, wanted: string | undefined): string {
   const agents = visibleAgents(app, caller, wanted)
   return agents.length === 1 ? agents[0]! : defaultAgentId(app.config)
-}
-
-function workspaceOf(app: App, agentId: string): string {
-  const { list, defaults } = app.config.agents
-  const own = list.find((each) => each.id === agentId)?.workspace
-  return own ?? defaults.workspace ?? app.paths.workspace(agentId)
 }
 
 /** The day where the person is. */

@@ -1,7 +1,7 @@
 // Coding sessions of ours that never got to Claude: queued, just starting, or failed before the first word. There is no
 // transcript of them, so no scan finds them; a list of all sessions shows them all the same.
 import { existsSync } from 'node:fs'
-import { ownerLives } from '../coding/run-state.ts'
+import { ownership } from '../coding/run-state.ts'
 import { matching, sortSessions } from '../discovery/filter.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import type { DiscoveredSession, SessionFilter, SessionList } from '../domain/discovered-session.ts'
@@ -19,7 +19,8 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
 }
 
 function neverBegun(app: App): DiscoveredSession[] {
-  return (codingStoreOf(app)?.list({ neverBegun: true }) ?? []).map(withoutTranscript)
+  const store = codingStoreOf(app)
+  return (store?.list({ neverBegun: true }) ?? []).map((session) => withoutTranscript(app, session))
 }
 
 /** A machine that never ran one has no such database, and looking must not make it. */
@@ -28,11 +29,14 @@ export function codingStoreOf(app: Pick<App, 'paths' | 'database'>): CodingStore
 }
 
 /** What is known of a session without a transcript. */
-export function withoutTranscript(session: CodingSession): DiscoveredSession {
+export function withoutTranscript(
+  app: Pick<App, 'database' | 'clock'>,
+  session: CodingSession,
+): DiscoveredSession {
   const { id, name, request, createdAt, lastActivityAt } = session
   return {
     ...nothingCounted,
-    ...stateOf(session),
+    ...stateOf(session, ownership(new CodingStore(app.database()), app.clock)(session)),
     sessionId: id,
     source: 'rockpool',
     agentId: request.agentId,
@@ -48,8 +52,11 @@ export function withoutTranscript(session: CodingSession): DiscoveredSession {
   }
 }
 
-function stateOf(session: CodingSession): Pick<DiscoveredSession, 'isRunning' | 'status' | 'waitingFor'> {
-  const isOpen = session.lifecycle !== 'ended' && session.lifecycle !== 'suspended' && ownerLives(session)
+function stateOf(
+  session: CodingSession,
+  isOwned: boolean,
+): Pick<DiscoveredSession, 'isRunning' | 'status' | 'waitingFor'> {
+  const isOpen = session.lifecycle !== 'ended' && session.lifecycle !== 'suspended' && isOwned
   if (!isOpen) return { isRunning: false, status: 'stopped' }
   if (session.lifecycle === 'queued')
     return { isRunning: true, status: 'waiting', waitingFor: 'its repository' }

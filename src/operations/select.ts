@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { SessionSelectionConfig } from '../domain/config/discovery.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Decision, SessionSelection } from '../domain/selection.ts'
-import { ownerLives } from '../coding/run-state.ts'
+import { ownership } from '../coding/run-state.ts'
 import { RepoGate } from '../coding/repo-queue.ts'
 import { evaluateSelection } from '../discovery/evaluate.ts'
 import { priceSession } from '../discovery/price.ts'
@@ -207,7 +207,8 @@ export function selectionSources(app: App, askModel = true): SelectionSources {
   const ask = askModel ? app.smallModel() : undefined
   const store = new CodingStore(app.database())
   const atOnce = app.config.coding.perRepo.running
-  const gate = new RepoGate({ store, clock: app.clock, atOnce, isOwned: ownerLives })
+  const isOwned = ownership(store, app.clock)
+  const gate = new RepoGate({ store, clock: app.clock, atOnce, isOwned })
   return {
     discovery: app.discovery(),
     clock: app.clock,

@@ -1,6 +1,7 @@
 // sessions.spawn: another agent, or Claude Code in a repository, takes a task and reports back when it is done.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { CodingRequest } from '../domain/coding.ts'
 import { defaultAgentId } from '../domain/default-agent.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
@@ -93,11 +94,18 @@ function parentOf(app: App, caller: Caller): Parent {
   return { agentId, key: caller.sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey }) }
 }
 
+/** How deep what this session begins would be; a refusal when that is too deep. */
+async function depthBelow(app: App, parent: Parent): Promise<number | z.input<typeof output>> {
+  const { maxSpawnDepth } = app.config.agents.defaults.subagents
+  const depth = (await depthOf(app, parent.agentId, parent.key)) + 1
+  return depth > maxSpawnDepth ? forbidden(`Sub-agents go ${maxSpawnDepth} deep at most.`) : depth
+}
+
 async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
   const parent = parentOf(app, caller)
-  const { maxSpawnDepth, maxChildren } = app.config.agents.defaults.subagents
-  const depth = (await depthOf(app, parent.agentId, parent.key)) + 1
-  if (depth > maxSpawnDepth) return forbidden(`Sub-agents go ${maxSpawnDepth} deep at most.`)
+  const depth = await depthBelow(app, parent)
+  if (typeof depth !== 'number') return depth
+  const { maxChildren } = app.config.agents.defaults.subagents
   const children = await runningChildren(app, parent.agentId, parent.key)
   if (children >= maxChildren) return forbidden(`${children} sub-agents work already.`)
   const [agentId = parent.agentId] = visibleAgents(app, caller, asked.agentId ?? parent.agentId)
@@ -114,28 +122,32 @@ async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<
 
 async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
   const parent = parentOf(app, caller)
+  const depth = await depthBelow(app, parent)
+  if (typeof depth !== 'number') return depth
+  const [agentId = parent.agentId] = visibleAgents(app, caller, asked.agentId ?? parent.agentId)
   const timeoutSeconds = timeoutOf(asked)
   const { label, model, thinking, permissionMode } = asked
-  const childSessionKey = `agent:${parent.agentId}:subagent:${randomUUID()}`
+  const childSessionKey = `agent:${agentId}:subagent:${randomUUID()}`
   const { session, action } = await launchCoding(
     app,
     {
       prompt: asked.task,
-      workdir: asked.repo,
-      agent: asked.agentId,
+      workdir: asked.repo ?? app.config.coding.defaultWorkdir,
       label,
       model,
       thinking,
       permissionMode,
       timeoutSeconds,
+      spawnDepth: depth,
+      launchedBy: parent.agentId,
+      relay: relayFrom(app),
       fresh: asked.freshSession,
       forkSession: false,
       multiTurnDisabled: !asked.persistent,
       ...(asked.cleanup === 'delete' ? { childSessionKey } : {}),
     },
-    { ...caller, agentId: parent.agentId, sessionKey: parent.key },
+    { ...caller, agentId, sessionKey: parent.key },
   )
-  const depth = (await depthOf(app, parent.agentId, parent.key)) + 1
   await addSpawnedRow(app, session, { childSessionKey, parentKey: parent.key, depth, label })
   return {
     status: action === 'queue' ? 'queued' : 'accepted',
@@ -149,6 +161,11 @@ async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Pro
     timeoutSeconds,
     persistent: asked.persistent,
   }
+}
+
+function relayFrom({ config }: App): CodingRequest['relay'] {
+  const { enabled, intervalSeconds, includeToolUse } = config.coding.progressRelay
+  return enabled ? { everySeconds: intervalSeconds, tools: includeToolUse } : undefined
 }
 
 function timeoutOf({ runTimeoutSeconds, timeoutSeconds }: SpawnInput): number {

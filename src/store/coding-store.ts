@@ -9,6 +9,10 @@ export interface CodingFilter {
   repo?: string
   /** Only those that are not over: running, waiting, queued or suspended. */
   open?: boolean
+  /** Only those that somebody runs or that wait to be run: neither over nor suspended. */
+  running?: boolean
+  /** Only what this agent may see: its own, and what its sessions launched for others. */
+  visibleTo?: string
   /** Only those that Claude never gave an id. */
   neverBegun?: boolean
   since?: number
@@ -61,11 +65,13 @@ export class CodingStore {
       ['agent_id = ?', filter.agentId],
       ['repo = ?', filter.repo],
       ['created_at >= ?', filter.since],
+      ["? IN (agent_id, json_extract(record, '$.request.launchedBy'))", filter.visibleTo],
     ]
     const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
     const where = [
       ...used.map(([sql]) => sql),
       ...(filter.open ? ["lifecycle <> 'ended'"] : []),
+      ...(filter.running ? ["lifecycle <> 'ended' AND lifecycle <> 'suspended'"] : []),
       ...(filter.neverBegun ? ['sdk_session_id IS NULL'] : []),
     ]
     const rows = this.#db.queries.all<RecordRow>(
@@ -93,12 +99,15 @@ export class CodingStore {
     return []
   }
 
-  /** The name, or the name with the first free number behind it. */
-  uniqueName(base: string): string {
-    for (let n = 1; ; n++) {
-      const name = n === 1 ? base : `${base}-${n}`
-      if (!this.#db.queries.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
-    }
+  /** Adds a session in one step with `check`, which throws when there is no room: nobody comes in between. Its name gets
+   *  the first free number behind it when it is taken. */
+  add(session: CodingSession, check: () => void): Promise<CodingSession> {
+    return this.#db.write((q) => {
+      check()
+      const named = { ...session, name: freeName(q, session.name) }
+      put(q, named)
+      return named
+    })
   }
 
   /** Adds output under the next sequence numbers; resolves to the last one. The oldest go when there are too many. */
@@ -240,10 +249,25 @@ export class CodingStore {
     return row?.answer ? JSON.parse(row.answer) : undefined
   }
 
+  /** This process lives; asked about by those who cannot see it: other containers of the machine. */
+  markOwner(owner: string, at: number): Promise<void> {
+    return this.#db.write((q) => {
+      q.run('INSERT OR REPLACE INTO coding_owner (owner, seen_at) VALUES (?, ?)', owner, at)
+    })
+  }
+
+  ownerSeenAt(owner: string): number | undefined {
+    return this.#db.queries.get<{ at: number }>(
+      'SELECT seen_at AS at FROM coding_owner WHERE owner = ?',
+      owner,
+    )?.at
+  }
+
   /** Output and answered requests of sessions that ended long ago; the sessions themselves stay. */
   forgetOutputBefore(endedBefore: number): Promise<number> {
     return this.#db.write((q) => {
       q.run('DELETE FROM coding_request WHERE asked_at < ?', endedBefore)
+      q.run('DELETE FROM coding_owner WHERE seen_at < ?', endedBefore)
       return q.run(
         "DELETE FROM coding_output WHERE session_id IN (SELECT id FROM coding_session WHERE lifecycle = 'ended' AND ended_at < ?)",
         endedBefore,
@@ -262,8 +286,13 @@ export interface OwnerRequest {
 
 type RecordRow = { record: string }
 
+/** Rows of earlier versions lack these two. */
+type StoredSession = Omit<CodingSession, 'inbox' | 'allowances'> &
+  Partial<Pick<CodingSession, 'inbox' | 'allowances'>>
+
 function read(row: RecordRow | undefined): CodingSession | undefined {
-  return row && (JSON.parse(row.record) as CodingSession)
+  if (!row) return undefined
+  return { inbox: [], allowances: {}, ...(JSON.parse(row.record) as StoredSession) }
 }
 
 function put(q: Queries, session: CodingSession): void {
@@ -284,6 +313,13 @@ function put(q: Queries, session: CodingSession): void {
     session.costUsd,
     JSON.stringify(session),
   )
+}
+
+function freeName(q: Queries, base: string): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? base : `${base}-${n}`
+    if (!q.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
+  }
 }
 
 function escapeLike(text: string): string {

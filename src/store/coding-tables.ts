@@ -57,3 +57,8 @@ export const codingTables = `
   CREATE INDEX spend_day ON spend (day);
   CREATE INDEX spend_coding ON spend (coding_id);
 `
+
+/** A later migration: when each process that owns sessions was last seen alive. */
+export const codingOwnerTable = `
+  CREATE TABLE coding_owner (owner TEXT PRIMARY KEY, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`

@@ -54,8 +54,11 @@ export function sqliteSystemEvents(db: Database, clock: Clock): SystemEvents {
       sessionKey,
     )
   return {
-    add: (sessionKey, text, limit) =>
+    add: (sessionKey, text, limit, instead) =>
       db.write((q) => {
+        if (instead !== undefined) {
+          q.run('DELETE FROM system_event WHERE session_key = ? AND instr(text, ?) = 1', sessionKey, instead)
+        }
         const rows = rowsOf(q, sessionKey)
         if (rows.at(-1)?.text === text) return
         q.run(

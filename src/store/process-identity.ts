@@ -104,7 +104,8 @@ function pidNamespace(): string {
   return readlinkSync('/proc/self/ns/pid')
 }
 
-function readMachineId(): string {
+/** What this machine calls itself for ever, whatever its name; empty where it does not say. */
+export function readMachineId(): string {
   const file = ['/etc/machine-id', '/var/lib/dbus/machine-id'].find((path) => existsSync(path))
   return file ? readFileSync(file, 'latin1').trim() : ''
 }

@@ -57,17 +57,24 @@ export class SpendStore {
     return row!.usd
   }
 
-  /** Everything from this moment on. */
-  since(at: number): number {
+  /** Everything from this moment on, of all agents or of one. */
+  since(at: number, agentId?: string): number {
+    const [and, values] = agentId === undefined ? ['', []] : ['AND agent_id = ?', [agentId]]
     const row = this.#db.queries.get<{ usd: number }>(
-      'SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE at >= ?',
+      `SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE at >= ? ${and}`,
       at,
+      ...values,
     )
     return row!.usd
   }
 
-  perDay(): Array<{ day: string; usd: number }> {
-    return this.#db.queries.all('SELECT day, sum(usd) AS usd FROM spend GROUP BY day ORDER BY day')
+  /** Of all agents, or of one. */
+  perDay(agentId?: string): Array<{ day: string; usd: number }> {
+    const [where, values] = agentId === undefined ? ['', []] : ['WHERE agent_id = ?', [agentId]]
+    return this.#db.queries.all(
+      `SELECT day, sum(usd) AS usd FROM spend ${where} GROUP BY day ORDER BY day`,
+      ...values,
+    )
   }
 }
 

@@ -2,7 +2,7 @@
 // migration at the end of this list; the order is the schema's version and never changes.
 import { Database } from './database.ts'
 import type { DatabaseOptions, Migration } from './database.ts'
-import { codingTables } from './coding-tables.ts'
+import { codingOwnerTable, codingTables } from './coding-tables.ts'
 import { decisionTables } from './decision-tables.ts'
 import { peopleTables } from './pairing.ts'
 import { sentMessageTables } from './reply-map.ts'
@@ -24,6 +24,8 @@ const migrations: Migration[] = [
   decisionTables,
   // 5: who may talk (pairing.ts), and which session a sent message belongs to (reply-map.ts).
   peopleTables + sentMessageTables,
+  // 6: which owners of coding sessions were seen alive.
+  codingOwnerTable,
 ]
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -237,8 +237,9 @@ export interface SystemEventRow {
 }
 
 export interface SystemEvents {
-  /** The same text twice in a row is said once; beyond `limit` the oldest go. */
-  add(sessionKey: string, text: string, limit: number): Promise<void>
+  /** The same text twice in a row is said once; beyond `limit` the oldest go. One that begins with `instead` is no longer
+   *  true, and goes first. */
+  add(sessionKey: string, text: string, limit: number, instead?: string): Promise<void>
   waiting(sessionKey: string): Promise<SystemEventRow[]>
   /** A session that begins anew is not told what happened in the old one. */
   clear(sessionKey: string): Promise<void>

@@ -1,26 +1,14 @@
 // Coding sessions at full size, with the real Claude binary: ten at once, five with one limit, and what else may go wrong.
 import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { findTranscript } from '../../src/agent/resume.ts'
 import { descendantsOf } from '../../src/store/process-identity.ts'
 import { inline, overloaded } from '../messages-api.ts'
 import type { Step } from '../messages-api.ts'
-import { openRealCoding } from '../real-coding.ts'
-import type { RealCoding } from '../real-coding.ts'
+import { openRealCoding, realCoding } from '../real-coding.ts'
 
-let coding: RealCoding
-let real: RealCoding['real']
-let house: RealCoding['house']
-let launch: RealCoding['launch']
-let until: RealCoding['until']
-let say: RealCoding['say']
-let said: RealCoding['said']
-beforeAll(async () => {
-  coding = await openRealCoding()
-  ;({ real, house, launch, until, say, said } = coding)
-})
-afterAll(() => coding.close())
+const coding = realCoding()
 
 const workingIn = (pid: number): string | undefined => {
   try {
@@ -31,92 +19,92 @@ const workingIn = (pid: number): string | undefined => {
   }
 }
 test('a plan that is rejected ends the turn, and nothing of it is done', async () => {
-  const workdir = house.repo('plan')
+  const workdir = coding.house.repo('plan')
   const plan: Step = { tools: [{ name: 'ExitPlanMode', input: { plan: '1. delete it all' } }] }
-  const { id } = await launch(inline(plan, { text: 'went on' }), { workdir, permissionMode: 'plan' })
-  const asked = await until(id, 'awaiting-plan')
-  await house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'deny', by: 'ada' })
-  expect(await until(id, 'awaiting-input')).toMatchObject({ status: 'running' })
-  expect(said(id)).not.toContain('went on')
+  const { id } = await coding.launch(inline(plan, { text: 'went on' }), { workdir, permissionMode: 'plan' })
+  const asked = await coding.until(id, 'awaiting-plan')
+  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'deny', by: 'ada' })
+  expect(await coding.until(id, 'awaiting-input')).toMatchObject({ status: 'running' })
+  expect(coding.said(id)).not.toContain('went on')
 })
 
 test("the origin stands in Claude's transcript as a tag, also after `/clear`, and never on what was somebody else's", async () => {
-  const { id } = await launch(inline({ text: 'mine' }), { agentId: 'scribe' })
+  const { id } = await coding.launch(inline({ text: 'mine' }), { agentId: 'scribe' })
   const tagsOf = (sdkSessionId: string): string[] =>
-    readFileSync(findTranscript(real.home.configDir, sdkSessionId)!, 'utf8')
+    readFileSync(findTranscript(coding.real.home.configDir, sdkSessionId)!, 'utf8')
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as { type: string; tag?: string })
       .flatMap(({ type, tag }) => (type === 'tag' ? [tag!] : []))
-  const { sdkSessionId } = await until(id, 'awaiting-input')
+  const { sdkSessionId } = await coding.until(id, 'awaiting-input')
   await vi.waitFor(() => expect(tagsOf(sdkSessionId!)).toEqual(['rockpool:scribe']))
-  await say(id, '/clear')
-  const cleared = await say(id, inline({ text: 'still mine' }))
+  await coding.say(id, '/clear')
+  const cleared = await coding.say(id, inline({ text: 'still mine' }))
   await vi.waitFor(() => expect(tagsOf(cleared.sdkSessionId!)).toEqual(['rockpool:scribe']))
-  const theirs = await real.open({ key: 'theirs' })
+  const theirs = await coding.real.open({ key: 'theirs' })
   await theirs.turn({ text: inline({ text: 'not yours' }), uuid: crypto.randomUUID() }, () => {})
   const resume = { sdkSessionId: theirs.sdkSessionId!, fork: false }
   await theirs.close()
-  const resumed = await launch(inline({ text: 'I only go on' }), { resume })
-  await until(resumed.id, 'awaiting-input')
-  await house.pool.kill(resumed.id)
+  const resumed = await coding.launch(inline({ text: 'I only go on' }), { resume })
+  await coding.until(resumed.id, 'awaiting-input')
+  await coding.house.pool.kill(resumed.id)
   expect(tagsOf(resume.sdkSessionId)).toEqual([])
 })
 
 test('a limit that nobody raises ends the session before another call is made', async () => {
-  const workdir = house.repo('limit')
+  const workdir = coding.house.repo('limit')
   writeFileSync(join(workdir, 'a.txt'), 'a')
   const read: Step = { tools: [{ name: 'Read', input: { file_path: join(workdir, 'a.txt') } }] }
-  real.api.script('spend-and-stop', [read])
-  const { id } = await launch('spend-and-stop', { workdir, budgetUsd: 1 })
-  const held = await until(id, 'awaiting-budget')
-  await house.approvals.answer(held.waiting!.approvalId!, { behavior: 'deny', by: 'ada' })
-  expect(await until(id, 'ended')).toMatchObject({ status: 'failed', end: { reason: 'budget' } })
-  expect(real.api.calls().filter((call) => call.text.includes('spend-and-stop'))).toHaveLength(1)
+  coding.real.api.script('spend-and-stop', [read])
+  const { id } = await coding.launch('spend-and-stop', { workdir, budgetUsd: 1 })
+  const held = await coding.until(id, 'awaiting-budget')
+  await coding.house.approvals.answer(held.waiting!.approvalId!, { behavior: 'deny', by: 'ada' })
+  expect(await coding.until(id, 'ended')).toMatchObject({ status: 'failed', end: { reason: 'budget' } })
+  expect(coding.real.api.calls().filter((call) => call.text.includes('spend-and-stop'))).toHaveLength(1)
 })
 
 test('an error of the API is a failure with its reason, told once, and the session can be resumed', async () => {
-  const { id } = await launch(inline({ text: 'fine so far' }))
-  await until(id, 'awaiting-input')
-  await house.pool.respond(id, inline(overloaded), { userInitiated: true })
-  const failed = await until(id, 'ended')
+  const { id } = await coding.launch(inline({ text: 'fine so far' }))
+  await coding.until(id, 'awaiting-input')
+  await coding.house.pool.respond(id, inline(overloaded), { userInitiated: true })
+  const failed = await coding.until(id, 'ended')
   expect(failed).toMatchObject({ status: 'failed', end: { reason: 'turn-failed' } })
   expect(failed.end!.message).toMatch(/overloaded/i)
-  const told = house.delivered.filter(({ reply }) => reply.text?.startsWith(`❌ [${failed.name}]`))
+  const told = coding.house.delivered.filter(({ reply }) => reply.text?.startsWith(`❌ [${failed.name}]`))
   expect(told).toHaveLength(1)
-  const resumed = await house.pool.resume(id, inline({ text: 'back again' }))
-  await until(resumed.id, 'awaiting-input')
-  expect(real.api.calls().at(-1)!.text).toContain('fine so far')
+  const resumed = await coding.house.pool.resume(id, inline({ text: 'back again' }))
+  await coding.until(resumed.id, 'awaiting-input')
+  expect(coding.real.api.calls().at(-1)!.text).toContain('fine so far')
 })
 
 test('a kill while Claude is only being started leaves no process', async () => {
-  const workdir = house.repo('killed-early')
-  const { id } = await launch(inline({ text: 'kingfisher' }), { workdir })
-  await until(id, 'starting')
-  await house.pool.kill(id)
-  expect(house.pool.resolve(id)).toMatchObject({ status: 'killed', lifecycle: 'ended' })
+  const workdir = coding.house.repo('killed-early')
+  const { id } = await coding.launch(inline({ text: 'kingfisher' }), { workdir })
+  await coding.until(id, 'starting')
+  await coding.house.pool.kill(id)
+  expect(coding.house.pool.resolve(id)).toMatchObject({ status: 'killed', lifecycle: 'ended' })
   const left = descendantsOf(process.pid).filter(({ pid }) => workingIn(pid) === workdir)
   expect(left).toEqual([])
-  expect(real.api.calls().some((call) => call.text.includes('kingfisher'))).toBe(false)
+  expect(coding.real.api.calls().some((call) => call.text.includes('kingfisher'))).toBe(false)
 })
 
 test('ten sessions at once: each does its own work in its own repository, and each waits', async () => {
-  const repos = Array.from({ length: 10 }, (_, i) => house.repo(`ten-${i}`))
+  const repos = Array.from({ length: 10 }, (_, i) => coding.house.repo(`ten-${i}`))
   const launched = await Promise.all(
     repos.map((workdir, i) => {
       const write = { name: 'Write', input: { file_path: join(workdir, 'made.txt'), content: `by ${i}` } }
       const read = { name: 'Read', input: { file_path: join(workdir, 'a.txt') } }
       writeFileSync(join(workdir, 'a.txt'), 'a')
       const prompt = inline({ tools: [read] }, { tools: [write] }, { text: `done ${i}` })
-      return launch(prompt, { workdir, allowedTools: ['Read', 'Write'] })
+      return coding.launch(prompt, { workdir, allowedTools: ['Read', 'Write'] })
     }),
   )
   for (const [i, { id }] of launched.entries()) {
-    await until(id, 'awaiting-input')
+    await coding.until(id, 'awaiting-input')
     expect(existsSync(join(repos[i]!, 'made.txt'))).toBe(true)
-    expect(said(id)).toContain(`done ${i}`)
+    expect(coding.said(id)).toContain(`done ${i}`)
   }
-  await Promise.all(launched.map(({ id }) => house.pool.kill(id)))
+  await Promise.all(launched.map(({ id }) => coding.house.pool.kill(id)))
 })
 
 test('five sessions at work share a limit: together they spend at most one call each beyond it, and go on when it is raised', async () => {

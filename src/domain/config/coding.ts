@@ -28,6 +28,14 @@ export const codingConfig = z.strictObject({
       agentUsdPerDay: z.number().positive().optional(),
     })
     .prefault({}),
+  /** What a session does that another one began, told to that one while it works. */
+  progressRelay: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      intervalSeconds: z.number().min(1).default(30),
+      includeToolUse: z.boolean().default(true),
+    })
+    .prefault({}),
   /** How long a question waits for a person before the answer is no. */
   approvalTimeoutMinutes: z.number().positive().default(5),
   /** Directories in which sessions may be started; anywhere when empty. */

@@ -47,9 +47,15 @@ async function keepWithin(
 
 export function postgresSystemEvents(postgres: Postgres, clock: Clock): SystemEvents {
   return {
-    add: (sessionKey, text, limit) =>
+    add: (sessionKey, text, limit, instead) =>
       postgres.transaction(async ({ rows }) => {
         await rows('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', ['system event', sessionKey])
+        if (instead !== undefined) {
+          await rows('DELETE FROM system_event WHERE session_key = $1 AND starts_with(text, $2)', [
+            sessionKey,
+            instead.replaceAll('\0', '\uFFFD'),
+          ])
+        }
         const [last] = await rows<{ text: string }>(
           'SELECT text FROM system_event WHERE session_key = $1 ORDER BY id DESC LIMIT 1',
           [sessionKey],

@@ -1,0 +1,66 @@
+// What tests of coding sessions do again and again: houses that are closed by themselves, and waiting for states.
+import { rmSync } from 'node:fs'
+import { afterEach, expect, vi } from 'vitest'
+import type { CodingSession } from '../src/domain/coding.ts'
+import { identifyProcess } from '../src/store/process-identity.ts'
+import type { ProcessIdentity } from '../src/store/process-identity.ts'
+import { newFolder, openCodingHouse } from './coding-house.ts'
+import type { CodingHouse, HouseOptions } from './coding-house.ts'
+import { init } from './directed-agent.ts'
+import type { DirectedAgent } from './directed-agent.ts'
+
+const houses: CodingHouse[] = []
+const folders: string[] = []
+afterEach(async () => {
+  for (const house of houses.splice(0).reverse()) await house.close()
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+export function open(options: HouseOptions = {}): CodingHouse {
+  const house = openCodingHouse(options)
+  houses.push(house)
+  return house
+}
+
+/** For several houses on one disk, one after the other or at once. */
+export function sharedFolder(): string {
+  const folder = newFolder()
+  folders.push(folder)
+  return folder
+}
+
+/** A process of this boot that does not live. */
+export const deadProcess: ProcessIdentity = {
+  ...identifyProcess(process.pid)!,
+  pid: 4_000_000,
+  startTime: '1',
+}
+
+export async function until(
+  house: CodingHouse,
+  id: string,
+  lifecycle: CodingSession['lifecycle'],
+): Promise<CodingSession> {
+  const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
+  await vi.waitFor(look, { timeout: 20_000, interval: 5 })
+  return house.pool.resolve(id)
+}
+
+/** Opened, and the first turn has begun. */
+export async function begun(house: CodingHouse, claude: DirectedAgent, id: string): Promise<void> {
+  await vi.waitFor(() => expect(claude.opened).toHaveLength(1))
+  await vi.waitFor(() => {
+    claude.emit(init)
+    expect(house.pool.resolve(id).lifecycle).toBe('active')
+  })
+}
+
+export const texts = (house: CodingHouse): string[] => house.delivered.map(({ reply }) => reply.text ?? '')
+
+export const saidBy = (house: CodingHouse, id: string): string[] =>
+  house.store.lastOutput(id, 500).flatMap(({ kind, text }) => (kind === 'prompt' ? [] : [text]))
+
+/** What was begun gets its turn. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,261 @@
+// Which process a coding session belongs to, what becomes of it when that process is gone, and who comes first when
+// several want the same.
+import { hostname } from 'node:os'
+import { describe, expect, test, vi } from 'vitest'
+import { asOwner, nameOfOwner, ownership } from '../src/coding/run-state.ts'
+import type { CodingOwner, CodingSession } from '../src/domain/coding.ts'
+import { identifyProcess } from '../src/store/process-identity.ts'
+import { begun, deadProcess, open, saidBy, settle, sharedFolder, texts, until } from './coding-bench.ts'
+import { directedAgent, init } from './directed-agent.ts'
+import { makeMovableClock } from './movable-clock.ts'
+
+const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
+const self = identifyProcess(process.pid)!
+
+describe('does its owner live?', () => {
+  const lives = (owner: Partial<CodingOwner>, seenAt?: number): boolean =>
+    ownership(
+      { ownerSeenAt: () => seenAt },
+      { now: () => 1_000_000 },
+    )({
+      owner: { ...asOwner(self), ...owner },
+    } as CodingSession)
+
+  test('the process decides, not the name of the machine: that may change', () => {
+    expect(asOwner(self).host).toBe(hostname())
+    expect(lives({ host: 'called-otherwise-now' })).toBe(true)
+    expect(lives({ ...deadProcess, host: 'called-otherwise-then' })).toBe(false)
+  })
+
+  test('an earlier boot of this machine has ended everything', () => {
+    const earlier = { domain: 'linux:earlier:pid:[1]', machine: asOwner(self).machine || 'm' }
+    if (asOwner(self).machine === '') return expect(lives(earlier)).toBe(false)
+    expect(lives(earlier, 999_999)).toBe(false)
+  })
+
+  test('another container is believed as long as it gives signs of life', () => {
+    const beside = { domain: `${self.domain.split(':').slice(0, 2).join(':')}:pid:[1]`, machine: '' }
+    expect(lives(beside, 990_000)).toBe(true)
+    expect(lives(beside, 900_000)).toBe(false)
+    expect(lives(beside)).toBe(false)
+  })
+
+  test('whoever runs a session gives signs of life, and stops when it is over', async () => {
+    const clock = makeMovableClock()
+    const house = open({ clock })
+    const { id, owner } = await house.launch('x')
+    const seenAt = (): number => house.store.ownerSeenAt(nameOfOwner(owner!))!
+    await until(house, id, 'awaiting-input')
+    await clock.advance(60_000)
+    expect(clock.now() - seenAt()).toBeLessThanOrEqual(15_000)
+    await house.pool.kill(id)
+    await clock.advance(20_000)
+    const last = seenAt()
+    await clock.advance(60_000)
+    expect(seenAt()).toBe(last)
+  })
+})
+
+describe('an owner that died, and no gateway', () => {
+  test('kill and respond deal with its sessions at once', async () => {
+    const folder = sharedFolder()
+    const gone = open({ folder, self: deadProcess })
+    const [a, b] = [
+      await gone.launch('[[offline: wait 60000]]', { resume }),
+      await gone.launch('x', { resume }),
+    ]
+    await vi.waitFor(() => expect(gone.pool.resolve(a.id).sdkSessionId).toBeDefined())
+    await until(gone, b.id, 'awaiting-input')
+    const here = open({ folder })
+    const began = performance.now()
+    await expect(here.pool.respond(a.id, 'hello')).rejects.toThrow(/is suspended; it takes no messages/)
+    expect(await here.pool.kill(b.id)).toMatchObject({ killed: true, session: { lifecycle: 'ended' } })
+    expect(performance.now() - began).toBeLessThan(5_000)
+    expect((await here.pool.resume(a.id, 'go on')).request.resume).toMatchObject(resume)
+  })
+
+  test('a task that never got to Claude waits for the next gateway, and takes messages meanwhile', async () => {
+    const folder = sharedFolder()
+    const gone = open({ folder, self: deadProcess })
+    const workdir = gone.repo('shared')
+    await gone.launch('[[offline: wait 60000]]', { workdir, resume })
+    const { id } = await gone.launch('[[offline: say first]]', { workdir })
+    const here = open({ folder })
+    await here.pool.respond(id, '[[offline: say second]]', { userInitiated: true })
+    expect(here.pool.resolve(id).lifecycle).toBe('queued')
+    expect(here.pool.resolve(id).owner).toBeUndefined()
+    const gateway = open({ folder })
+    await gateway.pool.recover()
+    await vi.waitFor(() => expect(saidBy(gateway, id)).toEqual(['first', 'second']), { timeout: 10_000 })
+  })
+
+  test('two processes find it: it is told once, and one that goes on is left alone', async () => {
+    const folder = sharedFolder()
+    const gone = open({ folder, self: deadProcess })
+    const { id } = await gone.launch('[[offline: wait 60000]]', { resume })
+    await vi.waitFor(() => expect(gone.pool.resolve(id).sdkSessionId).toBeDefined())
+    const houses = [open({ folder }), open({ folder })]
+    await Promise.all(houses.map((house) => house.pool.recoverOrphans()))
+    expect(houses.flatMap(texts).filter((text) => text.startsWith('💤'))).toHaveLength(1)
+  })
+})
+
+describe('messages are on disk before they are acknowledged', () => {
+  test('a message for a session whose repository is taken waits, is shown as queued, and survives kill -9', async () => {
+    const folder = sharedFolder()
+    const gone = open({ folder, self: deadProcess })
+    const workdir = gone.repo('shared')
+    const first = await gone.launch('x', { workdir, resume })
+    await until(gone, first.id, 'awaiting-input')
+    const other = await gone.launch('[[offline: wait 60000]]', { workdir })
+    await until(gone, other.id, 'active')
+    await gone.pool.respond(first.id, '[[offline: say kept]]', { userInitiated: true })
+    expect(await until(gone, first.id, 'queued')).toMatchObject({ inbox: ['[[offline: say kept]]'] })
+    const after = open({ folder })
+    await after.pool.recover()
+    expect(after.pool.resolve(first.id)).toMatchObject({ lifecycle: 'suspended' })
+    expect(texts(after).join()).toContain('What it was told last did not reach it; resuming says it.')
+    // The other one never got to Claude and begins again in the same place.
+    await after.pool.kill(other.id)
+    const resumed = await after.pool.resume(first.id, '[[offline: say new]]')
+    await vi.waitFor(() => expect(saidBy(after, resumed.id)).toEqual(['kept', 'new']), { timeout: 10_000 })
+    expect(after.pool.resolve(first.id).inbox).toEqual([])
+  })
+
+  test('what Claude has got is not said again', async () => {
+    const claude = directedAgent()
+    const house = open({ runtime: claude.runtime })
+    const { id } = await house.launch('once')
+    expect(house.store.get(id)!.inbox).toEqual(['once'])
+    await begun(house, claude, id)
+    await vi.waitFor(() => expect(house.store.get(id)!.inbox).toEqual([]))
+  })
+
+  test('what waits when a person ends the session is not said when it is resumed one day', async () => {
+    const house = open()
+    const workdir = house.repo('shared')
+    const first = await house.launch('x', { workdir, resume })
+    await until(house, first.id, 'awaiting-input')
+    const other = await house.launch('[[offline: wait 60000]]', { workdir })
+    await until(house, other.id, 'active')
+    await house.pool.respond(first.id, 'dropped', { userInitiated: true })
+    await house.pool.kill(first.id)
+    await house.pool.kill(other.id)
+    const resumed = await house.pool.resume(first.id, '[[offline: say new]]')
+    await until(house, resumed.id, 'awaiting-input')
+    expect(saidBy(house, resumed.id)).toEqual(['new'])
+  })
+})
+
+describe('at the same moment', () => {
+  test('launches never get beyond maxSessions, and never get the same name', async () => {
+    const house = open({ config: { maxSessions: 3 } })
+    const launches = Array.from({ length: 6 }, () => house.launch('same words here'))
+    const settled = await Promise.allSettled(launches)
+    const names = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value.name] : []))
+    expect(names.toSorted()).toEqual(['same-words-here', 'same-words-here-2', 'same-words-here-3'])
+  })
+
+  test('from two processes neither', async () => {
+    const folder = sharedFolder()
+    const config = { maxSessions: 3 }
+    const houses = [open({ folder, config }), open({ folder, config })]
+    const settled = await Promise.allSettled(
+      Array.from({ length: 6 }, (_, i) => houses[i % 2]!.launch('same words here')),
+    )
+    const names = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value.name] : []))
+    expect(new Set(names).size).toBe(3)
+    expect(names).toHaveLength(3)
+  })
+
+  test('one works in a repository and one waits, however many come', async () => {
+    const house = open({ config: { maxSessions: 10 } })
+    const workdir = house.repo('shared')
+    const settled = await Promise.allSettled(
+      Array.from({ length: 4 }, () => house.launch('[[offline: wait 60000]]', { workdir })),
+    )
+    expect(settled.map(({ status }) => status).toSorted()).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ])
+  })
+})
+
+describe('interrupt', () => {
+  test('one that waits for its repository does nothing yet: it goes on waiting, and nobody waits with it', async () => {
+    const house = open()
+    const workdir = house.repo('shared')
+    const first = await house.launch('[[offline: wait 60000]]', { workdir })
+    await until(house, first.id, 'active')
+    const second = await house.launch('[[offline: say task]]', { workdir })
+    const more = { userInitiated: true, interrupt: true }
+    await house.pool.respond(second.id, '[[offline: say and this]]', more)
+    expect(house.pool.resolve(second.id).lifecycle).toBe('queued')
+    await house.pool.kill(first.id)
+    await vi.waitFor(() => expect(saidBy(house, second.id)).toEqual(['task', 'and this']), {
+      timeout: 10_000,
+    })
+  })
+
+  test('one that asks for its budget before a turn is stopped there, and waits for what is said next', async () => {
+    const house = open({ priceOf: () => 3 })
+    const usage = { type: 'usage', messageId: 'm', model: 'x', usage: {}, subagent: false }
+    const { id } = await house.launch(`[[offline: emit ${JSON.stringify(usage)}]]`, { budgetUsd: 2 })
+    await until(house, id, 'awaiting-input')
+    await house.pool.respond(id, 'more', { userInitiated: true })
+    await until(house, id, 'awaiting-budget')
+    await house.pool.interrupt(id)
+    expect(await until(house, id, 'awaiting-input')).toMatchObject({ status: 'running', turns: 1, inbox: [] })
+    expect(house.approvals.pending()).toEqual([])
+  })
+})
+
+describe('the time that people are waited for', () => {
+  test('counts for the next message, also while it goes on', async () => {
+    const clock = makeMovableClock()
+    const house = open({ clock, config: { idleTimeoutMinutes: 60 } })
+    const { id } = await house.launch('x')
+    await until(house, id, 'awaiting-input')
+    const began = clock.now()
+    await clock.advance(600_000)
+    const { waitsSince } = house.pool.resolve(id)
+    expect(waitsSince).toBeLessThanOrEqual(began)
+    await house.pool.respond(id, '[[offline: wait 60000]]', { userInitiated: true })
+    expect((await until(house, id, 'active')).waitedMs).toBeGreaterThanOrEqual(600_000)
+    expect(house.pool.resolve(id).waitsSince).toBeUndefined()
+  })
+
+  test.each(['killed', 'expired'])('counts for a question that is %s', async (how) => {
+    const clock = makeMovableClock()
+    const house = open({ clock })
+    const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]][[offline: wait 60000]]')
+    await until(house, id, 'awaiting-approval')
+    await clock.advance(how === 'killed' ? 120_000 : 301_000)
+    if (how === 'killed') await house.pool.kill(id)
+    else await until(house, id, 'active')
+    const { waitedMs } = house.pool.resolve(id)
+    expect(waitedMs).toBeGreaterThanOrEqual(how === 'killed' ? 120_000 : 300_000)
+    expect(waitedMs).toBeLessThan(400_000)
+  })
+})
+
+test('long-running: every turn that takes ten minutes is reminded of, once, with its own time', async () => {
+  const clock = makeMovableClock()
+  const claude = directedAgent()
+  const house = open({ clock, runtime: claude.runtime })
+  const { id } = await house.launch('x')
+  await begun(house, claude, id)
+  claude.finish({ sdkSessionId: init.sdkSessionId })
+  await until(house, id, 'awaiting-input')
+  await clock.advance(60_000)
+  await house.pool.respond(id, 'more', { userInitiated: true })
+  await settle()
+  claude.emit(init)
+  await until(house, id, 'active')
+  await clock.advance(11 * 60_000)
+  await clock.advance(30 * 60_000)
+  expect(texts(house).filter((text) => text.startsWith('⏱️'))).toHaveLength(1)
+  expect(texts(house).join()).toMatch(/running for 10m\d+s/)
+})

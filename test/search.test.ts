@@ -13,6 +13,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
 import type { Log } from '../src/domain/log.ts'
 import { makeRedactor } from '../src/domain/redact.ts'
+import { operationTools } from '../src/operations/agent-tools.ts'
 import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
@@ -34,10 +35,10 @@ afterEach(async () => {
   rmSync(home, { recursive: true })
 })
 
-function open(log?: Log): Promise<App> {
+function open(log?: Log, memory: Record<string, unknown> = {}): Promise<App> {
   mkdirSync(join(home, 'state'), { recursive: true })
   const config = {
-    memory: { meaning: { use: 'none' } },
+    memory: { meaning: { use: 'none' }, ...memory },
     agents: { list: [{ id: 'main', default: true }, { id: 'support' }] },
   }
   writeFileSync(join(home, 'state', 'rockpool.json'), JSON.stringify(config))
@@ -183,6 +184,15 @@ test('while the gateway follows, a message and a note are found within a second'
   writeFileSync(nativeFile(), nativeLine('user', 'hello'))
   const stop = await app.search().follow()
   await app.search().refresh()
+  // The folder of the notes is not there yet: neither the first nor the second note waits for a round.
+  for (const bird of ['puffin', 'razorbill']) {
+    await perform(app, 'memory.add', { text: `a ${bird} was seen` }, operator)
+    await expect.poll(async () => (await find(bird)).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  }
+  const folder = join(app.paths.workspace('main'), 'memory', 'islands')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'north.md'), 'a fulmar nests there')
+  await expect.poll(async () => (await find('fulmar')).total, { timeout: 5_000, interval: 50 }).toBe(1)
   await say('main', 'agent:main:main', 'the kittiwake has landed', 'chat-1')
   await expect.poll(async () => (await find('kittiwake')).total, { timeout: 5_000, interval: 50 }).toBe(1)
   appendFileSync(nativeFile(), nativeLine('assistant', [{ type: 'text', text: 'a guillemot too' }]))
@@ -196,7 +206,7 @@ test('while the gateway follows, a message and a note are found within a second'
   await expect
     .poll(async () => (await find('petrel')).hits, { timeout: 5_000, interval: 50 })
     .toMatchObject([{ role: 'tool' }])
-  await expect.poll(() => app.search().status().withPieces, { timeout: 5_000 }).toBe(4)
+  await expect.poll(() => app.search().status().withPieces, { timeout: 5_000 }).toBeGreaterThanOrEqual(7)
   await stop()
 }, 20_000)
 
@@ -272,6 +282,66 @@ test('twelve kinds of planted secrets are in no index, in no answer and in no li
   app = await open()
 }, 40_000)
 
+test('without a gateway, what tools said is found as well', async () => {
+  const result = [{ type: 'tool_result', tool_use_id: 't', content: 'a turnstone in the output' }]
+  writeFileSync(nativeFile(), nativeLine('user', 'look') + nativeLine('user', result))
+  expect((await find('turnstone')).hits).toMatchObject([{ role: 'tool', line: 2 }])
+  appendFileSync(
+    nativeFile(),
+    nativeLine('user', [{ type: 'tool_result', tool_use_id: 't', content: 'and a dunlin' }]),
+  )
+  expect((await find('d.nlin', { regex: true, role: 'tool' })).hits).toMatchObject([{ line: 3 }])
+})
+
+test('a hit names its message, so that one can fork from there; what is near the asker comes first', async () => {
+  const line = nativeLine('user', 'mend the oarlock')
+  const other = '11111111-2222-4333-8444-666666666666'
+  writeFileSync(nativeFile(), line)
+  writeFileSync(
+    nativeFile(other),
+    nativeLine('user', 'mend the oarlock, quickly', other).replace('/home/dev/boats', '/home/dev/rafts'),
+  )
+  await say('main', 'agent:main:main', 'the oarlock of the chat', 'chat-1')
+  const { hits } = await find('mend oarlock', { near: '/home/dev/boats/deck' })
+  expect(hits[0]).toMatchObject({ sessionId: nativeId, messageId: JSON.parse(line).uuid })
+  expect((await find('mend oarlock', { near: '/home/dev/rafts' })).hits[0]).toMatchObject({
+    sessionId: other,
+  })
+  const [entry] = (await app.transcripts('main').tail({ sessionId: 'chat-1' }, 1)).entries
+  expect((await find('oarlock chat', { source: 'rockpool' })).hits).toMatchObject([{ messageId: entry!.id }])
+})
+
+test('the index can be thrown away: it is made anew, with the same in it, and says how far it is', async () => {
+  writeFileSync(nativeFile(), nativeLine('user', 'a wheatear on the wall'))
+  await perform(app, 'memory.add', { text: 'the wheatear is back' }, operator)
+  expect((await find('wheatear')).total).toBe(2)
+  const matching = { sources: 2, passages: 3, spoken: 3, lack: expect.stringMatching(/switched off/) }
+  expect(await perform(app, 'memory.status', {}, operator)).toMatchObject(matching)
+  const stop = await app.search().follow()
+  await app.search().refresh()
+  expect(await perform(app, 'memory.rebuild', {}, operator)).toMatchObject({ files: 2, passages: 3 })
+  expect((await find('wheatear')).total).toBe(2)
+  await stop()
+  expect(await perform(app, 'memory.rebuild', {}, operator)).toMatchObject({ files: 2, passages: 3 })
+  expect(await perform(app, 'memory.status', {}, operator)).toMatchObject(matching)
+  await expect(perform(app, 'memory.rebuild', {}, agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
+}, 20_000)
+
+test('folders that the configuration names are listed, shown and found by every agent', async () => {
+  await app.close()
+  const folder = join(home, 'handbook', 'harbour')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'tides.md'), 'High water at noon.')
+  app = await open(undefined, { folders: [join(home, 'handbook')] })
+  expect(await perform(app, 'memory.list', {}, agent('support'))).toMatchObject({
+    notes: [{ agentId: '*', name: 'handbook/harbour/tides.md' }],
+  })
+  expect(await perform(app, 'memory.show', { name: 'tides' }, agent('support'))).toMatchObject({
+    text: 'High water at noon.',
+  })
+  expect(await perform(app, 'memory.search', { query: 'noon' }, agent('support'))).toMatchObject({ total: 1 })
+})
+
 test('notes are listed and shown, and adding keeps what is there', async () => {
   await perform(app, 'memory.add', { text: 'first' }, operator)
   await perform(app, 'memory.add', { text: 'second' }, operator)
@@ -304,6 +374,13 @@ test('what a compaction removed can be asked for, of our sessions and of Claudeâ
     lines: [{ role: 'user', text: 'the spare key is under the anchor' }],
   })
   expect(await perform(app, 'sessions.lost', { query: 'stays' }, caller)).toMatchObject({ total: 0 })
+  // The same for the agent, by the names of its tools.
+  const tools = await operationTools(caller.scopes, (each, input) => perform(app, each.name, input, caller))
+  const call = async (name: string, input: Record<string, unknown>): Promise<string> =>
+    (await tools.find((each) => each.name === name)!.call(input)).text
+  expect(await call('recall_lost', { query: 'anchor' })).toContain('the spare key is under the anchor')
+  expect(await call('sessions_search', { query: 'anchor' })).toContain('the spare key is under the anchor')
+  expect(await call('sessions_search', { query: 'anchor', agent: 'support' })).toMatch(/not yours to see/)
   expect(await perform(app, 'sessions.history', { key, lost: true }, operator)).toMatchObject({
     entries: [{ type: 'message' }],
   })

@@ -2,4 +2,3 @@
 export { openCodingWorld } from './coding.ts'
 export { smallModelOf } from './small-model.ts'
 export { sqliteDecisions } from '../store/decisions.ts'
-export { sharedDecisions } from '../store/postgres/shared-approvals.ts'

@@ -1,11 +1,12 @@
 // Keeps the search index up to date while the gateway runs.
-import { watch } from 'node:fs'
+import { existsSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { IndexProgress, SearchSource } from '../domain/search.ts'
 import { IndexThread } from '../memory/search-thread.ts'
 import type { App } from '../operations/app.ts'
-import { nativeSource, noteFolders, noteSources, ourSource, searchSources } from './search-sources.ts'
+import { nativeSource, noteSources, ourSource, searchSources, watchedFolders } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
 type Needs = SourceParts & Pick<App, 'clock' | 'events'>
@@ -42,7 +43,6 @@ export class SearchFollower {
   }
 
   start(): void {
-    this.reading = { files: 0, filesDone: 0, bytesRead: 0, passages: 0 }
     this.#cancels.push(this.#app.events.on((event) => this.#hear(event)))
     void this.#round()
   }
@@ -55,14 +55,19 @@ export class SearchFollower {
     await this.#thread.stop()
   }
 
+  /** Shows how far it is while it lasts. */
   async readAll(): Promise<IndexProgress> {
-    return this.#thread.read(await searchSources(this.#app), true)
+    this.reading ??= { files: 0, filesDone: 0, bytesRead: 0, passages: 0 }
+    try {
+      return await this.#thread.read(await searchSources(this.#app), true)
+    } finally {
+      this.reading = undefined
+    }
   }
 
   async #round(): Promise<void> {
     this.#watchNotes()
     await this.#orReport(() => this.readAll())
-    this.reading = undefined
     if (!this.#isStopped) this.#cancels.push(this.#app.clock.after(roundMs, () => void this.#round()))
   }
 
@@ -83,6 +88,8 @@ export class SearchFollower {
   async #readChanged(): Promise<void> {
     const ours = [...this.#ours.values()]
     const native = [...this.#native]
+    // What is new may be a folder.
+    if (this.#hasNewNotes) this.#watchNotes()
     const notes = this.#hasNewNotes ? noteSources(this.#app) : []
     this.#ours = new Map()
     this.#native = new Set()
@@ -104,19 +111,34 @@ export class SearchFollower {
     return [ourSource(agentId, file, sessionId, entry && { key: key!, entry })]
   }
 
+  /** Every folder that notes are in; of one that is not there yet, the place where it will be. */
   #watchNotes(): void {
-    for (const folder of noteFolders(this.#app).keys()) {
-      if (this.#watched.has(folder)) continue
-      try {
-        const watcher = watch(folder, () => {
-          this.#hasNewNotes = true
-          this.#gather()
-        })
-        watcher.on('error', () => watcher.close())
-        this.#watched.set(folder, watcher)
-      } catch {
-        // Not there yet, or no more watches: the round looks anyway.
+    for (const folder of watchedFolders(this.#app)) {
+      let place = folder
+      while (!existsSync(place) && dirname(place) !== place) place = dirname(place)
+      this.#watch(place, place === folder ? undefined : relative(place, folder).split(sep)[0])
+    }
+  }
+
+  #watch(folder: string, only?: string): void {
+    const place = only === undefined ? folder : join(folder, only, '.')
+    if (this.#watched.has(place)) return
+    try {
+      const watcher = watch(folder, (event, name) => {
+        // A folder that was removed says nothing any more, also when it is there again.
+        if (event === 'rename' && !existsSync(folder)) end()
+        if (only !== undefined && name !== only) return
+        this.#hasNewNotes = true
+        this.#gather()
+      })
+      const end = (): void => {
+        watcher.close()
+        this.#watched.delete(place)
       }
+      watcher.on('error', end)
+      this.#watched.set(place, watcher)
+    } catch {
+      // Gone again, or no more watches: the round looks anyway.
     }
   }
 

@@ -94,7 +94,7 @@ function fileOf(
 }
 
 /** The folders that notes are in, and whose they are. */
-export function noteFolders(app: SourceParts): Map<string, string[]> {
+function noteFolders(app: SourceParts): Map<string, string[]> {
   const folders = new Map<string, string[]>()
   const add = (folder: string, agentId: string): void => {
     folders.set(folder, [...(folders.get(folder) ?? []), agentId])
@@ -112,10 +112,22 @@ export function noteFolders(app: SourceParts): Map<string, string[]> {
 
 export function noteSources(app: SourceParts): SearchSource[] {
   return [...noteFolders(app)].flatMap(([folder, agentIds]) => {
-    const isWorkspace = basename(folder) !== 'memory' && !agentIds.includes('*')
-    const files = isWorkspace ? filesIn(folder, /^MEMORY\.md$/i) : markdownBelow(folder)
+    const files = isWorkspace(folder, agentIds)
+      ? filesIn(folder, /^MEMORY\.md$/i)
+      : [folder, ...foldersBelow(folder)].flatMap((each) => filesIn(each, /\.md$/i))
     return files.map((path) => ({ kind: 'memory' as const, path, sessionId: noteName(path), agentIds }))
   })
+}
+
+/** Where notes come and go: their folders, and the folders in them. */
+export function watchedFolders(app: SourceParts): string[] {
+  return [...noteFolders(app)].flatMap(([folder, agentIds]) =>
+    isWorkspace(folder, agentIds) ? [folder] : [folder, ...foldersBelow(folder)],
+  )
+}
+
+function isWorkspace(folder: string, agentIds: string[]): boolean {
+  return basename(folder) !== 'memory' && !agentIds.includes('*')
 }
 
 function noteName(path: string): string {
@@ -124,14 +136,13 @@ function noteName(path: string): string {
 }
 
 /** Notes may be sorted into folders; links are not followed. */
-function markdownBelow(folder: string, depth = 3): string[] {
-  const entries = entriesOf(folder)
-  const files = entries.filter((entry) => entry.isFile() && /\.md$/i.test(entry.name))
-  const folders = depth === 0 ? [] : entries.filter((entry) => entry.isDirectory())
-  return [
-    ...files.map((entry) => join(folder, entry.name)),
-    ...folders.flatMap((entry) => markdownBelow(join(folder, entry.name), depth - 1)),
-  ]
+function foldersBelow(folder: string, depth = 3): string[] {
+  if (depth === 0) return []
+  const below = entriesOf(folder).filter((entry) => entry.isDirectory())
+  return below.flatMap(({ name }) => {
+    const path = join(folder, name)
+    return [path, ...foldersBelow(path, depth - 1)]
+  })
 }
 
 function filesIn(folder: string, names: RegExp): string[] {

@@ -9,10 +9,10 @@ import type {
   SearchQuestion,
   SearchStatus,
 } from '../domain/search.ts'
-import { lackOfMeaning, openEmbedder } from '../memory/embedder.ts'
+import { lackOfMeaning, languagesOf, modelOf, openEmbedder } from '../memory/embedder.ts'
 import type { MeaningSettings } from '../memory/embedder.ts'
 import { indexSources } from '../memory/index-files.ts'
-import { addSomePieces } from '../memory/index-tiers.ts'
+import { addSomePieces, addSomeTools, lackingTools } from '../memory/index-tiers.ts'
 import { NearestPassages } from '../memory/nearest.ts'
 import { parseQuery } from '../memory/query.ts'
 import { search } from '../memory/search.ts'
@@ -30,8 +30,8 @@ import type { SourceParts } from './search-sources.ts'
 type Needs = SourceParts & Pick<App, 'clock' | 'events'>
 
 const regexMs = 3_000
-/** A command that looks for a substring makes the index of substrings itself, for at most this long. */
-const piecesMs = 2_000
+/** A command that looks for a substring, or for what tools said, indexes that itself, for at most this long. */
+const tierMs = 2_000
 /** And gives new passages their vectors, for this long. */
 const vectorsMs = 50
 const worthTable = 1_000
@@ -66,6 +66,7 @@ class Search implements SearchPart {
   async search(question: SearchQuestion): Promise<SearchAnswer> {
     if (!this.#follower) await this.refresh()
     const { text, regex, ...filter } = question
+    if (!this.#follower && filter.role === 'tool') await this.#makeTools()
     const answer = regex
       ? await searchRegexInThread(
           {
@@ -78,6 +79,7 @@ class Search implements SearchPart {
           regexMs,
         )
       : await this.#searchText(text, filter)
+    if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#notReadOfTools(filter))
     const reading = this.#follower?.reading
     if (reading)
       answer.notes.push(`Still reading: ${reading.filesDone} of ${reading.files} files are indexed.`)
@@ -88,12 +90,15 @@ class Search implements SearchPart {
     const now = (): number => this.#app.clock.now()
     const isHurried = this.#follower === undefined
     const parts = { index: this.#index, redact: this.#redact, now, nearest: this.#nearest(), isHurried }
-    const answer = await search(parts, text, filter)
+    let answer = await search(parts, text, filter)
+    const pieces = parseQuery(text)?.pieces
+    const mayLack = isHurried && pieces && (answer.total === 0 || pieces.always)
+    if (mayLack && (await this.#makePieces())) answer = await search(parts, text, filter)
+    const mayBeTools = isHurried && answer.total === 0 && filter.role === undefined
+    if (mayBeTools && (await this.#makeTools())) answer = await search(parts, text, filter)
     const lack = lackOfMeaning(this.#meaning)
     if (lack) answer.notes.push(lack)
-    const pieces = parseQuery(text)?.pieces
-    if (this.#follower || !pieces || (answer.total > 0 && !pieces.always)) return answer
-    return (await this.#makePieces()) ? search(parts, text, filter) : answer
+    return answer
   }
 
   /** Passages by meaning, when there are vectors to compare with. The model is loaded when it is asked. */
@@ -134,11 +139,29 @@ class Search implements SearchPart {
 
   /** In a command no thread does it; says whether there are more pieces than before. */
   async #makePieces(): Promise<boolean> {
-    const until = this.#app.clock.monotonic() + piecesMs
+    const until = this.#app.clock.monotonic() + tierMs
     let made = false
     while (this.#app.clock.monotonic() < until && (await addSomePieces(this.#index, this.#redact)))
       made = true
     return made
+  }
+
+  /** The same for what tools were asked and answered. */
+  async #makeTools(): Promise<boolean> {
+    const until = this.#app.clock.monotonic() + tierMs
+    const files = lackingTools(this.#index)
+    while (files[0] && this.#app.clock.monotonic() < until) {
+      if (!(await addSomeTools(this.#index, files[0], this.#redact))) files.shift()
+    }
+    return files.length === 0 || this.#app.clock.monotonic() >= until
+  }
+
+  /** Nothing found must not be taken for nothing there. */
+  #notReadOfTools({ role, source }: SearchFilter): string[] {
+    const isAsked = (role === undefined || role === 'tool') && source !== 'memory'
+    const left = isAsked ? lackingTools(this.#index).length : 0
+    if (left === 0) return []
+    return [`What tools said is not indexed yet in ${left} files; while the gateway runs, that is done.`]
   }
 
   async refresh(): Promise<IndexProgress> {
@@ -150,6 +173,12 @@ class Search implements SearchPart {
     const tookMs = this.#app.clock.monotonic() - began
     if (progress.passages > 0) await this.#makeVectors(progress.passages < worthTable ? vectorsMs : tookMs)
     return progress
+  }
+
+  async rebuild(): Promise<IndexProgress> {
+    await this.#index.clear()
+    this.#near = undefined
+    return this.refresh()
   }
 
   async follow(): Promise<() => Promise<void>> {
@@ -169,13 +198,18 @@ class Search implements SearchPart {
   }
 
   purge(sessionIds: string[]): Promise<void> {
-    // Vectors in memory are read again.
-    this.#near = undefined
     return this.#index.purge(sessionIds)
   }
 
   status(): SearchStatus {
-    return { ...this.#index.counts(), reading: this.#follower?.reading }
+    const name = modelOf(this.#meaning)
+    return {
+      ...this.#index.counts(),
+      withoutTools: lackingTools(this.#index).length,
+      reading: this.#follower?.reading,
+      meaning: name === undefined ? undefined : { name, languages: languagesOf(this.#meaning) },
+      lack: lackOfMeaning(this.#meaning),
+    }
   }
 
   async close(): Promise<void> {

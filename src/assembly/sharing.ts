@@ -4,8 +4,8 @@ import type { RockpoolEvent } from '../domain/events.ts'
 import { claudeConfigDir } from '../agent/credentials.ts'
 import type { App } from '../operations/app.ts'
 import { claudeEntries } from '../store/claude-transcripts-postgres.ts'
-import { sharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
-import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
+import { sharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
+import type { SharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
 
 /** What belongs to one machine, or is said by each of them for itself, is not passed on. */
 const ownMatter = new Set<RockpoolEvent['type']>(['native-changed', 'config-changed', 'channel-status'])
@@ -19,31 +19,20 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
   const endTelling = app.events.on((event) => {
     if (!isTheirs && !ownMatter.has(event.type)) members.signal({ kind: 'event', event })
   })
-  const pass = (event: RockpoolEvent): void => {
+  const endHearing = members.on((signal) => {
+    if (signal.kind !== 'event') return
     isTheirs = true
     try {
-      app.events.emit(asOurs(app, event))
+      app.events.emit(asOurs(app, signal.event as RockpoolEvent))
     } finally {
       isTheirs = false
     }
-  }
-  let heard = Promise.resolve()
-  const endHearing = members.on((signal) => {
-    if (signal.kind !== 'event') return
-    const event = signal.event as RockpoolEvent
-    heard = heard.then(() => knowing(app, event)).then(() => pass(event))
   })
-  app.records?.().follow()
   return async () => {
     endTelling()
     endHearing()
     await members.close()
   }
-}
-
-/** Whoever hears that a coding session or a question has changed will look at it: then it must be there. */
-async function knowing(app: App, { type }: RockpoolEvent): Promise<void> {
-  if (type === 'coding-changed' || type === 'approval-changed') await app.records?.().refresh()
 }
 
 /** Claude's transcripts in the shared database. */

@@ -1,6 +1,7 @@
 // How what was found looks in a terminal: by session, with the lines around what matched.
+import type { SearchStatus } from '../domain/search.ts'
 import type { SearchOutput } from '../operations/search.ts'
-import { ago, bytes, fit, oneLine, styled, table, usd, visible } from './print.ts'
+import { ago, bytes, fit, oneLine, pairs, styled, table, usd, visible } from './print.ts'
 import type { Page } from './print.ts'
 
 type Hit = SearchOutput['hits'][number]
@@ -9,7 +10,10 @@ export function printSearch({ hits, total, tookMs, notes }: SearchOutput, page: 
   const said = notes.map((note) => styled(page, 'dim', note))
   if (hits.length === 0) return ['Nothing found.', ...said].join('\n')
   const sessions = Map.groupBy(hits, (hit) => `${hit.source} ${hit.sessionId}`)
-  const count = `${hits.length}${total > hits.length ? ` of ${total}` : ''} places in ${sessions.size} sessions, ${tookMs} ms`
+  const of = total > hits.length ? ` of ${total}` : ''
+  const places = total === 1 ? 'place' : 'places'
+  const where = sessions.size === 1 ? 'one session' : `${sessions.size} sessions`
+  const count = `${hits.length}${of} ${places} in ${where}, ${tookMs} ms`
   const blocks = [...sessions.values()].map((group) => printSession(group, page))
   return [...blocks, [styled(page, 'dim', count), ...said].join('\n')].join('\n\n')
 }
@@ -32,7 +36,7 @@ function printSession(hits: Hit[], page: Page): string {
   return [
     fit(heading.join('  '), page.width + 40),
     ...hits.map((hit) => printHit(hit, page)),
-    ...openLine(first, page),
+    ...waysOn(first, page),
   ].join('\n')
 }
 
@@ -42,19 +46,26 @@ function printHit(hit: Hit, page: Page): string {
   return [`  ${styled(page, 'cyan', who)}`, ...lines.map((line) => `    ${line}`)].join('\n')
 }
 
-/** What can be done with it from here. */
-function openLine({ source, sessionId, sessionKey, path }: Hit, page: Page): string[] {
-  if (source === 'memory') return [styled(page, 'dim', `  ${visible(path)}`)]
-  const commands =
-    source === 'native'
-      ? [`info ${sessionId.slice(0, 8)}`, `resume ${sessionId}`, `fork ${sessionId}`].map(
-          (rest) => `cc ${rest}`,
-        )
-      : [`history ${sessionKey ?? sessionId}`]
-  const written = commands.map((command) => `rockpool ${command}`)
+/** What can be done with it from here: look at it, go on, or fork after the best place. */
+function waysOn(hit: Hit, page: Page): string[] {
+  if (hit.source === 'memory') return [styled(page, 'dim', `  ${visible(hit.path)}`)]
+  const commands = hit.source === 'native' ? nativeWays(hit) : ourWays(hit)
+  const written = commands.map((command) => visible(`rockpool ${command}`))
   const line = written.join(' · ')
   const lines = line.length + 2 <= page.width ? [line] : written
   return lines.map((each) => styled(page, 'dim', `  ${each}`))
+}
+
+function nativeWays({ sessionId, messageId }: Hit): string[] {
+  const after = messageId === undefined ? '' : ` --at-message ${messageId}`
+  return [`cc info ${sessionId.slice(0, 8)}`, `cc resume ${sessionId}`, `cc fork ${sessionId}${after}`]
+}
+
+/** A transcript that was set aside has no key any more: it can be read. */
+function ourWays({ sessionId, sessionKey, messageId }: Hit): string[] {
+  if (sessionKey === undefined) return [`history ${sessionId}`]
+  const after = messageId === undefined ? '' : ` --leaf-id ${messageId}`
+  return [`history ${sessionKey}`, `agent --session-key ${sessionKey}`, `sessions fork ${sessionKey}${after}`]
 }
 
 function marked({ snippet, matches }: Hit, page: Page): string {
@@ -66,6 +77,22 @@ function marked({ snippet, matches }: Hit, page: Page): string {
     done = end
   }
   return text + visible(snippet.slice(done))
+}
+
+export function printMemoryStatus(status: SearchStatus, page: Page): string {
+  const { sources, passages, spoken, withPieces, withVector, withoutTools, reading, meaning, lack } = status
+  const share = (done: number, of: number): string =>
+    of === 0 ? 'nothing yet' : `${Math.floor((done / of) * 100)}% (${done} of ${of} passages)`
+  return pairs(
+    [
+      ['Words', `${passages} passages of ${sources} files`],
+      ['Reading', reading && `${reading.filesDone} of ${reading.files} files`],
+      ['Substrings', share(withPieces, passages)],
+      ['Tools', withoutTools === 0 ? 'all files' : `${withoutTools} files are left`],
+      ['Meaning', meaning ? `${share(withVector, spoken)}, ${meaning.languages} (${meaning.name})` : lack],
+    ],
+    page,
+  )
 }
 
 interface NoteRow {

@@ -35,6 +35,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   doctor: async () => ({ print: (await import('./print-upkeep.ts')).printDoctor }),
   'memory.list': async () => ({ print: (await import('./print-search.ts')).printNotes }),
   'memory.search': async () => ({ print: (await import('./print-search.ts')).printSearch }),
+  'memory.status': async () => ({ print: (await import('./print-search.ts')).printMemoryStatus }),
   'memory.show': async () => ({ print: (await import('./print-search.ts')).printNote }),
   'message.send': async () => ({ print: (await channels()).printSent }),
   'pairing.approve': async () => ({ print: (await channels()).printApproved }),

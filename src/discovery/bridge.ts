@@ -34,7 +34,7 @@ function bridgeTools(world: BridgeWorld): AgentTool[] {
     }),
     tool({
       name: 'openclaw_memory_search',
-      description: 'Search the memory of this agent: notes and earlier conversations.',
+      description: 'Search the memory of this agent: what was noted.',
       input: z.strictObject({ query: z.string().trim().min(1).max(1_000) }),
       run: ({ query }) => memorySearch(world, query),
     }),

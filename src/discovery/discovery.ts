@@ -133,11 +133,6 @@ class SessionDiscovery implements Discovery {
       this.#groups = groupFiles(this.#native.files.values())
   }
 
-  async purge(): Promise<void> {
-    await this.refresh()
-    await this.#native.rewrite()
-  }
-
   async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
     await this.refresh()
     this.#live = this.#readLive()

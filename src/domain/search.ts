@@ -25,6 +25,8 @@ export interface SearchFilter {
   /** An agent finds only its own; operators leave it out. */
   agentId?: string
   repoPath?: string
+  /** Where the one who asks is: what was said in that repository counts a little more. */
+  near?: string
   channel?: string
   /** Milliseconds since 1970. */
   since?: number
@@ -47,6 +49,8 @@ export interface SearchHit {
   role: SearchRole
   /** 1-based line in the source file. */
   line: number
+  /** The name of the message in its transcript, to fork after it. */
+  messageId?: string
   /** Milliseconds since 1970; of the file for memory. */
   at: number
   /** About three lines around what matched, secrets redacted. */
@@ -82,12 +86,18 @@ export interface IndexProgress {
 export interface SearchStatus {
   sources: number
   passages: number
+  /** Those of people, agents and notes: what tools said is not compared by meaning. */
+  spoken: number
   withPieces: number
   withVector: number
+  /** Files of which it is not yet indexed what tools were asked and answered. */
+  withoutTools: number
   /** What a gateway that has just started still reads; absent when all is read. */
   reading?: IndexProgress
   /** The model for meaning; absent without one. */
   meaning?: { name: string; languages: string }
+  /** Why there is none. */
+  lack?: string
 }
 
 /** Everything that was said and noted, findable. */
@@ -95,6 +105,8 @@ export interface SearchPart {
   search(question: SearchQuestion): Promise<SearchAnswer>
   /** Reads what is new in all sources. */
   refresh(): Promise<IndexProgress>
+  /** Throws the index away and reads everything again. */
+  rebuild(): Promise<IndexProgress>
   /** Keeps up with what is said, until the returned function is called. For the gateway. */
   follow(): Promise<() => Promise<void>>
   /** Forgets sessions, and every word of theirs that is still in the index's files. */
@@ -109,5 +121,6 @@ export interface Embedder {
   readonly dimensions: number
   /** Which languages it knows, for people: `English`. */
   readonly languages: string
-  embed(texts: string[]): Promise<Float32Array[]>
+  /** A question must not wait long for a provider. */
+  embed(texts: string[], withinMs?: number): Promise<Float32Array[]>
 }

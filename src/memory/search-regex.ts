@@ -3,7 +3,7 @@
 import type { SearchFilter, SearchHit } from '../domain/search.ts'
 import type { SearchIndex } from '../store/search-index.ts'
 import { hitOf, placeOf } from './search.ts'
-import { readPassage, snippetOf } from './snippet.ts'
+import { readMessage, snippetOf } from './snippet.ts'
 
 export interface RegexFinding {
   hits: SearchHit[]
@@ -30,14 +30,14 @@ export function* searchRegex(
     const page = index.newest(filter, pageSize, beforeId)
     for (const passage of page) {
       looked++
-      const read = readPassage(placeOf(passage))
+      const message = readMessage(placeOf(passage))
       // Secrets are taken out first: a pattern must not be a way to guess them.
-      const text = read === undefined ? undefined : redact(read)
+      const text = message && redact(message.text)
       const match = text === undefined ? null : pattern.exec(text)
       if (!match || said.has(text!)) continue
       said.add(text!)
-      const hits = [hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])]
-      yield { hits, looked, isDone: said.size >= limit }
+      const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])
+      yield { hits: [{ ...hit, messageId: message?.id }], looked, isDone: said.size >= limit }
       if (said.size >= limit) return
     }
     yield { hits: [], looked, isDone: page.length < pageSize }

@@ -3,7 +3,8 @@ import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import type { FoundPassage, SearchIndex } from '../store/search-index.ts'
 import { parseQuery } from './query.ts'
 import type { ParsedQuery } from './query.ts'
-import { fold, readPassage, snippetOf } from './snippet.ts'
+import { fold, readMessage, snippetOf } from './snippet.ts'
+import type { PassagePlace } from './snippet.ts'
 
 export interface SearchParts {
   index: SearchIndex
@@ -30,12 +31,18 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
   if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
   const lists = findByText(parts.index, query, filter)
   const isEnough = parts.isHurried === true && (lists[0]?.passages.length ?? 0) >= enough
+  const notes: string[] = []
   if (parts.nearest && !isEnough) {
-    lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
+    try {
+      lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
+    } catch (error) {
+      // Whoever makes the vectors is away; the words were found all the same.
+      notes.push(`By word only: ${error instanceof Error ? error.message : String(error)}`)
+    }
   }
   const fused = fuse(lists, parts.now(), filter)
   const { hits, left } = toHits(parts, fused, query, filter.limit ?? 20)
-  return { total: fused.length - left, hits, notes: [] }
+  return { total: fused.length - left, hits, notes }
 }
 
 interface FoundList {
@@ -75,7 +82,7 @@ interface Fused {
   by: SearchHit['by']
 }
 
-/** Reciprocal rank fusion; what is recent counts a little more, what tools said a little less. */
+/** Reciprocal rank fusion; what is recent or of this project counts a little more, what tools said a little less. */
 function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
   const fused = new Map<number, Fused>()
   for (const { by, passages, weight } of lists) {
@@ -88,7 +95,8 @@ function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
   }
   for (const { passage, ...entry } of fused.values()) {
     const share = passage.role === 'tool' ? toolShare : 1
-    fused.get(passage.id)!.score = entry.score * share * recency(passage.at, now)
+    const signals = recency(passage.at, now) * nearness(passage.source.repoPath, filter.near)
+    fused.get(passage.id)!.score = entry.score * share * signals
   }
   return [...fused.values()]
     .sort((a, b) => b.score - a.score)
@@ -99,6 +107,13 @@ function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
 function recency(at: number, now: number): number {
   const weeks = Math.max(0, now - at) / (7 * 86_400_000)
   return 1 + 0.15 / (1 + weeks)
+}
+
+/** 1.1 for the repository that the one who asks is in, or that is below his folder. */
+function nearness(repoPath: string | undefined, near: string | undefined): number {
+  if (repoPath === undefined || near === undefined) return 1
+  const isNear = `${near}/`.startsWith(`${repoPath}/`) || repoPath.startsWith(`${near}/`)
+  return isNear ? 1.1 : 1
 }
 
 /** Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. */
@@ -113,19 +128,21 @@ function toHits(
   let left = 0
   for (const { passage, score, by } of fused) {
     if (hits.length >= limit) break
-    const text = readPassage(placeOf(passage))
+    const message = readMessage(placeOf(passage))
+    const text = message?.text
     const isWrong = by.length === 1 && by[0] === 'pieces' && !hasAll(text, query.pieces?.substrings)
     if (text === undefined || isWrong || said.has(text)) {
       left++
       continue
     }
     said.add(text)
-    hits.push(hitOf(passage, snippetOf(parts.redact(text), query.marks), score, by))
+    const snippet = snippetOf(parts.redact(text), query.marks)
+    hits.push({ ...hitOf(passage, snippet, score, by), messageId: message?.id })
   }
   return { hits, left }
 }
 
-export function placeOf({ source, role, offset, length }: FoundPassage): Parameters<typeof readPassage>[0] {
+export function placeOf({ source, role, offset, length }: FoundPassage): PassagePlace {
   return { path: source.path, kind: source.kind, role, offset, length }
 }
 

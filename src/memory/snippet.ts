@@ -2,6 +2,7 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
 import { conversationOf, toolTextOf } from './passages.ts'
+import type { LineText } from './passages.ts'
 
 export interface PassagePlace {
   path: string
@@ -13,11 +14,16 @@ export interface PassagePlace {
 
 /** The text of a passage, or undefined when its file is gone or was changed underneath. */
 export function readPassage(place: PassagePlace): string | undefined {
+  return readMessage(place)?.text
+}
+
+/** The same, with the name of the message. */
+export function readMessage(place: PassagePlace): Pick<LineText, 'text' | 'id'> | undefined {
   const bytes = readBytes(place)
   if (!bytes) return undefined
-  if (place.kind === 'memory') return bytes.toString('utf8').trim()
   const line = bytes.toString('utf8')
-  return (place.role === 'tool' ? toolTextOf(line, place.kind) : conversationOf(line, place.kind))?.text
+  if (place.kind === 'memory') return { text: line.trim() }
+  return place.role === 'tool' ? toolTextOf(line, place.kind) : conversationOf(line, place.kind)
 }
 
 export interface Snippet {

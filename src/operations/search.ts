@@ -15,6 +15,7 @@ const searchHit = z.lazy(() =>
     repoPath: z.string().describe('Empty when it belongs to no repository.'),
     role: z.enum(['user', 'assistant', 'tool', 'memory']),
     line: z.number(),
+    messageId: z.string().optional().describe('Of the message in its transcript, to fork after it.'),
     snippet: z.string(),
     score: z.number(),
     at: z.number(),
@@ -49,6 +50,11 @@ export const searchSessions = operation({
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     repo: z.string().max(4_096).optional().describe('Only this repository or folder.'),
+    near: z
+      .string()
+      .max(4_096)
+      .optional()
+      .describe('What was said in this repository comes a little earlier.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
     channel: z.string().max(100).optional().describe('Only what was said on this channel.'),
     since: z.string().max(64).optional().describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.'),
@@ -63,7 +69,8 @@ export const searchSessions = operation({
   needs: ['discovery', 'search'],
   command: {
     positional: ['query'],
-    paths: ['repo'],
+    paths: ['repo', 'near'],
+    here: 'near',
     examples: [
       'rockpool search "login form"',
       'rockpool search "retry*" --repo . --since 7d',

@@ -25,10 +25,14 @@ export async function moveSession(
   older: string,
   key: string,
 ): Promise<SessionEntry | undefined> {
-  const { sessions, events } = parts
-  const entry = await sessions.move(older, key)
+  const { sessions } = parts
+  const entry = await sessions.get(older)
   if (!entry) return undefined
-  events.emit({ type: 'session-deleted', agentId: sessions.agentId, key: older })
+  // The row is under both keys before it is under one: a crash loses nothing. Two may not have one label.
+  const { label, ...unlabelled } = entry
+  await sessions.update(key, (current) => current ?? unlabelled)
+  await sessions.delete(older)
+  parts.events.emit({ type: 'session-deleted', agentId: sessions.agentId, key: older })
   tellChange(parts, key, 'key')
-  return entry
+  return sessions.update(key, (current) => current && (label === undefined ? current : { ...current, label }))
 }

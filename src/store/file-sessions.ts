@@ -4,7 +4,6 @@ import type { Session, SessionEntry } from '../domain/session.ts'
 import { bulkyFields } from '../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from './session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from './session-store.ts'
-import { removeCopiesNaming } from './sessions-copies.ts'
 import { SessionsFile } from './sessions-file.ts'
 import type { Draft, SessionsFileOptions } from './sessions-file.ts'
 
@@ -70,22 +69,6 @@ export class FileSessions implements SessionStore {
       const before = draft.get(key)
       draft.delete(key)
       return before
-    })
-  }
-
-  async purge(key: string): Promise<void> {
-    await this.delete(key)
-    removeCopiesNaming(this.#file.path, key)
-  }
-
-  move(from: string, to: string): Promise<SessionEntry | undefined> {
-    return this.#file.change((draft) => {
-      for (const key of [from, to]) checkKey(this.agentId, key)
-      const [entry, there] = [draft.get(from), draft.get(to)]
-      if (there || !entry) return there
-      draft.delete(from)
-      draft.set(to, entry)
-      return structuredClone(entry)
     })
   }
 

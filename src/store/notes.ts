@@ -22,27 +22,41 @@ export interface NoteFile {
   changedAt: number
 }
 
+/** The notes in a workspace; in an agent's own folder they are in `memory` alone. */
 export function listNotes(workspace: string): NoteFile[] {
-  const names = [
-    ...namesIn(workspace).filter((name) => /^MEMORY\.md$/i.test(name)),
-    ...namesIn(join(workspace, 'memory')).map((name) => `memory/${name}`),
+  const names = namesIn(workspace).filter((name) => /^MEMORY\.md$/i.test(name))
+  return [...notesAt(workspace, names), ...listFolder(join(workspace, 'memory'))]
+}
+
+/** All notes in a folder and the folders in it, named from the folder on: `handbook/harbour.md`. */
+export function listFolder(folder: string, depth = 3, name = basename(folder)): NoteFile[] {
+  const below = namesIn(folder)
+  const folders = depth === 0 ? [] : below.filter((each) => isFolder(join(folder, each)))
+  const notes = below.filter((each) => /\.md$/i.test(each))
+  return [
+    ...notesAt(folder, notes).map((note) => ({ ...note, name: `${name}/${note.name}` })),
+    ...folders.flatMap((each) => listFolder(join(folder, each), depth - 1, `${name}/${each}`)),
   ]
-  return names
-    .filter((name) => /\.md$/i.test(name))
-    .flatMap((name) => {
-      const path = join(workspace, name)
-      const stat = lstatSync(path, { throwIfNoEntry: false })
-      // A link may lead to somebody else's notes: only real files count.
-      return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
-    })
+}
+
+function notesAt(folder: string, names: string[]): NoteFile[] {
+  return names.flatMap((name) => {
+    const path = join(folder, name)
+    const stat = lstatSync(path, { throwIfNoEntry: false })
+    // A link may lead to somebody else's notes: only real files count.
+    return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
+  })
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 /** The note of this name, of this day, or of this file name; undefined when there is none. */
 export function readNote(
-  workspace: string,
+  notes: NoteFile[],
   wanted: string,
 ): { name: string; path: string; text: string } | undefined {
-  const notes = listNotes(workspace)
   const found = notes.find(({ name }) =>
     [name, basename(name), basename(name).replace(/\.md$/i, '')].includes(wanted),
   )

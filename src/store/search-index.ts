@@ -152,14 +152,12 @@ export class SearchIndex {
   /** Forgets sessions so that none of their words is left in the file. What is deleted is only marked until the words
    *  are merged, and a page that is let go keeps its bytes unless SQLite is told otherwise. */
   async purge(sessionIds: string[]): Promise<void> {
-    const sql = 'SELECT id, path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
-    const sources = this.#db.queries.all<{ id: number; path: string }>(sql, JSON.stringify(sessionIds))
+    const sql = 'SELECT path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
+    const sources = this.#db.queries.all<{ path: string }>(sql, JSON.stringify(sessionIds))
     this.#db.queries.exec('PRAGMA secure_delete = ON')
-    await this.vectors.remove(new Set(sources.map(({ id }) => id)))
     await this.remove(sources.map(({ path }) => path))
     for (const table of ['words', 'pieces'] as const) await this.#mergeAll(table)
-    await this.#db.emptyLog()
-    this.#db.queries.exec('PRAGMA secure_delete = OFF')
+    this.#db.queries.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF')
   }
 
   /** Some pages at a time, so that others can work in between. */
@@ -281,9 +279,18 @@ export class SearchIndex {
     return new Set(rows.map(({ id }) => id))
   }
 
-  counts(): { sources: number; passages: number; withPieces: number; withVector: number } {
+  /** Forgets everything. */
+  clear(): Promise<void> {
+    this.#below = { pieces: end, vector: end }
+    return this.#db.write((q) => {
+      q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors')
+      for (const table of ['words', 'pieces']) q.run(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)
+    })
+  }
+
+  counts(): Record<'sources' | 'passages' | 'spoken' | 'withPieces' | 'withVector', number> {
     return this.#db.queries.get(
-      `SELECT (SELECT count(*) FROM source) AS sources, count(*) AS passages,
+      `SELECT (SELECT count(*) FROM source) AS sources, count(*) AS passages, coalesce(sum(role <> 2), 0) AS spoken,
               coalesce(sum(has_pieces), 0) AS withPieces, coalesce(sum(has_vector), 0) AS withVector FROM passage`,
     )!
   }

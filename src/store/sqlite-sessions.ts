@@ -19,7 +19,6 @@ import {
 } from './session-table.ts'
 import type { SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from './sessions-json-mirror.ts'
-import { removeCopiesNaming } from './sessions-copies.ts'
 
 export interface SqliteSessionsOptions {
   agentId: string
@@ -105,27 +104,6 @@ export class SqliteSessions implements SessionStore {
     return row && wholeEntry(row)
   }
 
-  async purge(key: string): Promise<void> {
-    if (!(await this.#toRead())) return
-    const { db, mirror } = await this.#open()
-    await db.write((q) => {
-      if (readRow(q, key)) removeRow(q, key, this.#options.clock.now())
-      for (const table of ['set_aside', 'unusable']) q.run(`DELETE FROM ${table} WHERE key = ?`, key)
-    })
-    await mirror.writeNow()
-    await db.rewrite()
-    removeCopiesNaming(this.#options.mirror, key)
-  }
-
-  async move(from: string, to: string): Promise<SessionEntry | undefined> {
-    checkKey(this.agentId, to)
-    const { db, mirror } = await this.#open()
-    await mirror.catchUp()
-    const result = await db.write((q) => moveRow(q, from, to, this.#options.clock.now()))
-    if (result.changed) mirror.schedule()
-    return result.entry
-  }
-
   async *entries(): AsyncIterable<Session> {
     const db = await this.#toRead()
     if (!db) return
@@ -201,20 +179,6 @@ function updateRow(
   checkLabelIsFree(before, after, (label) => labelOwner(queries, label, key))
   writeRow(queries, key, after, row, now)
   return { entry: after, changed: true }
-}
-
-function moveRow(
-  queries: Queries,
-  from: string,
-  to: string,
-  now: number,
-): { entry: SessionEntry | undefined; changed: boolean } {
-  const [row, there] = [readRow(queries, from), readRow(queries, to)]
-  if (there || !row) return { entry: there && wholeEntry(there), changed: false }
-  const entry = wholeEntry(row)
-  removeRow(queries, from, now)
-  writeRow(queries, to, entry, undefined, now)
-  return { entry, changed: true }
 }
 
 function labelOwner(queries: Queries, label: string, except: string): string | undefined {

@@ -3,7 +3,6 @@ import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
 import { claudeTables } from './tables-claude.ts'
 import { memberTables } from './tables-members.ts'
-import { recordTables } from './tables-records.ts'
 import { sessionTables } from './tables-sessions.ts'
 import { workTables } from './tables-work.ts'
 
@@ -16,7 +15,7 @@ export async function schemaState(postgres: {
 }
 
 /** Number n brings version n - 1 to version n. Never edited after a release, only added to. */
-const migrations: string[] = [memberTables + claudeTables + sessionTables + workTables, recordTables]
+const migrations: string[] = [memberTables + claudeTables + sessionTables + workTables]
 
 export async function migrate(pool: Pool, schema: string): Promise<void> {
   const client = await pool.connect()

@@ -74,11 +74,6 @@ export const workTables = `
       holder := me;
       UPDATE lane SET owner = me, home = me WHERE key = its_lane;
     END IF;
-    /* What came before it, and was left by one that died, goes first. */
-    IF holder = me AND (
-      EXISTS (SELECT 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND id < new_id AND handed_to IS DISTINCT FROM me)
-      OR EXISTS (SELECT 1 FROM turn WHERE lane = its_lane AND state = 'running' AND owner <> me)
-    ) THEN holder := NULL; END IF;
     IF holder = me THEN UPDATE inbox SET handed_to = me WHERE id = new_id; END IF;
     RETURN NEXT;
   END $$;
@@ -282,10 +277,7 @@ export const workTables = `
     RETURN QUERY
       WITH mine AS (
         SELECT i.id FROM lane AS l JOIN inbox AS i ON i.lane = l.key AND i.state = 'waiting'
-        WHERE l.owner = me AND i.handed_to IS DISTINCT FROM me
-          /* A turn that was lost gives its inputs back first. */
-          AND NOT EXISTS (SELECT 1 FROM turn AS t WHERE t.lane = l.key AND t.state = 'running' AND t.owner <> me)
-          AND NOT EXISTS (
+        WHERE l.owner = me AND i.handed_to IS DISTINCT FROM me AND NOT EXISTS (
           SELECT 1 FROM inbox AS earlier JOIN member ON member.id = earlier.pin
           WHERE earlier.lane = l.key AND earlier.state = 'waiting' AND earlier.id <= i.id AND earlier.pin <> me)
       ), given AS (

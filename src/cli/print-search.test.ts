@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import type { SearchOutput } from '../operations/search.ts'
+import type { Page } from './print.ts'
+import { printSearch } from './print-search.ts'
+
+const now = Date.parse('2026-11-16T10:00:00Z')
+const page: Page = { width: 200, color: false, now }
+const id = '3f2a0000-0000-4000-8000-000000000001'
+const hit: SearchOutput['hits'][number] = {
+  sessionId: id,
+  source: 'native',
+  repoPath: '/home/dev/shop',
+  branch: 'feature/login',
+  role: 'assistant',
+  line: 12,
+  messageId: 'aaaaaaaa-0000-4000-8000-000000000002',
+  snippet: 'before it\nthe login form is red\nafter it',
+  matches: [[14, 19]],
+  score: 1,
+  at: now - 2 * 86_400_000,
+  by: ['words'],
+  path: '/x.jsonl',
+  title: 'Paint the form',
+  costUsd: 0.5,
+}
+
+test('what was found stands by session, with three lines, branch, age and cost, and how to open, resume and fork it', () => {
+  const second = { ...hit, line: 40, snippet: 'login again', role: 'user' as const, by: ['meaning' as const] }
+  const note = {
+    ...hit,
+    source: 'memory' as const,
+    sessionId: 'MEMORY.md',
+    title: undefined,
+    path: '/w/MEMORY.md',
+  }
+  const output = { tookMs: 3, total: 7, hits: [hit, note, second], notes: ['By word only.'] }
+  expect(printSearch(output, page).split('\n')).toEqual([
+    'Paint the form  3f2a0000 · /home/dev/shop · feature/login · 2 d ago · $0.50',
+    '  assistant, line 12',
+    '    before it',
+    '    the login form is red',
+    '    after it',
+    '  user, line 40, by meaning',
+    '    login again',
+    `  rockpool cc info 3f2a0000 · rockpool cc resume ${id} · rockpool cc fork ${id} --at-message ${hit.messageId}`,
+    '',
+    expect.stringMatching(/^MEMORY\.md {2}note · /),
+    '  assistant, line 12',
+    '    before it',
+    '    the login form is red',
+    '    after it',
+    '  /w/MEMORY.md',
+    '',
+    '3 of 7 places in 2 sessions, 3 ms',
+    'By word only.',
+  ])
+})
+
+test('a chat is opened, gone on with and forked by its key; what matched is marked; control characters are shown', () => {
+  const chat = { ...hit, source: 'rockpool' as const, sessionKey: 'agent:main:main', messageId: '0000000a' }
+  const output = {
+    tookMs: 3,
+    total: 1,
+    hits: [{ ...chat, snippet: 'the red \u001b[2J form', matches: [[4, 7] as [number, number]] }],
+    notes: [],
+  }
+  const printed = printSearch(output, { ...page, color: true })
+  expect(printed).toContain(
+    'rockpool history agent:main:main · rockpool agent --session-key agent:main:main · rockpool sessions fork agent:main:main --leaf-id 0000000a',
+  )
+  expect(printed).toContain('the \u001b[33mred\u001b[39m')
+  expect(printed).not.toContain('\u001b[2J')
+  expect(printed).toContain('1 place in one session')
+  expect(printSearch({ tookMs: 1, total: 0, hits: [], notes: [] }, page)).toBe('Nothing found.')
+})

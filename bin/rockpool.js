@@ -12,7 +12,10 @@ if (major > 22 || (major === 22 && minor >= 13)) await start()
 else await restartWithPinnedNode()
 
 async function start() {
-  if (process.argv[2] === 'up') restartWithShortPauses()
+  if (process.argv[2] === 'up') {
+    waitForDiskInMoreThreads()
+    restartWithShortPauses()
+  }
   const only = process.argv.length === 3 ? process.argv[2] : ''
   if (only === '--version' || only === '-V') {
     process.stdout.write(JSON.parse(readFileSync(`${root}package.json`, 'utf8')).version + '\n')
@@ -28,6 +31,14 @@ async function start() {
   if (process.argv[2] !== 'up' && process.argv[2] !== 'mcp') globalThis.__zod_globalConfig = { jitless: true }
   const { main } = await import('../dist/main.js')
   await main(process.argv.slice(2))
+}
+
+/**
+ * Every message waits for the disk a few times, each time in a thread. With Node's four, a hundred sessions wait for
+ * each other; with more, the file system brings what they wrote to disk together.
+ */
+function waitForDiskInMoreThreads() {
+  process.env.UV_THREADPOOL_SIZE ??= '16'
 }
 
 /**

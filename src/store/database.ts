@@ -1,12 +1,14 @@
 // One SQLite database: opened, migrated, read, and written in groups.
 // Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
-// answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
+// answered only after that sync, which blocks nobody. Other processes may write to the same file: we wait for them
+// without blocking, too.
 import { closeSync, constants, existsSync, fchmodSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { RockpoolError } from '../domain/errors.ts'
+import { asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
 import { syncDirectoryNow } from './private-file.ts'
+import { WalSync } from './wal-sync.ts'
 
 export type Row = Record<string, unknown>
 
@@ -49,12 +51,19 @@ export class Database {
   #isGlancing = false
   #pending: PendingWrite[] = []
   #flushing: Promise<void> | undefined
+  /** What was committed last is on disk when this resolves; it never rejects. */
+  #syncing: Promise<unknown> = Promise.resolve()
+  /** Absent when losing the last moment is no harm, or when SQLite syncs by itself. */
+  #log: WalSync | undefined
+  /** A sync failed: what the log holds may not be on disk, and what comes after it would be lost with it. */
+  #isLogDoubtful = false
   #busyMs: number
 
-  private constructor(path: string, db: DatabaseSync, busyMs: number) {
+  private constructor(path: string, db: DatabaseSync, busyMs: number, log: WalSync | undefined) {
     this.path = path
     this.#db = db
     this.#busyMs = busyMs
+    this.#log = log
     this.queries = makeQueries(db)
     this.#savepoint = { begin: db.prepare('SAVEPOINT one'), release: db.prepare('RELEASE one') }
   }
@@ -62,22 +71,27 @@ export class Database {
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
     const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
     let db: DatabaseSync
+    let log: WalSync | undefined
     try {
       if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
       db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
       if (!readOnly) {
-        db.exec(
-          `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`,
-        )
+        const { journal_mode: journal } = db.prepare('PRAGMA journal_mode = WAL').get()!
+        db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
         migrate(db, path, migrations)
+        if (durability === 'full' && journal === 'wal') {
+          // From now on COMMIT writes the log and leaves the sync to us.
+          db.exec('PRAGMA synchronous = NORMAL')
+          log = new WalSync(path)
+        }
       }
       // A reader waits only in rare moments (a recovery, a last connection that closes), and then shortly.
       db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
     } catch (error) {
       throw asDatabaseError(error, path)
     }
-    return new Database(path, db, busyMs)
+    return new Database(path, db, busyMs, log)
   }
 
   read<T>(fn: (queries: Queries) => T): T {
@@ -117,8 +131,14 @@ export class Database {
     })
   }
 
+  /** Resolves when all that can be read now is on disk: for whoever says of something found that it is safe. */
+  async synced(): Promise<void> {
+    await this.#syncing
+  }
+
   async close(): Promise<void> {
     await this.#flushing
+    await this.#log?.close()
     this.#endGlance()
     this.#db.close()
   }
@@ -134,7 +154,7 @@ export class Database {
         for (const write of group) write.reject(asDatabaseError(error, this.path))
         continue
       }
-      this.#runGroup(group)
+      await this.#runGroup(group)
     }
     this.#flushing = undefined
   }
@@ -144,6 +164,7 @@ export class Database {
     for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
       try {
         this.#endGlance()
+        if (this.#isLogDoubtful) this.#emptyLog()
         // Waiting for other writers is done below, without blocking the event loop.
         this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
         return
@@ -156,17 +177,47 @@ export class Database {
     }
   }
 
-  #runGroup(group: PendingWrite[]): void {
-    const answers: Array<() => void> = []
+  async #runGroup(group: PendingWrite[]): Promise<void> {
+    let answers: Array<() => void>
     try {
-      for (const write of group) answers.push(this.#runOne(write))
-      this.#db.exec('COMMIT')
+      answers = this.#commit(group)
+      if (this.#log) await this.#sync(this.#log)
     } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       for (const write of group) write.reject(asDatabaseError(error, this.path))
       return
     }
     for (const answer of answers) answer()
+  }
+
+  #commit(group: PendingWrite[]): Array<() => void> {
+    try {
+      const answers = group.map((write) => this.#runOne(write))
+      this.#db.exec('COMMIT')
+      return answers
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  async #sync(log: WalSync): Promise<void> {
+    const syncing = log.sync()
+    this.#syncing = syncing.catch(() => {})
+    try {
+      await syncing
+    } catch {
+      // The kernel tells of a failure once and forgets what it could not write. So everything goes into the database
+      // itself, which says whether the disk takes it.
+      this.#isLogDoubtful = true
+      this.#emptyLog()
+    }
+  }
+
+  #emptyLog(): void {
+    this.#endGlance()
+    const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!
+    if (busy !== 0) throw new Error('disk I/O: the log could not be brought to disk')
+    this.#isLogDoubtful = false
   }
 
   #runOne(write: PendingWrite): () => void {
@@ -236,44 +287,4 @@ function makeDatabaseFile(path: string): void {
   fchmodSync(fd, 0o600)
   closeSync(fd)
   if (isNew) syncDirectoryNow(dirname(path))
-}
-
-function newerSchema(path: string, found: number, known: number): RockpoolError {
-  return new RockpoolError(
-    'schema-newer',
-    `${path} was written by a newer Rockpool (schema ${found}; this one knows ${known}).`,
-    { hint: 'Update Rockpool, or point ROCKPOOL_STATE_DIR at another directory.' },
-  )
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && /SQLITE_BUSY|database is locked/.test(`${codeOf(error)} ${error.message}`)
-}
-
-function codeOf(error: Error): string {
-  return 'errstr' in error ? String(error.errstr) : ''
-}
-
-/** SQLite's errors in our words; the file is left as it is. */
-function asDatabaseError(error: unknown, path: string): unknown {
-  if (!(error instanceof Error) || error instanceof RockpoolError) return error
-  if (isBusy(error)) {
-    return new RockpoolError('locked', `${path} is in use by another process.`, {
-      hint: 'Try again in a moment.',
-      cause: error,
-    })
-  }
-  if (/malformed|not a database/.test(error.message)) {
-    return new RockpoolError('damaged', `${path} cannot be read: ${error.message}.`, {
-      hint: 'Run `rockpool doctor`. Nothing was changed.',
-      cause: error,
-    })
-  }
-  if (/disk is full|disk I\/O|readonly|unable to open|^E[A-Z]+:/.test(error.message)) {
-    return new RockpoolError('disk-failed', `${path}: ${error.message}.`, {
-      hint: 'Check free space and permissions.',
-      cause: error,
-    })
-  }
-  return error
 }

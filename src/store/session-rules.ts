@@ -30,24 +30,28 @@ export function checkKey(agentId: string, key: string): void {
 
 /** Says why a value cannot be a session's entry, or nothing when it can. */
 export function faultOf(value: unknown): string | undefined {
+  return shapeFaultOf(value) ?? (isTooDeep(value) ? 'is nested too deep' : undefined)
+}
+
+function shapeFaultOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not an object'
   const { sessionId, updatedAt } = value as Partial<SessionEntry>
   if (typeof sessionId !== 'string' || sessionId === '') return 'has no sessionId'
   if (updatedAt !== undefined && !Number.isFinite(updatedAt)) return 'has an updatedAt that is not a time'
-  return isTooDeep(value) ? 'is nested too deep' : undefined
+  return undefined
 }
 
 /** Refuses an entry that could not be read back as it is. */
 export function checkEntry(key: string, entry: SessionEntry): void {
   checkJsonDepth(entry, `The entry of ${key}`)
-  const fault = hasProtoKey(entry) ? 'has a field named __proto__' : faultOf(entry)
+  const fault = hasProtoKey(entry) ? 'has a field named __proto__' : shapeFaultOf(entry)
   if (!fault) return
   throw new RockpoolError('input-invalid', `The entry of ${key} ${fault}. Nothing was changed.`)
 }
 
 /** Only a change of the label is checked: two that were alike before we came stay as they are. */
 export function checkLabelIsFree(
-  before: SessionEntry | undefined,
+  before: Pick<SessionEntry, 'label'> | undefined,
   after: SessionEntry,
   ownerOf: (label: string) => string | undefined,
 ): void {

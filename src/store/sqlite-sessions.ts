@@ -171,10 +171,11 @@ function updateRow(
   now: number,
 ): { entry: SessionEntry | undefined; changed: boolean } {
   const row = readRow(queries, key)
-  const before = row && wholeEntry(row)
-  // Read again rather than cloned: that is faster, and the copy is the change's own just the same.
-  const after = change(row && wholeEntry(row))
-  if (after === undefined) return { entry: before, changed: false }
+  const found = row && wholeEntry(row)
+  const before = { label: found?.label }
+  const after = change(found)
+  // What was given away may have been changed all the same, so it is read again.
+  if (after === undefined) return { entry: row && wholeEntry(row), changed: false }
   checkEntry(key, after)
   checkLabelIsFree(before, after, (label) => labelOwner(queries, label, key))
   writeRow(queries, key, after, row, now)

@@ -19,6 +19,11 @@ const checks: Record<string, () => Promise<Outcome>> = {
 
 // `npm run check lint types` runs only those.
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(checks)
+const unknown = wanted.filter((name) => !(name in checks))
+if (unknown.length > 0) {
+  console.error(`There is no check ${unknown.join(', ')}. There are: ${Object.keys(checks).join(' ')}.`)
+  process.exit(2)
+}
 const outcomes = await Promise.all(wanted.map((name) => checks[name]!()))
 let failed = false
 for (const outcome of outcomes) {

@@ -3,7 +3,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { PermissionAnswer } from '../src/domain/agent.ts'
 import { begun, open, sharedFolder, texts, until } from './coding-bench.ts'
-import { directedAgent, init } from './directed-agent.ts'
+import { directedAgent } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
 describe('lifecycle details', () => {

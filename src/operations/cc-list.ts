@@ -7,21 +7,23 @@ import { listEverySession } from './never-begun.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 
-// Built when somebody reads it, which is the reference page and an agent's list of tools: a command must not wait for it.
-export const discoveredSession = z.lazy(() => {
-  // One of each: there are dozens of fields.
-  const text = z.string()
-  const number = z.number()
-  const flag = z.boolean()
-  const maybeText = text.optional()
-  const maybeNumber = number.optional()
-  const subagentTokens = z.object({
+// One of each: there are dozens of fields.
+const text = z.string()
+const number = z.number()
+const flag = z.boolean()
+const maybeText = text.optional()
+const maybeNumber = number.optional()
+const subagentTokens = () =>
+  z.object({
     inputTokens: number,
     outputTokens: number,
     cacheReadTokens: number,
     cacheCreationTokens: number,
   })
-  return z.object({
+
+// Built when somebody reads it, which is the reference page and an agent's list of tools: a command must not wait for it.
+export const discoveredSession = z.lazy(() =>
+  z.object({
     sessionId: text,
     source: z.enum(['rockpool', 'openclaw', 'native-only']),
     agentId: maybeText,
@@ -52,7 +54,7 @@ export const discoveredSession = z.lazy(() => {
     compactionCount: number,
     budgetUsedPct: maybeNumber,
     subagentCount: number,
-    subagentTokens,
+    subagentTokens: subagentTokens(),
     costUsd: number,
     costGuessed: flag,
     reportedCostUsd: maybeNumber,
@@ -77,8 +79,8 @@ export const discoveredSession = z.lazy(() => {
     permissionMode: maybeText,
     configDir: text,
     filePath: text,
-  })
-})
+  }),
+)
 
 export const listSessions = operation({
   name: 'cc.list',

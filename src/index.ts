@@ -1,5 +1,6 @@
 // The library: `import … from 'rockpool'`.
 import { codingLibrary } from './library/coding.ts'
+import { discoveryLibrary } from './library/discovery.ts'
 import { selectionLibrary } from './library/selection.ts'
 import { withAppFrom } from './library/with-app.ts'
 import { readEnvironment } from './store/config-file.ts'
@@ -121,13 +122,8 @@ const withApp = withAppFrom(async () =>
   (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
 )
 export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(withApp)
-export {
-  ccSessionFileExists,
-  discoverSessions,
-  listAllSessions,
-  parseJsonlHeader,
-  repoPathToSlug,
-} from './library/discovery.ts'
+export const { discoverSessions, listAllSessions } = discoveryLibrary(withApp)
+export { ccSessionFileExists, parseJsonlHeader, repoPathToSlug } from './library/discovery.ts'
 export type { JsonlHeader } from './library/discovery.ts'
 export type { DiscoveredSession } from './domain/discovered-session.ts'
 

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -122,6 +123,15 @@ test('one search finds a chat, a Claude Code session and a note, and says where 
   )
   expect((await find('lighthouse', { channel: 'telegram' })).hits).toMatchObject([{ sessionId: 'chat-1' }])
   expect((await find('lighthouse', { repo: '/home/dev' })).hits).toMatchObject([{ sessionId: nativeId }])
+  // By a link to it, and with its worktrees.
+  const tree = join(home, 'boats')
+  mkdirSync(join(tree, '.git', 'worktrees', 'old'), { recursive: true })
+  writeFileSync(join(tree, '.git', 'worktrees', 'old', 'gitdir'), '/home/dev/boats/.git\n')
+  symlinkSync(tree, join(home, 'link'))
+  expect((await find('lighthouse', { repo: join(home, 'link') })).hits).toMatchObject([
+    { sessionId: nativeId },
+  ])
+  expect((await find('lighthouse', { repo: '/home/dev/boat' })).hits).toEqual([])
   expect((await find('lighthouse', { source: 'memory' })).hits).toHaveLength(1)
   expect((await find('lighthouse', { since: '2026-11-14T00:00:00Z', role: 'user' })).hits).toHaveLength(2)
 })

@@ -8,7 +8,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
 import { run } from '../src/cli/run.ts'
 import { repoPathToSlug } from '../src/discovery/slug.ts'
-import { gatherProjectStatus, scoreSession, selectSession } from '../src/index.ts'
+import {
+  ccSessionFileExists,
+  discoverSessions,
+  gatherProjectStatus,
+  listAllSessions,
+  scoreSession,
+  selectSession,
+} from '../src/index.ts'
 import type { LaunchInput } from '../src/operations/coding-launch.ts'
 import { launchCoding } from '../src/operations/coding-launch.ts'
 import type { Caller } from '../src/operations/operation.ts'
@@ -334,8 +341,18 @@ test('an unlabelled launch goes on with the chosen session, and why finds the de
 test('the library has the seed’s functions under the seed’s names', async () => {
   session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
   const before = { ...process.env }
+  const registry = join(root, '.openclaw', 'agents', 'main')
+  mkdirSync(registry, { recursive: true })
+  const rows = { sessions: { [`${repo}::gone`]: { sessionId: id(9), totalTurns: 3 } } }
+  writeFileSync(join(registry, 'claude-code-sessions.json'), JSON.stringify(rows))
   Object.assign(process.env, variables)
   try {
+    expect(await discoverSessions(repo)).toMatchObject([{ sessionId: id(1), source: 'native-only' }])
+    expect(await discoverSessions()).toHaveLength(1)
+    expect(await listAllSessions()).toMatchObject([{ sessionId: id(9), label: 'gone', totalTurns: 3 }])
+    expect(await ccSessionFileExists(repo, id(1))).toBe(true)
+    expect(await ccSessionFileExists(root, id(1))).toBe(true)
+    expect(await ccSessionFileExists(repo, id(9))).toBe(false)
     const status = await gatherProjectStatus(repo, 'main')
     expect(status.sessions.recent).toHaveLength(1)
     const chosen = await selectSession('Repair the login form', repo, undefined, status)

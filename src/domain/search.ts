@@ -24,7 +24,8 @@ export interface SearchFilter {
   withoutTools?: boolean
   /** An agent finds only its own; operators leave it out. */
   agentId?: string
-  repoPath?: string
+  /** In one of these folders or below. */
+  repoPaths?: string[]
   /** Where the one who asks is: what was said in that repository counts a little more. */
   near?: string
   channel?: string

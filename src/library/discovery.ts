@@ -2,44 +2,57 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { configDirsOf } from '../discovery/config-dirs.ts'
-import { openDiscovery } from '../discovery/discovery.ts'
 import { isSessionId, listTranscripts } from '../discovery/list-files.ts'
 import { openclawSource, readRegistries } from '../discovery/registry.ts'
-import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
+import type { RegistryRow } from '../discovery/registry.ts'
 import { repoPathToSlug } from '../discovery/slug.ts'
-import { systemClock } from '../domain/clock.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { silentLog } from '../domain/log.ts'
-import type { Environment } from '../store/config-file.ts'
+import { listEverySession } from '../operations/never-begun.ts'
 import { loadConfig, readEnvironment } from '../store/config-file.ts'
-import { statePaths } from '../store/paths.ts'
+import type { WithApp } from './with-app.ts'
 
 export { parseJsonlHeader } from '../discovery/parse-header.ts'
 export type { JsonlHeader } from '../discovery/parse-header.ts'
 export { repoPathToSlug } from '../discovery/slug.ts'
 
-/** Sessions of a repository and its worktrees, or of the whole machine: running ones first, then the newest. */
-export async function discoverSessions(repoPath?: string): Promise<DiscoveredSession[]> {
-  const environment = readEnvironment()
-  const { config } = await loadConfig(environment)
-  const discovery = openDiscovery({
-    configDirs: configDirsOf({ ...environment, discovery: config.discovery }),
-    indexFile: statePaths(environment.stateDir).discoveryIndex,
-    registries: registriesOf(environment),
-    clock: systemClock,
-    log: silentLog,
-    timeZone: config.timeZone,
-  })
-  try {
-    return (await discovery.list({ repoPath })).sessions
-  } finally {
-    await discovery.close()
+export interface DiscoveryLibrary {
+  /** Sessions of a repository and its worktrees, or of the whole machine: running ones first, then the newest. */
+  discoverSessions: (repoPath?: string) => Promise<DiscoveredSession[]>
+  /** Rows of all registries, ours and OpenClaw's, whether or not their transcripts are still there. */
+  listAllSessions: () => Promise<RegistryRow[]>
+}
+
+export function discoveryLibrary(withApp: WithApp): DiscoveryLibrary {
+  return {
+    discoverSessions: (repoPath) =>
+      withApp(async (app) => (await app.discovery().list({ repoPath })).sessions),
+    listAllSessions: () =>
+      withApp(async (app) => {
+        const ours = (await listEverySession(app, { source: 'rockpool' })).sessions.map(rowOf)
+        const { environment, log } = app
+        const files = [
+          openclawSource(environment.stateDir, log, 'rockpool'),
+          openclawSource(environment.openclawStateDir, log),
+        ]
+        return [...(await readRegistries([async () => ours, ...files], log)).values()]
+      }),
   }
 }
 
-/** Rows of all registries, ours and OpenClaw's, whether or not their transcripts are still there. */
-export async function listAllSessions(): Promise<RegistryRow[]> {
-  return [...(await readRegistries(registriesOf(readEnvironment()), silentLog)).values()]
+function rowOf(session: DiscoveredSession): RegistryRow {
+  const { sessionId, agentId = '', repoPath, label, totalCostUsd, totalTurns, lastTask } = session
+  const times = { createdAt: session.createdAt?.getTime(), lastUsedAt: session.lastModified.getTime() }
+  return {
+    sessionId,
+    source: 'rockpool',
+    agentId,
+    repoPath,
+    label,
+    totalCostUsd,
+    totalTurns,
+    lastTask,
+    ...times,
+  }
 }
 
 /** Is the transcript of this session there? First where the repository's must be, then anywhere. */
@@ -52,11 +65,4 @@ export async function ccSessionFileExists(repoPath: string, sessionId: string): 
   if (configDirs.some((dir) => existsSync(join(dir, 'projects', slug, `${sessionId}.jsonl`)))) return true
   const id = sessionId.toLowerCase()
   return listTranscripts(configDirs).files.some((file) => file.kind === 'session' && file.sessionId === id)
-}
-
-function registriesOf(environment: Environment): RegistrySource[] {
-  return [
-    openclawSource(environment.stateDir, silentLog, 'rockpool'),
-    openclawSource(environment.openclawStateDir, silentLog),
-  ]
 }

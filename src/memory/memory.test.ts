@@ -95,7 +95,9 @@ test('an agent finds only its own, and filters narrow by repository, role and so
   await indexSources(index, [mine, other], { redact })
   expect(await find('shared')).toHaveLength(2)
   expect(await find('shared', { agentId: 'main' })).toMatchObject([{ sessionId: 'mine' }])
-  expect(await find('shared', { repoPath: '/repo/other' })).toMatchObject([{ sessionId: 'other' }])
+  expect(await find('shared', { repoPaths: ['/repo/other', '/repo/min'] })).toMatchObject([
+    { sessionId: 'other' },
+  ])
   expect(await find('shared', { role: 'assistant' })).toMatchObject([{ sessionId: 'other' }])
   expect(await find('shared', { source: 'memory' })).toEqual([])
 })

@@ -1,5 +1,7 @@
 // Finding what was said, in every session: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
+import { realPath } from '../discovery/slug.ts'
+import { worktreesOf } from '../discovery/worktrees.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SearchFilter, SearchHit, SearchQuestion } from '../domain/search.ts'
 import type { App } from './app.ts'
@@ -49,7 +51,11 @@ export const searchSessions = operation({
   says: 'Find what was said in every session, and what was noted.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
-    repo: z.string().max(4_096).optional().describe('Only this repository or folder.'),
+    repo: z
+      .string()
+      .max(4_096)
+      .optional()
+      .describe('Only this repository, with its worktrees, or this folder.'),
     near: z
       .string()
       .max(4_096)
@@ -78,11 +84,12 @@ export const searchSessions = operation({
     ],
   },
   async run(app, input, caller) {
-    const { query, repo, agent, since, ...rest } = input
+    const { query, repo, near, agent, since, ...rest } = input
     return answer(app, {
       ...rest,
       text: query,
-      repoPath: repo,
+      repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
+      near: near === undefined ? undefined : realPath(near),
       since: since === undefined ? undefined : momentOf(since, app.clock.now()),
       ...seenBy(caller, agent),
     })

@@ -269,8 +269,8 @@ export class SearchIndex {
   }
 
   /** The sources that a filter lets through; undefined when it lets through all of them. */
-  sourceIds({ agentId, repoPath, channel, source, sessionIds }: SearchFilter): Set<number> | undefined {
-    const { where, values } = conditions({ agentId, repoPath, channel, source, sessionIds })
+  sourceIds({ agentId, repoPaths, channel, source, sessionIds }: SearchFilter): Set<number> | undefined {
+    const { where, values } = conditions({ agentId, repoPaths, channel, source, sessionIds })
     if (where === '') return undefined
     const rows = this.#db.queries.all<{ id: number }>(
       `SELECT s.id FROM source s WHERE true ${where}`,

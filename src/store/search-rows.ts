@@ -109,7 +109,10 @@ export function putSource(q: Queries, source: SearchSource, state: FileState): n
 export function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
   const parts: Array<[string, string | number | undefined]> = [
     [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, filter.agentId && `|${filter.agentId}|`],
-    [`(s.repo_path = ? OR s.repo_path LIKE ? ESCAPE '\\')`, filter.repoPath],
+    [
+      `EXISTS (SELECT 1 FROM json_each(?) folder WHERE instr(s.repo_path || '/', folder.value) = 1)`,
+      filter.repoPaths && JSON.stringify(filter.repoPaths.map(asFolder)),
+    ],
     ['s.channel = ?', filter.channel],
     ['p.at >= ?', filter.since],
     ['p.role = ?', filter.role === undefined ? undefined : roles.indexOf(filter.role)],
@@ -123,11 +126,11 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
   const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
   return {
     where: used.map(([sql]) => ` AND ${sql}`).join(''),
-    values: used.flatMap(([sql, value]) => (sql.includes('LIKE') ? [value, below(String(value))] : [value])),
+    values: used.map(([, value]) => value),
   }
 }
 
-/** Whatever lies below a folder, as a pattern of SQLite's. */
-function below(folder: string): string {
-  return `${folder.replace(/[\\%_]/g, '\\$&').replace(/\/$/, '')}/%`
+/** Ends in a slash: what begins with it is the folder itself, or in it. */
+function asFolder(path: string): string {
+  return path.endsWith('/') ? path : `${path}/`
 }

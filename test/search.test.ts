@@ -19,6 +19,7 @@ import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
 import type { SearchOutput } from '../src/operations/search.ts'
+import { saidAbout } from '../src/operations/select.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { openLog } from '../src/store/log-file.ts'
 
@@ -317,6 +318,10 @@ test('a hit names its message, so that one can fork from there; what is near the
   expect((await find('mend oarlock', { near: '/home/dev/rafts' })).hits[0]).toMatchObject({
     sessionId: other,
   })
+  // What a launch asks the index for, before it asks the model.
+  await expect
+    .poll(() => saidAbout(app, 'the oarlock is loose', [other]), { timeout: 10_000 })
+    .toEqual(new Map([[other, 'mend the oarlock, quickly']]))
   const [entry] = (await app.transcripts('main').tail({ sessionId: 'chat-1' }, 1)).entries
   expect((await find('oarlock chat', { source: 'rockpool' })).hits).toMatchObject([{ messageId: entry!.id }])
 })

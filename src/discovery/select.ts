@@ -30,6 +30,8 @@ export interface SelectionSources {
   atOnce: number
   /** A small model; words are compared without it. */
   ask?: AskStructured
+  /** What was said in these sessions that is nearest to the task, for the model to judge by. */
+  said?: (task: string, sessionIds: string[]) => Promise<Map<string, string>>
 }
 
 export interface CodingAtWork {
@@ -159,7 +161,7 @@ async function scoreAll(
 
 /** Asks the model about the most promising, leaving out those that could not win whatever it says. */
 async function judge(
-  { ask, clock }: SelectionSources,
+  { ask, clock, said }: SelectionSources,
   { task, config }: SelectionRequest,
   ranked: Ranked[],
   context: Omit<ScoreContext, 'relevance'>,
@@ -167,14 +169,15 @@ async function judge(
   if (!ask || !config.enabled) return { relevance: [], by: 'keywords' }
   const couldWin = ({ session }: Ranked): boolean =>
     isAbove(scoreSession(session, { ...context, relevance: sameWork(session) }).total, config.resumeThreshold)
-  const asked = ranked.filter(couldWin).slice(0, maxAsked)
-  return assessTaskRelevance(
+  const asked = ranked
+    .filter(couldWin)
+    .slice(0, maxAsked)
+    .map(({ session }) => session)
+  const words = await said?.(
     task,
-    asked.map(({ session }) => session),
-    config,
-    ask,
-    clock,
+    asked.map(({ sessionId }) => sessionId),
   )
+  return assessTaskRelevance(task, asked, config, ask, clock, words)
 }
 
 function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {

@@ -219,9 +219,33 @@ export function selectionSources(app: App, askModel = true): SelectionSources {
         agentId: request.agentId,
         sessionId: sdkSessionId,
       })),
+    // In the gateway the index is up to date; a command would have to read first, and its decision must not wait.
+    ...(app.gateway ? { said: (task: string, ids: string[]) => saidAbout(app, task, ids) } : {}),
     priceOf: (session) => priceSession(session, pricesOf, app.clock.now()),
     ask,
   }
+}
+
+/** A search takes moments; one that waits for a provider is not waited for. */
+const saidMs = 500
+
+/** The best place of each session; of none when the index does not answer in time. */
+export async function saidAbout(app: App, task: string, sessionIds: string[]): Promise<Map<string, string>> {
+  const question = { text: task, sessionIds, withoutTools: true, limit: 50 }
+  let cancel = (): void => {}
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = app.clock.after(saidMs, () => reject(new Error(`no answer within ${saidMs} ms`)))
+  })
+  const found = new Map<string, string>()
+  try {
+    const { hits } = await Promise.race([app.search().search(question), late])
+    for (const { sessionId, snippet } of hits) if (!found.has(sessionId)) found.set(sessionId, snippet)
+  } catch (error) {
+    app.log.warn({ reason: String(error) }, 'What was said about a task could not be looked up.')
+  } finally {
+    cancel()
+  }
+  return found
 }
 
 /** What an agent wants otherwise lies over what all agents want. */

@@ -1,8 +1,10 @@
 // Attacks on the gateway and its hooks, by the numbers of the threat table in docs/promises.md.
+import { createHmac } from 'node:crypto'
 import { connect as connectTcp } from 'node:net'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { openApp } from '../src/app.ts'
 import { startGateway } from '../src/gateway/server.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
@@ -424,6 +426,86 @@ describe('hooks', () => {
     }
     await vi.waitFor(() => expect(told()).toHaveLength(1), { timeout: 20_000, interval: 50 })
     expect(told()[0]).toMatch(/^Hook harbour has ended: \S/)
+  })
+
+  describe('signed instead of opened with the token', () => {
+    const sign = (body: string, about: { id?: string; secondsAgo?: number; with?: string } = {}) => {
+      const { id = newToken(), secondsAgo = 0, with: secret = hookToken } = about
+      const timestamp = String(Math.floor(Date.now() / 1000) - secondsAgo)
+      const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
+      return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+    }
+    const send = (body: string, headers: Record<string, string>) =>
+      http(open, '/hooks/agent', { method: 'POST', headers, body })
+    const body = JSON.stringify({ message: 'a signed hello' })
+
+    test('the right signature is let in; a repetition is the same run, however its signature is written', async () => {
+      const headers = sign(body, { id: 'evt-1' })
+      const first = await send(body, headers)
+      expect(first.status).toBe(202)
+      const rewritten = headers['webhook-signature']
+        .replace('=', '')
+        .replaceAll('+', '-')
+        .replaceAll('/', '_')
+      for (const signature of [headers['webhook-signature'], rewritten, `v1a,x ${rewritten}`]) {
+        const again = await send(body, { ...headers, 'webhook-signature': signature })
+        expect([again.status, again.json()['runId']]).toEqual([202, first.json()['runId']])
+      }
+      const other = JSON.stringify({ message: 'another' })
+      expect((await send(other, sign(other, { id: 'evt-1' }))).status).toBe(409)
+    })
+
+    test.each([360, -360])('T41: one that is %i seconds old is refused', async (secondsAgo) => {
+      expect((await send(body, sign(body, { secondsAgo }))).status).toBe(401)
+      expect((await send(body, sign(body, { secondsAgo: secondsAgo * 0.75 }))).status).toBe(202)
+    })
+
+    test('T41: what was signed for another time, id or body, or with another secret, is refused', async () => {
+      const right = sign(body)
+      const wrong = [
+        { ...right, 'webhook-timestamp': String(Number(right['webhook-timestamp']) + 1) },
+        { ...right, 'webhook-id': 'other' },
+        { ...right, 'webhook-signature': 'v1,' },
+        { ...right, 'webhook-signature': `v2,${right['webhook-signature'].slice(3)}` },
+        { ...right, 'webhook-timestamp': '' },
+        { ...right, authorization: 'Bearer wrong' },
+        sign(body, { with: open.token }),
+        sign(`${body} `),
+      ]
+      for (const headers of wrong) expect((await send(body, headers)).status).toBe(401)
+    })
+
+    test('an old one is refused without reading its body', async () => {
+      const head = Object.entries(sign('', { secondsAgo: 360 })).map(([name, value]) => `${name}: ${value}`)
+      const lines = ['POST /hooks/agent HTTP/1.1', `Host: 127.0.0.1:${open.gateway.port}`, ...head]
+      const answer = await rawOn(open, [...lines, 'Content-Length: 200000', '', ''].join('\r\n'))
+      expect(answer).toMatch(/^HTTP\/1\.1 401/)
+    })
+  })
+
+  test('a turn that takes longer than the caller gave it is stopped, and the main session told so', async () => {
+    const slow = await openHouse({
+      config: { hooks: { enabled: true } },
+      before: (dir) => writeHookToken(dir, hookToken),
+    })
+    const runtime = makeOfflineAgent({ clock: slow.app.clock, directions: true })
+    slow.app.runtime = async () => runtime
+    try {
+      const wish = { name: 'slow', wakeMode: 'next-heartbeat', timeoutSeconds: 1 }
+      const body = { message: 'take your time [[offline: wait 600000]]', ...wish }
+      const handed = (await hook('/hooks/agent', body, {}, slow)).json()
+      const told = (): unknown[] => slow.app.database().queries.all('SELECT text FROM system_event')
+      await vi.waitFor(
+        () => expect(told()).toMatchObject([{ text: 'Hook slow took too long and was stopped.' }]),
+        { timeout: 20_000, interval: 50 },
+      )
+      const waited = await rpc(slow, 'agent.wait', { runId: handed['runId'], timeoutMs: 20_000 })
+      expect(waited.result).toMatchObject({ status: 'stopped' })
+      const listed = await rpc(slow, 'turns.list', { sessionKey: handed['sessionKey'] })
+      expect(listed.result).toMatchObject({ turns: [{ end: 'interrupted' }] })
+    } finally {
+      await slow.close()
+    }
   })
 
   test('unknown fields and wrong types are refused', async () => {

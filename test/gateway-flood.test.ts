@@ -1,8 +1,10 @@
-// Crowds, slow senders and rubbish: the gateway goes on answering others within 100 ms.
+// Crowds, slow senders and rubbish: the gateway goes on answering others. Within 100 ms, as test/full/gateway-flood.test.ts
+// and the bench show with each in a process of its own.
 import { connect as connectTcp } from 'node:net'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bearer, connect, http, openHouse } from './gateway-house.ts'
+import { rubbish } from './gateway-floods.ts'
 import type { Client, House } from './gateway-house.ts'
 
 let house: House
@@ -68,16 +70,6 @@ test('large frames, one after the other, close only the connection that sends th
 })
 
 test('10,000 malformed frames are answered or cut off', async () => {
-  const rubbish = [
-    '{',
-    '[]',
-    '42',
-    '"x"',
-    '{"jsonrpc":"1.0"}',
-    '{"jsonrpc":"2.0","id":{},"method":"x"}',
-    '\u0000',
-    'null',
-  ]
   let sent = 0
   const slowest = await slowestAnswerDuring(async () => {
     while (sent < 10_000) {

@@ -2,7 +2,7 @@
 import { fieldsOf } from '../operations/fields.ts'
 import type { Field } from '../operations/fields.ts'
 import type { Host } from './local-command.ts'
-import { pad } from './print.ts'
+import { pad, wrap } from './print.ts'
 import { positionalFields } from './typed.ts'
 import type { Typeable } from './typed.ts'
 
@@ -80,14 +80,4 @@ function section(title: string, lines: Array<[string, string]>, width: number): 
       : `  ${pad(name, column)}  ${wrapped}`
   })
   return `${title}:\n${text.map((line) => line.trimEnd()).join('\n')}`
-}
-
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = ['']
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)!
-    if (line !== '' && line.length + 1 + word.length > width) lines.push(word)
-    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
-  }
-  return lines
 }

@@ -155,3 +155,26 @@ export function printApprovals(output: { approvals: ApprovalRow[] }, page: Page)
     })
     .join('\n\n')
 }
+
+interface Grant {
+  id: string
+  codingId?: string
+  sessionKey?: string
+  tool: string
+  pattern: string
+  grantedAt: number
+  grantedBy: string
+}
+
+export function printGrants({ grants }: { grants: Grant[] }, page: Page): string {
+  if (grants.length === 0) return 'Nothing is allowed once and for all.'
+  const columns: Array<Column<Grant>> = [
+    { title: 'ID', value: ({ id }) => id, min: 8 },
+    { title: 'TOOL', value: ({ tool }) => tool },
+    { title: 'PATTERN', value: ({ pattern }) => pattern, min: 16 },
+    { title: 'WHERE', value: ({ codingId, sessionKey }) => sessionKey ?? codingId ?? 'everywhere', min: 12 },
+    { title: 'BY', value: ({ grantedBy }) => grantedBy, spare: true },
+    { title: 'SINCE', value: ({ grantedAt }) => ago(grantedAt, page.now), spare: true, min: 10 },
+  ]
+  return table(grants, columns, page)
+}

@@ -1,6 +1,6 @@
 // How sessions look in a terminal.
 import type { SessionRowOutput } from '../operations/session-row.ts'
-import { ago, oneLine, pairs, styled, table, tokens, usd, visible } from './print.ts'
+import { ago, fit, oneLine, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page } from './print.ts'
 
 interface SessionList {
@@ -99,6 +99,57 @@ export function printHistory({ key, entries, damage, before }: History, page: Pa
   const more = before === undefined ? [] : [styled(page, 'dim', `… more before this: --before ${before}`)]
   const nothing = lines.length + notes.length + more.length === 0 && !page.following
   return nothing ? `Nothing was said in ${oneLine(key)} yet.` : [...more, ...lines, ...notes].join('\n')
+}
+
+interface Totals {
+  inputTokens: number
+  outputTokens: number
+  cacheRead: number
+  cacheWrite: number
+  costUsd: number
+}
+
+export function printUsage(
+  usage: { totals: Totals; count: number; sessions: Array<Totals & { key: string; updatedAt: number }> },
+  page: Page,
+): string {
+  const { totals, count, sessions } = usage
+  if (count === 0) return 'No session was active then.'
+  const all = `${usd(totals.costUsd)} in ${count} session${count === 1 ? '' : 's'}: ${tokens(totals.inputTokens)} in, ${tokens(totals.outputTokens)} out, ${tokens(totals.cacheRead)} read from the cache, ${tokens(totals.cacheWrite)} written to it`
+  const columns: Array<Column<(typeof sessions)[number]>> = [
+    { title: 'SESSION', value: ({ key }) => key, min: 20 },
+    { title: 'COST', value: ({ costUsd }) => usd(costUsd), align: 'right', min: 6 },
+    { title: 'IN', value: ({ inputTokens }) => tokens(inputTokens), align: 'right' },
+    { title: 'OUT', value: ({ outputTokens }) => tokens(outputTokens), align: 'right' },
+    {
+      title: 'CACHE READ',
+      value: ({ cacheRead }) => tokens(cacheRead),
+      align: 'right',
+      spare: true,
+      min: 10,
+    },
+    { title: 'ACTIVE', value: ({ updatedAt }) => ago(updatedAt, page.now), spare: true, min: 10 },
+  ]
+  return `${prose(all, page)}\n\n${table(sessions, columns, page)}`
+}
+
+interface Preview {
+  key: string
+  status: string
+  items: Array<{ role: string; text: string }>
+}
+
+export function printPreviews({ previews }: { previews: Preview[] }, page: Page): string {
+  return previews
+    .map(({ key, status, items }) => {
+      const lines = items.map(
+        ({ role, text }) =>
+          `  ${styled(page, 'dim', oneLine(role))} ${fit(oneLine(text), Math.max(20, page.width - role.length - 3))}`,
+      )
+      const none = status === 'missing' ? '  There is no such session.' : '  Nothing was said yet.'
+      return [styled(page, 'bold', oneLine(key)), ...(lines.length > 0 ? lines : [none])].join('\n')
+    })
+    .join('\n\n')
 }
 
 function printEntry(entry: Entry, page: Page): string[] {

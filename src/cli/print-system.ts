@@ -1,6 +1,18 @@
 // How status, configuration and log look in a terminal.
 import type { SessionRowOutput } from '../operations/session-row.ts'
-import { ago, bytes, duration, oneLine, pairs, printAnything, styled, table, usd, visible } from './print.ts'
+import {
+  ago,
+  bytes,
+  duration,
+  oneLine,
+  pairs,
+  printAnything,
+  prose,
+  styled,
+  table,
+  usd,
+  visible,
+} from './print.ts'
 import type { Page } from './print.ts'
 import { printList } from './print-sessions.ts'
 
@@ -176,4 +188,45 @@ export function printConfig({ file, config, origins }: ShownConfig, page: Page):
     page,
   )
   return `${head}\n${shown}`
+}
+
+export function printHealth(
+  health: { version: string; pid: number; uptimeMs: number; gateway: boolean },
+  page: Page,
+): string {
+  const { version, pid, uptimeMs, gateway } = health
+  const running = `The gateway is well: Rockpool ${version}, up ${duration(uptimeMs)} (process ${pid}).`
+  return prose(
+    gateway ? running : `Rockpool ${version} works; no gateway runs (\`rockpool up\` starts one).`,
+    page,
+  )
+}
+
+export function printWoken({ sessionKey }: { sessionKey: string }): string {
+  return `${oneLine(sessionKey)} is told.`
+}
+
+interface Tokens {
+  operatorTokenFile: string
+  hooks: { enabled: boolean; tokenFile: string; set: boolean }
+  tokens: Array<{ name: string; scopes: string[]; agentId?: string; createdAt: number }>
+}
+
+export function printTokens({ operatorTokenFile, hooks, tokens }: Tokens, page: Page): string {
+  const hookToken = hooks.set ? hooks.tokenFile : 'none (`rockpool tokens rotate hook` makes one)'
+  const files = pairs(
+    [
+      ['Operator', operatorTokenFile],
+      ['Hooks', `${hooks.enabled ? 'open' : 'shut (hooks.enabled)'}; token: ${hookToken}`],
+    ],
+    page,
+  )
+  if (tokens.length === 0) return `${files}\n\nNo further tokens. \`rockpool tokens add\` makes one.`
+  const columns = [
+    { title: 'TOKEN', value: (one: Tokens['tokens'][number]) => one.name },
+    { title: 'MAY', value: (one: Tokens['tokens'][number]) => one.scopes.join(', ') },
+    { title: 'AGENT', value: (one: Tokens['tokens'][number]) => one.agentId ?? 'all' },
+    { title: 'MADE', value: (one: Tokens['tokens'][number]) => ago(one.createdAt, page.now), min: 10 },
+  ]
+  return `${files}\n\n${table(tokens, columns, page)}`
 }

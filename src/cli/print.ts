@@ -106,6 +106,26 @@ export function fit(text: string, width: number): string {
   return width > 0 ? `${kept}…` : ''
 }
 
+/** Lines that break between words; a word that is longer than a line stays whole. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!
+    if (line !== '' && cellWidth(line) + 1 + cellWidth(word) > width) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines
+}
+
+/** Prose for people; where nobody reads it, its lines stay as they are. */
+export function prose(text: string, page: Page): string {
+  if (!page.interactive) return visible(text)
+  return visible(text)
+    .split('\n')
+    .flatMap((line) => wrap(line, page.width))
+    .join('\n')
+}
+
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - cellWidth(text)))
   return align === 'left' ? text + space : space + text
@@ -180,7 +200,7 @@ export function printAnything(value: unknown, page: Page, indent = 0): string {
   return Object.entries(value)
     .filter(([, inner]) => inner !== undefined)
     .map(([name, inner]) => {
-      const label = styled(page, 'dim', `${space}${oneLine(name)}`)
+      const label = `${space}${styled(page, 'dim', oneLine(name))}`
       const nested = typeof inner === 'object' && inner !== null && Object.keys(inner).length > 0
       return nested
         ? `${label}\n${printAnything(inner, page, indent + 2)}`

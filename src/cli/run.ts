@@ -216,10 +216,12 @@ async function reportError(error: RockpoolError, host: Host, json: boolean): Pro
     const { jsonText } = await import('./json-text.ts')
     terminal.out(`${jsonText({ error: error.report() })}\n`)
   } else {
-    const { visible, styled } = await import('./print.ts')
-    const page = { width: terminal.width, color: terminal.color, now: 0 }
-    terminal.err(`${styled(page, 'red', 'Error:')} ${visible(error.message)}\n`)
-    if (error.hint) terminal.err(`${visible(error.hint)}\n`)
+    const { prose, styled } = await import('./print.ts')
+    const { width, color, isInteractive: interactive } = terminal
+    const page = { width, color, interactive, now: 0 }
+    const text = prose(`Error: ${error.message}`, page)
+    terminal.err(`${text.replace('Error:', () => styled(page, 'red', 'Error:'))}\n`)
+    if (error.hint) terminal.err(`${prose(error.hint, page)}\n`)
     if (error.code === 'internal' && error.cause instanceof Error) terminal.err(`${error.cause.stack}\n`)
   }
   return error.exitCode

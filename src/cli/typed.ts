@@ -35,13 +35,15 @@ export function parseTyped(
 ): Typed {
   const fields = fieldsOf(typeable)
   const positional = positionalFields(typeable, fields)
-  const options = optionsOf(typeable, fields, positional)
+  const options = optionsOf(typeable, fields)
   const { values, positionals } = readArguments([...args], options, words)
   const help = values['help'] === true
   const input = help ? {} : { ...given, ...readPositionals(positional, positionals, words) }
   for (const field of fields) {
     const value = values[field.flag.slice(2)]
-    if (value === undefined || positional.includes(field)) continue
+    if (value === undefined) continue
+    if (positional.includes(field) && !help && input[field.name] !== undefined && !(field.name in given))
+      throw givenTwice(field, words)
     input[field.name] = valueOf(field, field.flag, value, words)
   }
   if (!help) checkRequired(fields, input, words)
@@ -52,12 +54,12 @@ export function positionalFields(typeable: Typeable, fields: Field[]): Field[] {
   return (typeable.command?.positional ?? []).map((name) => fields.find((field) => field.name === name)!)
 }
 
-function optionsOf(typeable: Typeable, fields: Field[], positional: Field[]): Options {
+function optionsOf(typeable: Typeable, fields: Field[]): Options {
   const options: Options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } }
   if (typeable.command?.follow) options['follow'] = { type: 'boolean', short: 'f' }
   if (typeable.destructive) options['yes'] = { type: 'boolean', short: 'y' }
+  // An argument may be given by its name as well: `system event --text …`.
   for (const field of fields) {
-    if (positional.includes(field)) continue
     const short = typeable.command?.short?.[field.name]
     options[field.flag.slice(2)] = {
       type: field.kind === 'yes-no' ? 'boolean' : 'string',
@@ -97,6 +99,12 @@ function readPositionals(fields: Field[], given: string[], words: string): Recor
   })
 }
 
+function givenTwice({ name, flag }: Field, words: string): RockpoolError {
+  return new RockpoolError('usage', `${name} is given twice, as an argument and with ${flag}.`, {
+    hint: seeHelp(words),
+  })
+}
+
 function checkRequired(fields: Field[], input: Record<string, unknown>, words: string): void {
   const missing = fields.find((field) => field.required && input[field.name] === undefined)
   if (missing) throw new RockpoolError('usage', `${missing.name} is missing.`, { hint: seeHelp(words) })
@@ -131,7 +139,22 @@ function plainIssues(issue: Issue): Issue[] {
 function whyNot(readings: Issue[][]): string {
   const farOff = (issues: Issue[]): number => issues.filter(({ code }) => code === 'invalid_type').length
   const closest = readings.toSorted((a, b) => farOff(a) - farOff(b))[0] ?? []
-  return closest.map(({ message }) => message).join('; or: ')
+  return closest.map(saidPlainly).join('; or ')
+}
+
+/** The checker speaks to programmers; whoever types wants to know what would do. */
+function saidPlainly(issue: Issue): string {
+  if (issue.code === 'invalid_type')
+    return `a ${issue.expected === 'int' ? 'whole number' : issue.expected} is expected`
+  if (issue.code === 'invalid_value')
+    return `${issue.values.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`
+  if (issue.code === 'too_small') return `at least ${issue.minimum}${unitOf(issue.origin)}`
+  if (issue.code === 'too_big') return `at most ${issue.maximum}${unitOf(issue.origin)}`
+  return issue.message
+}
+
+function unitOf(origin: string): string {
+  return origin === 'string' ? ' characters' : ''
 }
 
 /** What a typed text may mean, the plainest first. */

@@ -11,6 +11,7 @@ import { readPageSessions, writePageSessions } from '../store/page-sessions.ts'
 import { readHookToken, readTokenRecords, sameHash } from '../store/tokens.ts'
 import { Limiter } from './limiter.ts'
 import { isFromBrowser, isLoopback } from './origin.ts'
+import { isSignedWith, signedHookOf } from './signed-hook.ts'
 
 /** A caller, and the credential behind it: when that is withdrawn, the caller's connections end. */
 export interface Admission {
@@ -32,7 +33,7 @@ export class Auth {
   #clock: Clock
   #limiter: Limiter
   #known: Known[] = []
-  #hookHash: Buffer | undefined
+  #hookToken: string | undefined
   #mark = ''
   /** One-time codes of the dashboard: hash to the moment they end, on the monotonic clock. */
   #codes = new Map<string, number>()
@@ -64,8 +65,22 @@ export class Auth {
   admitHook(token: string | undefined, request: IncomingMessage): true {
     return this.#guarded('hook', request, () => {
       this.#refresh()
-      const right = this.#hookHash !== undefined && sameHash(this.#hookHash, hashOf(token ?? ''))
+      const right = this.#hookToken !== undefined && sameHash(hashOf(this.#hookToken), hashOf(token ?? ''))
       return right ? true : undefined
+    })
+  }
+
+  /** What a signature claims is looked at before the body is read, and whether it is right afterwards. */
+  async admitSignedHook(
+    request: IncomingMessage,
+    read: () => Promise<string>,
+  ): Promise<{ id: string; body: string }> {
+    const claimed = this.#guarded('hook', request, () => signedHookOf(request, this.#clock.now()))
+    const body = await read()
+    return this.#guarded('hook', request, () => {
+      this.#refresh()
+      const isRight = this.#hookToken !== undefined && isSignedWith(this.#hookToken, claimed, body)
+      return isRight ? { id: claimed.id, body } : undefined
     })
   }
 
@@ -116,7 +131,7 @@ export class Auth {
 
   hooksOpen(): boolean {
     this.#refresh()
-    return this.#hookHash !== undefined
+    return this.#hookToken !== undefined
   }
 
   #guarded<T>(door: string, request: IncomingMessage, look: () => T | undefined): T {
@@ -158,7 +173,7 @@ export class Auth {
     }
     const hook = readHookToken(this.#stateDir)
     // One secret for two doors would make each as weak as the other.
-    this.#hookHash = hook !== undefined && hook !== operator ? hashOf(hook) : undefined
+    this.#hookToken = hook === operator ? undefined : hook
     this.#mark = mark
   }
 

@@ -1,5 +1,5 @@
 // POST /hooks/wake and /hooks/agent: other programs tell the agent something, or give it work. Shut until a person
-// sets a hook token; that token opens nothing else.
+// sets a hook token, which they send, or sign with (signed-hook.ts); that token opens nothing else.
 import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
@@ -14,6 +14,7 @@ import type { Auth } from './auth.ts'
 import type { Calls } from './calls.ts'
 import { followHookRun } from './hook-run.ts'
 import { HttpRefusal, readBody } from './http.ts'
+import { claimsSignature } from './signed-hook.ts'
 
 const maxBody = 256 * 1024
 
@@ -57,19 +58,28 @@ export async function receiveHook(
   if (!parts.calls.app.config.hooks.enabled || !parts.auth.hooksOpen()) {
     throw new HttpRefusal(404, 'not-found', 'Hooks are off. Set hooks.enabled and a hook token to open them.')
   }
-  parts.auth.admitHook(bearerToken(request), request)
-  const body = parseJson(await readBody(request, maxBody))
+  const { text, key } = await admit(request, parts.auth)
+  const body = parseJson(text)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new RockpoolError('input-invalid', 'The body must be one JSON object.')
   }
-  const idempotencyKey = idempotencyKeyOf(request)
   const fields = body as Record<string, unknown>
-  return pathname === '/hooks/wake'
-    ? wake(fields, idempotencyKey, parts)
-    : agentTurn(fields, idempotencyKey, parts)
+  return pathname === '/hooks/wake' ? wake(fields, key, parts) : agentTurn(fields, key, parts)
 }
 
 type Key = { idempotencyKey?: string }
+
+/** With the token itself, or signed with it. The body, and the key under which it is done once. */
+async function admit(request: IncomingMessage, auth: Auth): Promise<{ text: string; key: Key }> {
+  const read = (): Promise<string> => readBody(request, maxBody)
+  if (bearerToken(request) === undefined && claimsSignature(request)) {
+    const { id, body } = await auth.admitSignedHook(request, read)
+    // The sender's id is what is signed: whoever repeats the request cannot give it another.
+    return { text: body, key: { idempotencyKey: `webhook:${id}` } }
+  }
+  auth.admitHook(bearerToken(request), request)
+  return { text: await read(), key: idempotencyKeyOf(request) }
+}
 
 function idempotencyKeyOf(request: IncomingMessage): Key {
   const key = request.headers['idempotency-key']

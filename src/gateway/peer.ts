@@ -87,6 +87,8 @@ export class Peer {
   }
 
   #receive(text: string | undefined): void {
+    // What comes after we have hung up is not looked at.
+    if (this.socket.readyState !== this.socket.OPEN) return
     let value: unknown
     try {
       if (text === undefined) throw new RockpoolError('input-invalid', 'Frames are text, not binary.')
@@ -96,15 +98,17 @@ export class Peer {
       return
     }
     if (!this.#admission) this.#connect(value)
+    else if (isRubbish(value) && ++this.#malformed > maxMalformed) this.#hangUp()
     else void this.#answer(value, this.#admission.caller)
   }
 
   #refuseMalformed(error: RockpoolError): void {
-    if (!this.#admission || ++this.#malformed > maxMalformed) {
-      this.socket.close(1008, 'malformed frames')
-      return
-    }
+    if (!this.#admission || ++this.#malformed > maxMalformed) return this.#hangUp()
     this.#send(JSON.stringify(failure(null, { code: -32700, message: error.message, data: error.report() })))
+  }
+
+  #hangUp(): void {
+    this.socket.close(1008, 'malformed frames')
   }
 
   #connect(value: unknown): void {
@@ -238,4 +242,9 @@ export class Peer {
       this.#wire.uncork()
     })
   }
+}
+
+/** JSON that is neither a request nor a batch. */
+function isRubbish(value: unknown): boolean {
+  return !isRequest(value) && !(Array.isArray(value) && value.length > 0)
 }

@@ -9,12 +9,14 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { Reply } from '../domain/reply.ts'
 import { openConfiguredChannel } from '../flow/channel-host.ts'
+import type { Conversations } from '../flow/conversations.ts'
 import { openMediaFiles } from '../store/media-files.ts'
 import { copyForSending } from '../store/outgoing-copy.ts'
 import type { App } from './app.ts'
 import { includes } from './authorize.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
+import { checkChannel } from './turn-wishes.ts'
 
 const sendInput = z.strictObject({
   channel: z.string().min(1).describe('The platform: telegram, discord, whatsapp, web.'),
@@ -109,7 +111,9 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     }),
   )
   try {
-    const delivery = await (await app.conversations()).send(address, reply, {})
+    const conversations = await app.conversations()
+    checkReachable(app, conversations, address)
+    const delivery = await conversations.send(address, reply, {})
     deliveryId = delivery?.id ?? ''
     for (const event of heard) settle(event)
     return await promise
@@ -117,6 +121,14 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     late()
     off()
   }
+}
+
+/** Where several machines share the work, another one may have the account. */
+function checkReachable(app: App, { channels }: Conversations, address: Address): void {
+  const isHere = channels.some(
+    ({ name, accountId }) => name === address.channel && accountId === address.accountId,
+  )
+  if (!isHere && !app.postgres) throw notSetUp(address)
 }
 
 async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> {
@@ -156,6 +168,7 @@ function needsGateway(): RockpoolError {
 }
 
 function notSetUp(address: Address): RockpoolError {
+  checkChannel(address)
   return new RockpoolError('not-found', `${address.channel} (${address.accountId}) is not set up.`, {
     hint: `Run \`rockpool channels add ${address.channel}\`. \`rockpool channels list\` shows what there is.`,
   })

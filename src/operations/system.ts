@@ -13,11 +13,18 @@ export const operations = [
     name: 'health',
     says: 'Say whether the gateway is well.',
     input: z.strictObject({}),
-    output: z.object({ ok: z.boolean(), version: z.string(), pid: z.number(), uptimeMs: z.number() }),
+    output: z.object({
+      ok: z.boolean(),
+      version: z.string(),
+      pid: z.number(),
+      uptimeMs: z.number(),
+      gateway: z.boolean().describe('Was it the gateway that answered?'),
+    }),
     scope: 'read',
     async run(app) {
       const uptimeMs = app.clock.now() - app.startedAt
-      return { ok: true, version: app.version, pid: process.pid, uptimeMs }
+      const gateway = app.gateway !== undefined
+      return { ok: true, version: app.version, pid: process.pid, uptimeMs, gateway }
     },
   }),
 ]

@@ -51,6 +51,8 @@ function claimInputs(q: Queries, turnId: string, inputs: number[]): boolean {
   return false
 }
 
+const inputEnds = { completed: 'answered', interrupted: 'stopped', failed: 'failed' } as const
+
 function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: number): OutboxRow[] {
   const { end, usage, heard } = outcome
   q.run(
@@ -72,7 +74,7 @@ function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: numbe
   for (const id of outcome.unanswered ?? []) {
     q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ? AND state = 'running'`, id)
   }
-  endInputs(q, inputsOf(q, turnId), 'answered')
+  endInputs(q, inputsOf(q, turnId), inputEnds[end.kind])
   for (const id of heard?.systemEvents ?? []) q.run('DELETE FROM system_event WHERE id = ?', id)
   if (heard?.overheard) {
     const { group, upTo } = heard.overheard

@@ -230,7 +230,9 @@ export const workTables = `
       context_tokens = (outcome->>'contextTokens')::bigint, compactions = coalesce((outcome->>'compactions')::int, 0)
     WHERE id = its_turn;
     UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ANY (unanswered) AND state = 'running';
-    UPDATE inbox SET state = 'answered', record = '{}' WHERE turn_id = its_turn AND state = 'running';
+    UPDATE inbox SET record = '{}', state = CASE outcome->>'end'
+      WHEN 'completed' THEN 'answered' WHEN 'interrupted' THEN 'stopped' ELSE 'failed' END
+    WHERE turn_id = its_turn AND state = 'running';
     DELETE FROM system_event WHERE id = ANY (events);
     DELETE FROM overheard WHERE group_key = heard_group AND id <= heard_to;
     RETURN 'done';

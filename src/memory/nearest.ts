@@ -32,11 +32,13 @@ export class NearestPassages {
     const question = quantized(vector!)
     if (question.every((value) => value === 0)) return []
     await this.readNew()
-    const near = this.#promising(question, this.#index.sourceIds(filter))
-      .map((place) => ({ place, likeness: likeness(question, place) }))
-      .filter((each) => each.likeness > leastLikeness * 127 * 127)
-      .sort((a, b) => b.likeness - a.likeness)
-    return this.#best(near.map(({ place }) => place))
+    const allowed = this.#index.sourceIds(filter)
+    // Passages that are gone may stand before others: then more are looked at.
+    for (let wanted = mostNear; ; wanted *= 8) {
+      const near = this.#nearest(question, allowed, wanted)
+      const there = this.#withPassage(near)
+      if (there.length >= mostNear || near.length < wanted) return there.slice(0, mostNear).map(passageOf)
+    }
   }
 
   /** Reads the vectors that were made since the last time, with pauses: there may be hundreds of thousands at first. */
@@ -60,40 +62,55 @@ export class NearestPassages {
   }
 
   /** Vectors outlive their passages; those whose passage is gone are forgotten here. */
-  #best(places: Place[]): number[] {
-    const best: number[] = []
-    for (let from = 0; from < places.length && best.length < mostNear; from += mostNear) {
-      const some = places.slice(from, from + mostNear)
-      const there = this.#index.existing(some.map(passageOf))
-      for (const place of some) {
-        if (there.has(passageOf(place))) best.push(passageOf(place))
-        else place.batch.passages[place.at] = gone
-      }
-    }
-    return best.slice(0, mostNear)
+  #withPassage(places: Place[]): Place[] {
+    const there = this.#index.existing(places.map(passageOf))
+    return places.filter((place) => {
+      if (there.has(passageOf(place))) return true
+      place.batch.passages[place.at] = gone
+      return false
+    })
   }
 
-  /** All that are allowed; of too many, those with most signs like the question's. */
-  #promising(question: Int8Array, allowed: Set<number> | undefined): Place[] {
+  /** Of all that are allowed; of too many, of those with most signs like the question's. */
+  #nearest(question: Int8Array, allowed: Set<number> | undefined, wanted: number): Place[] {
     const signs = signsOf(question)
     const fitting = this.#batches.filter((batch) => batch.numbers.length === batch.count * question.length)
     const counts = new Uint32Array(question.length + 1)
     const unlike = fitting.map((batch) => compareSigns(signs, batch, allowed, counts))
     const most = mostUnlike(counts)
-    const places: Place[] = []
-    // Plain loops here and below: they run over every vector that there is.
-    fitting.forEach((batch, i) => {
-      const different = unlike[i]!
-      for (let at = 0; at < batch.count; at++) if (different[at]! <= most) places.push({ batch, at })
-    })
-    return places
+    const best = new Best(wanted)
+    fitting.forEach((batch, i) => compareNumbers(question, batch, unlike[i]!, most, best))
+    return best.places()
   }
 }
 
-/** One vector. */
+/** One vector, and how much it is like the question. */
 interface Place {
   batch: VectorBatch
   at: number
+  likeness: number
+}
+
+/** Keeps the best without putting all in order: most are worse than those that were found before. */
+class Best {
+  /** What is not more than this need not be added. */
+  least = leastLikeness * 127 * 127
+  #places: Place[] = []
+  readonly #wanted: number
+
+  constructor(wanted: number) {
+    this.#wanted = wanted
+  }
+
+  add(place: Place): void {
+    if (this.#places.push(place) < 4 * this.#wanted) return
+    this.#places = this.places()
+    this.least = this.#places.at(-1)!.likeness
+  }
+
+  places(): Place[] {
+    return this.#places.sort((a, b) => b.likeness - a.likeness).slice(0, this.#wanted)
+  }
 }
 
 /** No passage has this number. */
@@ -104,12 +121,24 @@ function passageOf({ batch, at }: Place): number {
   return batch.passages[at]!
 }
 
-function likeness(question: Int8Array, { batch: { numbers }, at }: Place): number {
-  let sum = 0
-  for (let k = 0, from = at * question.length; k < question.length; k++) {
-    sum += question[k]! * numbers[from + k]!
+// Plain loops from here on: they run over every vector that there is.
+
+/** Adds those with few signs unlike that are like the question. */
+function compareNumbers(
+  question: Int8Array,
+  batch: VectorBatch,
+  unlike: Uint16Array,
+  mostUnlike: number,
+  best: Best,
+): void {
+  const { numbers, count } = batch
+  const width = question.length
+  for (let at = 0; at < count; at++) {
+    if (unlike[at]! > mostUnlike) continue
+    let likeness = 0
+    for (let k = 0, from = at * width; k < width; k++, from++) likeness += question[k]! * numbers[from]!
+    if (likeness > best.least) best.add({ batch, at, likeness })
   }
-  return sum
 }
 
 /** How many signs of each vector are other than the question's; counts how many vectors have how many. */
@@ -119,12 +148,25 @@ function compareSigns(
   allowed: Set<number> | undefined,
   counts: Uint32Array,
 ): Uint16Array {
-  const unlike = new Uint16Array(count).fill(notAllowed)
+  const unlike = new Uint16Array(count)
   const width = question.length
   for (let place = 0, from = 0; place < count; place++, from += width) {
-    if (passages[place] === gone || (allowed && !allowed.has(sources[place]!))) continue
+    if (passages[place] === gone || (allowed && !allowed.has(sources[place]!))) {
+      unlike[place] = notAllowed
+      continue
+    }
     let different = 0
-    for (let k = 0; k < width; k++) different += bitsIn(question[k]! ^ signs[from + k]!)
+    let k = 0
+    for (; k + 3 < width; k += 4) {
+      const at = from + k
+      different += bitsIn(
+        question[k]! ^ signs[at]!,
+        question[k + 1]! ^ signs[at + 1]!,
+        question[k + 2]! ^ signs[at + 2]!,
+        question[k + 3]! ^ signs[at + 3]!,
+      )
+    }
+    for (; k < width; k++) different += bitsIn(question[k]! ^ signs[from + k]!, 0, 0, 0)
     unlike[place] = different
     counts[different]!++
   }
@@ -138,9 +180,19 @@ function mostUnlike(counts: Uint32Array): number {
   return most
 }
 
-/** How many bits of a number are set. */
-function bitsIn(value: number): number {
-  let bits = value - ((value >>> 1) & 0x55555555)
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333)
-  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
+/** How many bits of four numbers are set: counted in twos, in fours, and from there on for several at once. */
+function bitsIn(a: number, b: number, c: number, d: number): number {
+  const first = foursIn(a) + foursIn(b)
+  const second = foursIn(c) + foursIn(d)
+  const eights =
+    (first & 0x0f0f0f0f) +
+    ((first >>> 4) & 0x0f0f0f0f) +
+    (second & 0x0f0f0f0f) +
+    ((second >>> 4) & 0x0f0f0f0f)
+  return Math.imul(eights, 0x01010101) >>> 24
+}
+
+function foursIn(value: number): number {
+  const twos = value - ((value >>> 1) & 0x55555555)
+  return (twos & 0x33333333) + ((twos >>> 2) & 0x33333333)
 }

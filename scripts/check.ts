@@ -1,6 +1,7 @@
 // npm run check: format, lint, types, import layers, unused code. Prints what is wrong, or one line a check.
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
+import { writeMethods } from './methods-file.ts'
 
 type Outcome = { name: string; ok: boolean; output: string; seconds: number }
 
@@ -24,6 +25,7 @@ if (unknown.length > 0) {
   console.error(`There is no check ${unknown.join(', ')}. There are: ${Object.keys(checks).join(' ')}.`)
   process.exit(2)
 }
+await writeMethods()
 const outcomes = await Promise.all(wanted.map((name) => checks[name]!()))
 let failed = false
 for (const outcome of outcomes) {

@@ -42,7 +42,7 @@ async function serveThroughGateway(
   const url = `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
   const narrowed = { scopes: scope, ...(agent === undefined ? {} : { agentId: agent }) }
   const client = new GatewayClient({ url, token: gateway.token, narrowed })
-  const ask: AskOperation = (operation, input) => client.call(operation.name, input)
+  const ask: AskOperation = (operation, input) => client.callByName(operation.name, input)
   await serveOperations({ version, scopes: scope, ask }, new StdioServerTransport())
   client.close()
 }

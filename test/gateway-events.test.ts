@@ -191,7 +191,7 @@ test('the client of ours comes back by itself and hears what it missed', async (
   house.gateway.dropConnections()
   await patch(house, 'main', 2)
   await until(2)
-  await expect(client.call('nothing.like.this')).rejects.toMatchObject({ code: 'not-found' })
+  await expect(client.callByName('nothing.like.this')).rejects.toMatchObject({ code: 'not-found' })
   client.close()
 })
 

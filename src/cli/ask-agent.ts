@@ -4,9 +4,10 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
+import type { Call, InputOf, MethodName, OutputOf } from '../rpc/client.ts'
 import type { GatewayAddress } from './ask.ts'
 import { findGateway } from './ask.ts'
-import type { OpenQuestion, QuestionDesk } from './answer-permission.ts'
+import type { QuestionDesk } from './answer-permission.ts'
 import type { Host } from './local-command.ts'
 
 export interface Question {
@@ -16,7 +17,7 @@ export interface Question {
   sessionKey?: string
   agent?: string
   channel?: string
-  thinking?: string
+  thinking?: InputOf<'turns.run'>['thinking']
   model?: string
   deliver?: boolean
   timeout: number
@@ -44,15 +45,16 @@ export async function openTalk(host: Host, options: { local: boolean }): Promise
 const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
 
 function talkHere(app: App): Talk {
-  const call = async (name: string, input: Record<string, unknown>): Promise<unknown> => {
+  const call: Call = async <Name extends MethodName>(name: Name, input: InputOf<Name>) => {
     const { perform } = await import('../operations/perform.ts')
-    return perform(app, name, input, operator)
+    // Checked against the schema that the type was made from.
+    return (await perform(app, name, input, operator)) as OutputOf<Name>
   }
   return {
     ...deskBehind(call),
     async ask(question, onEvent) {
       const { askTurn } = await import('../operations/turns.ts')
-      const { sessionKey } = (await call('turns.where', whoseOf(question))) as { sessionKey: string }
+      const { sessionKey } = await call('turns.where', whoseOf(question))
       return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
     },
     async stop(sessionKey) {
@@ -72,14 +74,14 @@ async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
     ...deskBehind((name, input) => client.call(name, input)),
     async ask(question, onEvent) {
       const { timeout } = question
-      const { sessionKey } = (await client.call('turns.where', whoseOf(question))) as { sessionKey: string }
+      const { sessionKey } = await client.call('turns.where', whoseOf(question))
       const unsubscribe = client.subscribe(
         'sessions.messages',
         { key: sessionKey },
         { event: (event) => (event.type === 'turn-event' ? onEvent(event.event, sessionKey) : undefined) },
       )
       try {
-        return (await client.call('turns.run', { ...question, timeout })) as Answer
+        return await client.call('turns.run', { ...question, timeout })
       } finally {
         unsubscribe()
       }
@@ -93,10 +95,10 @@ async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
   }
 }
 
-function deskBehind(call: (name: string, input: Record<string, unknown>) => Promise<unknown>): QuestionDesk {
+function deskBehind(call: Call): QuestionDesk {
   return {
     async open(key) {
-      const { approvals } = (await call('approvals.list', {})) as { approvals: OpenQuestion[] }
+      const { approvals } = await call('approvals.list', {})
       return approvals.filter(({ sessionKey }) => sessionKey === key)
     },
     async answer({ id, inputHash }, decision) {
@@ -106,7 +108,7 @@ function deskBehind(call: (name: string, input: Record<string, unknown>) => Prom
 }
 
 /** Only what says whose session it is. */
-function whoseOf({ to, sessionId, sessionKey, agent, channel }: Question): Record<string, unknown> {
+function whoseOf({ to, sessionId, sessionKey, agent, channel }: Question): InputOf<'turns.where'> {
   const whose = { to, sessionId, sessionKey, agent, channel }
   return Object.fromEntries(Object.entries(whose).filter(([, value]) => value !== undefined))
 }

@@ -4,6 +4,15 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import { fromRpcError } from './frames.ts'
 import type { EventFrame, Frame, RpcResponse } from './frames.ts'
+import type { Methods } from './methods.ts'
+
+/** `methods.ts` is written by the build, from the operations' own schemas. */
+export type MethodName = keyof Methods
+export type InputOf<Name extends MethodName> = Methods[Name]['input']
+export type OutputOf<Name extends MethodName> = Methods[Name]['output']
+
+/** How an operation is called, wherever it is done. */
+export type Call = <Name extends MethodName>(method: Name, input: InputOf<Name>) => Promise<OutputOf<Name>>
 
 export type ConnectionState = 'connecting' | 'connected' | 'away'
 
@@ -65,7 +74,13 @@ export class GatewayClient {
   }
 
   /** Resolves with the operation's output; rejects with the gateway's own error. */
-  async call(method: string, params: Record<string, unknown> = {}): Promise<unknown> {
+  async call<Name extends MethodName>(method: Name, input: InputOf<Name>): Promise<OutputOf<Name>> {
+    // The gateway checked the output against the schema that the type was made from.
+    return (await this.callByName(method, input)) as OutputOf<Name>
+  }
+
+  /** For doors through which every operation goes alike. */
+  async callByName(method: string, params: Record<string, unknown> = {}): Promise<unknown> {
     await this.#connected()
     return this.#request(method, params)
   }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CodingConfig } from '../domain/config/coding.ts'
 import type { CodingSession, SharedLimit } from '../domain/coding.ts'
-import type { SpendStore } from '../store/spend-store.ts'
+import type { SpendBy, SpendStore } from '../store/spend-store.ts'
 import type { Asking } from './approvals.ts'
 
 export interface BudgetReached {
@@ -41,6 +41,8 @@ function allowanceOf({ allowances }: CodingSession, of: BudgetReached['of'], tod
 }
 
 export interface BudgetLeft {
+  of: BudgetReached['of']
+  /** Which repository, agent or session. */
   name: string
   limitUsd: number
   spentUsd: number
@@ -48,23 +50,51 @@ export interface BudgetLeft {
   runsOutAt?: number
 }
 
-/** The limit of the day, and of each session that runs. For an agent: its own limit of the day. */
-export function budgetsLeft(
-  sessions: CodingSession[],
+interface BudgetMoment {
+  limits: CodingConfig['budgets']
+  today: string
+  at: number
+  /** An agent is told of its own limits alone. */
+  agentId?: string
+}
+
+/** The limits of the day (of all, and of each agent and repository that spends or works today), then each session's that runs. */
+export function budgetsLeft(running: CodingSession[], spend: SpendStore, now: BudgetMoment): BudgetLeft[] {
+  const { usdPerDay, agentUsdPerDay, repoUsdPerDay } = now.limits
+  const left = (
+    of: BudgetLeft['of'],
+    name: string,
+    limitUsd: number | undefined,
+    by: SpendBy,
+  ): BudgetLeft[] => (limitUsd === undefined ? [] : [budgetOfDay({ of, name, limitUsd, by }, spend, now)])
+  const own = running.map((session) => ({
+    of: 'session' as const,
+    name: session.name,
+    limitUsd: session.budgetUsd,
+    spentUsd: session.costUsd,
+  }))
+  if (now.agentId !== undefined) {
+    return [...left('agent', now.agentId, agentUsdPerDay, { agentId: now.agentId }), ...own]
+  }
+  const agents = new Set([...spend.agentsOf(now.today), ...running.map(({ request }) => request.agentId)])
+  const repos = new Set([...spend.reposOf(now.today), ...running.map(({ request }) => request.workdir)])
+  return [
+    ...left('day', 'Today', usdPerDay, {}),
+    ...[...agents].flatMap((agentId) => left('agent', agentId, agentUsdPerDay, { agentId })),
+    ...[...repos].flatMap((repo) => left('repository', repo, repoUsdPerDay, { repo })),
+    ...own,
+  ]
+}
+
+function budgetOfDay(
+  { by, ...about }: Pick<BudgetLeft, 'of' | 'name' | 'limitUsd'> & { by: SpendBy },
   spend: SpendStore,
-  now: { limits: CodingConfig['budgets']; today: string; at: number; agentId?: string },
-): BudgetLeft[] {
-  const { agentId } = now
-  const limitUsd = agentId === undefined ? now.limits.usdPerDay : now.limits.agentUsdPerDay
-  const running = sessions
-    .filter((session) => session.status === 'running' || session.status === 'starting')
-    .map((session) => ({ name: session.name, limitUsd: session.budgetUsd, spentUsd: session.costUsd }))
-  if (limitUsd === undefined) return running
-  const spentUsd = spend.total(agentId === undefined ? {} : { agentId }, now.today)
-  const perHour = spend.since(now.at - hourMs, agentId)
-  const runsOutAt = now.at + (Math.max(0, limitUsd - spentUsd) / perHour) * hourMs
-  const today: BudgetLeft = { name: 'Today', limitUsd, spentUsd }
-  return [perHour > 0 && runsOutAt < now.at + 24 * hourMs ? { ...today, runsOutAt } : today, ...running]
+  { today, at }: BudgetMoment,
+): BudgetLeft {
+  const spentUsd = spend.total(by, today)
+  const perHour = spend.since(at - hourMs, by)
+  const runsOutAt = at + (Math.max(0, about.limitUsd - spentUsd) / perHour) * hourMs
+  return { ...about, spentUsd, ...(perHour > 0 && runsOutAt < at + 24 * hourMs ? { runsOutAt } : {}) }
 }
 
 const hourMs = 3_600_000

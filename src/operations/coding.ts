@@ -195,13 +195,14 @@ const stats = operation({
     budgets: z
       .array(
         z.object({
+          of: z.enum(['day', 'agent', 'repository', 'session']),
           name: z.string(),
           limitUsd: z.number(),
           spentUsd: z.number(),
           runsOutAt: z.number().optional(),
         }),
       )
-      .describe('Limits that are set: for the day, and of each session that runs.'),
+      .describe('Limits that are set: of the day, of each agent and repository, of each session that runs.'),
     mostExpensive: z
       .object({ id: z.string(), name: z.string(), costUsd: z.number(), prompt: z.string() })
       .optional(),

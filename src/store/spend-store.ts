@@ -57,15 +57,34 @@ export class SpendStore {
     return row!.usd
   }
 
-  /** Everything from this moment on, of all agents or of one. */
-  since(at: number, agentId?: string): number {
-    const [and, values] = agentId === undefined ? ['', []] : ['AND agent_id = ?', [agentId]]
+  /** Everything from this moment on. */
+  since(at: number, by: SpendBy): number {
+    const [column, value] = columnOf(by)
     const row = this.#db.queries.get<{ usd: number }>(
-      `SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE at >= ? ${and}`,
+      `SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE at >= ? ${column ? `AND ${column} = ?` : ''}`,
       at,
-      ...values,
+      ...(value === undefined ? [] : [value]),
     )
     return row!.usd
+  }
+
+  /** Which agents spent something on a day. */
+  agentsOf(day: string): string[] {
+    return this.#namesOf('agent_id', day)
+  }
+
+  /** In which repositories something was spent on a day. */
+  reposOf(day: string): string[] {
+    return this.#namesOf('repo', day)
+  }
+
+  #namesOf(column: 'agent_id' | 'repo', day: string): string[] {
+    return this.#db.queries
+      .all<{ name: string }>(
+        `SELECT DISTINCT ${column} AS name FROM spend WHERE day = ? AND ${column} IS NOT NULL ORDER BY name`,
+        day,
+      )
+      .map(({ name }) => name)
   }
 
   /** Of all agents, or of one. */

@@ -23,8 +23,8 @@ afterAll(async () => {
   rmSync(web, { recursive: true })
 })
 
-const logIn = (code: string, headers: Record<string, string> = { origin }) =>
-  http(house, '/login', { method: 'POST', headers, body: JSON.stringify({ code }) })
+const logIn = (secret: string, headers: Record<string, string> = { origin }) =>
+  http(house, '/login', { method: 'POST', headers, body: JSON.stringify({ secret }) })
 
 async function newCode(): Promise<string> {
   const { result } = await rpc(house, 'dashboard.code')
@@ -46,6 +46,17 @@ test('a code opens the page once', async () => {
   const client = await connect(house, { origin, cookie })
   expect((await client.call('sessions.list')).error).toBeUndefined()
   client.socket.close()
+})
+
+test('the token itself opens the page too; a token that may do less does not', async () => {
+  const cookie = await cookieFor(house.token)
+  const client = await connect(house, { origin, cookie })
+  expect((await client.call('sessions.list')).error).toBeUndefined()
+  client.socket.close()
+  const added = await rpc(house, 'tokens.add', { name: 'reader', scopes: ['read'] })
+  const { token } = added.result as { token: string }
+  expect((await logIn(token)).status).toBe(401)
+  expect((await logIn(house.token, { origin: 'https://evil.example' })).status).toBe(403)
 })
 
 test('the cookie opens nothing else', async () => {

@@ -102,19 +102,29 @@ export class Auth {
     return { code, expiresInMs: codeMs }
   }
 
-  /** Exchanges a one-time code for the secret of the page's cookie. */
-  openPage(code: string, request: IncomingMessage): { cookie: string; maxAgeSeconds: number } {
+  /** Exchanges a one-time code, or the operator's token itself, for the secret of the page's cookie. */
+  openPage(secret: string, request: IncomingMessage): { cookie: string; maxAgeSeconds: number } {
     return this.#guarded('login', request, () => {
-      const id = hashOf(code).toString('base64url')
-      const until = this.#codes.get(id)
-      this.#codes.delete(id)
-      if (until === undefined || until < this.#clock.monotonic()) return undefined
-      const cookie = newToken()
       this.#refresh()
+      if (!this.#takeCode(secret) && !this.#isOperator(secret)) return undefined
+      const cookie = newToken()
       this.#pages.set(hashOf(cookie).toString('base64url'), this.#clock.now() + pageSessionMs)
       writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
       return { cookie, maxAgeSeconds: pageSessionMs / 1000 }
     })
+  }
+
+  #takeCode(code: string): boolean {
+    const id = hashOf(code).toString('base64url')
+    const until = this.#codes.get(id)
+    this.#codes.delete(id)
+    return until !== undefined && until >= this.#clock.monotonic()
+  }
+
+  /** The page may do everything, so a token that may do less opens none. */
+  #isOperator(token: string): boolean {
+    const operator = this.#known.find(({ id }) => id.startsWith('operator:'))
+    return operator !== undefined && sameHash(operator.hash, hashOf(token))
   }
 
   closePage(cookie: string): void {

@@ -35,7 +35,7 @@ type Route = (request: IncomingMessage, response: ServerResponse, parts: RoutePa
 /** Method and path to what is done. `access` is for people and tests that list the doors: who may come in. */
 export const routes: Record<
   string,
-  { access: 'public' | 'token' | 'hook token' | 'one-time code'; run: Route }
+  { access: 'public' | 'token' | 'hook token' | 'one-time code or token'; run: Route }
 > = {
   'GET /health': {
     access: 'public',
@@ -43,7 +43,7 @@ export const routes: Record<
   },
   'GET /metrics': { access: 'token', run: sendMetrics },
   'POST /rpc': { access: 'token', run: answerRpc },
-  'POST /login': { access: 'one-time code', run: logIn },
+  'POST /login': { access: 'one-time code or token', run: logIn },
   'POST /logout': { access: 'public', run: logOut },
   ...Object.fromEntries(
     hookRoutes.map((path) => [`POST ${path}`, { access: 'hook token' as const, run: answerHook }]),
@@ -161,9 +161,9 @@ async function logIn(request: IncomingMessage, response: ServerResponse, parts: 
   if (request.headers.origin === undefined) {
     throw new HttpRefusal(403, 'foreign-origin', 'Only the dashboard logs in here.')
   }
-  const body = parseJson(await readBody(request, 4096)) as { code?: unknown } | null
-  const code = typeof body?.code === 'string' ? body.code : ''
-  const { cookie, maxAgeSeconds } = parts.auth.openPage(code, request)
+  const body = parseJson(await readBody(request, 4096)) as { secret?: unknown } | null
+  const secret = typeof body?.secret === 'string' ? body.secret : ''
+  const { cookie, maxAgeSeconds } = parts.auth.openPage(secret, request)
   const flags = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
   sendJson(response, 200, { ok: true }, { 'set-cookie': `${pageCookie}=${cookie}; ${flags}` })
 }

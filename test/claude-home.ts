@@ -27,17 +27,20 @@ export const claudeBinary: string = realpathOrMissing(
   join(import.meta.dirname, `../node_modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude`),
 )
 
-export function makeClaudeHome(options: { apiUrl: string; name?: string }): ClaudeHome {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), `rockpool-${options.name ?? 'home'}-`)))
+/** `home`: a directory that does not exist yet, for pictures whose paths read like anybody's. */
+export function makeClaudeHome(options: { apiUrl: string; name?: string; home?: string }): ClaudeHome {
+  const root =
+    options.home ?? realpathSync(mkdtempSync(join(tmpdir(), `rockpool-${options.name ?? 'home'}-`)))
+  if (options.home !== undefined) mkdirSync(options.home)
   const folder = (name: string): string => {
     const path = join(root, name)
     mkdirSync(path, { recursive: true, mode: 0o700 })
     return path
   }
-  const home = folder('home')
-  const configDir = folder('home/.claude')
+  const home = options.home ?? folder('home')
+  const configDir = folder(options.home === undefined ? 'home/.claude' : '.claude')
   const tmp = folder('tmp')
-  const stateDir = folder('state')
+  const stateDir = folder(options.home === undefined ? 'state' : '.rockpool')
   return {
     root,
     home,

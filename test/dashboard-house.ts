@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { makeClaudeHome } from './claude-home.ts'
+import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { startMessagesApi } from './messages-api.ts'
 import type { MessagesApi } from './messages-api.ts'
@@ -51,11 +51,16 @@ export interface DashboardHouse {
 }
 
 export async function openDashboard(
-  options: { config?: Record<string, unknown>; before?: (home: ClaudeHome) => void } = {},
+  options: {
+    config?: Record<string, unknown>
+    before?: (home: ClaudeHome) => void
+    /** A home of one's own making; else one that nobody has used. */
+    homeFor?: (apiUrl: string) => ClaudeHome
+  } = {},
 ): Promise<DashboardHouse> {
   const api = await startMessagesApi()
-  const home = makeClaudeHome({ apiUrl: api.url, name: 'dashboard' })
-  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(options.config ?? {}))
+  const home = options.homeFor?.(api.url) ?? makeClaudeHome({ apiUrl: api.url, name: 'dashboard' })
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(options.config ?? {}), { mode: 0o600 })
   options.before?.(home)
   const [browser, first] = await Promise.all([openBrowser(), startGateway(home, 0)])
   let { child, ready } = first
@@ -99,7 +104,7 @@ async function logIn(house: DashboardHouse): Promise<{ name: string; value: stri
   const answer = await fetch(`${house.url()}/login`, {
     method: 'POST',
     headers: { origin: house.url(), 'content-type': 'application/json' },
-    body: JSON.stringify({ code }),
+    body: JSON.stringify({ secret: code }),
   })
   const [name = '', value = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0]!.split('=')
   return { name, value }
@@ -151,10 +156,19 @@ export class NativeTranscript {
   #parent: string | null = null
   #count = 0
   #startedAt: number | undefined
+  readonly #branch: string
+  readonly #model: string
 
   /** Written now, or as if it had been begun at another time. */
-  constructor(home: ClaudeHome, cwd: string, sessionId: string, startedAt?: number) {
-    this.#startedAt = startedAt
+  constructor(
+    home: ClaudeHome,
+    cwd: string,
+    sessionId: string,
+    about: { startedAt?: number; branch?: string; model?: string } = {},
+  ) {
+    this.#startedAt = about.startedAt
+    this.#branch = about.branch ?? 'main'
+    this.#model = about.model ?? testModel
     this.sessionId = sessionId
     this.#cwd = cwd
     const folder = join(home.configDir, 'projects', cwd.replaceAll(/[^a-zA-Z0-9]/g, '-'))
@@ -178,7 +192,7 @@ export class NativeTranscript {
         id: `msg_${this.sessionId.slice(0, 8)}${this.#count}`,
         type: 'message',
         role: 'assistant',
-        model: 'claude-sonnet-4-5-20250929',
+        model: this.#model,
         content: blocks,
         stop_reason: 'end_turn',
         usage: {
@@ -211,7 +225,7 @@ export class NativeTranscript {
       cwd: this.#cwd,
       sessionId: this.sessionId,
       version: '2.1.0',
-      gitBranch: 'main',
+      gitBranch: this.#branch,
       type,
       uuid,
       timestamp: new Date(this.#startedAt ?? Date.now()).toISOString(),

@@ -3,7 +3,8 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { testModel } from './claude-home.ts'
-import { furnish, seaStarsId } from './dashboard-demo.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { furnish, paymentsId } from './dashboard-demo.ts'
 import type { Demo } from './dashboard-demo.ts'
 import { openDashboard } from './dashboard-house.ts'
 import type { DashboardHouse } from './dashboard-house.ts'
@@ -14,10 +15,15 @@ export interface FurnishedHouse extends DashboardHouse {
   views: Record<string, string>
 }
 
-export async function openFurnished(): Promise<FurnishedHouse> {
+export async function openFurnished(
+  options: { homeFor?: (apiUrl: string) => ClaudeHome } = {},
+): Promise<FurnishedHouse> {
   let demo: Demo | undefined
   const house = await openDashboard({
-    config: { coding: { defaultModel: testModel, budgets: { usdPerDay: 5 } } },
+    ...options,
+    config: {
+      coding: { defaultModel: testModel, budgets: { usdPerDay: 5, agentUsdPerDay: 4, repoUsdPerDay: 3 } },
+    },
     before: (home) => (demo = furnish(home)),
   })
   house.api.script('repair the login form', [
@@ -27,21 +33,54 @@ export async function openFurnished(): Promise<FurnishedHouse> {
   const coding = await house.call<{ id: string }>('coding.launch', {
     prompt: 'Please repair the login form and push it.',
     name: 'repair-login',
-    workdir: demo!.login,
+    workdir: demo!.accounts,
     fresh: true,
     originChannel: 'web|dashboard',
   })
+  await judgeRelevance(house, demo!)
   const views = {
     home: '/',
-    session: `/session/${seaStarsId}`,
+    session: `/session/${paymentsId}`,
     coding: `/coding/${coding.id}`,
     chat: '/chat',
     choose: '/choose',
-    project: `/project/${encodeURIComponent(demo!.tidepool)}`,
+    project: `/project/${encodeURIComponent(demo!.storefront)}`,
     cost: '/cost',
     settings: '/settings',
   }
   return { ...house, demo: demo!, views }
+}
+
+const task = 'Retry failed card payments for subscriptions too'
+
+/** The model that is asked which sessions fit the task answers for each that it is asked about. */
+async function judgeRelevance(house: DashboardHouse, demo: Demo): Promise<void> {
+  await house.call('cc.select', { task, repo: demo.storefront })
+  const asked = house.api.requests.find(({ prompt }) => prompt.includes('NEW TASK'))?.prompt ?? ''
+  const scores = [...asked.matchAll(/^(\d+)\. (.*)$/gm)].map(([, index, about]) =>
+    about!.includes('card payments')
+      ? { index: Number(index), relevance: 0.9, reasoning: 'retries card payments already' }
+      : { index: Number(index), relevance: 0.1, reasoning: 'another part of the shop' },
+  )
+  house.api.script('NEW TASK', [{ tools: [{ name: 'answer', input: { scores } }] }])
+}
+
+/** Something was said in the chat of the page. */
+export async function haveTalked(house: FurnishedHouse): Promise<void> {
+  house.api.script('What is open in the shop', [
+    {
+      text: [
+        'Two things wait for you:',
+        '',
+        '- **repair-login** would like to run `npm test && git push`',
+        '- **billing-api**: the patch release needs your permission',
+        '',
+        'The payments are done: all 31 tests pass, and pull request 214 has one failing check, *end to end*.',
+      ].join('\n'),
+    },
+  ])
+  await house.call('web.write', { text: 'What is open in the shop?', messageId: 'm-1' })
+  await house.api.requested(({ prompt }) => prompt.includes('What is open in the shop'))
 }
 
 /** Goes there without loading the page anew, as a person does, and waits until the view has its data. */
@@ -58,8 +97,8 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
 }
 
 async function chooseSomething(house: FurnishedHouse, page: Page): Promise<void> {
-  await page.getByLabel('What is to be done?').fill('Count the sea stars again')
-  await page.getByLabel('Repository', { exact: true }).fill(house.demo.tidepool)
+  await page.getByLabel('What is to be done?').fill(task)
+  await page.getByLabel('Repository', { exact: true }).fill(house.demo.storefront)
   await page.getByRole('button', { name: 'Which session?' }).click()
   await page.getByRole('region', { name: 'Selection' }).waitFor()
 }
@@ -67,7 +106,7 @@ async function chooseSomething(house: FurnishedHouse, page: Page): Promise<void>
 /** The palette, with something found. */
 export async function find(page: Page, words: string): Promise<void> {
   await page.keyboard.press('Control+k')
-  await page.getByRole('dialog').getByRole('combobox').fill(words)
+  await page.getByRole('combobox', { name: 'Find' }).fill(words)
 }
 
 interface AxeWindow {

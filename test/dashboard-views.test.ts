@@ -1,7 +1,7 @@
 // Every view as it is seen: nobody is shut out (axe), what a person looks for is there, and nothing hostile runs.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { parserId } from './dashboard-demo.ts'
+import { invoicesId, paymentsId } from './dashboard-demo.ts'
 import { hasChromium, NativeTranscript } from './dashboard-house.ts'
 import { find, openFurnished, problemsOf, show } from './dashboard-looks.ts'
 import type { FurnishedHouse } from './dashboard-looks.ts'
@@ -24,35 +24,189 @@ test('no view has a serious problem of accessibility, and none is wider than a n
     await show(house, page, name)
     found[name] = await problemsOf(page)
   }
-  await find(page, 'crabs')
-  await page.getByRole('option', { name: /Seven crabs/ }).waitFor()
+  await find(page, 'disabled')
+  await page.getByRole('option', { name: /stays disabled/ }).waitFor()
   found['find'] = await problemsOf(page)
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
   await page.context().close()
 })
 
-test('a hit of the search is opened with the keyboard alone', async () => {
+test('Home says of every row where it works and whether its cache is warm; the keyboard goes through them', async () => {
   const page = await house.open()
-  await page.locator('.row').first().waitFor()
-  await find(page, 'five')
-  await page.getByRole('option', { name: /There are/ }).waitFor()
-  await page.keyboard.press('ArrowUp')
-  await page.keyboard.press('Enter')
-  await page.waitForURL(/\/session\//)
-  await page.getByText('Seven crabs.').waitFor()
+  const ours = page.locator('.row', { hasText: 'repair-login' })
+  await ours.getByText('fix-login').waitFor()
+  expect(await ours.locator('.repo').textContent()).toBe('accounts')
+  expect(await ours.locator('.warmth').textContent()).toBe('warm')
+  const native = page.locator('.row', { hasText: 'Round invoice totals' })
+  expect(await native.locator('.warmth').textContent()).toBe('cold')
+  await ours.getByRole('link').focus()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Space')
+  await native.getByText('Rounded once, and tested.').waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.locator('.row', { hasText: 'Dark mode' }).getByText('The colours come from').waitFor()
+  expect(await page.locator('.peek').count()).toBe(1)
+  await page.getByLabel('Group by').selectOption('repo')
+  await page.getByRole('region', { name: 'mobile-app' }).locator('.row').first().waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('Choose what a question offers').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('Alt+4')
+  await page.getByRole('heading', { name: 'Cost', exact: true }).waitFor()
   await page.context().close()
 })
 
-test('a session is renamed, archived and restored, and the list follows', async () => {
-  const page = await house.open(`/session/${parserId}`)
-  await page.getByLabel('Title').fill('The parser, again')
+test('a session shows what it is made of, what it changed, and what going on would cost', async () => {
+  const page = await house.open(`/session/${paymentsId}`)
+  const about = page.getByRole('complementary', { name: 'About this session' })
+  const bar = about.getByRole('img', { name: /^Context: system \S+, prompts .* of 200k tokens$/ })
+  await bar.waitFor()
+  const kinds = await bar.locator('span').evaluateAll((parts) => parts.map((part) => part.className))
+  expect(kinds).toEqual(expect.arrayContaining(['system', 'prompts', 'answers', 'results']))
+  expect(await bar.locator('i').getAttribute('title')).toBe('Compacted when it is full')
+  for (const text of [
+    'sound, 100% reachable',
+    '2 prompts, 1 compaction',
+    'compacted when it reaches 200k',
+    'Find who else charges a card',
+  ])
+    await about.getByText(text).waitFor()
+  const price = await about.getByLabel('What going on costs').textContent()
+  expect(price).toMatch(/Resume\$\d.*warm for.*Compact, then resume\$\d.*Begin anew\$\d/)
+  await about.locator('.chart-space canvas').waitFor()
+  expect(await about.locator('li', { hasText: 'src/checkout.ts' }).textContent()).toContain('1 changed')
+  await page.locator('.cliff').waitFor()
+  await page.getByRole('button', { name: 'Edit src/checkout.ts' }).click()
+  const diff = page.locator('.diff')
+  expect(await diff.locator('del').first().textContent()).toContain('- ')
+  expect(await diff.locator('ins', { hasText: 'attempts: 3' }).textContent()).toMatch(/^\+ /)
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await about.getByRole('button', { name: 'Copy' }).click()
+  await about.getByRole('button', { name: 'Copied' }).waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`claude --resume ${paymentsId}`)
+  await page.context().close()
+})
+
+test('a repository shows its pull requests, worktrees, documents and sessions, each leading somewhere', async () => {
+  const page = await house.open(house.views['project'])
+  const pulls = page.getByRole('region', { name: 'Pull requests' })
+  await pulls.getByText('1 check fails: end to end (fail)').waitFor()
+  await pulls
+    .locator('li', { hasText: '#214' })
+    .getByRole('link', { name: /Carts are lost/ })
+    .waitFor()
+  await page.getByRole('region', { name: 'Documents' }).getByText('.specs/checkout.md').waitFor()
+  await page.getByRole('region', { name: 'retry-payments' }).getByText('?? src/retry.test.ts').waitFor()
+  const worktrees = page.getByRole('region', { name: 'Worktrees' })
+  await worktrees.getByRole('link', { name: 'storefront-hotfix' }).click()
+  await page.getByRole('heading', { name: 'storefront-hotfix' }).waitFor()
+  await page.getByRole('link', { name: 'New task here' }).click()
+  expect(await page.getByLabel('Repository', { exact: true }).inputValue()).toMatch(/storefront-hotfix$/)
+  await page.context().close()
+})
+
+test('costs are shown by day and by whom, with every budget and what is left of it', async () => {
+  const page = await house.open('/cost')
+  const day = page.locator('.heat span').last()
+  await day.waitFor()
+  expect(await page.locator('.heat span').count()).toBeGreaterThan(364)
+  expect(await day.getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d: \$\d/)
+  const levels = await page
+    .locator('.heat span')
+    .evaluateAll((all) => [...new Set(all.map((one) => one.className))])
+  expect(new Set(levels)).toEqual(new Set(['level0', 'level1', 'level2', 'level3', 'level4']))
+  const budgets = page.getByRole('region', { name: 'Budgets' })
+  for (const name of ['Everything, today', 'Agent main, today', 'accounts, today', 'repair-login'])
+    await budgets.getByRole('row', { name: new RegExp(`^${name} \\$\\d.* left of`) }).waitFor()
+  await page.getByRole('link', { name: 'Model' }).click()
+  await page.getByRole('rowheader', { name: /opus/ }).waitFor()
+  await page.context().close()
+})
+
+test('the palette finds within a repository, opens a hit at its place, and acts; nothing below it is reached', async () => {
+  await house.call('memory.add', { text: 'The bank is called Littoral.' })
+  const page = await house.open(`/session/${paymentsId}`)
+  await page.locator('.card').first().waitFor()
+  const found = page.getByRole('listbox', { name: 'Found' })
+  await find(page, 'tested')
+  await found.getByRole('option', { name: /Rounded once, and tested/ }).waitFor()
+  await page.getByLabel('Repository', { exact: true }).selectOption({ label: 'mobile-app' })
+  await found.getByRole('option', { name: /Rounded once/ }).waitFor({ state: 'detached' })
+  await page.getByLabel('Repository', { exact: true }).selectOption('')
+  for (let i = 0; i < 12; i++) await page.keyboard.press('Tab')
+  expect(
+    await page.evaluate(
+      "document.activeElement.closest('dialog') !== null || document.activeElement === document.body",
+    ),
+  ).toBe(true)
+  await page.getByRole('combobox', { name: 'Find' }).fill('charge a card')
+  await found.getByRole('option', { name: /Only/ }).first().click()
+  await page.waitForURL(new RegExp(`/session/${paymentsId}/.+`))
+  await page.locator('.card.target', { hasText: 'both retry now' }).waitFor()
+  await find(page, 'dark')
+  await found
+    .getByRole('option', { name: /^This page Dark|^Dark/ })
+    .first()
+    .click()
+  expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
+  await find(page, 'Littoral')
+  await page.getByRole('button', { name: 'Notes' }).click()
+  await found
+    .getByRole('option', { name: /Littoral/ })
+    .first()
+    .click()
+  await page.locator('.lines li.target', { hasText: 'The bank is called Littoral.' }).waitFor()
+  await page.context().close()
+})
+
+test('settings show what is configured and where it comes from', async () => {
+  const page = await house.open('/settings')
+  await page.getByLabel('Filter the configuration').fill('usdPerDay')
+  const line = page.getByRole('row', { name: /coding\.budgets\.usdPerDay/ })
+  expect(await line.textContent()).toMatch(/5file$/)
+  await page.getByLabel('Filter the configuration').fill('durability')
+  expect(await page.getByRole('row', { name: /durability/ }).textContent()).toContain('default')
+  await page.getByRole('region', { name: 'Channels' }).getByText('connected').waitFor()
+  await page.getByRole('region', { name: 'Agents' }).getByRole('link', { name: 'main' }).waitFor()
+  await page.getByRole('region', { name: 'Doctor' }).getByText('Nothing is wrong.').waitFor()
+  await page.context().close()
+})
+
+test('what does not exist is said, and what to do; the page can be installed and does not jump', async () => {
+  const page = await house.open('/coding/nothing1')
+  await page.getByText('There is no such coding session').waitFor()
+  await page.goto(`${house.url()}/session/00000000-0000-4000-8000-000000000000`)
+  await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+  const manifest = await page.evaluate<{ display: string; icons: unknown[] }>(
+    "fetch(document.querySelector('link[rel=manifest]').href).then((answer) => answer.json())",
+  )
+  expect(manifest).toMatchObject({ display: 'standalone', icons: [{ src: '/icon.svg' }] })
+  for (const path of ['/', '/cost']) {
+    await page.goto(house.url() + path)
+    await page.locator('.row, .tiles').first().waitFor()
+    const moved = await page.evaluate<number>(`new Promise((resolve) => {
+      let sum = 0
+      const watch = new PerformanceObserver((list) => { for (const one of list.getEntries()) sum += one.value })
+      watch.observe({ type: 'layout-shift', buffered: true })
+      setTimeout(() => resolve(sum), 300)
+    })`)
+    expect(moved).toBeLessThan(0.1)
+  }
+  await page.context().close()
+})
+
+test('a session is renamed, archived, restored and exported, and the list follows', async () => {
+  const page = await house.open(`/session/${invoicesId}`)
+  await page.getByLabel('Title').fill('Invoices, again')
   await page.getByRole('button', { name: 'Rename' }).click()
-  await page.getByRole('heading', { name: 'The parser, again' }).waitFor()
+  await page.getByRole('heading', { name: 'Invoices, again' }).waitFor()
   await page.getByRole('button', { name: 'Archive' }).click()
   await page.getByRole('button', { name: 'Restore' }).waitFor()
   await page.getByRole('link', { name: 'Home' }).click()
-  await page.locator('.row', { hasText: 'sea stars' }).waitFor()
-  expect(await page.locator('.row', { hasText: 'The parser, again' }).count()).toBe(0)
+  await page.locator('.row', { hasText: 'Carts are lost' }).waitFor()
+  expect(await page.locator('.row', { hasText: 'Invoices, again' }).count()).toBe(0)
   await page.goBack()
   await page.getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('button', { name: 'Archive' }).waitFor()
@@ -60,7 +214,7 @@ test('a session is renamed, archived and restored, and the list follows', async 
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Export' }).click(),
   ])
-  expect(readFileSync(await exported.path(), 'utf8')).toContain('Repaired and tested.')
+  expect(readFileSync(await exported.path(), 'utf8')).toContain('Rounded once, and tested.')
   await page.context().close()
 })
 
@@ -85,7 +239,7 @@ describe('attacks', () => {
       alerts.push(dialog.message())
       void dialog.dismiss()
     })
-    const hostile = new NativeTranscript(house.home, '/srv/evil', hostileId)
+    const hostile = new NativeTranscript(house.home, '/srv/evil\u202etxt', hostileId)
     hostile.prompt('Show <img src=x onerror=alert(1)> \u202egnp.exe')
     hostile.answer(
       [
@@ -96,7 +250,9 @@ describe('attacks', () => {
       ].join('\n\n'),
     )
     const row = page.locator('.row', { hasText: '<img src=x onerror=alert(1)>' })
-    await row.waitFor()
+    expect(await row.locator('.repo').textContent()).toBe(String.raw`evil\u202etxt`)
+    await house.call('cc.label', { id: hostileId, title: '</script><script>alert(9)</script>' })
+    await page.locator('.row .name', { hasText: '</script><script>alert(9)' }).waitFor()
     await page.goto(`${house.url()}/session/${hostileId}`)
     await page.locator('.markdown strong', { hasText: 'bold' }).waitFor()
     const found = await page.evaluate(`({

@@ -1,11 +1,13 @@
 // What a person does with the dashboard, from log-in to the last button, in a real browser.
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { testModel } from './claude-home.ts'
+import { beAlive } from './dashboard-demo.ts'
 import { hasChromium, NativeTranscript, openDashboard } from './dashboard-house.ts'
 import type { DashboardHouse } from './dashboard-house.ts'
+import { find } from './dashboard-looks.ts'
 import { inline } from './messages-api.ts'
 import type { ApiRequest } from './messages-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
@@ -60,17 +62,22 @@ describe('the way in', () => {
     await second.context().close()
   })
 
-  test('without a cookie the page asks for a code, and says where to get one', async () => {
+  test('without a cookie the page asks for a code or the token; out again, it asks anew', async () => {
     const page = await (await house.browser.newContext()).newPage()
     await page.goto(`${house.url()}/cost`)
     await page.getByText('rockpool dashboard').waitFor()
-    await page.getByLabel('One-time code').fill('wrong-code')
+    const secret = page.getByLabel("code, or the gateway's token")
+    await secret.fill('wrong-code')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByText('used up or wrong').waitFor()
-    const { code } = await house.call<{ code: string }>('dashboard.code')
-    await page.getByLabel('One-time code').fill(code)
+    await secret.fill(readFileSync(join(house.home.stateDir, 'credentials/gateway-token'), 'utf8'))
     await page.keyboard.press('Enter')
     await page.getByRole('navigation', { name: 'Views' }).waitFor()
+    await page.getByRole('link', { name: 'Home' }).click()
+    await page.getByText('No sessions yet').waitFor()
+    await find(page, 'log out')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
     await page.context().close()
   })
 })
@@ -114,6 +121,13 @@ test('a command of the real Claude is told wherever one is, shown in full, appro
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual(expect.stringMatching(/^approve-me needs you: .*python3/))
   expect(await page.title()).toMatch(/^\(\d+\) Rockpool$/)
+  // One that runs in a terminal calls as well.
+  const native = new NativeTranscript(house.home, '/srv/quay', '99999999-2222-4333-8444-555555555555')
+  native.prompt('Mend the quay')
+  beAlive(house.home, native.sessionId, process.pid, { status: 'waiting', waitingFor: 'a plank' })
+  await expect
+    .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
+    .toContainEqual('Mend the quay needs you: a plank')
   await page.getByRole('link', { name: 'Home' }).click()
   await row(page, 'approve-me').getByRole('button', { name: 'Answer' }).click()
   await page.locator('.asked', { hasText: String.raw`open('approved','w')" # \u202eevas` }).waitFor()
@@ -130,8 +144,15 @@ test('a question of Claude is answered by its number, for all sessions that ask 
     { label: 'Red', description: 'like a starfish' },
     { label: 'Blue', description: 'like the sea' },
   ]
-  const questions = [{ question: 'Which color?', header: 'Color', multiSelect: false, options }]
-  const script = inline({ tools: [{ name: 'AskUserQuestion', input: { questions } }] }, { text: 'thanks' })
+  const ask = (question: string): object => ({
+    tools: [
+      {
+        name: 'AskUserQuestion',
+        input: { questions: [{ question, header: 'Color', multiSelect: false, options }] },
+      },
+    ],
+  })
+  const script = inline(ask('Which color?'), ask('And the door?'), { text: 'thanks' })
   await Promise.all(['ask-one', 'ask-two'].map((name) => launch(script, name)))
   await row(page, 'ask-one').getByRole('button', { name: 'Answer' }).click()
   await page.locator('.asked', { hasText: 'Which color?' }).waitFor()
@@ -142,6 +163,10 @@ test('a question of Claude is answered by its number, for all sessions that ask 
     JSON.stringify(request.body.messages?.at(-1)).includes('Blue')
   await house.api.requested(answered)
   await expect.poll(() => house.api.calls().filter(answered).length, { timeout: 20_000 }).toBe(2)
+  // The next question is answered by its number's key.
+  await page.locator('.asked', { hasText: 'And the door?' }).waitFor()
+  await page.getByRole('heading', { name: 'Sessions' }).click()
+  await page.keyboard.press('1')
   await row(page, 'ask-one').getByText('thanks').first().waitFor()
   await page.context().close()
 })
@@ -177,17 +202,13 @@ describe('a task', () => {
   })
 
   test('is forked at the message that was chosen, and the original stays as it is', async () => {
-    const id = page.url().split('/').at(-1)
-    const { sessions } = await house.call<{ sessions: Array<{ id: string; claudeSessionId: string }> }>(
-      'coding.sessions',
-    )
-    await page.goto(`${house.url()}/session/${sessions.find((one) => one.id === id)!.claudeSessionId}`)
+    const original = page.url()
     await page.locator('.card.prompt', { hasText: 'remember the gull' }).waitFor()
     await page
       .locator('.card.answer', { hasText: 'heron' })
       .getByRole('button', { name: 'Fork from here' })
       .click()
-    await page.waitForURL(/\/coding\//)
+    await page.waitForURL((url) => url.href !== original)
     const forked = await house.api.requested((request) => request.prompt.includes('Continue from here.'))
     expect(forked.text).toContain('I remember the heron.')
     expect(forked.text).not.toContain('the gull')
@@ -220,7 +241,7 @@ test('a stranger on Telegram asks, is let in from the page, and is answered', as
 
 test('what the doctor finds is mended with a button', async () => {
   const config = join(house.home.stateDir, 'rockpool.json')
-  writeFileSync(config, readFileSync(config), { mode: 0o644 })
+  chmodSync(config, 0o644)
   const page = await house.open('/settings')
   const doctor = page.getByRole('region', { name: 'Doctor' })
   await doctor.getByText('can be read or changed by others').waitFor()
@@ -254,7 +275,7 @@ async function drop(page: Page, name: string, text: string): Promise<void> {
   await page.locator('form.say').dispatchEvent('drop', { dataTransfer: carried })
 }
 
-test('a file that is dropped into the chat reaches the agent with the words', async () => {
+test('a file dropped into the chat reaches the agent with the words; its answer is seen as it comes', async () => {
   house.api.script('what does the table say', [{ text: 'Low tide at **six**, <b>not bold</b>.' }])
   const page = await house.open('/chat')
   // Larger than one piece, so that it has to be put together again.
@@ -271,6 +292,15 @@ test('a file that is dropped into the chat reaches the agent with the words', as
   const workspace = join(house.home.stateDir, 'agents/main/workspace')
   expect(readFileSync(resolve(workspace, path!), 'utf8')).toBe(table)
   await page.locator('.talks a[aria-current]').getByText('Low tide at').waitFor()
+  // What is said is seen while it is said, and can be stopped.
+  house.api.script('count slowly', [{ text: 'One, two, three, four', chunkSize: 5, hangAfter: 2 }])
+  await page.getByLabel('Message').fill('count slowly')
+  await page.keyboard.press('Enter')
+  await page.locator('.answer', { hasText: 'One, two' }).waitFor()
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await expect
+    .poll(() => page.getByRole('button', { name: 'Stop' }).isDisabled(), { timeout: 20_000 })
+    .toBe(true)
   await page.context().close()
 })
 

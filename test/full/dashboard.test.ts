@@ -2,8 +2,10 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { makeClaudeHome } from '../claude-home.ts'
+import type { ClaudeHome } from '../claude-home.ts'
 import { hasChromium, NativeTranscript } from '../dashboard-house.ts'
-import { find, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
+import { find, haveTalked, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
 import type { FurnishedHouse } from '../dashboard-looks.ts'
 import { inline } from '../messages-api.ts'
 
@@ -11,12 +13,16 @@ const pictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
 let house: FurnishedHouse
 
 beforeAll(async () => {
-  if (hasChromium) house = await openFurnished()
+  if (!hasChromium) return
+  house = await openFurnished(pictures ? { homeFor: believable } : {})
+  await haveTalked(house)
 })
 beforeEach((ctx) => {
   if (!hasChromium) ctx.skip('chromium is not installed')
 })
 afterAll(() => house?.close())
+
+const believable = (apiUrl: string): ClaudeHome => makeClaudeHome({ apiUrl, home: '/home/ada' })
 
 const looks = [
   { scheme: 'light' as const, width: 1280, height: 800 },
@@ -31,7 +37,8 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
     mkdirSync(folder, { recursive: true })
     const found: Record<string, string[]> = {}
     const look = async (name: string): Promise<void> => {
-      if (pictures && width === 1280) await page.screenshot({ path: join(folder, `${name}-${scheme}.png`) })
+      const size = width === 1280 ? '' : '-narrow'
+      if (pictures) await page.screenshot({ path: join(folder, `${name}-${scheme}${size}.png`) })
       found[name] = await problemsOf(page)
     }
     for (const name of Object.keys(house.views)) {
@@ -39,8 +46,8 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
       await look(name)
     }
     await show(house, page, 'home')
-    await find(page, 'crabs')
-    await page.getByRole('option', { name: /Seven crabs/ }).waitFor()
+    await find(page, 'disabled')
+    await page.getByRole('option', { name: /stays disabled/ }).waitFor()
     await look('find')
     expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
     await page.context().close()

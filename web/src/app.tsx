@@ -1,7 +1,9 @@
 // The frame of every view: where one is, how the line to the gateway is, and the palette above all.
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { places } from './commands.ts'
 import { openGateway } from './gateway.ts'
 import type { ConnectionState } from './gateway.ts'
+import { isWriting } from './keyboard.ts'
 import { GatewayContext } from './live.ts'
 import { Login, codeInAddress } from './login.tsx'
 import { Keys } from './parts/keys.tsx'
@@ -15,17 +17,10 @@ import { Chat } from './views/chat.tsx'
 import { CodingView } from './views/coding.tsx'
 import { Cost } from './views/cost.tsx'
 import { Home } from './views/home.tsx'
+import { NoteView } from './views/note.tsx'
 import { Project } from './views/project.tsx'
 import { SessionView } from './views/session.tsx'
 import { Settings } from './views/settings.tsx'
-
-const places: Array<{ route: Route; label: string; key: string }> = [
-  { route: { view: 'home' }, label: 'Home', key: '1' },
-  { route: { view: 'choose' }, label: 'New task', key: '2' },
-  { route: { view: 'chat' }, label: 'Chat', key: '3' },
-  { route: { view: 'cost' }, label: 'Cost', key: '4' },
-  { route: { view: 'settings' }, label: 'Settings', key: '5' },
-]
 
 export function App() {
   const [line, setLine] = useState<ConnectionState>('connecting')
@@ -106,10 +101,6 @@ function Frame({ line }: { line: ConnectionState }) {
   )
 }
 
-function isWriting(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches('input, textarea, select')
-}
-
 function View({ route }: { route: Route }) {
   switch (route.view) {
     case 'session':
@@ -124,6 +115,8 @@ function View({ route }: { route: Route }) {
       return <Project path={route.path} key={route.path} />
     case 'cost':
       return <Cost by={route.by} />
+    case 'note':
+      return <NoteView path={route.path} line={Number(route.line)} />
     case 'settings':
       return <Settings />
     default:

@@ -20,6 +20,13 @@ export function chatItems(entries: Entry[], notices: Notice[]): ChatItem[] {
   return [...said, ...told].sort((a, b) => a.at - b.at)
 }
 
+/** Where the message is that an address names: by its id, or the first one at or after a time (`@` and milliseconds). */
+export function placeInChat(items: ChatItem[], at: string): number {
+  const time = /^@(\d+)$/.exec(at)?.[1]
+  if (time !== undefined) return items.findIndex((item) => item.at >= Number(time))
+  return items.findIndex((item) => 'card' in item && item.card.uuid === at)
+}
+
 function cardsOf({ type, id, timestamp, message }: Entry): Card[] {
   const about = { uuid: id, at: Date.parse(timestamp) || 0 }
   if (type === 'compaction') return [{ ...about, kind: 'compaction', text: '' }]

@@ -1,63 +1,17 @@
-// What the page reads of the gateway's answers: the project's own types, as they look after the wire.
-import type { Anatomy as AnatomyOfFile } from '../../src/domain/anatomy.ts'
-import type { Approval as StoredApproval, CodingRequest, CodingSession } from '../../src/domain/coding.ts'
-import type { Cost, DiscoveredSession } from '../../src/domain/discovered-session.ts'
-import type { ProjectStatus as Status } from '../../src/domain/project-status.ts'
-import type { SessionPrice } from '../../src/domain/selection.ts'
+// What the page reads of the gateway's answers, by the names that the page uses.
+import type { OutputOf } from '../../src/rpc/client.ts'
 
-export type { Card, CardPage } from '../../src/domain/card.ts'
-export type { SessionScore, SessionSelection } from '../../src/domain/selection.ts'
-
-/** Times go over the wire as text. */
-type OnWire<Value> = Value extends Date
-  ? string
-  : Value extends object
-    ? { [Field in keyof Value]: OnWire<Value[Field]> }
-    : Value
-
-export type NativeSession = OnWire<DiscoveredSession>
-
-export type ProjectStatus = OnWire<Status>
-
-export type CodingRow = Omit<CodingSession, 'request' | 'end' | 'owner' | 'sdkSessionId'> &
-  Pick<CodingRequest, 'prompt' | 'workdir'> & {
-    endMessage?: string
-    completedAt?: number
-    claudeSessionId?: string
-  }
-
-export type Approval = Omit<StoredApproval, 'input'> & {
-  /** The coding session's name. */
-  session?: string
-  choices: string[]
-  alike: number
-}
-
-export interface Health {
-  verdict: 'sound' | 'degraded' | 'broken'
-  reachableShare: number
-  findings: string[]
-}
-
-export type CostLine = Cost & { key: string; name?: string }
-
-export interface Costs {
-  totals: Cost
-  by: CostLine[]
-  pricesAsOf: string
-}
-
-export type Anatomy = AnatomyOfFile & {
-  contextTokens: number
-  contextWindow: number
-  price: SessionPrice
-}
-
+export type NativeSession = OutputOf<'cc.list'>['sessions'][number]
+export type ProjectStatus = OutputOf<'project.status'>
+export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
+export type Approval = OutputOf<'approvals.list'>['approvals'][number]
+export type Health = NonNullable<OutputOf<'cc.info'>['health']>
+export type Costs = OutputOf<'cc.costs'>
+export type BudgetLeft = OutputOf<'coding.stats'>['budgets'][number]
+export type Anatomy = OutputOf<'cc.anatomy'>
+export type Card = OutputOf<'cc.read'>['cards'][number]
+export type SessionSelection = Extract<OutputOf<'cc.select'>, { action: string }>
+export type SessionScore = SessionSelection['scores'][number]
+export type Hit = OutputOf<'sessions.search'>['hits'][number]
 /** Something that a chat of the page was told without asking. */
-export interface Notice {
-  id: string
-  at: number
-  text: string
-  buttons: Array<Array<{ label: string; data: string }>>
-  codingId?: string
-}
+export type Notice = OutputOf<'web.notices'>['notices'][number]

@@ -1,4 +1,5 @@
-// Numbers and times as people read them.
+// Numbers, times and names as people read them.
+import type { NativeSession } from './data.ts'
 
 export function ago(at: number, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000))
@@ -36,6 +37,17 @@ export function tokens(count: number | undefined): string {
 
 export function minutes(ms: number): string {
   return ms < 60_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`
+}
+
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`
+}
+
+/** How a session is called: by its title, or by how it began. */
+export function nameOf(
+  session: Pick<NativeSession, 'title' | 'label' | 'firstMessage' | 'sessionId'>,
+): string {
+  return session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
 }
 
 /** The last part of a path: how people call a repository. */

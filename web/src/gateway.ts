@@ -1,12 +1,12 @@
 // The page's line to its own gateway: the same client as the command line's, logged in by cookie.
 import { GatewayClient } from '../../src/rpc/client.ts'
-import type { ConnectionState } from '../../src/rpc/client.ts'
+import type { Call, ConnectionState } from '../../src/rpc/client.ts'
 import type { RockpoolEvent } from '../../src/domain/events.ts'
 
 export type { ConnectionState, RockpoolEvent }
 
 export interface Gateway {
-  call: <Output>(method: string, params?: Record<string, unknown>) => Promise<Output>
+  call: Call
   /** Hears of what a topic tells; `gap` means: look at the whole anew. */
   listen: (topic: string, input: Record<string, unknown>, listener: Listener) => () => void
   /** Called whenever the line is there again. */
@@ -32,9 +32,7 @@ export function openGateway(options: {
   const { onRefused } = options
   const client = new GatewayClient({ url: `${scheme}://${location.host}/ws`, onState, onRefused })
   return {
-    call: async <Output>(method: string, params: Record<string, unknown> = {}) =>
-      // The gateway checked the output against its schema; the page names the part that it reads.
-      (await client.call(method, params)) as Output,
+    call: (method, input) => client.call(method, input),
     listen: shared((topic, input, listener) => client.subscribe(topic, input, listener)),
     onConnected(listener) {
       waiting.add(listener)
@@ -79,18 +77,23 @@ function openLine(
 
 export type LoginOutcome = 'in' | 'refused' | 'unreachable'
 
-/** A code is good once; the answer is a cookie that scripts cannot read. */
-export async function logIn(code: string): Promise<LoginOutcome> {
+/** By a one-time code or the gateway's token; the answer is a cookie that scripts cannot read. */
+export async function logIn(secret: string): Promise<LoginOutcome> {
   try {
     const answer = await fetch('/login', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ code }),
+      body: JSON.stringify({ secret }),
     })
     return answer.ok ? 'in' : 'refused'
   } catch {
     return 'unreachable'
   }
+}
+
+/** The gateway then ends the line, and the page asks for a log-in. */
+export async function logOut(): Promise<void> {
+  await fetch('/logout', { method: 'POST' })
 }
 
 export async function isReachable(): Promise<boolean> {

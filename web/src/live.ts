@@ -2,6 +2,7 @@
 import { createContext } from 'preact'
 import type { JSX } from 'preact'
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
+import type { InputOf, MethodName, OutputOf } from '../../src/rpc/client.ts'
 import type { Gateway, RockpoolEvent } from './gateway.ts'
 
 export const GatewayContext = createContext<Gateway | undefined>(undefined)
@@ -21,28 +22,29 @@ export interface Live<Output> {
 const settleMs = 80
 
 /** `wants` says which events make the answer old. */
-export function useLive<Output>(
-  method: string,
-  params: Record<string, unknown>,
+export function useLive<Name extends MethodName>(
+  method: Name,
+  params: InputOf<Name>,
   wants: (event: RockpoolEvent) => boolean = () => false,
   /** How long changes are gathered; longer for what costs the gateway something to answer. */
   gatherMs = settleMs,
-): Live<Output> {
+): Live<OutputOf<Name>> {
   const gateway = useGateway()
-  const [state, setState] = useState<{ data?: Output; error?: string }>({})
+  type State = { data?: OutputOf<Name>; error?: string }
+  const [state, setState] = useState<State>({})
   const asked = JSON.stringify([method, params])
   const timer = useRef<number>(undefined)
   const order = useRef({ asked: 0, shown: 0 })
   const ask = useCallback(() => {
     const mine = ++order.current.asked
     // Two answers may overtake each other; what was asked later is truer.
-    const show = (next: (before: { data?: Output; error?: string }) => { data?: Output; error?: string }) => {
+    const show = (next: (before: State) => State): void => {
       if (mine < order.current.shown) return
       order.current.shown = mine
       setState(next)
     }
     gateway
-      .call<Output>(method, params)
+      .call(method, params)
       .then((data) => show(() => ({ data })))
       .catch((error: unknown) => show((before) => ({ ...before, error: messageOf(error) })))
   }, [gateway, asked])
@@ -74,7 +76,8 @@ export function useLive<Output>(
 }
 
 export interface Action {
-  run: (method: string, params: Record<string, unknown>) => Promise<unknown>
+  /** Undefined when it failed; `error` then says why. */
+  run: <Name extends MethodName>(method: Name, params: InputOf<Name>) => Promise<OutputOf<Name> | undefined>
   busy: boolean
   error: string | undefined
 }
@@ -83,7 +86,7 @@ export interface Action {
 export function useAction(): Action {
   const gateway = useGateway()
   const [state, setState] = useState<{ busy: boolean; error?: string }>({ busy: false })
-  const run = async (method: string, params: Record<string, unknown>): Promise<unknown> => {
+  const run: Action['run'] = async (method, params) => {
     setState({ busy: true })
     try {
       const output = await gateway.call(method, params)

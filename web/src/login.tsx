@@ -1,4 +1,4 @@
-// Logging in: by the one-time link that the terminal shows, or by its code.
+// Logging in: by the one-time link that the terminal shows, by its code, or by the gateway's token.
 import { useEffect, useState } from 'preact/hooks'
 import { isReachable, logIn } from './gateway.ts'
 import { Problem } from './parts/states.tsx'
@@ -10,20 +10,20 @@ export function codeInAddress(): string | undefined {
 
 export function Login({ onIn }: { onIn: () => void }) {
   const [problem, setProblem] = useState<string>()
-  const [code, setCode] = useState('')
-  const tryCode = async (given: string): Promise<void> => {
+  const [secret, setSecret] = useState('')
+  const enter = async (given: string): Promise<void> => {
     const outcome = await logIn(given)
     if (outcome === 'in') return onIn()
     setProblem(
       outcome === 'refused'
-        ? 'That code is used up or wrong. Ask for a new one.'
+        ? 'That is used up or wrong. A code works once, for a minute; the token is the whole line of its file.'
         : 'The gateway does not answer.',
     )
   }
   useEffect(() => {
     const given = codeInAddress()
     history.replaceState(null, '', location.pathname)
-    if (given) void tryCode(given)
+    if (given) void enter(given)
     else void isReachable().then((reachable) => reachable || setProblem('The gateway does not answer.'))
   }, [])
   return (
@@ -31,28 +31,32 @@ export function Login({ onIn }: { onIn: () => void }) {
       <img src="/icon.svg" alt="" width="56" height="56" />
       <h1>Rockpool</h1>
       <p>
-        In a terminal on this machine, run <code>rockpool dashboard</code> and open the link that it shows, or
-        type the code here.
+        In a terminal on this machine, run <code>rockpool dashboard</code> and open the link that it shows.
       </p>
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          void tryCode(code.trim())
+          void enter(secret.trim())
         }}
       >
-        <label for="code">One-time code</label>
+        <label for="secret">Or type its code, or the gateway's token</label>
         <input
-          id="code"
-          value={code}
-          autocomplete="off"
+          id="secret"
+          type="password"
+          value={secret}
+          autocomplete="current-password"
           autofocus
-          onInput={(event) => setCode(event.currentTarget.value)}
+          onInput={(event) => setSecret(event.currentTarget.value)}
         />
-        <button type="submit" class="primary" disabled={code.trim() === ''}>
+        <button type="submit" class="primary" disabled={secret.trim() === ''}>
           Log in
         </button>
       </form>
       {problem && <Problem text={problem} />}
+      <p class="faint">
+        The token is the line in <code>credentials/gateway-token</code> of the state folder, usually{' '}
+        <code>~/.rockpool</code>.
+      </p>
     </main>
   )
 }

@@ -1,8 +1,10 @@
 // How many sessions wait for a person, for the badge, the page's title and, while the page is open, a notification.
 import { useEffect, useRef } from 'preact/hooks'
 import type { CodingRow, NativeSession } from './data.ts'
+import { nameOf, visible } from './format.ts'
 import { useLive } from './live.ts'
 import { go } from './route.ts'
+import type { Route } from './route.ts'
 
 /** It cannot go on without an answer. One that has done its turn can wait. */
 export function needsYou(row: CodingRow): boolean {
@@ -10,44 +12,62 @@ export function needsYou(row: CodingRow): boolean {
 }
 
 export function useNeedsYou(): number {
-  const { data } = useLive<{ sessions: CodingRow[] }>(
+  const coding = useLive(
     'coding.sessions',
     { limit: 200 },
-    (event) => event.type.startsWith('coding-changed') || event.type === 'approval-changed',
+    (event) => event.type === 'coding-changed' || event.type === 'approval-changed',
   )
-  const native = useLive<{ sessions: NativeSession[] }>(
+  const native = useLive(
     'cc.list',
     { running: true, archived: false },
     (event) => event.type === 'native-changed',
     1_000,
   )
-  const waiting = data?.sessions.filter(needsYou) ?? []
-  const ours = new Set(data?.sessions.map((row) => row.claudeSessionId))
-  const others = native.data?.sessions.filter(
-    ({ status, sessionId }) => status === 'waiting' && !ours.has(sessionId),
-  )
-  const count = waiting.length + (others?.length ?? 0)
+  const ours = new Set(coding.data?.sessions.map((row) => row.claudeSessionId))
+  const waiting = [
+    ...(coding.data?.sessions ?? []).filter(needsYou).map(callOfCoding),
+    ...(native.data?.sessions ?? [])
+      .filter(({ status, sessionId }) => status === 'waiting' && !ours.has(sessionId))
+      .map(callOfNative),
+  ]
   const told = useRef(new Set<string>())
   useEffect(() => {
-    document.title = count > 0 ? `(${count}) Rockpool` : 'Rockpool'
-    for (const row of waiting) {
-      const key = `${row.id} ${row.waiting!.since}`
-      if (!told.current.has(key)) notify(row)
-      told.current.add(key)
-    }
-  }, [data, count])
-  return count
+    document.title = waiting.length > 0 ? `(${waiting.length}) Rockpool` : 'Rockpool'
+    for (const call of waiting) if (!told.current.has(call.key)) notify(call)
+    // What no longer waits is forgotten: when it waits again, that is news.
+    told.current = new Set(waiting.map((call) => call.key))
+  }, [coding.data, native.data])
+  return waiting.length
 }
 
-function notify(row: CodingRow): void {
+/** Somebody is called: by whom, for what, and where the answer is given. */
+interface CallForSomebody {
+  /** Each wait is told once. */
+  key: string
+  name: string
+  about: string
+  route: Route
+}
+
+function callOfCoding({ id, name, waiting }: CodingRow): CallForSomebody {
+  const about = waiting?.about ?? ''
+  return { key: `${id} ${waiting?.since}`, name, about, route: { view: 'coding', id } }
+}
+
+function callOfNative(session: NativeSession): CallForSomebody {
+  const { sessionId: id, waitingFor: about = '' } = session
+  return { key: `${id} ${about}`, name: nameOf(session), about, route: { view: 'session', id } }
+}
+
+function notify({ key, name, about, route }: CallForSomebody): void {
   if (!('Notification' in window) || Notification.permission !== 'granted' || !document.hidden) return
-  const notice = new Notification(`${row.name} needs you`, {
-    body: row.waiting?.about,
-    tag: row.id,
+  const notice = new Notification(`${visible(name)} needs you`, {
+    body: visible(about),
+    tag: key,
     icon: '/icon.svg',
   })
   notice.addEventListener('click', () => {
     window.focus()
-    go({ view: 'coding', id: row.id })
+    go(route)
   })
 }

@@ -1,6 +1,7 @@
 // The cards of a session: the last ones at once, older ones as the reader goes up, new ones as they are written.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Card, CardPage } from './data.ts'
+import type { InputOf } from '../../src/rpc/client.ts'
+import type { Card } from './data.ts'
 import { messageOf, useGateway } from './live.ts'
 
 export interface Reading {
@@ -24,7 +25,8 @@ export function useCards(id: string, options: { raw: boolean; at?: string }): Re
   const before = useRef<number>(undefined)
   const loading = useRef(false)
   const latest = useRef<Card[]>([])
-  const page = (wanted: Record<string, unknown>) => gateway.call<CardPage>('cc.read', { id, raw, ...wanted })
+  const page = (wanted: Pick<InputOf<'cc.read'>, 'limit' | 'before'>) =>
+    gateway.call('cc.read', { id, raw, ...wanted })
   const fail = (problem: unknown): void => setError(messageOf(problem))
   useEffect(() => {
     let isGone = false

@@ -10,6 +10,8 @@ export type Route =
   | { view: 'choose'; repo?: string }
   | { view: 'project'; path: string }
   | { view: 'cost'; by?: string }
+  /** What an agent noted, and the line of it that is looked at. */
+  | { view: 'note'; path: string; line?: string }
   | { view: 'settings' }
 
 export function pathOf(route: Route): string {
@@ -31,6 +33,8 @@ function partsOf(route: Route): Array<string | undefined> {
       return [route.view, route.repo]
     case 'project':
       return [route.view, route.path]
+    case 'note':
+      return [route.view, route.path, route.line]
     case 'cost':
       return [route.view, route.by]
     default:
@@ -47,6 +51,8 @@ export function routeOf(path: string): Route {
       return first ? { view, id: first } : { view: 'home' }
     case 'project':
       return first ? { view, path: first } : { view: 'home' }
+    case 'note':
+      return first ? { view, path: first, line: second } : { view: 'home' }
     case 'chat':
       return { view, key: first, at: second }
     case 'choose':

@@ -6,7 +6,7 @@ import { ContextBar } from './context-bar.tsx'
 import { Loaded } from './states.tsx'
 
 export function AnatomyOf({ session }: { session: NativeSession }) {
-  const anatomy = useLive<Anatomy>(
+  const anatomy = useLive(
     'cc.anatomy',
     { id: session.sessionId },
     (event) => event.type === 'native-changed' && event.sessionId === session.sessionId,

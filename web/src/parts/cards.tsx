@@ -8,6 +8,8 @@ import { Markdown } from './markdown.tsx'
 
 interface CardProps {
   card: Card
+  /** Files of this folder are named without it. */
+  root?: string
   result?: Card
   /** Who answers. */
   agent?: string
@@ -17,7 +19,7 @@ interface CardProps {
   onLink?: (uuid: string) => void
 }
 
-export function CardView({ card, result, agent = 'Claude', isTarget, onFork, onLink }: CardProps) {
+export function CardView({ card, root, result, agent = 'Claude', isTarget, onFork, onLink }: CardProps) {
   const target = isTarget ? ' target' : ''
   switch (card.kind) {
     case 'prompt':
@@ -42,7 +44,7 @@ export function CardView({ card, result, agent = 'Claude', isTarget, onFork, onL
         </details>
       )
     case 'tool':
-      return <ToolCard card={card} result={result} target={target} />
+      return <ToolCard card={card} root={root} result={result} target={target} />
     case 'compaction':
       return (
         <div class="cliff" role="separator">
@@ -59,7 +61,7 @@ function Head({
   card,
   onFork,
   onLink,
-}: Omit<CardProps, 'result' | 'agent' | 'isTarget'> & { who: string }) {
+}: Pick<CardProps, 'card' | 'onFork' | 'onLink'> & { who: string }) {
   const { uuid } = card
   return (
     <div class="head">
@@ -79,14 +81,19 @@ function Quiet({ onClick, children }: { onClick: () => void; children: Component
   )
 }
 
-function ToolCard({ card, result, target }: { card: Card; result: Card | undefined; target: string }) {
+interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result'> {
+  target: string
+}
+
+function ToolCard({ card, root, result, target }: ToolProps) {
   const [open, setOpen] = useState(false)
   const { name, input } = card.tool!
   const state = result === undefined ? 'runs' : result.isError ? 'failed' : 'done'
   return (
     <article class={`card tool ${state}${target}`}>
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span class="toolname">{visible(name)}</span> <span class="about">{visible(aboutTool(input))}</span>
+        <span class="toolname">{visible(name)}</span>{' '}
+        <span class="about">{visible(aboutTool(input, root))}</span>
         <span class="faint">{state === 'done' ? '' : state}</span>
       </button>
       {open && (
@@ -120,10 +127,11 @@ function Edits({ edits }: { edits: unknown[] }) {
   )
 }
 
-function aboutTool(input: Record<string, unknown>): string {
+function aboutTool(input: Record<string, unknown>, root: string | undefined): string {
   const about = ['command', 'file_path', 'path', 'pattern', 'url', 'description', 'prompt', 'query'].map(
     (field) => input[field],
   )
   const text = about.find((value): value is string => typeof value === 'string')
-  return text?.split('\n')[0]?.slice(0, 160) ?? ''
+  const line = text?.split('\n')[0]?.slice(0, 160) ?? ''
+  return root !== undefined && line.startsWith(`${root}/`) ? line.slice(root.length + 1) : line
 }

@@ -10,13 +10,15 @@ import { VirtualList } from './virtual-list.tsx'
 
 interface ConversationProps {
   id: string
+  /** Files of this folder are named without it. */
+  root?: string
   /** The message that the address names. */
   at?: string
   onFork?: (uuid: string) => void
   problem?: string
 }
 
-export function Conversation({ id, at, onFork, problem }: ConversationProps) {
+export function Conversation({ id, root, at, onFork, problem }: ConversationProps) {
   const [raw, setRaw] = useState(false)
   const { cards, more, error, isLoading } = useCards(id, { raw, at })
   const results = useMemo(
@@ -57,6 +59,7 @@ export function Conversation({ id, at, onFork, problem }: ConversationProps) {
             ) : (
               <CardView
                 card={card}
+                root={root}
                 result={results.get(card.toolUseId)}
                 isTarget={index === place}
                 onFork={onFork}

@@ -21,7 +21,7 @@ const changes = ['session-changed', 'session-deleted', 'turn-ended']
 
 export function Conversations({ current, own }: { current: string; own: string }) {
   const [archived, setArchived] = useState(false)
-  const sessions = useLive<{ sessions: SessionRow[] }>(
+  const sessions = useLive(
     'sessions.list',
     { limit: 100, archived, includeDerivedTitles: true, includeLastMessage: true },
     (event) => changes.includes(event.type),
@@ -63,10 +63,15 @@ function Talk({ row, current }: { row: SessionRow; current: string }) {
   const route = { view: 'chat', key: row.key } as const
   return (
     <li>
-      <a href={pathOf(route)} aria-current={row.key === current ? 'page' : undefined} onClick={follow(route)}>
+      <a
+        href={pathOf(route)}
+        aria-current={row.key === current ? 'page' : undefined}
+        title={row.key}
+        onClick={follow(route)}
+      >
         <span class="name">{visible(row.label ?? row.displayName ?? row.derivedTitle ?? row.key)}</span>
         <span class="faint age">{row.updatedAt === 0 ? '' : ago(row.updatedAt)}</span>
-        <span class="faint last">{visible(row.lastMessagePreview ?? '') || row.key}</span>
+        <span class="faint last">{visible(row.lastMessagePreview ?? '') || 'Nothing was said yet'}</span>
       </a>
     </li>
   )
@@ -74,7 +79,7 @@ function Talk({ row, current }: { row: SessionRow; current: string }) {
 
 /** Every agent has a main session; one that is not there yet begins with the first word. */
 function Agents({ known, current }: { known: Set<string>; current: string }) {
-  const agents = useLive<{ agents: Array<{ id: string; name?: string }> }>('agents.list', {})
+  const agents = useLive('agents.list', {})
   const others = (agents.data?.agents ?? []).filter(({ id }) => !known.has(`agent:${id}:main`))
   if (others.length === 0) return null
   return (
@@ -99,8 +104,8 @@ function Tidy({ row, reload }: { row: SessionRow; reload: () => void }) {
   const { run, busy, error } = useAction()
   const { key } = row
   const copy = async (): Promise<void> => {
-    const copied = (await run('sessions.export', { key, format: 'markdown' })) as { text: string } | undefined
-    if (copied) download('conversation.md', copied.text)
+    const copied = await run('sessions.export', { key, format: 'markdown' })
+    if (copied?.text !== undefined) download('conversation.md', copied.text)
   }
   const putAway = (): Promise<unknown> =>
     row.archivedAt ? run('sessions.restore', { ref: key }) : run('sessions.archive', { keys: [key] })

@@ -1,20 +1,15 @@
 // What the doctor found, and the button that mends what can be mended.
 import { useEffect, useState } from 'preact/hooks'
+import type { OutputOf } from '../../../src/rpc/client.ts'
 import { visible } from '../format.ts'
 import { useAction } from '../live.ts'
 import { Problem } from './states.tsx'
 
-interface Examination {
-  findings: Array<{ kind: string; where: string; says: string; remedy: string; fixable: boolean }>
-  fixed: number
-  failed: string[]
-}
-
 export function Doctor() {
-  const [found, setFound] = useState<Examination>()
+  const [found, setFound] = useState<OutputOf<'doctor'>>()
   const { run, busy, error } = useAction()
   const examine = async (fix: boolean): Promise<void> => {
-    setFound((await run('doctor', { fix })) as Examination | undefined)
+    setFound(await run('doctor', { fix }))
   }
   useEffect(() => void examine(false), [])
   return (

@@ -2,11 +2,12 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 
 const keys: Array<[keys: string, does: string]> = [
-  ['Ctrl K or /', 'Find sessions, words that were said, projects, places'],
+  ['Ctrl K or /', 'Find sessions, words that were said, projects; go somewhere, do something'],
   ['Alt 1 … Alt 5', 'Home, New task, Chat, Cost, Settings'],
   ['↑ ↓', 'Home: through the rows'],
-  ['Space', 'Home: look into the row; Tab then reaches what it asks'],
+  ['Space', 'Home: look into the row (the arrows take the look along); Tab then reaches what it asks'],
   ['Enter', 'Open the row; send the message; give the answer'],
+  ['1 … 9', 'Choose what a question offers'],
   ['Ctrl Enter', 'New task: launch'],
   ['Shift Enter', 'Chat: break the line'],
   ['Esc', 'Close what lies above the page'],

@@ -60,7 +60,7 @@ export function Toasts({ quiet }: { quiet: boolean }) {
       {!quiet &&
         told.map(({ id, text }) => (
           <a key={id} href={pathOf({ view: 'chat' })} onClick={follow({ view: 'chat' })}>
-            {visible(text.slice(0, 200))}
+            {visible(text.split('\n\n', 1)[0]!.slice(0, 200))}
           </a>
         ))}
     </div>

@@ -1,7 +1,9 @@
 // A look at a session without leaving the list: its last words, what it asks, and the answer.
-import { useState } from 'preact/hooks'
-import type { Approval, CardPage, CodingRow } from '../data.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { InputOf } from '../../../src/rpc/client.ts'
+import type { Approval, CodingRow } from '../data.ts'
 import { visible } from '../format.ts'
+import { isWriting } from '../keyboard.ts'
 import { useAction, useLive } from '../live.ts'
 import { CardView } from './cards.tsx'
 import { Loaded, Problem } from './states.tsx'
@@ -13,7 +15,7 @@ interface PeekProps {
 }
 
 export function Peek({ row, approval, onAnswered }: PeekProps) {
-  const output = useLive<{ lines: string[] }>(
+  const output = useLive(
     'coding.output',
     { session: row.id, lines: 6 },
     (event) => event.type === 'coding-output' && event.id === row.id,
@@ -32,7 +34,7 @@ export function Peek({ row, approval, onAnswered }: PeekProps) {
 
 /** The last things said in a session that Claude Code keeps alone. */
 export function PeekNative({ id }: { id: string }) {
-  const page = useLive<CardPage>(
+  const page = useLive(
     'cc.read',
     { id, limit: 8 },
     (event) => event.type === 'native-changed' && event.sessionId === id,
@@ -60,12 +62,16 @@ export function PeekNative({ id }: { id: string }) {
 export function AnswerApproval({ approval, onAnswered }: { approval: Approval; onAnswered: () => void }) {
   const [text, setText] = useState('')
   const { run, busy, error } = useAction()
-  const answer = async (decision: 'allow' | 'deny', more: Record<string, unknown> = {}): Promise<void> => {
+  const answer = async (
+    decision: 'allow' | 'deny',
+    more: Partial<InputOf<'approvals.answer'>> = {},
+  ): Promise<void> => {
     const said = text.trim() === '' ? {} : { text: text.trim() }
     const { id, inputHash } = approval
     if (await run('approvals.answer', { id, inputHash, decision, ...said, ...more })) onAnswered()
   }
   const isQuestion = approval.kind === 'question'
+  useNumberKeys(approval.choices.length, (number) => void answer('allow', { text: String(number) }))
   return (
     <div class="ask">
       <h3>{heading(approval)}</h3>
@@ -126,6 +132,23 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
   )
 }
 
+/** 1 to 9 choose, unless one is writing. */
+function useNumberKeys(most: number, choose: (number: number) => void): void {
+  const latest = useRef(choose)
+  latest.current = choose
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const number = /^[1-9]$/.test(event.key) ? Number(event.key) : 0
+      if (event.ctrlKey || event.altKey || event.metaKey || isWriting(event.target)) return
+      if (number === 0 || number > most) return
+      event.preventDefault()
+      latest.current(number)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [most])
+}
+
 function heading(approval: Approval): string {
   if (approval.kind === 'plan') return 'It has a plan'
   if (approval.kind === 'budget') return 'Its budget is used up'
@@ -145,9 +168,9 @@ export function Respond({ row, onSent, onResumed }: RespondProps) {
   const send = async (event: Event): Promise<void> => {
     event.preventDefault()
     const said = text.trim() === '' ? {} : { prompt: text }
-    const sent = (await (running
+    const sent = await (running
       ? run('coding.respond', { session: row.id, message: text })
-      : run('coding.resume', { session: row.id, ...said }))) as { id: string } | undefined
+      : run('coding.resume', { session: row.id, ...said }))
     if (!sent) return
     setText('')
     onSent()

@@ -1,5 +1,5 @@
 // The hands on a coding session that runs: answer what it asks, tell it something, stop what it does, end it.
-import type { Approval, CodingRow } from '../data.ts'
+import type { CodingRow } from '../data.ts'
 import { useAction, useLive } from '../live.ts'
 import { AnswerApproval, Respond } from './peek.tsx'
 import { Problem } from './states.tsx'
@@ -12,14 +12,11 @@ interface SteerProps {
 }
 
 export function Steer({ row, reload, onResumed }: SteerProps) {
-  const approvals = useLive<{ approvals: Approval[] }>(
-    'approvals.list',
-    {},
-    (event) => event.type === 'approval-changed',
-  )
+  const approvals = useLive('approvals.list', {}, (event) => event.type === 'approval-changed')
   const { run, busy, error } = useAction()
   const approval = approvals.data?.approvals.find((one) => one.codingId === row.id)
-  const act = (method: string): void => void run(method, { session: row.id }).then(reload)
+  const act = (method: 'coding.interrupt' | 'coding.kill'): void =>
+    void run(method, { session: row.id }).then(reload)
   const answered = (): void => {
     approvals.reload()
     reload()

@@ -1,7 +1,7 @@
 // Putting a session in order: a title of one's own, out of the lists and back, and a copy as Markdown.
 import { useState } from 'preact/hooks'
 import type { Card, NativeSession } from '../data.ts'
-import { download } from '../format.ts'
+import { download, nameOf } from '../format.ts'
 import type { Gateway } from '../gateway.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import { Problem } from './states.tsx'
@@ -64,11 +64,7 @@ async function allCards(gateway: Gateway, id: string): Promise<Card[]> {
   const pages: Card[][] = []
   let before: number | undefined
   do {
-    const page = await gateway.call<{ cards: Card[]; before?: number }>('cc.read', {
-      id,
-      limit: 1000,
-      before,
-    })
+    const page = await gateway.call('cc.read', { id, limit: 1000, before })
     pages.push(page.cards)
     before = page.before
   } while (before !== undefined)
@@ -83,7 +79,7 @@ function asMarkdown(session: NativeSession, cards: Card[]): string {
     if (card.kind === 'compaction') return '---\n\nContext compacted here.'
     return card.kind === 'prompt' ? `## You\n\n${card.text}` : card.text
   })
-  return `# ${session.title ?? session.firstMessage}\n\n${parts.join('\n\n')}\n`
+  return `# ${nameOf(session)}\n\n${parts.join('\n\n')}\n`
 }
 
 /** Longer than every fence inside. */

@@ -1,7 +1,7 @@
 // Talk to an agent in the page: its conversations at the side, what is said as it is written.
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { chatItems } from '../chat-cards.ts'
-import type { ChatItem, Entry } from '../chat-cards.ts'
+import { chatItems, placeInChat } from '../chat-cards.ts'
+import type { ChatItem } from '../chat-cards.ts'
 import type { Card, Notice } from '../data.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
 import { CardView } from '../parts/cards.tsx'
@@ -13,7 +13,7 @@ import { VirtualList } from '../parts/virtual-list.tsx'
 import { go } from '../route.ts'
 
 export function Chat({ sessionKey, at }: { sessionKey?: string; at?: string }) {
-  const own = useLive<{ sessionKey: string }>('turns.where', { channel: 'web', to: 'dashboard' })
+  const own = useLive('turns.where', { channel: 'web', to: 'dashboard' })
   return (
     <Loaded live={own}>
       {(data) => {
@@ -32,7 +32,7 @@ export function Chat({ sessionKey, at }: { sessionKey?: string; at?: string }) {
 const heard = new Set(['transcript-appended', 'turn-ended', 'message-accepted'])
 
 function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; at?: string }) {
-  const history = useLive<{ entries: Entry[] }>(
+  const history = useLive(
     'sessions.history',
     { key: sessionKey, limit: 1000 },
     (event) => heard.has(event.type) && 'key' in event && event.key === sessionKey,
@@ -43,7 +43,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   const items = [...said, ...turn.items]
   const results = useMemo(() => resultsOf(items), [items])
   const shown = items.filter((item) => !('card' in item) || item.card.kind !== 'result')
-  const place = shown.findIndex((item) => 'card' in item && item.card.uuid === at)
+  const place = at === undefined ? -1 : placeInChat(shown, at)
   return (
     <section class="conversation" aria-label="Conversation">
       {shown.length === 0 ? (
@@ -115,7 +115,7 @@ function resultsOf(items: ChatItem[]): Map<string | undefined, Card> {
 /** What the page was told without asking; only its own chat is told. */
 function useNotices(isOwn: boolean): Notice[] {
   const gateway = useGateway()
-  const notices = useLive<{ notices: Notice[] }>('web.notices', {})
+  const notices = useLive('web.notices', {})
   useEffect(() => {
     const again = { event: notices.reload, gap: notices.reload }
     return gateway.listen('web', {}, again)

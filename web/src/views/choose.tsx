@@ -1,26 +1,29 @@
 // A new task: say what is to be done and where, see which session would take it and why, and launch with one key.
 import { useState } from 'preact/hooks'
+import type { InputOf } from '../../../src/rpc/client.ts'
 import type { NativeSession, SessionScore, SessionSelection } from '../data.ts'
-import { shortPath, tokens, usd, visible } from '../format.ts'
+import { nameOf, shortPath, tokens, usd, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { Empty, Problem } from '../parts/states.tsx'
 import { follow, go, pathOf } from '../route.ts'
 
-type Launch = (how: Record<string, unknown>) => Promise<void>
+type Wishes = Partial<InputOf<'coding.launch'>>
+type Launch = (how: Wishes) => Promise<void>
 
 export function Choose({ inRepo }: { inRepo?: string }) {
   const [task, setTask] = useState('')
   const [repo, setRepo] = useState(inRepo ?? '')
-  const [more, setMore] = useState<Record<string, unknown>>({})
+  const [more, setMore] = useState<Wishes>({})
   const [selection, setSelection] = useState<SessionSelection>()
   const { run, busy, error } = useAction()
-  const known = useLive<{ sessions: NativeSession[] }>('cc.list', { limit: 500 })
+  const known = useLive('cc.list', { limit: 500 })
   const look = async (): Promise<void> => {
-    setSelection((await run('cc.select', { task, repo })) as SessionSelection | undefined)
+    const answer = await run('cc.select', { task, repo })
+    setSelection(answer && 'scores' in answer ? answer : undefined)
   }
   const launch: Launch = async (how) => {
     const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...how }
-    const started = (await run('coding.launch', request)) as { id: string } | undefined
+    const started = await run('coding.launch', request)
     if (started) go({ view: 'coding', id: started.id })
   }
   const ready = task.trim() !== '' && repo.trim() !== ''
@@ -98,8 +101,18 @@ function Repository({ value, set, sessions }: RepositoryProps) {
   )
 }
 
+const modes = [
+  ['default', 'ask before acting'],
+  ['acceptEdits', 'edit files without asking'],
+  ['plan', 'only plan'],
+] as const
+
+function modeOf(value: string): Wishes['permissionMode'] {
+  return modes.find(([mode]) => mode === value)?.[0]
+}
+
 /** What one seldom says; left empty, the configuration decides. */
-function More({ set }: { set: (change: Record<string, unknown>) => void }) {
+function More({ set }: { set: (change: Wishes) => void }) {
   return (
     <details>
       <summary>Name, model, budget, permissions</summary>
@@ -127,11 +140,13 @@ function More({ set }: { set: (change: Record<string, unknown>) => void }) {
         </label>
         <label>
           Permissions
-          <select onChange={(event) => set({ permissionMode: event.currentTarget.value || undefined })}>
+          <select onChange={(event) => set({ permissionMode: modeOf(event.currentTarget.value) })}>
             <option value="">as configured</option>
-            <option value="default">ask before acting</option>
-            <option value="acceptEdits">edit files without asking</option>
-            <option value="plan">only plan</option>
+            {modes.map(([mode, words]) => (
+              <option key={mode} value={mode}>
+                {words}
+              </option>
+            ))}
           </select>
         </label>
       </div>
@@ -154,7 +169,7 @@ interface DecisionProps {
 }
 
 function Decision({ selection, launch, busy, sessions }: DecisionProps) {
-  const names = new Map(sessions.map((one) => [one.sessionId, one.title ?? one.label ?? one.firstMessage]))
+  const names = new Map(sessions.map((one) => [one.sessionId, nameOf(one)]))
   return (
     <section aria-label="Selection">
       <h2>{actions[selection.action]}</h2>
@@ -205,8 +220,7 @@ interface CandidateProps {
 function Candidate({ score, name, isChosen, launch, busy }: CandidateProps) {
   const { price } = score
   const route = { view: 'session', id: score.sessionId } as const
-  const resume = (more: Record<string, unknown>) => (): void =>
-    void launch({ resumeSessionId: score.sessionId, ...more })
+  const resume = (more: Wishes) => (): void => void launch({ resumeSessionId: score.sessionId, ...more })
   return (
     <li class={isChosen ? 'candidate chosen' : 'candidate'}>
       <strong class="total">{score.total.toFixed(2)}</strong>

@@ -1,7 +1,7 @@
 // One coding session that Rockpool runs: what it says, what it asks, and the hands to steer it.
 import type { CodingRow } from '../data.ts'
 import { ago, minutes, shortPath, usd, visible } from '../format.ts'
-import { useLive } from '../live.ts'
+import { useAction, useLive } from '../live.ts'
 import { Conversation } from '../parts/conversation.tsx'
 import { ContextGauge } from '../parts/gauge.tsx'
 import { Steer } from '../parts/steer.tsx'
@@ -10,7 +10,7 @@ import { VirtualList } from '../parts/virtual-list.tsx'
 import { follow, go, pathOf } from '../route.ts'
 
 export function CodingView({ id }: { id: string }) {
-  const sessions = useLive<{ sessions: CodingRow[] }>(
+  const sessions = useLive(
     'coding.sessions',
     { limit: 1000 },
     (event) => event.type === 'coding-changed' && event.id === id,
@@ -49,17 +49,25 @@ function WhatItSays({ row }: { row: CodingRow }) {
 }
 
 function Written({ id, row }: { id: string; row: CodingRow }) {
-  const known = useLive<{ session: unknown }>(
+  const known = useLive(
     'cc.info',
     { id },
     (event) => event.type === 'native-changed' && event.sessionId === id,
     1_000,
   )
-  return known.data ? <Conversation id={id} /> : <Output row={row} />
+  const { run, error } = useAction()
+  const fork = async (atMessage: string): Promise<void> => {
+    const prompt = 'Continue from here.'
+    const wishes = { session: row.id, prompt, fork: true, atMessage, originChannel: 'web|dashboard' }
+    const forked = await run('coding.resume', wishes)
+    if (forked) go({ view: 'coding', id: forked.id })
+  }
+  if (!known.data) return <Output row={row} />
+  return <Conversation id={id} root={row.workdir} problem={error} onFork={(uuid) => void fork(uuid)} />
 }
 
 function Output({ row }: { row: CodingRow }) {
-  const output = useLive<{ lines: string[]; lastSeq: number }>(
+  const output = useLive(
     'coding.output',
     { session: row.id, lines: 2000 },
     (event) => event.type === 'coding-output' && event.id === row.id,

@@ -1,10 +1,10 @@
 // What it all costs: by day as a heat map, by repository, agent, model and session, and how much the cache saved.
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Costs } from '../data.ts'
-import { minutes, tokens, usd, visible } from '../format.ts'
+import type { BudgetLeft, Costs } from '../data.ts'
+import { minutes, shortPath, tokens, usd, visible } from '../format.ts'
 import type { RockpoolEvent } from '../gateway.ts'
 import { useLive } from '../live.ts'
-import { Empty, Loaded } from '../parts/states.tsx'
+import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
 import { follow, pathOf } from '../route.ts'
 import type { Route } from '../route.ts'
 
@@ -13,38 +13,33 @@ type Grouping = keyof typeof groupings
 const dayMs = 86_400_000
 const shownWeeks = 53
 
-interface Stats {
-  waitedMs: number
-  budgets: Array<{ name: string; limitUsd: number; spentUsd: number; runsOutAt?: number }>
-}
-
 export function Cost({ by: wanted = 'repo' }: { by?: string }) {
   const by = (wanted in groupings ? wanted : 'repo') as Grouping
   const isOld = (event: RockpoolEvent): boolean => event.type === 'native-changed'
-  const days = useLive<Costs>('cc.costs', { by: 'day' }, isOld)
-  const groups = useLive<Costs>('cc.costs', { by }, isOld)
-  const stats = useLive<Stats>('coding.stats', {}, (event) => event.type === 'coding-changed')
+  const days = useLive('cc.costs', { by: 'day' }, isOld)
+  const groups = useLive('cc.costs', { by }, isOld)
+  const stats = useLive('coding.stats', {}, (event) => event.type === 'coding-changed')
+  // Together, so that nothing moves when the second one comes.
+  if (days.data === undefined || stats.data === undefined) {
+    const failed = days.error === undefined ? stats : days
+    return failed.error === undefined ? <Loading /> : <Problem text={failed.error} retry={failed.reload} />
+  }
+  const { totals, by: lines, pricesAsOf } = days.data
   return (
     <div class="cost">
       <h1>Cost</h1>
-      <Loaded live={days}>
-        {({ totals, by: lines, pricesAsOf }) => (
-          <>
-            <dl class="tiles">
-              <Tile name="Today" value={usd(since(lines, 1))} />
-              <Tile name="7 days" value={usd(since(lines, 7))} />
-              <Tile name="30 days" value={usd(since(lines, 30))} />
-              <Tile name="Total" value={usd(totals.costUsd)} />
-              <Tile name="Cache hit rate" value={`${Math.round(hitRate(totals) * 100)}%`} />
-              <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
-              <Tile name="Waited for people" value={minutes(stats.data?.waitedMs ?? 0)} />
-            </dl>
-            <p class="faint">API prices of {pricesAsOf}; a subscription is not billed by them.</p>
-            <HeatMap days={new Map(lines.map((line) => [line.key, line.costUsd]))} />
-          </>
-        )}
-      </Loaded>
-      <Budgets budgets={stats.data?.budgets ?? []} />
+      <dl class="tiles">
+        <Tile name="Today" value={usd(since(lines, 1))} />
+        <Tile name="7 days" value={usd(since(lines, 7))} />
+        <Tile name="30 days" value={usd(since(lines, 30))} />
+        <Tile name="Total" value={usd(totals.costUsd)} />
+        <Tile name="Cache hit rate" value={`${Math.round(hitRate(totals) * 100)}%`} />
+        <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
+        <Tile name="Waited for people" value={minutes(stats.data.waitedMs)} />
+      </dl>
+      <p class="faint">API prices of {pricesAsOf}; a subscription is not billed by them.</p>
+      <HeatMap days={new Map(lines.map((line) => [line.key, line.costUsd]))} />
+      <Budgets budgets={stats.data.budgets} />
       <nav class="tabs" aria-label="Group by">
         {Object.entries(groupings).map(([group, label]) => {
           const route = { view: 'cost', by: group } as const
@@ -72,16 +67,18 @@ function since(lines: Costs['by'], days: number): number {
   return lines.reduce((sum, line) => (line.key >= first ? sum + line.costUsd : sum), 0)
 }
 
-function Budgets({ budgets }: Pick<Stats, 'budgets'>) {
+function Budgets({ budgets }: { budgets: BudgetLeft[] }) {
   if (budgets.length === 0) return null
   return (
     <section aria-label="Budgets">
-      <h2>Budgets</h2>
+      <h2>Budgets of coding sessions</h2>
       <table class="bars">
         <tbody>
           {budgets.map((budget) => (
-            <tr key={budget.name}>
-              <th scope="row">{visible(budget.name)}</th>
+            <tr key={`${budget.of} ${budget.name}`}>
+              <th scope="row" title={visible(budget.name)}>
+                {budgetName(budget)}
+              </th>
               <td class="number">
                 {usd(Math.max(0, budget.limitUsd - budget.spentUsd))} left of {usd(budget.limitUsd)}
               </td>
@@ -90,7 +87,7 @@ function Budgets({ budgets }: Pick<Stats, 'budgets'>) {
                   min={0}
                   max={budget.limitUsd}
                   value={budget.spentUsd}
-                  aria-label={`${budget.name}: ${usd(budget.spentUsd)} of ${usd(budget.limitUsd)} spent`}
+                  aria-label={`${budgetName(budget)}: ${usd(budget.spentUsd)} of ${usd(budget.limitUsd)} spent`}
                 />
               </td>
               <td class="number faint">
@@ -102,6 +99,12 @@ function Budgets({ budgets }: Pick<Stats, 'budgets'>) {
       </table>
     </section>
   )
+}
+
+function budgetName({ of, name }: BudgetLeft): string {
+  if (of === 'day') return 'Everything, today'
+  if (of === 'agent') return `Agent ${visible(name)}, today`
+  return of === 'repository' ? `${visible(shortPath(name))}, today` : visible(name)
 }
 
 function timeOf(at: number): string {
@@ -153,7 +156,8 @@ function Name({ line, by }: { line: Costs['by'][number]; by: Grouping }) {
     by === 'session' ? { view: 'session', id: line.key } : { view: 'project', path: line.key }
   return (
     <a href={pathOf(route)} onClick={follow(route)}>
-      {name}
+      {by === 'repo' ? shortPath(name) : name}
+      {by === 'repo' && <span class="faint path">{name}</span>}
     </a>
   )
 }

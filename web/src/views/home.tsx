@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Approval, CodingRow, NativeSession } from '../data.ts'
-import { ago, shortPath, usd, visible } from '../format.ts'
+import { ago, count, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { needsYou } from '../needs-you.ts'
 import { ContextGauge } from '../parts/gauge.tsx'
@@ -33,19 +33,13 @@ const groups = ['Needs you', 'Ready for review', 'Working', 'Recent'] as const
 export function Home() {
   const [open, setOpen] = useState<string>()
   const [by, setBy] = useState<'group' | 'repo'>('group')
-  const coding = useLive<{ sessions: CodingRow[] }>('coding.sessions', { limit: 200 }, (event) =>
+  const coding = useLive('coding.sessions', { limit: 200 }, (event) =>
     ['coding-changed', 'approval-changed'].includes(event.type),
   )
-  const native = useLive<{ total: number; sessions: NativeSession[] }>(
-    'cc.list',
-    { limit: 200, archived: false },
-    (event) => ['native-changed', 'session-changed'].includes(event.type),
+  const native = useLive('cc.list', { limit: 200, archived: false }, (event) =>
+    ['native-changed', 'session-changed'].includes(event.type),
   )
-  const approvals = useLive<{ approvals: Approval[] }>(
-    'approvals.list',
-    {},
-    (event) => event.type === 'approval-changed',
-  )
+  const approvals = useLive('approvals.list', {}, (event) => event.type === 'approval-changed')
   const rows = useMemo(
     () => rowsOf(coding.data?.sessions ?? [], native.data?.sessions ?? []),
     [coding.data, native.data],
@@ -181,8 +175,8 @@ interface RowProps {
 function RowView({ row, open, setOpen, children }: RowProps) {
   const toggle = (): void => setOpen(open ? undefined : row.id)
   return (
-    <li class={`row ${row.state}`} onKeyDown={(event) => onRowKey(event, toggle)}>
-      <a href={pathOf(row.route)} onClick={follow(row.route)}>
+    <li class={`row ${row.state}`} onKeyDown={(event) => onRowKey(event, open, setOpen)}>
+      <a href={pathOf(row.route)} data-row={row.id} onClick={follow(row.route)}>
         <span class="state">{row.state}</span>
         <span class="what">
           <span class="name">{visible(row.name)}</span>
@@ -205,26 +199,32 @@ function RowView({ row, open, setOpen, children }: RowProps) {
   )
 }
 
-/** Up and down go through the rows, whatever group they are in; Space looks into one. */
-function onRowKey(event: KeyboardEvent, toggle: () => void): void {
+/** Up and down go through the rows, whatever group they are in; Space looks into one, and the look goes along. */
+function onRowKey(event: KeyboardEvent, isOpen: boolean, setOpen: RowProps['setOpen']): void {
   if (!(event.target instanceof HTMLAnchorElement) || !event.target.matches('.row > a')) return
   const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
-  if (event.key === ' ') toggle()
-  else if (step === 0) return
+  if (step === 0 && event.key !== ' ') return
   const rows = [...document.querySelectorAll<HTMLAnchorElement>('.row > a')]
-  rows[rows.indexOf(event.target) + step]?.focus()
+  const next = rows[rows.indexOf(event.target) + step]
+  next?.focus()
+  const looksIn = event.key === ' ' ? !isOpen : isOpen
+  if (next && looksIn) setOpen(next.dataset['row'])
+  else if (event.key === ' ') setOpen(undefined)
   event.preventDefault()
 }
 
 function rowsOf(coding: CodingRow[], native: NativeSession[]): HomeRow[] {
   const ours = new Set(coding.map((row) => row.claudeSessionId))
+  const written = new Map(native.map((session) => [session.sessionId, session]))
   const others = native.filter((session) => !ours.has(session.sessionId)).map(rowOfNative)
-  return [...coding.map(rowOfCoding), ...others].sort((a, b) => b.at - a.at)
+  const own = coding.map((row) => rowOfCoding(row, written.get(row.claudeSessionId ?? '')))
+  return [...own, ...others].sort((a, b) => b.at - a.at)
 }
 
 const dayMs = 86_400_000
 
-function rowOfCoding(row: CodingRow): HomeRow {
+/** `written`: what Claude Code has written of it, once it has. */
+function rowOfCoding(row: CodingRow, written: NativeSession | undefined): HomeRow {
   const now = row.waiting
     ? `${row.waiting.for}: ${row.waiting.about}`
     : (row.doing ?? row.endMessage ?? row.prompt)
@@ -235,10 +235,11 @@ function rowOfCoding(row: CodingRow): HomeRow {
     name: row.name,
     now: row.waiting?.for === 'input' ? row.waiting.about || row.prompt : now,
     repo: shortPath(row.workdir),
-    branch: '',
+    branch: written?.branch ?? '',
     at: row.lastActivityAt,
     costUsd: row.costUsd,
     context: { used: row.contextTokens, window: row.contextWindow },
+    warm: written?.warm,
     route: { view: 'coding', id: row.id },
     coding: row,
   }
@@ -266,7 +267,7 @@ const nativeGroups: Record<NativeSession['status'], HomeRow['group']> = {
 }
 
 function rowOfNative(session: NativeSession): HomeRow {
-  const name = session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
+  const name = nameOf(session)
   // A process of ours that rests between two messages of a chat; nobody needs to review it.
   const isChat = session.source === 'rockpool' && session.status === 'idle'
   const now = session.waitingFor ?? session.lastPrompt ?? session.firstMessage
@@ -276,7 +277,7 @@ function rowOfNative(session: NativeSession): HomeRow {
     state: session.status,
     name,
     // The only prompt is the name already.
-    now: now === name ? `${session.messageCount} messages` : now,
+    now: now === name ? count(session.messageCount, 'message') : (now ?? ''),
     repo: shortPath(session.repoPath),
     branch: session.branch,
     at: Date.parse(session.lastModified),

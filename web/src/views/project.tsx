@@ -1,28 +1,25 @@
 // A repository on one page: what needs attention in git, pull requests, sessions, worktrees, documents.
 import type { ComponentChildren } from 'preact'
 import type { NativeSession, ProjectStatus } from '../data.ts'
-import { ago, usd, visible } from '../format.ts'
+import { ago, count, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
+import { Link } from '../parts/link.tsx'
 import { Loaded } from '../parts/states.tsx'
-import { follow, pathOf } from '../route.ts'
 
 export function Project({ path }: { path: string }) {
-  const status = useLive<ProjectStatus>(
-    'project.status',
-    { repo: path },
-    (event) => event.type === 'native-changed',
-    3_000,
-  )
-  const task = { view: 'choose', repo: path } as const
+  const changed = (event: { type: string }): boolean => event.type === 'native-changed'
+  const status = useLive('project.status', { repo: path }, changed, 3_000)
+  const known = useLive('cc.list', { repo: path, limit: 30, archived: false }, changed, 1_000)
+  const sessions = known.data?.sessions ?? []
   return (
     <Loaded live={status}>
-      {({ repo, git, github, sessions, docs, problems }) => (
+      {({ repo, git, github, docs, problems }) => (
         <div class="project">
           <div class="home-head">
             <h1>{visible(repo.name)}</h1>
-            <a class="button primary" href={pathOf(task)} onClick={follow(task)}>
+            <Link class="button primary" to={{ view: 'choose', repo: path }}>
               New task here
-            </a>
+            </Link>
           </div>
           <p class="faint">{visible(repo.path)}</p>
           {problems.map((problem) => (
@@ -32,33 +29,13 @@ export function Project({ path }: { path: string }) {
           ))}
           <div class="panels">
             <Git isRepo={repo.isGitRepo} git={git} />
-            <PullRequests github={github} />
-            <Panel title="Sessions">
-              <Sessions sessions={[...sessions.active, ...sessions.recent.filter((one) => !one.isRunning)]} />
+            {github && <PullRequests github={github} sessions={sessions} current={git.currentBranch} />}
+            <Panel title="Sessions" of={known.data?.total}>
+              <Sessions sessions={sessions} />
             </Panel>
-            <Panel title="Documents">
-              <Names
-                names={[
-                  docs.hasClaudeMd && 'CLAUDE.md',
-                  docs.hasReadme && 'README',
-                  docs.hasTodo && 'TODO',
-                  ...docs.specFiles,
-                ].filter((name): name is string => Boolean(name))}
-                otherwise="None found."
-              />
-            </Panel>
-            {git.recentCommits.length > 0 && (
-              <Panel title="Recent commits">
-                <ul class="names">
-                  {git.recentCommits.map((commit) => (
-                    <li key={commit.sha}>
-                      <code>{commit.sha.slice(0, 8)}</code> {visible(commit.message)}{' '}
-                      <span class="faint">{ago(Date.parse(commit.date))}</span>
-                    </li>
-                  ))}
-                </ul>
-              </Panel>
-            )}
+            {git.worktrees.length > 1 && <Worktrees git={git} here={repo.path} />}
+            <Documents docs={docs} />
+            {git.recentCommits.length > 0 && <Commits commits={git.recentCommits} />}
           </div>
         </div>
       )}
@@ -89,71 +66,172 @@ function Git({ isRepo, git }: { isRepo: boolean; git: ProjectStatus['git'] }) {
       <Names title="In conflict" names={git.conflicts} />
       <Names title="Staged" names={git.stagedChanges} />
       <Names title="Changed" names={git.uncommittedChanges} />
-      <Names
-        title="Worktrees"
-        names={git.worktrees.slice(1).map(({ path, branch = '' }) => `${path} ${branch}`)}
-      />
     </Panel>
   )
 }
 
-function PullRequests({ github }: { github: ProjectStatus['github'] }) {
-  if (!github) return null
+interface PullRequestsProps {
+  github: NonNullable<ProjectStatus['github']>
+  sessions: NativeSession[]
+  /** The branch that is checked out; the checks are of its pull request. */
+  current: string
+}
+
+/** With the sessions that worked on each one's branch: those know why. */
+function PullRequests({ github, sessions, current }: PullRequestsProps) {
   return (
-    <Panel title="Pull requests">
-      <Names
-        names={github.openPrs.map(({ number, title, branch }) => `#${number} ${title} (${branch})`)}
-        otherwise="None is open."
-      />
-      <Names
-        title="Failing checks"
-        names={github.failingChecks.map(({ name, status }) => `${name}: ${status}`)}
-      />
+    <Panel title="Pull requests" of={github.openPrs.length}>
+      <ul class="names spaced">
+        {github.openPrs.map(({ number, title, branch, state }) => (
+          <li key={number}>
+            <strong>#{number}</strong> {visible(title)} <span class="chip">{visible(state)}</span>
+            <br />
+            <span class="faint">{visible(branch)}</span>
+            {sessions
+              .filter((session) => session.branch === branch)
+              .slice(0, 3)
+              .map((session) => (
+                <span key={session.sessionId}>
+                  {' · '}
+                  <Link to={{ view: 'session', id: session.sessionId }}>{visible(nameOf(session))}</Link>
+                </span>
+              ))}
+            {branch === current && <Checks failing={github.failingChecks} />}
+          </li>
+        ))}
+        {github.openPrs.length === 0 && <li class="faint">None is open.</li>}
+      </ul>
     </Panel>
+  )
+}
+
+function Checks({ failing }: { failing: Array<{ name: string; status: string }> }) {
+  if (failing.length === 0) return null
+  return (
+    <p class="failing">
+      {count(failing.length, 'check fails', 'checks fail')}:{' '}
+      {failing.map(({ name, status }) => `${visible(name)} (${visible(status)})`).join(', ')}
+    </p>
   )
 }
 
 function Sessions({ sessions }: { sessions: NativeSession[] }) {
-  if (sessions.length === 0) return <p class="faint">None yet.</p>
   return (
-    <ul class="names">
-      {sessions.map((session) => {
-        const route = { view: 'session', id: session.sessionId } as const
-        return (
-          <li key={session.sessionId}>
-            <a href={pathOf(route)} onClick={follow(route)}>
-              {visible(session.title ?? session.firstMessage)}
-            </a>
-            <br />
-            <span class="faint">
-              {session.status} · {visible(session.branch) || '–'} · {ago(Date.parse(session.lastModified))} ·{' '}
-              {usd(session.costUsd)}
-            </span>
-          </li>
-        )
-      })}
+    <ul class="names spaced">
+      {sessions.slice(0, 12).map((session) => (
+        <li key={session.sessionId}>
+          <Link to={{ view: 'session', id: session.sessionId }}>{visible(nameOf(session))}</Link>
+          <br />
+          <span class="faint">
+            {session.status} · {visible(session.branch) || 'no branch'} ·{' '}
+            {ago(Date.parse(session.lastModified))} · {usd(session.costUsd)} ·{' '}
+            {session.warm ? 'warm' : 'cold'}
+          </span>
+        </li>
+      ))}
+      {sessions.length === 0 && <li class="faint">None yet. “New task here” begins the first one.</li>}
     </ul>
   )
 }
 
-function Panel({ title, children }: { title: string; children: ComponentChildren }) {
+function Worktrees({ git, here }: { git: ProjectStatus['git']; here: string }) {
+  const others = git.worktrees.filter(({ path }) => path !== here)
+  return (
+    <Panel title="Worktrees" of={others.length}>
+      <ul class="names spaced">
+        {others.map(({ path, branch, head = '', locked, prunable }) => (
+          <li key={path}>
+            <Link to={{ view: 'project', path }}>{visible(shortPath(path))}</Link>{' '}
+            <code>{branch ? visible(branch) : head.slice(0, 8)}</code>{' '}
+            {locked && <span class="chip">locked</span>} {prunable && <span class="chip">gone</span>}
+            <br />
+            <span class="faint">{visible(path)}</span>
+            {!prunable && (
+              <>
+                {' · '}
+                <Link to={{ view: 'choose', repo: path }}>New task</Link>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+/** What there is to read, and who reads it. */
+function Documents({ docs }: Pick<ProjectStatus, 'docs'>) {
+  const rows = [
+    docs.hasClaudeMd && ['CLAUDE.md', 'every session reads it first'],
+    docs.hasReadme && ['README', 'what this is'],
+    docs.hasTodo && ['TODO', 'what is still to be done'],
+    ...docs.specFiles.map((name) => [`.specs/${name}`, 'a specification']),
+  ].filter((row): row is string[] => row !== false)
+  return (
+    <Panel title="Documents" of={rows.length}>
+      <dl class="documents">
+        {rows.map(([name = '', about]) => (
+          <div key={name}>
+            <dt>
+              <code>{visible(name)}</code>
+            </dt>
+            <dd class="faint">{about}</dd>
+          </div>
+        ))}
+      </dl>
+      {!docs.hasClaudeMd && (
+        <p class="faint">
+          There is no <code>CLAUDE.md</code>: sessions begin without knowing the house rules.
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+function Commits({ commits }: { commits: ProjectStatus['git']['recentCommits'] }) {
+  return (
+    <Panel title="Recent commits">
+      <ul class="names spaced">
+        {commits.map((commit) => (
+          <li key={commit.sha}>
+            {visible(commit.message)}
+            <br />
+            <span class="faint">
+              <code>{commit.sha.slice(0, 8)}</code> · {visible(commit.author)} ·{' '}
+              {ago(Date.parse(commit.date))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+interface PanelProps {
+  title: string
+  /** How many there are. */
+  of?: number
+  children: ComponentChildren
+}
+
+function Panel({ title, of, children }: PanelProps) {
   return (
     <section class="panel" aria-label={title}>
-      <h2>{title}</h2>
+      <h2>
+        {title} {of !== undefined && <span class="faint">{of}</span>}
+      </h2>
       {children}
     </section>
   )
 }
 
-function Names({ title, names, otherwise }: { title?: string; names: string[]; otherwise?: string }) {
-  if (names.length === 0) return otherwise === undefined ? null : <p class="faint">{otherwise}</p>
+function Names({ title, names }: { title: string; names: string[] }) {
+  if (names.length === 0) return null
   return (
     <>
-      {title && (
-        <h3>
-          {title} <span class="faint">{names.length}</span>
-        </h3>
-      )}
+      <h3>
+        {title} <span class="faint">{names.length}</span>
+      </h3>
       <ul class="names">
         {names.slice(0, 40).map((name, i) => (
           <li key={`${name}${i}`}>{visible(name)}</li>

@@ -1,7 +1,7 @@
 // One Claude Code session: the conversation, live, and what one wants to know before resuming it.
 import { useState } from 'preact/hooks'
-import type { CodingRow, Health, NativeSession } from '../data.ts'
-import { ago, shortPath, tokens, usd, visible } from '../format.ts'
+import type { Health, NativeSession } from '../data.ts'
+import { ago, count, nameOf, shortPath, tokens, usd, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { AnatomyOf } from '../parts/anatomy.tsx'
 import { Conversation } from '../parts/conversation.tsx'
@@ -11,7 +11,7 @@ import { Tidy } from '../parts/tidy.tsx'
 import { follow, go, pathOf } from '../route.ts'
 
 export function SessionView({ id, at }: { id: string; at?: string }) {
-  const info = useLive<{ session: NativeSession; health?: Health }>(
+  const info = useLive(
     'cc.info',
     { id },
     (event) => event.type === 'native-changed' && event.sessionId === id,
@@ -19,14 +19,14 @@ export function SessionView({ id, at }: { id: string; at?: string }) {
   )
   const { run, error } = useAction()
   const fork = async ({ sessionId, repoPath }: NativeSession, atMessage: string): Promise<void> => {
-    const forked = (await run('coding.launch', {
+    const forked = await run('coding.launch', {
       prompt: 'Continue from here.',
       workdir: repoPath,
       resumeSessionId: sessionId,
       forkSession: true,
       atMessage,
       originChannel: 'web|dashboard',
-    })) as { id: string } | undefined
+    })
     if (forked) go({ view: 'coding', id: forked.id })
   }
   return (
@@ -35,6 +35,7 @@ export function SessionView({ id, at }: { id: string; at?: string }) {
         <div class="session">
           <Conversation
             id={session.sessionId}
+            root={session.repoPath}
             at={at}
             problem={error}
             onFork={(uuid) => void fork(session, uuid)}
@@ -73,7 +74,7 @@ function About({ session, health }: { session: NativeSession; health: Health | u
   }
   return (
     <aside class="about" aria-label="About this session">
-      <h1>{visible(session.title ?? session.label ?? session.firstMessage)}</h1>
+      <h1>{visible(nameOf(session))}</h1>
       <dl>
         <dt>State</dt>
         <dd>
@@ -99,7 +100,8 @@ function About({ session, health }: { session: NativeSession; health: Health | u
         <dd>{session.model ?? '–'}</dd>
         <dt>Messages</dt>
         <dd>
-          {session.messageCount}, {session.promptCount} prompts, {session.compactionCount} compactions
+          {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}
+          {count(session.compactionCount, 'compaction')}
         </dd>
         <dt>Cost</dt>
         <dd>{usd(session.costUsd)}</dd>
@@ -126,7 +128,7 @@ function About({ session, health }: { session: NativeSession; health: Health | u
 
 /** One that we run is steered; any other can be resumed or forked. */
 function GoOn({ session }: { session: NativeSession }) {
-  const coding = useLive<{ sessions: CodingRow[] }>('coding.sessions', { limit: 200 }, (event) =>
+  const coding = useLive('coding.sessions', { limit: 200 }, (event) =>
     ['coding-changed', 'approval-changed'].includes(event.type),
   )
   const ours = coding.data?.sessions.find(
@@ -140,13 +142,13 @@ function ResumeHere({ session }: { session: NativeSession }) {
   const [text, setText] = useState('')
   const { run, busy, error } = useAction()
   const launch = async (forkSession: boolean): Promise<void> => {
-    const started = (await run('coding.launch', {
+    const started = await run('coding.launch', {
       prompt: text.trim() || 'Continue where you left off.',
       workdir: session.repoPath,
       resumeSessionId: session.sessionId,
       forkSession,
       originChannel: 'web|dashboard',
-    })) as { id: string } | undefined
+    })
     if (started) go({ view: 'coding', id: started.id })
   }
   return (

@@ -6,25 +6,6 @@ import { Doctor } from '../parts/doctor.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
 import { follow, pathOf } from '../route.ts'
 
-interface ChannelRow {
-  channel: string
-  accountId: string
-  state: string
-  identity?: { name: string }
-  lastError?: string
-  needs?: { kind: string; detail: string }
-}
-
-interface Pairings {
-  pending: Array<{ code: string; channel: string; accountId: string; senderId: string; name?: string }>
-  people: Array<{ channel: string; senderId: string; name?: string; owner: boolean }>
-}
-
-interface ShownConfig {
-  file: string
-  origins?: Record<string, { value: unknown; origin: string }>
-}
-
 export function Settings() {
   return (
     <div class="settings">
@@ -42,11 +23,7 @@ export function Settings() {
 }
 
 function Channels() {
-  const channels = useLive<{ channels: ChannelRow[] }>(
-    'channels.status',
-    {},
-    (event) => event.type === 'channel-status',
-  )
+  const channels = useLive('channels.status', {}, (event) => event.type === 'channel-status')
   return (
     <section class="panel" aria-label="Channels">
       <h2>Channels</h2>
@@ -86,7 +63,7 @@ function Scan({ text }: { text: string }) {
 }
 
 function People() {
-  const pairing = useLive<Pairings>('pairing.list', {}, (event) => event.type === 'pairing-changed')
+  const pairing = useLive('pairing.list', {}, (event) => event.type === 'pairing-changed')
   const { run, busy, error } = useAction()
   const decide = (verb: 'approve' | 'deny', code: string): void => {
     void run(`pairing.${verb}`, { code }).then(pairing.reload)
@@ -131,20 +108,8 @@ function People() {
   )
 }
 
-interface AgentRow {
-  id: string
-  name?: string
-  default: boolean
-  model?: string
-  workspace: string
-}
-
 function Agents() {
-  const agents = useLive<{ agents: AgentRow[] }>(
-    'agents.list',
-    {},
-    (event) => event.type === 'config-changed',
-  )
+  const agents = useLive('agents.list', {}, (event) => event.type === 'config-changed')
   return (
     <section class="panel" aria-label="Agents">
       <h2>Agents</h2>
@@ -200,11 +165,7 @@ function Notifications() {
 function Configuration() {
   const [words, setWords] = useState('')
   const [onlySet, setOnlySet] = useState(false)
-  const config = useLive<ShownConfig>(
-    'config.show',
-    { origin: true },
-    (event) => event.type === 'config-changed',
-  )
+  const config = useLive('config.show', { origin: true }, (event) => event.type === 'config-changed')
   return (
     <section aria-label="Configuration">
       <h2>Configuration</h2>

@@ -1,0 +1,109 @@
+// What the palette finds: sessions by name, places where something was said or noted, projects.
+import type { Call, InputOf } from '../../src/rpc/client.ts'
+import type { Hit, NativeSession } from './data.ts'
+import { ago, nameOf, shortPath } from './format.ts'
+import type { Route } from './route.ts'
+
+export interface Found {
+  group: string
+  title: string
+  /** The parts of the title that were looked for. */
+  marks?: Array<[start: number, end: number]>
+  detail: string
+  route: Route
+}
+
+export interface SearchFilter {
+  name: string
+  params: Partial<InputOf<'sessions.search'>>
+}
+
+export const searchFilters: SearchFilter[] = [
+  { name: 'All', params: {} },
+  { name: 'I said', params: { role: 'user' } },
+  { name: 'Claude said', params: { role: 'assistant' } },
+  { name: 'Tools', params: { role: 'tool' } },
+  { name: 'This week', params: { since: '7d' } },
+  { name: 'Notes', params: { source: 'memory' } },
+]
+
+interface Question {
+  text: string
+  filter: SearchFilter
+  /** Only in this repository; everywhere when empty. */
+  repo: string
+  known: NativeSession[]
+}
+
+export async function findEverything(call: Call, { text, filter, repo, known }: Question): Promise<Found[]> {
+  const wanted = text.trim()
+  const within = repo === '' ? {} : { repo }
+  const isFiltered = Object.keys(filter.params).length > 0
+  const projects = isFiltered || repo !== '' ? [] : projectsOf(known, wanted)
+  if (wanted === '')
+    return repo === '' ? projects : known.filter((one) => one.repoPath === repo).map(foundSession)
+  // A part of the answer is better than none: what fails is left out, and asked again with the next letter.
+  const [named, said] = await Promise.all([
+    isFiltered
+      ? []
+      : call('cc.list', { search: wanted, limit: 8, ...within }).then(
+          ({ sessions }) => sessions,
+          () => [],
+        ),
+    call('sessions.search', { query: wanted, limit: 20, ...within, ...filter.params }).then(
+      ({ hits }) => hits,
+      () => [],
+    ),
+  ])
+  const names = new Map(known.map((session) => [session.sessionId, nameOf(session)]))
+  return [...named.map(foundSession), ...bySession(said).map((hit) => foundHit(hit, names)), ...projects]
+}
+
+function projectsOf(known: NativeSession[], wanted: string): Found[] {
+  return [...new Set(known.map((session) => session.repoPath))]
+    .filter((path) => shortPath(path).toLowerCase().includes(wanted.toLowerCase()))
+    .slice(0, 12)
+    .map((path) => ({
+      group: 'Projects',
+      title: shortPath(path),
+      detail: path,
+      route: { view: 'project', path },
+    }))
+}
+
+/** Places of one session stand together, where its best one stood. */
+function bySession(hits: Hit[]): Hit[] {
+  const groups = Map.groupBy(hits, (hit) => hit.sessionId)
+  return [...groups.values()].flatMap((group) => group.slice(0, 4))
+}
+
+function foundSession(session: NativeSession): Found {
+  const detail = `${shortPath(session.repoPath)} · ${session.branch || '–'} · ${ago(Date.parse(session.lastModified))}`
+  return {
+    group: 'Sessions',
+    title: nameOf(session),
+    detail,
+    route: { view: 'session', id: session.sessionId },
+  }
+}
+
+function foundHit(hit: Hit, names: Map<string, string>): Found {
+  const where = hit.repoPath ? shortPath(hit.repoPath) : hit.source
+  const name = hit.title ?? names.get(hit.sessionId) ?? hit.sessionKey ?? hit.sessionId.slice(0, 8)
+  return {
+    group: hit.source === 'memory' ? `Noted by ${hit.agentId ?? 'an agent'}` : `Said in ${name}`,
+    title: hit.snippet,
+    marks: hit.matches,
+    detail:
+      hit.source === 'memory' ? `${shortPath(hit.path)}, line ${hit.line}` : `${where} · ${ago(hit.at)}`,
+    route: placeOfHit(hit),
+  }
+}
+
+/** Where it was said: a message by its id or its time, a note by its line. */
+function placeOfHit(hit: Hit): Route {
+  const at = hit.messageId ?? `@${hit.at}`
+  if (hit.source === 'native') return { view: 'session', id: hit.sessionId, at }
+  if (hit.source === 'rockpool') return { view: 'chat', key: hit.sessionKey, at }
+  return { view: 'note', path: hit.path, line: String(hit.line) }
+}

@@ -36,8 +36,12 @@ function write(path: string, text: string): void {
 function gitIn(path: string, home: ClaudeHome): (...words: string[]) => void {
   mkdirSync(path, { recursive: true })
   const who = ['-c', 'user.name=Ada Byron', '-c', 'user.email=ada@example.com', '-c', 'commit.gpgsign=false']
-  return (...words) =>
-    void execFileSync('git', [...who, ...words], { cwd: path, env: { ...home.variables }, stdio: 'ignore' })
+  let hoursAgo = 75
+  return (...words) => {
+    const at = new Date(Date.now() - (hoursAgo -= 8) * 60 * minuteMs).toISOString()
+    const env = { ...home.variables, GIT_AUTHOR_DATE: at, GIT_COMMITTER_DATE: at }
+    execFileSync('git', [...who, ...words], { cwd: path, env, stdio: 'ignore' })
+  }
 }
 
 function makeStorefront(path: string, home: ClaudeHome): void {

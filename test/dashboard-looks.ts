@@ -27,7 +27,11 @@ export async function openFurnished(
     before: (home) => (demo = furnish(home)),
   })
   house.api.script('repair the login form', [
-    { text: 'First I run the tests.', tools: [{ name: 'Bash', input: { command: 'npm test && git push' } }] },
+    {
+      text: 'First I run the tests.',
+      tools: [{ name: 'Bash', input: { command: 'npm test && git push' } }],
+      usage: { output_tokens: 30_000, cache_read_input_tokens: 64_000 },
+    },
     { text: 'Done.' },
   ])
   const coding = await house.call<{ id: string }>('coding.launch', {
@@ -79,8 +83,11 @@ export async function haveTalked(house: FurnishedHouse): Promise<void> {
       ].join('\n'),
     },
   ])
-  await house.call('web.write', { text: 'What is open in the shop?', messageId: 'm-1' })
-  await house.api.requested(({ prompt }) => prompt.includes('What is open in the shop'))
+  const page = await house.open('/chat')
+  await page.getByLabel('Message', { exact: true }).fill('What is open in the shop?')
+  await page.keyboard.press('Enter')
+  await page.locator('.answer', { hasText: 'Two things wait for you' }).waitFor()
+  await page.context().close()
 }
 
 /** Goes there without loading the page anew, as a person does, and waits until the view has its data. */

@@ -36,6 +36,6 @@ test('every limit that is set says what is left of it, for whom, and when it run
   expect(budgetsLeft([], spend, { limits, today, at, agentId: 'work' })).toEqual([
     { of: 'agent', name: 'work', limitUsd: 4, spentUsd: 2 },
   ])
-  db.close()
+  await db.close()
   rmSync(folder, { recursive: true })
 })

@@ -4,6 +4,7 @@ import type { BudgetLeft, Costs } from '../data.ts'
 import { minutes, shortPath, tokens, usd, visible } from '../format.ts'
 import type { RockpoolEvent } from '../gateway.ts'
 import { useLive } from '../live.ts'
+import { Link } from '../parts/link.tsx'
 import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
 import { follow, pathOf } from '../route.ts'
 import type { Route } from '../route.ts'
@@ -155,10 +156,10 @@ function Name({ line, by }: { line: Costs['by'][number]; by: Grouping }) {
   const route: Route =
     by === 'session' ? { view: 'session', id: line.key } : { view: 'project', path: line.key }
   return (
-    <a href={pathOf(route)} onClick={follow(route)}>
-      {by === 'repo' ? shortPath(name) : name}
+    <>
+      <Link to={route}>{by === 'repo' ? shortPath(name) : name}</Link>
       {by === 'repo' && <span class="faint path">{name}</span>}
-    </a>
+    </>
   )
 }
 

@@ -118,7 +118,7 @@ function Checks({ failing }: { failing: Array<{ name: string; status: string }> 
 function Sessions({ sessions }: { sessions: NativeSession[] }) {
   return (
     <ul class="names spaced">
-      {sessions.slice(0, 12).map((session) => (
+      {sessions.slice(0, 8).map((session) => (
         <li key={session.sessionId}>
           <Link to={{ view: 'session', id: session.sessionId }}>{visible(nameOf(session))}</Link>
           <br />
@@ -169,16 +169,13 @@ function Documents({ docs }: Pick<ProjectStatus, 'docs'>) {
   ].filter((row): row is string[] => row !== false)
   return (
     <Panel title="Documents" of={rows.length}>
-      <dl class="documents">
+      <ul class="names">
         {rows.map(([name = '', about]) => (
-          <div key={name}>
-            <dt>
-              <code>{visible(name)}</code>
-            </dt>
-            <dd class="faint">{about}</dd>
-          </div>
+          <li key={name}>
+            <code>{visible(name)}</code> <span class="faint">{about}</span>
+          </li>
         ))}
-      </dl>
+      </ul>
       {!docs.hasClaudeMd && (
         <p class="faint">
           There is no <code>CLAUDE.md</code>: sessions begin without knowing the house rules.

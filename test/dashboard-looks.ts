@@ -97,6 +97,7 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
   await page.locator('main h1, main h2, main .empty').first().waitFor({ state: 'attached' })
   if (name === 'home') await page.locator('.row').first().waitFor()
   if (name === 'session') await page.locator('.context-bar').waitFor()
+  if (name === 'session') await page.locator('.fold', { hasText: 'Edit' }).click()
   if (name === 'coding') await page.locator('.asked').waitFor()
   if (name === 'chat') await page.getByText('would like to use Bash').first().waitFor()
   if (name === 'choose') await chooseSomething(house, page)

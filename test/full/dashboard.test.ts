@@ -46,8 +46,8 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
       await look(name)
     }
     await show(house, page, 'home')
-    await find(page, 'disabled')
-    await page.getByRole('option', { name: /stays disabled/ }).waitFor()
+    await find(page, 'retry')
+    await page.getByRole('option', { name: /both retry now/ }).waitFor()
     await look('find')
     expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
     await page.context().close()

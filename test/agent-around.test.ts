@@ -1,7 +1,7 @@
 // Around the turns of the real Claude: spare processes, the pool, the memory flush, and questions to a small model.
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeAskStructured } from '../src/agent/ask-structured.ts'
 import { findCredential } from '../src/agent/credentials.ts'
@@ -74,9 +74,13 @@ test('the memory flush sees the conversation, writes its file, and leaves no tra
   const outside = join(t.home.project, 'elsewhere.md')
   t.api.script('Pre-compaction memory flush', [
     { tools: [{ name: 'Write', input: { file_path: outside, content: 'no' } }] },
+    { tools: [{ name: 'Read', input: { file_path: file } }] },
+    // Not what it was told: it writes the whole file anew.
     { tools: [{ name: 'Write', input: { file_path: file, content: '- the cat is called Miez\n' } }] },
     { text: 'NO_REPLY' },
   ])
+  mkdirSync(dirname(file))
+  writeFileSync(file, '- tea at five\n')
   const result = await runMemoryFlush(t.agent, t.options({ key: 'flush' }), {
     sdkSessionId,
     settings: resolveMemoryFlushSettings(configSchema.parse({}), 'main')!,
@@ -85,7 +89,7 @@ test('the memory flush sees the conversation, writes its file, and leaves no tra
     uuid: randomUUID(),
   })
   expect(result).toMatchObject({ end: { kind: 'completed' }, text: 'NO_REPLY' })
-  expect(readFileSync(file, 'utf8')).toContain('Miez')
+  expect(readFileSync(file, 'utf8')).toBe('- tea at five\n\n- the cat is called Miez\n')
   expect(existsSync(outside)).toBe(false)
   expect(t.api.calls().at(-1)!.text).toContain('my cat is called Miez')
   expect(sessions()).toEqual(before)

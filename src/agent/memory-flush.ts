@@ -5,6 +5,7 @@ import type { AgentRuntime, ConversationOptions } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { TurnResult } from '../domain/turn.ts'
+import { restoreLost, textOfNotes } from '../store/kept-notes.ts'
 
 export const DEFAULT_MEMORY_FLUSH_SOFT_TOKENS = 4_000
 export const DEFAULT_MEMORY_FLUSH_RESERVE_TOKENS_FLOOR = 20_000
@@ -106,7 +107,9 @@ export async function runMemoryFlush(
     uuid: string
   },
 ): Promise<TurnResult> {
-  const memory = `/${join(options.agent.workspace, 'memory')}/**`
+  const folder = join(options.agent.workspace, 'memory')
+  const memory = `/${folder}/**`
+  const before = textOfNotes(folder)
   const fork = await runtime.open({
     ...options,
     key: `${options.key}#memory-flush`,
@@ -130,5 +133,7 @@ export async function runMemoryFlush(
     return await fork.turn({ text, uuid: flush.uuid }, () => {})
   } finally {
     await fork.close()
+    // It was told to add only; whatever it did, what stood there stays.
+    await restoreLost(before)
   }
 }

@@ -1,5 +1,5 @@
 // Brings the index up to date with its sources: reads only what was appended, forgets what is gone.
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import type { IndexProgress, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/file-lines.ts'
@@ -23,6 +23,7 @@ const groupChars = 4_000_000
 const groupFiles = 200
 /** The size that is noted of a file of which only a part was read: no file has it, so the next look goes on. */
 const notWhole = -1
+const lineEnd = 10
 
 /** Reads what is new in all of these, and forgets every other file. */
 export async function indexSources(
@@ -92,7 +93,8 @@ class Reading {
       const stat = fstatSync(fd, { bigint: true })
       if (known && isUnchanged(known, stat)) this.#compare(source, known)
       else if (source.kind === 'memory') this.#readNotes(source, fd, stat)
-      else await this.#readTranscript(source, fd, stat, known && !isReplaced(known, stat) ? known : undefined)
+      else
+        await this.#readTranscript(source, fd, stat, known && hasGrown(fd, known, stat) ? known : undefined)
     } finally {
       closeSync(fd)
     }
@@ -239,8 +241,12 @@ function isUnchanged(known: FileState, stat: BigIntStats): boolean {
   )
 }
 
-function isReplaced(known: FileState, stat: BigIntStats): boolean {
-  return known.inode !== String(stat.ino) || Number(stat.size) < known.readBytes
+/** The same file with more in it. What was read ended with a line: a file that was written anew hardly does at the same place. */
+function hasGrown(fd: number, known: FileState, stat: BigIntStats): boolean {
+  if (known.inode !== String(stat.ino) || Number(stat.size) < known.readBytes) return false
+  if (known.readBytes === 0) return true
+  const last = Buffer.alloc(1)
+  return readSync(fd, last, 0, 1, known.readBytes - 1) === 1 && last[0] === lineEnd
 }
 
 export function openSource(path: string): number | undefined {

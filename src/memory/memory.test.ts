@@ -72,6 +72,11 @@ test('a file that was replaced is read anew', async () => {
   await indexSources(index, [source], { redact })
   expect(await find('herons')).toEqual([])
   expect(await find('gulls')).toHaveLength(1)
+  // In its own place, and longer than it was.
+  native('one', [['user', 'about terns, of which there is more to say than of any other bird']])
+  await indexSources(index, [source], { redact })
+  expect(await find('gulls')).toEqual([])
+  expect(await find('terns')).toHaveLength(1)
 })
 
 test('a torn last line is left until it is whole', async () => {

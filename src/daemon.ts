@@ -3,6 +3,7 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from './app.ts'
+import { knownSecrets } from './assembly/known-secrets.ts'
 import { reloadConfigOnChange } from './assembly/reload.ts'
 import type { ReadyLine, UpInput } from './cli/local-command.ts'
 import type { Log } from './domain/log.ts'
@@ -18,7 +19,7 @@ import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
 import { openLog } from './store/log-file.ts'
-import { ensureGatewayToken, gatewayTokenFile, readHookToken } from './store/tokens.ts'
+import { ensureGatewayToken, gatewayTokenFile } from './store/tokens.ts'
 
 export interface DaemonOptions {
   environment: Environment
@@ -116,9 +117,11 @@ async function openDaemonLog(environment: Environment): Promise<Log> {
   const { config } = await loadConfig(environment)
   const redactor = makeRedactor()
   redactor.know('gateway-token', ensureGatewayToken(environment.stateDir))
-  redactor.know('hook-token', readHookToken(environment.stateDir) ?? '')
-  const secrets = channelSecrets(config.channels, environment, statePaths(environment.stateDir))
-  for (const { name, value } of secrets) redactor.know(name, value)
+  const paths = statePaths(environment.stateDir)
+  // A token file that cannot be read ends the start here.
+  for (const { name, value } of channelSecrets(config.channels, environment, paths))
+    redactor.know(name, value)
+  for (const [name, value] of knownSecrets({ environment, config, paths })) redactor.know(name, value)
   const file = config.log.file ?? join(environment.stateDir, 'logs', 'rockpool.log')
   return openLog({ level: config.log.level, file, redactor })
 }

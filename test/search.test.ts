@@ -21,7 +21,9 @@ import { perform } from '../src/operations/perform.ts'
 import type { SearchOutput } from '../src/operations/search.ts'
 import { saidAbout } from '../src/operations/select.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
+import { keepChannelToken } from '../src/store/channel-tokens.ts'
 import { openLog } from '../src/store/log-file.ts'
+import { writeHookToken } from '../src/store/tokens.ts'
 
 let home: string
 let app: App
@@ -292,6 +294,19 @@ test('twelve kinds of planted secrets are in no index, in no answer and in no li
   }
   app = await open()
 }, 40_000)
+
+test('a secret that looks like none is taken out by its value: of hooks, and of channels wherever it is kept', async () => {
+  await app.close()
+  writeHookToken(join(home, 'state'), 'open-sesame-hooks')
+  app = await open()
+  const place = { channel: 'telegram', accountId: 'work' }
+  keepChannelToken(place, 'no-usual-token', app.paths)
+  writeFileSync(nativeFile(), nativeLine('user', 'a crake says open-sesame-hooks and no-usual-token'))
+  expect((await find('crake')).hits).toMatchObject([
+    { snippet: 'a crake says [redacted:hook-token] and [redacted:telegram-token]' },
+  ])
+  expect((await find('sesame')).hits).toEqual([])
+})
 
 test('without a gateway, what tools said is found as well', async () => {
   const result = [{ type: 'tool_result', tool_use_id: 't', content: 'a turnstone in the output' }]

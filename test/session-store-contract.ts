@@ -166,6 +166,21 @@ export function sessionStoreContract(name: string, make: () => Promise<StoreUnde
       expect(await (await reopen()).get('k')).toBeUndefined()
     })
 
+    test('moves a row to another key with all that it is; one that is there already stays, and so does the other', async () => {
+      const entry = anEntry('a', 1, { label: 'home', skillsSnapshot: { prompt: 'p', skills: [] } })
+      await store.update('telegram:dm:42', () => entry)
+      expect(await store.move('telegram:dm:42', 'agent:main:telegram:direct:42')).toEqual(entry)
+      await reopen()
+      expect((await store.list()).sessions.map(({ key }) => key)).toEqual(['agent:main:telegram:direct:42'])
+      expect(await store.get('agent:main:telegram:direct:42')).toEqual(entry)
+      expect((await store.list({ search: ':direct:42' })).total).toBe(1)
+      await store.update('main', () => anEntry('b', 2))
+      expect(await store.move('main', 'agent:main:telegram:direct:42')).toEqual(entry)
+      expect((await store.get('main'))?.sessionId).toBe('b')
+      expect(await store.move('nothing', 'elsewhere')).toBeUndefined()
+      await expect(store.move('main', 'agent:codex:main')).rejects.toMatchObject({ code: 'forbidden' })
+    })
+
     test('gives every entry in full', async () => {
       for (let i = 0; i < 250; i++) await store.update(`k${i}`, () => anEntry(`id${i}`, i))
       const all: Session[] = []

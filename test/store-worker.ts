@@ -2,6 +2,7 @@
 // on its input and says what became of it by lines on its output:
 //   count <n> [key]   n updates, each adding one; says `ack <key> <time>` after each, `failed <code>` for one that was refused
 //   stop-inside       an update that stops its own process (SIGSTOP) after it has read and before it writes
+//   move <a> <b>      gives the row another key
 //   lock <n>          takes the lock of the file n times; says `in <time>` and `out <time>`
 import { createInterface } from 'node:readline'
 import { writeSync } from 'node:fs'
@@ -50,6 +51,7 @@ async function obey(): Promise<void> {
     const [command, amount, key] = line.split(' ')
     if (command === 'count') await count(store, Number(amount), key, say)
     if (command === 'stop-inside') await report(say, 'k', store.update('k', stopInside))
+    if (command === 'move') await report(say, key!, store.move(amount!, key!))
     if (command === 'lock') await takeLock(root, Number(amount), say)
     say('done')
   }

@@ -1,6 +1,6 @@
 // The calls that matter most, failed once each; test/full/syscall-sweep.test.ts fails every one.
 import { expect, test } from 'vitest'
-import { updateWithFault, whyNoSweep } from './syscall-sweep.ts'
+import { moveKilledAt, updateWithFault, whyNoSweep } from './syscall-sweep.ts'
 
 const whyNot = whyNoSweep()
 
@@ -17,5 +17,16 @@ test.for([
   async ([kind, fault], ctx) => {
     if (whyNot) ctx.skip(whyNot)
     expect(await updateWithFault(kind, fault)).toBe(true)
+  },
+)
+
+test.for([
+  ['sqlite', 'pwrite64'],
+  ['files', 'rename'],
+] as const)(
+  '%s, killed at a %s while a row gets another key, has it under one of them',
+  async ([kind, syscall], ctx) => {
+    if (whyNot) ctx.skip(whyNot)
+    expect(await moveKilledAt(kind, syscall, 1)).toBe(true)
   },
 )

@@ -28,34 +28,53 @@ export function whyNoSweep(): string | undefined {
 export async function updateWithFault(kind: StoreKind, fault: Fault): Promise<boolean> {
   return inFolder(async (root) => {
     await updateOnce(kind, root)
-    const worker = new WorkerProcess(kind, root)
-    await worker.said('ready')
-    const log = join(root, 'strace.log')
     const { syscall, error, when } = fault
-    const strace = spawn('strace', [
-      '-f',
-      '-p',
-      String(worker.pid),
-      '-o',
-      log,
-      '-e',
-      `trace=${syscall}`,
-      '-e',
-      `inject=${syscall}:error=${error}:when=${when}`,
-    ])
-    await new Promise<void>((resolve) =>
-      strace.stderr.on('data', (text: Buffer) => void (/attached/.test(text.toString()) && resolve())),
-    )
+    const { worker, strace, log } = await attached(kind, root, `${syscall}:error=${error}:when=${when}`)
     worker.tell('count 1 k')
     await Promise.race([worker.said('done').catch(() => {}), worker.exited])
     const acknowledged = worker.acknowledged()
     await worker.end()
-    await new Promise((resolve) =>
-      strace.exitCode === null ? strace.on('close', resolve) : resolve(undefined),
-    )
+    await strace
     await expectBeforeOrAfter(kind, root, acknowledged, fault)
     return readFileSync(log, 'utf8').includes('(INJECTED)')
   })
+}
+
+/** Kills a process at one call of giving a row another key. True when it was killed, false when there were not so many. */
+export async function moveKilledAt(kind: StoreKind, syscall: string, when: number): Promise<boolean> {
+  return inFolder(async (root) => {
+    await updateOnce(kind, root)
+    const { worker, strace } = await attached(kind, root, `${syscall}:signal=KILL:when=${when}`)
+    worker.tell('move k agent:main:k')
+    await Promise.race([worker.said('done').catch(() => {}), worker.exited])
+    const isDone = worker.acknowledged() === 1
+    await worker.end()
+    await strace
+    const store = openStoreOfKind(kind, root)
+    const keys = (await store.list()).sessions.map(({ key }) => key)
+    expect(isDone ? [['agent:main:k']] : [['k'], ['agent:main:k']], `${syscall} ${when}`).toContainEqual(keys)
+    expect((await store.move('k', 'agent:main:k'))?.sessionId).toBe('id')
+    await store.close()
+    return !isDone
+  })
+}
+
+/** A worker with strace at it; `strace` resolves when that has ended. */
+async function attached(
+  kind: StoreKind,
+  root: string,
+  inject: string,
+): Promise<{ worker: WorkerProcess; strace: Promise<void>; log: string }> {
+  const worker = new WorkerProcess(kind, root)
+  await worker.said('ready')
+  const log = join(root, 'strace.log')
+  const trace = ['-e', `trace=${inject.split(':')[0]}`, '-e', `inject=${inject}`]
+  const strace = spawn('strace', ['-f', '-p', String(worker.pid), '-o', log, ...trace])
+  const ended = new Promise<void>((resolve) => void strace.on('close', () => resolve()))
+  await new Promise<void>((resolve) =>
+    strace.stderr.on('data', (text: Buffer) => void (/attached/.test(text.toString()) && resolve())),
+  )
+  return { worker, strace: ended, log }
 }
 
 async function expectBeforeOrAfter(

@@ -25,14 +25,10 @@ export async function moveSession(
   older: string,
   key: string,
 ): Promise<SessionEntry | undefined> {
-  const { sessions } = parts
-  const entry = await sessions.get(older)
+  const { sessions, events } = parts
+  const entry = await sessions.move(older, key)
   if (!entry) return undefined
-  // The row is under both keys before it is under one: a crash loses nothing. Two may not have one label.
-  const { label, ...unlabelled } = entry
-  await sessions.update(key, (current) => current ?? unlabelled)
-  await sessions.delete(older)
-  parts.events.emit({ type: 'session-deleted', agentId: sessions.agentId, key: older })
+  events.emit({ type: 'session-deleted', agentId: sessions.agentId, key: older })
   tellChange(parts, key, 'key')
-  return sessions.update(key, (current) => current && (label === undefined ? current : { ...current, label }))
+  return entry
 }

@@ -72,6 +72,17 @@ export class FileSessions implements SessionStore {
     })
   }
 
+  move(from: string, to: string): Promise<SessionEntry | undefined> {
+    return this.#file.change((draft) => {
+      for (const key of [from, to]) checkKey(this.agentId, key)
+      const [entry, there] = [draft.get(from), draft.get(to)]
+      if (there || !entry) return there
+      draft.delete(from)
+      draft.set(to, entry)
+      return structuredClone(entry)
+    })
+  }
+
   async *entries(): AsyncIterable<Session> {
     for (const session of this.#own()) yield structuredClone(session)
   }

@@ -47,6 +47,9 @@ export interface SessionStore {
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>>
   /** Removes the row; resolves to what it was. */
   delete(key: string): Promise<SessionEntry | undefined>
+  /** Gives a row another key, as one step: it is never under both, nor under none. Resolves to the row under `to`;
+   *  when there is one already, both stay as they are. */
+  move(from: string, to: string): Promise<SessionEntry | undefined>
   /** Every entry in full, for export and import; in any order. */
   entries(): AsyncIterable<Session>
   /** What could not be read or was set aside, in words; empty when all is well. */

@@ -104,6 +104,15 @@ export class SqliteSessions implements SessionStore {
     return row && wholeEntry(row)
   }
 
+  async move(from: string, to: string): Promise<SessionEntry | undefined> {
+    checkKey(this.agentId, to)
+    const { db, mirror } = await this.#open()
+    await mirror.catchUp()
+    const result = await db.write((q) => moveRow(q, from, to, this.#options.clock.now()))
+    if (result.changed) mirror.schedule()
+    return result.entry
+  }
+
   async *entries(): AsyncIterable<Session> {
     const db = await this.#toRead()
     if (!db) return
@@ -180,6 +189,20 @@ function updateRow(
   checkLabelIsFree(before, after, (label) => labelOwner(queries, label, key))
   writeRow(queries, key, after, row, now)
   return { entry: after, changed: true }
+}
+
+function moveRow(
+  queries: Queries,
+  from: string,
+  to: string,
+  now: number,
+): { entry: SessionEntry | undefined; changed: boolean } {
+  const [row, there] = [readRow(queries, from), readRow(queries, to)]
+  if (there || !row) return { entry: there && wholeEntry(there), changed: false }
+  const entry = wholeEntry(row)
+  removeRow(queries, from, now)
+  writeRow(queries, to, entry, undefined, now)
+  return { entry, changed: true }
 }
 
 function labelOwner(queries: Queries, label: string, except: string): string | undefined {

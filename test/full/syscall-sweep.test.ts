@@ -1,6 +1,6 @@
 // Every system call of an update, failed once, with two errors.
 import { expect, test } from 'vitest'
-import { updateWithFault, whyNoSweep } from '../syscall-sweep.ts'
+import { moveKilledAt, updateWithFault, whyNoSweep } from '../syscall-sweep.ts'
 
 const whyNot = whyNoSweep()
 const calls = {
@@ -30,6 +30,20 @@ test.for(cases)(
     if (whyNot) ctx.skip(whyNot)
     let when = 1
     while (when <= 60 && (await updateWithFault(kind, { syscall, error, when }))) when++
+    expect(when).toBeLessThanOrEqual(60)
+  },
+)
+
+const kills = (['sqlite', 'files'] as const).flatMap((kind) =>
+  calls[kind].map((syscall) => ({ kind, syscall })),
+)
+
+test.for(kills)(
+  '$kind: killed at every $syscall while a row gets another key, it is under one of them',
+  async ({ kind, syscall }, ctx) => {
+    if (whyNot) ctx.skip(whyNot)
+    let when = 1
+    while (when <= 60 && (await moveKilledAt(kind, syscall, when))) when++
     expect(when).toBeLessThanOrEqual(60)
   },
 )

@@ -10,6 +10,7 @@ import { columnsOf, leanEntry, storable, wholeEntry } from './session-row.ts'
 import type { Row } from './session-row.ts'
 
 const mostTries = 100
+const putSession = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
 
 export class PostgresSessions implements SessionStore {
   readonly agentId: string
@@ -86,6 +87,22 @@ export class PostgresSessions implements SessionStore {
     })
   }
 
+  async move(from: string, to: string): Promise<SessionEntry | undefined> {
+    checkKey(this.agentId, to)
+    const entry = await this.get(from)
+    if (entry && !(await this.peek(to))) {
+      await this.#postgres.transaction(async ({ rows }) => {
+        const sql = 'DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING key, entry, bulk, revision'
+        const [row] = await rows<Row>(sql, [this.agentId, storable(from)])
+        if (!row) return
+        const values = [this.#postgres.member, this.agentId, to, 0, ...columnsOf(to, wholeEntry(row))]
+        const [put] = await rows<{ done: boolean }>(putSession, values)
+        if (!put!.done) throw new RockpoolError('conflict', `Somebody else has begun ${to} meanwhile.`)
+      })
+    }
+    return this.get(to)
+  }
+
   async *entries(): AsyncIterable<Session> {
     for (let last = 0; ;) {
       const rows = await this.#postgres.read<Row & { id: number }>(
@@ -129,10 +146,9 @@ export class PostgresSessions implements SessionStore {
     before: SessionEntry | undefined,
     revision: number,
   ): Promise<boolean> {
-    const statement = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
     const values = [this.#postgres.member, this.agentId, key, revision, ...columnsOf(key, after)]
     if (!after.label || after.label === before?.label) {
-      return (await this.#postgres.write<{ done: boolean }>(statement, values))[0]!.done
+      return (await this.#postgres.write<{ done: boolean }>(putSession, values))[0]!.done
     }
     // Two that want the same label at once wait for each other.
     return this.#postgres.transaction(async ({ rows }) => {
@@ -142,7 +158,7 @@ export class PostgresSessions implements SessionStore {
         [this.agentId, storable(after.label!), key],
       )
       checkLabelIsFree(before, after, () => owner?.key)
-      return (await rows<{ done: boolean }>(statement, values))[0]!.done
+      return (await rows<{ done: boolean }>(putSession, values))[0]!.done
     })
   }
 

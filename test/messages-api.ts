@@ -121,12 +121,12 @@ export const promptTooLong: Step = {
   errorType: 'invalid_request_error',
   message: 'prompt is too long: 214000 tokens > 200000 maximum',
 }
-export function rateLimited(retryAfterSeconds: number): Step {
+export function rateLimited(retryAfterSeconds?: number): Step {
   return {
     status: 429,
     errorType: 'rate_limit_error',
     message: 'This request would exceed your rate limit.',
-    headers: { 'retry-after': String(retryAfterSeconds) },
+    ...(retryAfterSeconds === undefined ? {} : { headers: { 'retry-after': String(retryAfterSeconds) } }),
   }
 }
 

@@ -51,3 +51,12 @@ test('a rate limit says when it ends, in the configured time zone', () => {
     message: expect.stringContaining('at 13:12 (in about 12 min)'),
   })
 })
+
+test.each([
+  ['nobody said', undefined],
+  ['is behind us', now - 1],
+])('a rate limit whose end %s names no time', (_when, retryAt) => {
+  const end = endOfTurn(failed({ apiStatus: 429, text: 'API Error: 429' }), { now, retryAt, timeZone: 'UTC' })
+  expect(end).not.toHaveProperty('retryAt')
+  expect(end).toMatchObject({ message: expect.stringMatching(/429.*does not say when.*few minutes/) })
+})

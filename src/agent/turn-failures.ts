@@ -19,7 +19,7 @@ export function endOfTurn(result: ClaudeResult, context: FailureContext): TurnEn
     kind: 'failed',
     why,
     message: explain(why, details, context),
-    ...(why === 'rate-limited' && context.retryAt !== undefined ? { retryAt: context.retryAt } : {}),
+    ...(why === 'rate-limited' && isAhead(context) ? { retryAt: context.retryAt } : {}),
   }
 }
 
@@ -80,8 +80,16 @@ export function explain(why: TurnFailure, details: string, context: FailureConte
   return sentences[why]
 }
 
-function whenItEnds({ retryAt, now, timeZone }: FailureContext): string {
-  if (retryAt === undefined) return 'Please try again later.'
+/** The limit of an API key comes without an end: Claude waits and tries again by itself, or gives up at once. A time
+ *  that lies behind us is only when it last tried. */
+function isAhead(context: FailureContext): context is FailureContext & { retryAt: number } {
+  return context.retryAt !== undefined && context.retryAt > context.now
+}
+
+function whenItEnds(context: FailureContext): string {
+  if (!isAhead(context))
+    return 'Claude does not say when it ends. Send your message again in a few minutes; if it happens often, use a smaller model or ask for a higher limit.'
+  const { retryAt, now, timeZone } = context
   const minutes = Math.max(1, Math.ceil((retryAt - now) / 60_000))
   const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', ...(timeZone ? { timeZone } : {}) })
   const duration = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`

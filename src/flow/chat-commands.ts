@@ -122,7 +122,7 @@ const handlers: Record<Exclude<CommandName, 'new' | 'reset' | 'compact'>, Handle
   },
   queue: changeQueue,
   name: async (rest, input, parts) => {
-    const parsed = parseSessionLabel(rest)
+    const parsed = parseSessionLabel(rest, parts.config.session)
     if (!parsed.ok) return parsed.error
     await change(input, parts, { label: parsed.label })
     return `This session is now called ${parsed.label}.`

@@ -26,7 +26,7 @@ export async function composeReplies(
   parts: FlowParts,
 ): Promise<Reply[]> {
   if (result.end.kind === 'failed') {
-    return [announced({ text: failureText(result, parts), isError: true }, context.announcements)]
+    return [announced({ text: result.end.message, isError: true }, context.announcements)]
   }
   if (result.end.kind === 'interrupted') return []
   const spoken: ReplyPayload[] = isSilentReplyText(result.said.at(-1))
@@ -48,20 +48,6 @@ export async function composeReplies(
   const before = [...extrasBefore(context), ...notSent]
   const after = usageLine(context.session.entry, result, parts)
   return decorate(replies, [...context.announcements, ...before], after)
-}
-
-function failureText(result: TurnResult, parts: FlowParts): string {
-  if (result.end.kind !== 'failed') return ''
-  const { message, retryAt } = result.end
-  if (retryAt === undefined) return message
-  const zone = parts.config.timeZone === undefined ? {} : { timeZone: parts.config.timeZone }
-  const at = new Date(retryAt).toLocaleTimeString('en-GB', {
-    ...zone,
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZoneName: 'short',
-  })
-  return message.includes(at) ? message : `${message} Try again after ${at}.`
 }
 
 /** Words that belong together go as one message; a file or an answer to another message begins a new one. */

@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { forkSession } from '../sessions/fork.ts'
-import { parseSessionLabel } from '../sessions/label.ts'
 import { deliveryMirror } from '../sessions/mirror.ts'
 import { archiveSession, deleteSession, resetSession } from '../sessions/lifecycle.ts'
 import { restoreSession } from '../sessions/restore.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import type { App } from './app.ts'
 import { authorize } from './authorize.ts'
+import { checkedLabel } from './checked-label.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { partsOf } from './session-parts.ts'
@@ -104,7 +104,7 @@ const forkOperation = operation({
   async run(app, input, caller) {
     const parent = await findSession(app, caller, input.key, input.agentId)
     const { parentForkMaxTokens } = app.config.session
-    const label = input.label === undefined ? undefined : checkLabel(input.label)
+    const label = input.label === undefined ? undefined : checkedLabel(app, input.label)
     const options = { leafId: input.leafId, label, force: input.force, parentForkMaxTokens }
     const fork = await forkSession(partsOf(app, parent), parent.key, options)
     return { ok: true, key: fork.key, entry: fork.entry, parentKey: parent.key }
@@ -247,7 +247,7 @@ const labelOperation = operation({
   },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    const label = input.label === null || input.label === '' ? undefined : checkLabel(input.label)
+    const label = input.label === null || input.label === '' ? undefined : checkedLabel(app, input.label)
     const stored = await app
       .sessions(session.agentId)
       .update(session.key, (current) => current && { ...current, label })
@@ -256,12 +256,6 @@ const labelOperation = operation({
     return { ok: true, key: session.key, entry: stored }
   },
 })
-
-function checkLabel(raw: string): string {
-  const parsed = parseSessionLabel(raw)
-  if (parsed.ok) return parsed.label
-  throw new RockpoolError('input-invalid', `label: ${parsed.error}`)
-}
 
 export const lifeOperations = [
   resetOperation,

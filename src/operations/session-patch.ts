@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { isSubagentSessionKey } from '../domain/session-key-forms.ts'
-import { parseSessionLabel } from '../sessions/label.ts'
-import { buildModelAliasIndex, resolveModel } from '../sessions/reset-model.ts'
 import type { App } from './app.ts'
+import { checkedLabel } from './checked-label.ts'
+import { knownModel } from './known-model.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { findSessions, spellKey, visibleAgents } from './which-session.ts'
@@ -83,6 +83,7 @@ export const patchSession = operation({
 async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.input<typeof patchOutput>> {
   const { key, agentId } = await targetOf(app, input, caller)
   if (input.model) input.model = knownModel(app, input.model)
+  if (typeof input.label === 'string') input.label = checkedLabel(app, input.label)
   const idle = withoutEffect(input)
   const now = app.clock.now()
   const entry = await app.sessions(agentId).update(key, (before) => {
@@ -124,19 +125,6 @@ async function targetOf(
   return { key: spelled.key, agentId }
 }
 
-/** An alias as the model it means; a name that cannot be a model's is refused now, not by the next turn. */
-function knownModel(app: App, given: string): string {
-  const index = buildModelAliasIndex(app.config.agents)
-  const [, provider, name = given] = /^([^/]+)\/(.+)$/.exec(given) ?? []
-  if (provider !== undefined && provider !== 'anthropic') return given
-  const model = resolveModel(name, index) ?? (/claude/i.test(name) ? name : undefined)
-  if (model !== undefined) return provider === undefined ? model : `${provider}/${model}`
-  const known = [...new Set([...index.byAlias.keys(), ...index.models])].join(', ')
-  throw new RockpoolError('input-invalid', `There is no model ${JSON.stringify(given)}.`, {
-    hint: `Known: ${known}, and every name with claude in it.`,
-  })
-}
-
 function checkExpected(before: SessionEntry | undefined, { key, expectedSessionId }: PatchInput): void {
   if (expectedSessionId === undefined || before?.sessionId === expectedSessionId) return
   throw new RockpoolError('conflict', `${key} is no longer the session ${expectedSessionId}.`, {
@@ -149,8 +137,7 @@ function apply(entry: SessionEntry, key: string, input: PatchInput, now: number)
   for (const field of Object.keys(settings) as Array<keyof typeof settings>) {
     const value = input[field]
     if (value === undefined) continue
-    if (field === 'label') setField(next, 'label', value === null ? null : checkLabel(value))
-    else if (field === 'model') setModel(next, value as string | null)
+    if (field === 'model') setModel(next, value as string | null)
     else if (field === 'pinned') setField(next, 'pinnedAt', value ? (next.pinnedAt ?? now) : null)
     else if (field === 'spawnedBy') setSpawnedBy(next, key, value as string | null)
     else setField(next, field, value)
@@ -161,12 +148,6 @@ function apply(entry: SessionEntry, key: string, input: PatchInput, now: number)
 function setField(entry: SessionEntry, field: string, value: unknown): void {
   if (value === null) delete entry[field]
   else entry[field] = value
-}
-
-function checkLabel(raw: unknown): string {
-  const parsed = parseSessionLabel(raw)
-  if (parsed.ok) return parsed.label
-  throw new RockpoolError('input-invalid', `${parsed.error}.`)
 }
 
 function setModel(entry: SessionEntry, model: string | null): void {

@@ -7,6 +7,8 @@ import { asRockpoolError } from '../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import type { App } from './app.ts'
 import { launchCoding } from './coding-launch.ts'
+import { checkedLabel } from './checked-label.ts'
+import { modelForTurn } from './known-model.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 import { addSpawnedRow } from './spawned-coding.ts'
@@ -110,7 +112,9 @@ async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<
   if (children >= maxChildren) return forbidden(`${children} sub-agents work already.`)
   const [agentId = parent.agentId] = visibleAgents(app, caller, asked.agentId ?? parent.agentId)
   const timeoutSeconds = timeoutOf(asked)
-  const { task, label, model, thinking, cleanup } = asked
+  const { task, thinking, cleanup } = asked
+  const label = asked.label === undefined ? undefined : checkedLabel(app, asked.label)
+  const model = asked.model === undefined ? undefined : modelForTurn(app, asked.model)
   const wanted = { task, label, model, thinking, cleanup, agentId, timeoutSeconds }
   const begun = await beginSubagent(
     app,

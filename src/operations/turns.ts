@@ -11,6 +11,7 @@ import type { AskRequest } from '../flow/conversations.ts'
 import { routeOf } from '../flow/heartbeat.ts'
 import type { WatchedEnd } from '../flow/parts.ts'
 import type { App } from './app.ts'
+import { modelForTurn } from './known-model.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 import { checkChannel, checkSame } from './turn-wishes.ts'
@@ -223,7 +224,7 @@ async function requestOf(
     // Words that reach us through a program of somebody else's, or from an agent, command nothing.
     mayCommand: caller.via !== 'hook' && caller.agentId === undefined,
     deliver: input.deliver,
-    ...(input.model === undefined ? {} : { model: input.model }),
+    ...(input.model === undefined ? {} : { model: modelForTurn(app, input.model) }),
     ...(input.thinking === undefined ? {} : { thinking: input.thinking }),
   }
 }

@@ -15,6 +15,11 @@ test.each(['soft\u00adhyphen', '\u3164', 'tag\u{e0041}', 'turn\u202e', 'zero\u20
   },
 )
 
+test('what the main session is called in the configuration would be taken for a key, too', () => {
+  expect(parseSessionLabel('Home', { mainKey: 'home' })).toMatchObject({ ok: false })
+  expect(parseSessionLabel('Homer', { mainKey: 'home' })).toMatchObject({ ok: true })
+})
+
 test.each(['agent:main:main', 'Agent:x:y', 'main', 'global', 'unknown'])(
   '%j would be taken for a key',
   (label) => {

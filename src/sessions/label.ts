@@ -12,12 +12,14 @@ const invisible =
 /** What `--session-key` and every list understand as a key. */
 const keyLike = /^(?:agent:.*|main|global|unknown)$/i
 
-export function parseSessionLabel(raw: unknown): ParsedSessionLabel {
+/** `mainKey`: what the main session is called here; a label must not be taken for it. */
+export function parseSessionLabel(raw: unknown, names: { mainKey?: string } = {}): ParsedSessionLabel {
   if (typeof raw !== 'string') return refuse('a label is text')
   if (!raw.isWellFormed() || invisible.test(raw)) return refuse('it has control or invisible characters')
   const label = raw.trim()
   if (label === '') return refuse('it is empty')
-  if (keyLike.test(label)) return refuse('it reads like the key of a session')
+  if (keyLike.test(label) || label.toLowerCase() === names.mainKey?.trim().toLowerCase())
+    return refuse('it reads like the key of a session')
   const length = Array.from(label).length
   if (length <= SESSION_LABEL_MAX_LENGTH) return { ok: true, label }
   return refuse(`it has ${length} characters; at most ${SESSION_LABEL_MAX_LENGTH} are allowed`)

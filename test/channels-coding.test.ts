@@ -1,7 +1,7 @@
 // Coding sessions from a chat: started there, told of there, streamed there, and answered by answering the notice.
 import { execFileSync } from 'node:child_process'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ReplyMap } from '../src/store/reply-map.ts'
+import { sqliteReplyMap } from '../src/store/reply-map.ts'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
@@ -38,7 +38,7 @@ test('/claude works in the background, tells when it waits, and hears an answer 
   await vi.waitFor(() => expect(texts().join('\n')).toMatch(/Which colour shall it be\?/), waiting)
   const notice = telegram.shown.find((one) => /Which colour/.test(one.text))!
   // Nobody answers faster than Telegram says that it has sent the notice.
-  const sent = new ReplyMap(house.app.database())
+  const sent = sqliteReplyMap(house.app.database())
   const address = { channel: 'telegram', accountId: 'default', to: '501' }
   await vi.waitFor(async () => expect(await sent.find(address, String(notice.id))).toBeDefined(), waiting)
   write('in blue please', {

@@ -1,15 +1,15 @@
 // The stores that keep their rows on this machine's disk, held to the contract.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import { configSchema } from '../src/domain/config.ts'
 import { statePaths } from '../src/store/paths.ts'
 import type { SessionStore } from '../src/store/session-store.ts'
 import { openSessionStore } from '../src/store/stores.ts'
-import { sessionStoreContract } from './session-store-contract.ts'
+import { anEntry, sessionStoreContract } from './session-store-contract.ts'
 import type { StoreUnderTest } from './session-store-contract.ts'
 
 const opened: SessionStore[] = []
@@ -21,6 +21,21 @@ afterEach(async () => {
 })
 
 for (const kind of ['sqlite', 'files'] as const) sessionStoreContract(kind, async () => openIn(kind))
+
+test.each(['sqlite', 'files'] as const)('a purged row leaves no trace in any file (%s)', async (kind) => {
+  const store = openIn(kind).open('main')
+  const folder = statePaths(folders.at(-1)!).sessions('main')
+  const named = (): string[] =>
+    readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes('xylophonist'))
+  await store.update('kept', () => anEntry('b', 1))
+  await store.update('gone', () => anEntry('a', 1, { label: 'xylophonist' }))
+  // In file mode this makes a copy of what was.
+  await store.update('kept', () => anEntry('b', 2))
+  expect(named()).not.toEqual([])
+  await store.purge('gone')
+  expect(named()).toEqual([])
+  expect((await store.list()).sessions.map(({ key }) => key)).toEqual(['kept'])
+})
 
 function openIn(kind: 'sqlite' | 'files'): StoreUnderTest {
   const root = mkdtempSync(join(tmpdir(), 'rockpool-'))

@@ -4,9 +4,9 @@ import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:f
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Resumable } from '../domain/agent.ts'
-import type { SharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
+import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
 import { linesOfFile } from '../store/file-lines.ts'
-import { claudePidDomain, identifyProcess } from '../store/process-identity.ts'
+import { isClaudesProcess } from '../store/process-identity.ts'
 
 export interface TranscriptLook {
   resumable: Resumable
@@ -52,17 +52,9 @@ export function otherWriter(
   for (const name of namesIn(folder).filter((name) => /^\d+\.json$/.test(name))) {
     const entry = readRegistryEntry(join(folder, name))
     if (entry?.sessionId !== sdkSessionId || ours(entry.pid)) continue
-    if (isRunning(entry)) return { pid: entry.pid, cwd: entry.cwd }
+    if (isClaudesProcess(entry)) return { pid: entry.pid, cwd: entry.cwd }
   }
   return undefined
-}
-
-/** The file of a process that was killed stays behind, and its number may be somebody else's by now. */
-function isRunning({ pid, procStart, pidDomain }: RegistryEntry): boolean {
-  const found = identifyProcess(pid)
-  if (!found) return false
-  if (process.platform !== 'linux') return true
-  return found.startTime === String(procStart) && pidDomain === claudePidDomain()
 }
 
 interface RegistryEntry {

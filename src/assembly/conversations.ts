@@ -1,6 +1,7 @@
 // Puts the way of a message together: the channels, who may talk, the turns, and what lies above them (coding sessions
 // in a chat, approvals, the bridge).
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { defaultAgentId } from '../domain/default-agent.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
 import { WebChannel } from '../channels/web.ts'
@@ -26,9 +27,11 @@ import { bridgeWorld } from '../operations/bridge-world.ts'
 import { mirrorDelivery } from '../sessions/mirror.ts'
 import type { People } from '../store/pairing.ts'
 import { postgresReplyMap } from '../store/postgres/kept.ts'
-import { ReplyMap } from '../store/reply-map.ts'
+import { dropMedia, giveToSession } from '../store/media-files.ts'
+import { sqliteReplyMap } from '../store/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
+import { forgetUploads } from '../store/uploads.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom } from './agents.ts'
 import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
@@ -80,7 +83,7 @@ async function flowParts(
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
   const ownTools = await chatTools(app, pairing)
-  const sent = app.postgres ? postgresReplyMap(app.postgres) : new ReplyMap(app.database())
+  const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
   const replies = makeReplyRouting({ ...app, replies: sent })
   return {
     config,
@@ -107,6 +110,12 @@ async function flowParts(
       wordsForAnswer(app, pairing, message) ?? (await replies.replyCommand(message)),
     ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorInto(app, delivery),
+    tidy: async () => {
+      await sent.forget(clock.now())
+      // Files whose message was lost on its way here.
+      await forgetUploads(join(paths.media, 'inbound'), clock.now())
+    },
+    files: { give: (session, media) => giveToSession(paths.media, session, media), drop: dropMedia },
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
   }

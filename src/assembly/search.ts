@@ -198,6 +198,8 @@ class Search implements SearchPart {
   }
 
   purge(sessionIds: string[]): Promise<void> {
+    // Vectors in memory are read again.
+    this.#near = undefined
     return this.#index.purge(sessionIds)
   }
 

@@ -4,8 +4,8 @@ import type { RockpoolEvent } from '../domain/events.ts'
 import { claudeConfigDir } from '../agent/credentials.ts'
 import type { App } from '../operations/app.ts'
 import { claudeEntries } from '../store/claude-transcripts-postgres.ts'
-import { sharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
-import type { SharedClaudeTranscripts } from '../store/claude-transcripts-shared.ts'
+import { sharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
+import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
 
 /** What belongs to one machine, or is said by each of them for itself, is not passed on. */
 const ownMatter = new Set<RockpoolEvent['type']>(['native-changed', 'config-changed', 'channel-status'])

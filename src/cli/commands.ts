@@ -15,7 +15,7 @@ export const localGroups: Readonly<Record<string, Group>> = {
   dashboard: () => import('./gateway-call.ts'),
   gateway: () => import('./gateway-call.ts'),
   'restore-backup': () => import('./restore-backup.ts'),
-  service: () => import('./service.ts'),
+  service: () => import('./start-at-login.ts'),
   setup: () => import('./setup.ts'),
   up: () => import('./up.ts'),
 }

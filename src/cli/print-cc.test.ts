@@ -27,16 +27,16 @@ const page = { width: 100, color: false, now: Date.parse('2026-11-15T20:00:00Z')
 const { total, sessions } = await discovery.list()
 const rows = sessions.map(written)
 const hostile = [
-  '\x1b]52;c;ZXZpbA==\x07',
-  '\x1b]8;;http://evil\x07click',
-  '\x1b[2J',
-  '\x9b31mred',
-  '\x1bPq\x1b\\',
-  'end\x1b',
-  'over\rwritten',
-  '\x07'.repeat(1000),
-  'abc\u202egpj.exe',
-]
+  ['that writes to the clipboard', '\x1b]52;c;ZXZpbA==\x07'],
+  ['that is a link', '\x1b]8;;http://evil\x07click'],
+  ['that clears the screen', '\x1b[2J'],
+  ['that sets a colour in one byte', '\x9b31mred'],
+  ['that begins a picture', '\x1bPq\x1b\\'],
+  ['that ends in an escape', 'end\x1b'],
+  ['that overwrites itself', 'over\rwritten'],
+  ['that rings a thousand times', '\x07'.repeat(1000)],
+  ['that turns the writing around', 'abc\u202egpj.exe'],
+] as const
 
 test.each([56, 60, 80, 100, 160, 240])('the list fits a terminal of %i columns', (width) => {
   for (const line of printList({ total, sessions: rows }, { ...page, width }).split('\n'))
@@ -60,7 +60,7 @@ test('the list says what runs, what it cost and how full its context is, and hid
   expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No Claude Code sessions\. .*cc launch/)
 })
 
-test.each(hostile)('a title like %j cannot drive the terminal', async (title) => {
+test.each(hostile)('a title %s cannot drive the terminal', async (_what, title) => {
   const row = {
     ...rows[0]!,
     title,

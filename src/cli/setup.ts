@@ -52,7 +52,7 @@ async function look(host: Host): Promise<World> {
     const found = findChannelToken({ channel, accountId: 'default' }, environment, paths)
     return found ? [{ channel, tokenFrom: found.origin }] : []
   })
-  const { serviceStatus } = await import('./service.ts')
+  const { serviceStatus } = await import('./start-at-login.ts')
   const { installed } = await serviceStatus(host)
   const findings: Findings = {
     claude: credential
@@ -132,7 +132,7 @@ async function askService(prompts: Prompts, host: Host, { findings }: World): Pr
   }
   const yes = await prompts.confirm({ message: 'Start the gateway at every log-in?', initialValue: false })
   if (yes !== true) return
-  const { installService } = await import('./service.ts')
+  const { installService } = await import('./start-at-login.ts')
   try {
     await installService(host, true)
     prompts.log.success('The service is installed and started.')

@@ -133,6 +133,11 @@ class SessionDiscovery implements Discovery {
       this.#groups = groupFiles(this.#native.files.values())
   }
 
+  async purge(): Promise<void> {
+    await this.refresh()
+    await this.#native.rewrite()
+  }
+
   async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
     await this.refresh()
     this.#live = this.#readLive()

@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionStatus } from '../domain/discovered-session.ts'
-import { claudePidDomain, identifyProcess } from '../store/process-identity.ts'
+import { isClaudesProcess } from '../store/process-identity.ts'
 
 export interface LiveSession {
   sessionId: string
@@ -41,9 +41,7 @@ function readEntry(path: string): LiveSession | undefined {
   const { pid, sessionId, procStart, pidDomain, status, ...rest } = entry as Record<string, unknown>
   if (typeof pid !== 'number' || typeof sessionId !== 'string' || typeof procStart !== 'string')
     return undefined
-  const found = identifyProcess(pid)
-  if (found?.startTime !== procStart) return undefined
-  if (typeof pidDomain === 'string' && pidDomain !== claudePidDomain()) return undefined
+  if (!isClaudesProcess({ pid, procStart, pidDomain })) return undefined
   return {
     sessionId: sessionId.toLowerCase(),
     pid,

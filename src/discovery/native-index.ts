@@ -56,6 +56,11 @@ export class NativeIndex {
       if (this.files.has(path)) yield { path, usage: new UsageTable(usage) }
   }
 
+  /** No byte of files that are gone is left in the index. */
+  rewrite(): Promise<void> {
+    return this.#index.rewrite()
+  }
+
   close(): Promise<void> {
     return this.#index.close()
   }

@@ -202,6 +202,8 @@ export interface Discovery {
   ): Promise<{ sessionId: string; filePath: string; health: SessionHealth; left: number }>
   /** Looks at the files again and reads what is new. `list`, `get` and `costs` do so themselves unless watching. */
   refresh(onProgress?: (progress: ScanProgress) => void): Promise<void>
+  /** Forgets sessions whose files are gone, so that no byte of them is left in the index. */
+  purge(): Promise<void>
   /** Keeps up with the files; `onChange` hears the ids of sessions that changed. Answers then come from memory. */
   watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>>
   close(): Promise<void>

@@ -76,7 +76,10 @@ export class Conversations {
     this.#prewarm()
     this.heartbeats.start()
     this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
-    this.#repeat(tidyEveryMs, () => tidyWork(work, this.#parts.clock))
+    this.#repeat(tidyEveryMs, async () => {
+      await tidyWork(work, this.#parts.clock)
+      await this.#parts.tidy?.()
+    })
   }
 
   /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */

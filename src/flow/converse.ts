@@ -61,16 +61,16 @@ export class Converse {
   async accept(message: Message): Promise<void> {
     const { work, events } = this.parts
     const key = messageKey(message)
-    if (await work.inbox.knows(key)) return
+    if (await work.inbox.knows(key)) return this.#door.dropFiles(message)
     const verdict = await this.#door.judge(message)
     if (verdict.kind !== 'accepted') return this.#door.answer(message, verdict)
     if (await this.#door.needsNoTurn(message, verdict)) return
     const { agentId, lane } = await this.#door.route(message)
     const { owner, byOwner } = verdict
-    const said = await this.#door.meant(message)
+    const said = await this.#door.withFiles(await this.#door.meant(message), agentId, lane)
     const input = { key, lane, agentId, message: said, mayCommand: true, owner, byOwner }
     const waiting = await work.inbox.accept(input, this.shared?.hasRoom)
-    if (!waiting) return
+    if (!waiting) return this.#door.dropFiles(said)
     events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })
     this.#place(waiting)
   }

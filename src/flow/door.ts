@@ -49,6 +49,18 @@ export class Door {
   async answer(message: Message, verdict: Exclude<Verdict, Accepted>): Promise<void> {
     if (verdict.kind === 'overheard') await this.#overhear(message)
     if (verdict.kind === 'refused') await this.#refuse(message, verdict)
+    await this.dropFiles(message)
+  }
+
+  /** The message with its files where its session's files are. */
+  async withFiles(message: Message, agentId: string, lane: string): Promise<Message> {
+    const { files } = this.#parts
+    if (!files || message.media.length === 0) return message
+    return { ...message, media: await files.give({ agentId, key: lane }, message.media) }
+  }
+
+  async dropFiles(message: Message): Promise<void> {
+    if (message.media.length > 0) await this.#parts.files?.drop(message.media)
   }
 
   /** Edits and buttons are dealt with here. */
@@ -138,8 +150,12 @@ export class Door {
     if (!(await inbox.knows(key))) return false
     const waiting = (await inbox.waiting()).find((input) => input.key === key)
     // Nobody puts words into another's mouth, whatever id an edit claims to be about.
-    if (waiting?.message.sender.id !== message.sender.id) return true
-    const edited: Message = { ...message, id: message.about, event: 'message' }
+    if (waiting?.message.sender.id !== message.sender.id) {
+      await this.dropFiles(message)
+      return true
+    }
+    const own = await this.withFiles(message, waiting.agentId, waiting.lane)
+    const edited: Message = { ...own, id: message.about, event: 'message' }
     if (await inbox.replace(key, edited)) this.#queue.replace({ ...waiting, message: edited })
     return true
   }

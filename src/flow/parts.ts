@@ -8,7 +8,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
-import type { Message } from '../domain/message.ts'
+import type { Media, Message } from '../domain/message.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
@@ -63,6 +63,13 @@ export interface FlowParts {
   ownerChats?: () => Address[]
   /** Writes a message that was sent into its session's transcript. */
   mirror?: (delivery: Delivery) => Promise<void>
+  /** Files that came with a message go to its session, or away when nobody takes it. */
+  files?: {
+    give: (session: { agentId: string; key: string }, media: readonly Media[]) => Promise<Media[]>
+    drop: (media: readonly Media[]) => Promise<void>
+  }
+  /** What else is forgotten from time to time. */
+  tidy?: () => Promise<void>
   /** Makes a file of the workspace one that may leave, or says why not. */
   attach?: (session: Session, path: string) => Promise<{ path: string } | { refused: string }>
 }

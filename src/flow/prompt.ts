@@ -69,7 +69,7 @@ export async function composePrompt(
 }
 
 /** `<channel>:<account>:<kind>:<chat>`: what was said in one group, whatever session it belongs to. */
-export function historyKeyOf(message: Message): string {
+export function historyKeyOf(message: Pick<Message, 'address' | 'chatType'>): string {
   const { channel, accountId, to, threadId } = message.address
   const thread = threadId === undefined ? '' : `:${threadId}`
   return `${channel}:${accountId}:${message.chatType}:${to}${thread}`

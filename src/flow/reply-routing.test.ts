@@ -12,7 +12,7 @@ import type { Message } from '../domain/message.ts'
 import { openSession, resetSession } from '../sessions/lifecycle.ts'
 import type { Database } from '../store/database.ts'
 import { statePaths } from '../store/paths.ts'
-import { ReplyMap } from '../store/reply-map.ts'
+import { sqliteReplyMap } from '../store/reply-map.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import { openStateDatabase } from '../store/state-database.ts'
 import { openSessionStore, openTranscriptStore } from '../store/stores.ts'
@@ -45,7 +45,7 @@ function open(): void {
   sessions = openSessionStore('main', parts)
   transcripts = openTranscriptStore('main', parts)
   routing = makeReplyRouting({
-    replies: new ReplyMap(database),
+    replies: sqliteReplyMap(database),
     sessions: () => sessions,
     transcripts: () => transcripts,
     clock: systemClock,

@@ -13,7 +13,7 @@ import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/sess
 import { transcriptOf } from '../store/transcript-paths.ts'
 
 export interface ReplyRoutingParts {
-  replies: Pick<ReplyMap, 'record' | 'find'>
+  replies: ReplyMap
   sessions: (agentId: string) => SessionStore
   transcripts: (agentId: string) => TranscriptStore
   clock: Clock

@@ -4,6 +4,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
+import { workspaceOf } from './workspace.ts'
 import type { Caller } from './operation.ts'
 
 const commit = z.object({ sha: z.string(), message: z.string(), author: z.string(), date: z.string() })
@@ -81,6 +82,6 @@ export const operations = [
 /** Which repository is meant; the gateway's own directory never is. */
 export function repoOf(app: App, given: string | undefined, caller: Caller): string {
   if (given !== undefined) return given
-  if (caller.agentId !== undefined) return app.paths.workspace(caller.agentId)
+  if (caller.agentId !== undefined) return workspaceOf(app, caller.agentId)
   throw new RockpoolError('input-invalid', 'repo is missing.', { hint: 'Give the path of the repository.' })
 }

@@ -14,6 +14,7 @@ import type { Caller } from './operation.ts'
 import { partsOf } from './session-parts.ts'
 import { findClaudeFile, purgeTraces } from './session-purge.ts'
 import { findSession, spellKey, visibleAgents } from './which-session.ts'
+import { workspaceOf } from './workspace.ts'
 
 const which = {
   key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
@@ -223,7 +224,7 @@ const injectOperation = operation({
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
     const body = deliveryMirror(input.message, app.clock.now())
-    const cwd = app.paths.workspace(session.agentId)
+    const cwd = workspaceOf(app, session.agentId)
     const transcripts = app.transcripts(session.agentId)
     const [entry] = await transcripts.append(transcriptOf(session), [body], { cwd, key: session.key })
     return { ok: true, key: session.key, messageId: entry!.id }

@@ -1,10 +1,16 @@
-// What `sessions.delete --purge` removes beside the row and the transcripts: the session's files, its words in the
-// search index, and, if asked for, Claude's own record of it.
+// What `sessions.delete --purge` removes beside the row and the transcripts: messages and replies, the session's files,
+// its words in the search index, and, if asked for, Claude's own record of it. Notes that the agent took are the agent's.
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session } from '../domain/session.ts'
+import { routeOf } from '../flow/heartbeat.ts'
+import { historyKeyOf } from '../flow/prompt.ts'
 import { removeClaudeTranscript } from '../store/claude-file.ts'
 import { removeSessionMedia } from '../store/media-files.ts'
+import { purgeSharedWork } from '../store/postgres/purge-work.ts'
+import { purgeWork } from '../store/purge-work.ts'
 import type { App } from './app.ts'
+import { workspaceOf } from './workspace.ts'
 
 export interface ClaudeFile {
   sessionId: string
@@ -29,16 +35,29 @@ export async function findClaudeFile(app: App, { key, entry }: Session): Promise
 
 export async function purgeTraces(
   app: App,
-  session: Pick<Session, 'key' | 'agentId'>,
+  session: Session,
   sessionIds: string[],
   claude: ClaudeFile | undefined,
 ): Promise<void> {
-  await removeSessionMedia(app.paths.media, session.agentId, session.key)
+  const { key, agentId } = session
+  const purged = { key, agentId, group: groupOf(session) }
+  const sent = await purgeWork(app.database(), purged)
+  if (app.postgres) sent.push(...(await purgeSharedWork(app.postgres, purged)))
+  await removeSessionMedia(app.paths.media, { agentId, key, workspace: workspaceOf(app, agentId) }, sent)
   if (claude) {
     await removeClaudeTranscript(claude.path)
-    await app.discovery().refresh()
+    await app.discovery().purge()
   }
   await app.search().purge(claude ? [...sessionIds, claude.sessionId] : sessionIds)
+}
+
+/** Under which name the talk of its group is kept. */
+function groupOf({ key, entry }: Session): string | undefined {
+  const { kind } = classifySessionKey(key)
+  const address = routeOf(entry)
+  return address && (kind === 'group' || kind === 'channel')
+    ? historyKeyOf({ address, chatType: kind })
+    : undefined
 }
 
 function stillRuns(sessionId: string): RockpoolError {

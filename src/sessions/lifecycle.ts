@@ -89,7 +89,7 @@ export async function deleteSession(
   const { sessionId } = session.entry
   const hasTranscript = await noteUnlessForeign(parts, session, true)
   const archived = hasTranscript ? await archiveTranscript(parts.transcripts, session, 'deleted') : undefined
-  await parts.sessions.delete(key)
+  await (options.purge ? parts.sessions.purge(key) : parts.sessions.delete(key))
   parts.events.emit({ type: 'session-deleted', agentId: parts.sessions.agentId, key })
   const purged = options.purge ? await purgeArchives(parts, key, sessionId) : []
   return {

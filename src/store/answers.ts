@@ -19,6 +19,9 @@ interface StoredAnswer {
   output: string | null
 }
 
+/** In the place of an answer that told of a session that was purged. */
+export const purgedAnswer = '"purged"'
+
 const keptMs = 24 * 60 * 60 * 1000
 
 /** Where answers are kept. */
@@ -64,6 +67,11 @@ function answerAgain(earlier: StoredAnswer, request: Request, hash: string): unk
   const key = JSON.stringify(request.key)
   if (earlier.input_hash !== hash) {
     throw new RockpoolError('conflict', `idempotencyKey ${key} was used for another ${request.operation}.`, {
+      hint: 'Use a new key for a new request.',
+    })
+  }
+  if (earlier.output === purgedAnswer) {
+    throw new RockpoolError('not-found', `${request.operation} was done, and its session was purged since.`, {
       hint: 'Use a new key for a new request.',
     })
   }

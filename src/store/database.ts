@@ -2,8 +2,17 @@
 // Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
 // answered only after that sync, which blocks nobody. Other processes may write to the same file: we wait for them
 // without blocking, too.
-import { closeSync, constants, existsSync, fchmodSync, mkdirSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
@@ -136,6 +145,24 @@ export class Database {
     await this.#syncing
   }
 
+  /** Writes the whole file anew: nothing that was deleted is left in it, in its log, or in a copy of before a migration. */
+  async rewrite(): Promise<void> {
+    await this.#whenFree(() => this.#db.exec('VACUUM'))
+    await this.emptyLog()
+    if (this.path === ':memory:') return
+    const folder = dirname(this.path)
+    const copy = `${basename(this.path)}.before-migration-`
+    for (const name of readdirSync(folder)) if (name.startsWith(copy)) rmSync(join(folder, name))
+  }
+
+  /** Brings everything from the log into the file, and leaves no byte in the log. */
+  async emptyLog(): Promise<void> {
+    await this.#whenFree(() => {
+      const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+      if (busy !== 0) throw new Error('SQLITE_BUSY: somebody still reads the log')
+    })
+  }
+
   async close(): Promise<void> {
     await this.#flushing
     await this.#log?.close()
@@ -159,15 +186,20 @@ export class Database {
     this.#flushing = undefined
   }
 
-  async #begin(): Promise<void> {
+  #begin(): Promise<void> {
+    return this.#whenFree(() => this.#db.exec('BEGIN IMMEDIATE'))
+  }
+
+  /** Waits for other writers without blocking the event loop. */
+  async #whenFree(work: () => void): Promise<void> {
     const deadline = performance.now() + this.#busyMs
     for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
       try {
         this.#endGlance()
+        if (this.#db.isTransaction) throw new Error('SQLITE_BUSY: a group is being written')
         if (this.#isLogDoubtful) this.#emptyLog()
-        // Waiting for other writers is done below, without blocking the event loop.
-        this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
-        return
+        this.#db.exec('PRAGMA busy_timeout = 0')
+        return work()
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
       } finally {

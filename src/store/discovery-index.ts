@@ -98,6 +98,11 @@ export class DiscoveryIndex {
     })
   }
 
+  /** No byte of what was removed is left. */
+  rewrite(): Promise<void> {
+    return this.#database.rewrite()
+  }
+
   close(): Promise<void> {
     return this.#database.close()
   }

@@ -4,6 +4,7 @@ import type { Session, SessionEntry } from '../domain/session.ts'
 import { bulkyFields } from '../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from './session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from './session-store.ts'
+import { removeCopiesNaming } from './sessions-copies.ts'
 import { SessionsFile } from './sessions-file.ts'
 import type { Draft, SessionsFileOptions } from './sessions-file.ts'
 
@@ -70,6 +71,11 @@ export class FileSessions implements SessionStore {
       draft.delete(key)
       return before
     })
+  }
+
+  async purge(key: string): Promise<void> {
+    await this.delete(key)
+    removeCopiesNaming(this.#file.path, key)
   }
 
   move(from: string, to: string): Promise<SessionEntry | undefined> {

@@ -2,9 +2,9 @@
 // leaves must really be in the media folder, whatever a link says.
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { basename, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import type { MediaFiles, OutgoingFile } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
@@ -31,8 +31,48 @@ export function sessionMediaFolder(root: string, agentId: string, sessionKey: st
   return join(root, 'sessions', name)
 }
 
-export async function removeSessionMedia(root: string, agentId: string, sessionKey: string): Promise<void> {
-  await rm(sessionMediaFolder(root, agentId, sessionKey), { recursive: true, force: true })
+/** What came with a message, moved to the files of its session: there it is found when the session is purged. */
+export async function giveToSession(
+  root: string,
+  session: { agentId: string; key: string },
+  media: readonly Media[],
+): Promise<Media[]> {
+  const folder = receivedFolder(root, session)
+  if (media.length > 0) await mkdir(folder, { recursive: true, mode: 0o700 })
+  return Promise.all(
+    media.map(async (file) => {
+      const path = join(folder, basename(file.path))
+      await rename(file.path, path)
+      return { ...file, path }
+    }),
+  )
+}
+
+/** What came with a message that nobody takes. */
+export async function dropMedia(media: readonly Media[]): Promise<void> {
+  for (const { path } of media) await rm(path, { force: true })
+}
+
+/** All files of a session, the copies in its agent's workspace, and those that its replies had with them. */
+export async function removeSessionMedia(
+  root: string,
+  session: { agentId: string; key: string; workspace: string },
+  sent: readonly string[],
+): Promise<void> {
+  const received = await readdir(receivedFolder(root, session)).catch(() => [])
+  const copies = received.map((name) => attachmentPath(session.workspace, name))
+  const outgoing = sent.filter((path) => dirname(dirname(path)) === join(root, 'outgoing')).map(dirname)
+  const own = sessionMediaFolder(root, session.agentId, session.key)
+  for (const path of [...copies, ...outgoing, own]) await rm(path, { recursive: true, force: true })
+}
+
+/** Where the agent finds a copy of a file that came with a message. */
+export function attachmentPath(workspace: string, name: string): string {
+  return join(workspace, 'attachments', name)
+}
+
+function receivedFolder(root: string, { agentId, key }: { agentId: string; key: string }): string {
+  return join(sessionMediaFolder(root, agentId, key), 'received')
 }
 
 /** The file that `path` really is, if it is inside `folder`; else `refused`. */

@@ -1,8 +1,9 @@
 // Files that came with a message, made ready for the agent: pictures that it can see, and copies in its workspace that
 // it can read. The originals stay in the media folder, which no agent may touch.
 import { copyFile, mkdir, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, relative } from 'node:path'
 import type { Media } from '../domain/message.ts'
+import { attachmentPath } from './media-files.ts'
 import type { WaitingInput } from './work.ts'
 
 /** What the model takes. */
@@ -30,12 +31,12 @@ export async function withFiles(input: WaitingInput, workspace: string): Promise
 
 /** The same files under names of our own in `attachments/`, with paths as the agent sees them. */
 async function bringToWorkspace(workspace: string, media: readonly Media[]): Promise<Media[]> {
-  await mkdir(join(workspace, 'attachments'), { recursive: true, mode: 0o700 })
+  await mkdir(attachmentPath(workspace, ''), { recursive: true, mode: 0o700 })
   return Promise.all(
     media.map(async (file) => {
-      const path = join('attachments', basename(file.path))
-      await copyFile(file.path, join(workspace, path))
-      return { ...file, path }
+      const copy = attachmentPath(workspace, basename(file.path))
+      await copyFile(file.path, copy)
+      return { ...file, path: relative(workspace, copy) }
     }),
   )
 }

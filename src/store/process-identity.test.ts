@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { descendantsOf, identifyProcess, isSameProcess } from './process-identity.ts'
+import { ancestorsOf, descendantsOf, identifyProcess, isSameProcess, readPs } from './process-identity.ts'
 
 test('a process is the same only while number and start time are the same', async () => {
   const child = spawn('sleep', ['30'])
@@ -32,4 +32,38 @@ test('descendants are found through all generations, also those in a session of 
   await expect.poll(() => descendantsOf(parent.pid!).length).toBe(2)
   for (const { pid } of descendantsOf(parent.pid!)) process.kill(pid, 'SIGKILL')
   await once(parent, 'exit')
+})
+
+test('what ps of macOS says is read: number, parent, start; a zombie is none', () => {
+  // ps -A -o pid= -o ppid= -o stat= -o lstart= on macOS 15, with LC_ALL=C and TZ=UTC.
+  const recorded = [
+    '    1     0 Ss   Sun Nov  1 06:02:11 2026    ',
+    '  501     1 S    Mon Nov 16 03:12:09 2026    ',
+    '73190   501 S+   Mon Nov 16 03:40:00 2026    ',
+    '73202 73190 Z    Mon Nov 16 03:41:00 2026    ',
+    '',
+  ].join('\n')
+  expect(readPs(recorded)).toEqual([
+    { pid: 1, parent: 0, startTime: String(Date.UTC(2026, 10, 1, 6, 2, 11) / 1000) },
+    { pid: 501, parent: 1, startTime: String(Date.UTC(2026, 10, 16, 3, 12, 9) / 1000) },
+    { pid: 73190, parent: 501, startTime: String(Date.UTC(2026, 10, 16, 3, 40) / 1000) },
+  ])
+  expect(readPs('')).toEqual([])
+  // Rows that outlive a process name it in one line, with blanks between the parts.
+  expect(readPs(recorded).every(({ startTime }) => !startTime.includes(' '))).toBe(true)
+})
+
+test('a real ps is read the same way', (ctx) => {
+  const asked = ['-o', 'pid=', '-o', 'ppid=', '-o', 'stat=', '-o', 'lstart=', '-p', String(process.pid)]
+  let text = ''
+  try {
+    text = execFileSync('ps', asked, { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' } })
+  } catch {
+    ctx.skip('there is no ps here')
+  }
+  const [own] = readPs(text)
+  expect(own).toMatchObject({ pid: process.pid, parent: process.ppid })
+  const startedMs = Date.now() - process.uptime() * 1000
+  expect(Math.abs(Number(own!.startTime) * 1000 - startedMs)).toBeLessThan(60_000)
+  expect(ancestorsOf(process.pid)[0]).toBe(process.ppid)
 })

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 export interface ProcessIdentity {
   pid: number
-  /** Clock ticks since boot, from /proc; elsewhere the date that `ps` shows. Only ever compared. */
+  /** Clock ticks since boot, from /proc; elsewhere seconds since 1970, from `ps`. Only ever compared. */
   startTime: string
   /** The boot and pid namespace in which the two numbers mean something. */
   domain: string
@@ -12,7 +12,7 @@ export interface ProcessIdentity {
 
 /** The process with this number, or undefined if there is none. A zombie is none: it only waits to be counted. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
-  const startTime = existsSync('/proc/self') ? readStat(pid)?.startTime : startTimeFromPs(pid)
+  const startTime = hasProc() ? readStat(pid)?.startTime : askPs(['-p', String(pid)])[0]?.startTime
   return startTime === undefined ? undefined : { pid, startTime, domain: processDomain() }
 }
 
@@ -26,37 +26,56 @@ export function claudePidDomain(): string {
   return `linux:${readMachineId()}:${pidNamespace()}`
 }
 
-/** All processes below this one, children before grandchildren. Empty where the system does not tell. */
+/** Does the process still live that Claude Code wrote down? The file of one that was killed stays behind, and its number
+ *  may be somebody else's by now. */
+export function isClaudesProcess(noted: { pid: number; procStart: unknown; pidDomain?: unknown }): boolean {
+  const found = identifyProcess(noted.pid)
+  // How Claude Code notes the start of a process elsewhere is its own affair; there the number must do.
+  if (!found || !hasProc()) return found !== undefined
+  if (noted.pidDomain !== undefined && noted.pidDomain !== claudePidDomain()) return false
+  return found.startTime === String(noted.procStart)
+}
+
+/** All processes below this one, children before grandchildren. */
 export function descendantsOf(pid: number): ProcessIdentity[] {
-  const children = new Map<number, ProcessIdentity[]>()
-  for (const candidate of allPids()) {
-    const stat = readStat(candidate)
-    if (!stat) continue
-    const identity = { pid: candidate, startTime: stat.startTime, domain: processDomain() }
-    children.set(stat.parent, [...(children.get(stat.parent) ?? []), identity])
-  }
+  const domain = processDomain()
+  const children = Map.groupBy(allProcesses(), ({ parent }) => parent)
   const found: ProcessIdentity[] = []
   for (let next = children.get(pid) ?? []; next.length > 0;) {
-    found.push(...next)
+    found.push(...next.map((child) => ({ pid: child.pid, startTime: child.startTime, domain })))
     next = next.flatMap((child) => children.get(child.pid) ?? [])
   }
   return found
 }
 
-/** The processes above this one, the nearest first; none where the system does not tell. */
+/** The processes above this one, the nearest first. */
 export function ancestorsOf(pid: number): number[] {
+  const listed = hasProc() ? undefined : new Map(allProcesses().map((each) => [each.pid, each.parent]))
+  const parentOf = (child: number): number | undefined => listed?.get(child) ?? readStat(child)?.parent
   const found: number[] = []
-  for (
-    let parent = readStat(pid)?.parent;
-    parent && !found.includes(parent);
-    parent = readStat(parent)?.parent
-  ) {
+  for (let parent = parentOf(pid); parent && !found.includes(parent); parent = parentOf(parent)) {
     found.push(parent)
   }
   return found
 }
 
-function readStat(pid: number): { parent: number; startTime: string } | undefined {
+interface SeenProcess {
+  pid: number
+  parent: number
+  startTime: string
+}
+
+function allProcesses(): SeenProcess[] {
+  if (!hasProc()) return askPs(['-A'])
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.flatMap((name) => readStat(Number(name)) ?? [])
+}
+
+function hasProc(): boolean {
+  return existsSync('/proc/self')
+}
+
+function readStat(pid: number): SeenProcess | undefined {
   let text: string
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -68,26 +87,31 @@ function readStat(pid: number): { parent: number; startTime: string } | undefine
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, parent] = fields
   if (state === 'Z' || state === 'X') return undefined
-  return { parent: Number(parent), startTime: fields[19] ?? '' }
+  return { pid, parent: Number(parent), startTime: fields[19] ?? '' }
 }
 
-function allPids(): number[] {
-  if (!existsSync('/proc/self')) return []
-  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []))
-}
-
-function startTimeFromPs(pid: number): string | undefined {
+/** Where there is no /proc, as on macOS. Dates are asked for in one language and time zone, whatever the caller's: two
+ *  processes must see the same start of a third. */
+function askPs(which: string[]): SeenProcess[] {
+  const columns = ['-o', 'pid=', '-o', 'ppid=', '-o', 'stat=', '-o', 'lstart=']
+  const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' }
   try {
-    const line = process
-      .getBuiltinModule('node:child_process')
-      .execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' })
-      .trim()
-    const [state, ...started] = line.split(/\s+/)
-    return !state || state.startsWith('Z') ? undefined : started.join(' ')
+    const { execFileSync } = process.getBuiltinModule('node:child_process')
+    return readPs(execFileSync('ps', [...columns, ...which], { encoding: 'utf8', env }))
   } catch {
     // ps fails when there is no such process.
-    return undefined
+    return []
   }
+}
+
+/** `  501     1 Ss   Mon Nov  2 08:12:01 2026`: a line of ps. A zombie is left out. */
+export function readPs(text: string): SeenProcess[] {
+  return text.split('\n').flatMap((line) => {
+    const [pid, parent, state, ...date] = line.trim().split(/\s+/)
+    const started = Date.parse(`${date.join(' ')} UTC`)
+    if (!state || state.startsWith('Z') || Number.isNaN(started)) return []
+    return [{ pid: Number(pid), parent: Number(parent), startTime: String(started / 1000) }]
+  })
 }
 
 function processDomain(): string {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ReplyMap, routeReply } from './reply-map.ts'
+import { routeReply, sentKeptMs, sqliteReplyMap } from './reply-map.ts'
 import { openStateDatabase } from './state-database.ts'
 
 const address = { channel: 'telegram', accountId: 'default', to: '501' }
@@ -18,16 +18,19 @@ test('every message of a reply leads back to its session, also after a restart',
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-replies-'))
   const path = join(folder, 'rockpool.sqlite')
   const database = openStateDatabase(path)
-  await new ReplyMap(database).record(address, ['7', '8'], sent)
+  await sqliteReplyMap(database).record(address, ['7', '8'], sent)
   await database.close()
 
   const again = openStateDatabase(path)
-  const map = new ReplyMap(again)
+  const map = sqliteReplyMap(again)
   expect(await map.find(address, '7')).toEqual(sent)
   expect(await map.find(address, '8')).toEqual(sent)
   expect(await map.find({ ...address, to: '502' }, '7')).toBeUndefined()
   expect(await map.find({ ...address, accountId: 'work' }, '7')).toBeUndefined()
-  expect(await map.prune(Date.now())).toBe(2)
+  await map.forget(sent.sentAt + sentKeptMs)
+  expect(await map.find(address, '7')).toEqual(sent)
+  await map.forget(sent.sentAt + sentKeptMs + 1)
+  expect(await map.find(address, '7')).toBeUndefined()
   await again.close()
   rmSync(folder, { recursive: true })
 })

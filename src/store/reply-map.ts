@@ -1,7 +1,7 @@
 // Which session each message that we sent belongs to, so that an answer to it reaches that session: days later, from
 // another chat's thread, after a restart.
 import type { Address } from '../domain/address.ts'
-import type { Database } from './database.ts'
+import type { Database, Queries } from './database.ts'
 
 export interface SentMessage {
   agentId: string
@@ -19,7 +19,7 @@ export type ReplyRoute =
   /** That conversation has gone elsewhere since: a new one begins at the point that was answered. */
   | { kind: 'fork'; agentId: string; sessionKey: string; sessionId: string; entryId?: string }
 
-const keepMs = 180 * 86_400_000
+export const sentKeptMs = 180 * 86_400_000
 
 export const sentMessageTables = `
   CREATE TABLE sent_message (
@@ -30,62 +30,45 @@ export const sentMessageTables = `
   CREATE INDEX sent_message_at ON sent_message (sent_at);
 `
 
-export class ReplyMap {
-  #database: Database
-
-  constructor(database: Database) {
-    this.#database = database
-  }
-
+export interface ReplyMap {
   /** All messages that one reply became. Durable when it resolves; best done before the delivery counts as sent. */
-  record(address: Address, messageIds: readonly string[], sent: SentMessage): Promise<void> {
-    return this.#database.write((q) => {
-      for (const messageId of messageIds) {
-        q.run(
-          `INSERT OR REPLACE INTO sent_message
-             (channel, account, chat, message, agent, session_key, session_id, entry_id, sent_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-          address.channel,
-          address.accountId,
-          address.to,
-          messageId,
-          sent.agentId,
-          sent.sessionKey,
-          sent.sessionId ?? null,
-          sent.entryId ?? null,
-          sent.sentAt,
-        )
-      }
-    })
-  }
+  record(address: Address, messageIds: readonly string[], sent: SentMessage): Promise<void>
+  find(address: Address, messageId: string): Promise<SentMessage | undefined>
+  /** Nobody answers what is half a year old. */
+  forget(now: number): Promise<void>
+}
 
-  async find(address: Address, messageId: string): Promise<SentMessage | undefined> {
-    const row = this.#database.read((q) =>
-      q.get<SentRow>(
-        'SELECT * FROM sent_message WHERE channel = ? AND account = ? AND chat = ? AND message = ?',
-        address.channel,
-        address.accountId,
-        address.to,
-        messageId,
-      ),
-    )
-    return (
-      row && {
-        agentId: row.agent,
-        sessionKey: row.session_key,
-        sentAt: row.sent_at,
-        ...(row.session_id === null ? {} : { sessionId: row.session_id }),
-        ...(row.entry_id === null ? {} : { entryId: row.entry_id }),
-      }
-    )
+export function sqliteReplyMap(database: Database): ReplyMap {
+  return {
+    record: (address, messageIds, sent) =>
+      database.write((q) => {
+        for (const messageId of messageIds) insertSent(q, address, messageId, sent)
+      }),
+    async find({ channel, accountId, to }, messageId) {
+      const sql = 'SELECT * FROM sent_message WHERE channel = ? AND account = ? AND chat = ? AND message = ?'
+      const row = database.read((q) => q.get<SentRow>(sql, channel, accountId, to, messageId))
+      return row && asSent(row)
+    },
+    forget: (now) =>
+      database.write((q) => void q.run('DELETE FROM sent_message WHERE sent_at < ?', now - sentKeptMs)),
   }
+}
 
-  /** Nobody answers what is half a year old; resolves to how many were forgotten. */
-  prune(now: number): Promise<number> {
-    return this.#database.write(
-      (q) => q.run('DELETE FROM sent_message WHERE sent_at < ?', now - keepMs).changes,
-    )
-  }
+function insertSent(q: Queries, address: Address, messageId: string, sent: SentMessage): void {
+  q.run(
+    `INSERT OR REPLACE INTO sent_message
+       (channel, account, chat, message, agent, session_key, session_id, entry_id, sent_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    address.channel,
+    address.accountId,
+    address.to,
+    messageId,
+    sent.agentId,
+    sent.sessionKey,
+    sent.sessionId ?? null,
+    sent.entryId ?? null,
+    sent.sentAt,
+  )
 }
 
 /**
@@ -99,10 +82,21 @@ export function routeReply(sent: SentMessage, current: { sessionId: string } | u
   return { kind: 'fork', agentId, sessionKey, sessionId, ...(entryId === undefined ? {} : { entryId }) }
 }
 
-interface SentRow {
+/** A row of the table, whichever database holds it. */
+export interface SentRow {
   agent: string
   session_key: string
   session_id: string | null
   entry_id: string | null
   sent_at: number
+}
+
+export function asSent(row: SentRow): SentMessage {
+  return {
+    agentId: row.agent,
+    sessionKey: row.session_key,
+    sentAt: row.sent_at,
+    ...(row.session_id === null ? {} : { sessionId: row.session_id }),
+    ...(row.entry_id === null ? {} : { entryId: row.entry_id }),
+  }
 }

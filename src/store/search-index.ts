@@ -152,12 +152,14 @@ export class SearchIndex {
   /** Forgets sessions so that none of their words is left in the file. What is deleted is only marked until the words
    *  are merged, and a page that is let go keeps its bytes unless SQLite is told otherwise. */
   async purge(sessionIds: string[]): Promise<void> {
-    const sql = 'SELECT path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
-    const sources = this.#db.queries.all<{ path: string }>(sql, JSON.stringify(sessionIds))
+    const sql = 'SELECT id, path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
+    const sources = this.#db.queries.all<{ id: number; path: string }>(sql, JSON.stringify(sessionIds))
     this.#db.queries.exec('PRAGMA secure_delete = ON')
+    await this.vectors.remove(new Set(sources.map(({ id }) => id)))
     await this.remove(sources.map(({ path }) => path))
     for (const table of ['words', 'pieces'] as const) await this.#mergeAll(table)
-    this.#db.queries.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF')
+    await this.#db.emptyLog()
+    this.#db.queries.exec('PRAGMA secure_delete = OFF')
   }
 
   /** Some pages at a time, so that others can work in between. */

@@ -29,6 +29,8 @@ export interface NewVector {
 type BatchRow = Record<'passages' | 'sources' | 'signs' | 'numbers', Uint8Array> &
   Record<'batch' | 'count', number>
 
+const updateBatch =
+  'UPDATE vectors SET count = ?, passages = ?, sources = ?, signs = ?, numbers = ? WHERE batch = ?'
 const mostInBatch = 1_024
 /** As many vectors of passages that are gone are no burden. */
 const fewGone = 10_000
@@ -59,6 +61,18 @@ export class SearchVectors {
     for (const row of this.#db.queries.each<BatchRow>(sql, model, batch)) yield batchOf(row)
   }
 
+  /** Removes the vectors of these sources; elsewhere they are only passed over once their passages are gone. */
+  async remove(sources: ReadonlySet<number>): Promise<void> {
+    if (sources.size === 0) return
+    await this.#db.write((q) => {
+      for (const row of q.all<Pick<BatchRow, 'batch' | 'sources'>>('SELECT batch, sources FROM vectors')) {
+        const owners = [...new Uint32Array(aligned(row.sources))]
+        const kept = [...owners.keys()].filter((at) => !sources.has(owners[at]!))
+        if (kept.length < owners.length) keepOnly(q, row.batch, kept)
+      }
+    })
+  }
+
   isEmpty(): boolean {
     return this.#db.queries.get('SELECT 1 FROM vectors LIMIT 1') === undefined
   }
@@ -75,6 +89,21 @@ export class SearchVectors {
       q.exec('DELETE FROM vectors; UPDATE passage SET has_vector = 0')
     })
   }
+}
+
+/** Leaves only the vectors at these places of a batch. */
+function keepOnly(q: Queries, batch: number, kept: number[]): void {
+  if (kept.length === 0) {
+    q.run('DELETE FROM vectors WHERE batch = ?', batch)
+    return
+  }
+  const row = q.get<BatchRow>('SELECT * FROM vectors WHERE batch = ?', batch)!
+  const pick = (bytes: Uint8Array): Uint8Array => {
+    const width = bytes.length / row.count
+    return Buffer.concat(kept.map((at) => bytes.subarray(at * width, (at + 1) * width)))
+  }
+  const columns = [row.passages, row.sources, row.signs, row.numbers].map(pick)
+  q.run(updateBatch, kept.length, ...columns, batch)
 }
 
 /** Says how many found room. */
@@ -97,9 +126,7 @@ function addToLast(q: Queries, model: string, vectors: Array<NewVector & { sourc
     joined(open?.numbers, ...taken.map(({ numbers }) => numbers)),
   ]
   if (open) {
-    const sql =
-      'UPDATE vectors SET count = ?, passages = ?, sources = ?, signs = ?, numbers = ? WHERE batch = ?'
-    q.run(sql, open.count + taken.length, ...columns, open.batch)
+    q.run(updateBatch, open.count + taken.length, ...columns, open.batch)
   } else {
     const sql =
       'INSERT INTO vectors (model, count, passages, sources, signs, numbers) VALUES (?, ?, ?, ?, ?, ?)'

@@ -47,6 +47,8 @@ export interface SessionStore {
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>>
   /** Removes the row; resolves to what it was. */
   delete(key: string): Promise<SessionEntry | undefined>
+  /** Removes the row so that nothing of it is left, neither in free pages nor in copies of before. */
+  purge(key: string): Promise<void>
   /** Gives a row another key, as one step: it is never under both, nor under none. Resolves to the row under `to`;
    *  when there is one already, both stay as they are. */
   move(from: string, to: string): Promise<SessionEntry | undefined>

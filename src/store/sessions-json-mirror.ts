@@ -93,6 +93,14 @@ export class SessionsJsonMirror {
     })
   }
 
+  /** What has changed is in the file when this resolves. */
+  async writeNow(): Promise<void> {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    this.#writing = this.#writing.then(() => this.#write())
+    await this.#writing
+  }
+
   async close(): Promise<void> {
     const wasWaiting = this.#cancelTimer !== undefined
     this.#cancelTimer?.()

@@ -19,6 +19,7 @@ import {
 } from './session-table.ts'
 import type { SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from './sessions-json-mirror.ts'
+import { removeCopiesNaming } from './sessions-copies.ts'
 
 export interface SqliteSessionsOptions {
   agentId: string
@@ -102,6 +103,18 @@ export class SqliteSessions implements SessionStore {
     })
     if (row) mirror.schedule()
     return row && wholeEntry(row)
+  }
+
+  async purge(key: string): Promise<void> {
+    if (!(await this.#toRead())) return
+    const { db, mirror } = await this.#open()
+    await db.write((q) => {
+      if (readRow(q, key)) removeRow(q, key, this.#options.clock.now())
+      for (const table of ['set_aside', 'unusable']) q.run(`DELETE FROM ${table} WHERE key = ?`, key)
+    })
+    await mirror.writeNow()
+    await db.rewrite()
+    removeCopiesNaming(this.#options.mirror, key)
   }
 
   async move(from: string, to: string): Promise<SessionEntry | undefined> {

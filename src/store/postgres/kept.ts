@@ -1,13 +1,13 @@
 // Two small memories that all machines share: which session a sent message belongs to, and what was answered to a
 // request that may come again.
-import type { Address } from '../../domain/address.ts'
 import type { Answers } from '../answers.ts'
-import type { ReplyMap, SentMessage } from '../reply-map.ts'
+import { asSent, sentKeptMs } from '../reply-map.ts'
+import type { ReplyMap, SentRow } from '../reply-map.ts'
 import type { Postgres } from './connection.ts'
 
-export function postgresReplyMap(postgres: Postgres): Pick<ReplyMap, 'record' | 'find'> {
+export function postgresReplyMap(postgres: Postgres): ReplyMap {
   return {
-    async record(address: Address, messageIds: readonly string[], sent: SentMessage) {
+    async record(address, messageIds, sent) {
       await postgres.repeat(
         `INSERT INTO sent_message SELECT $1, $2, $3, message, $5, $6, $7, $8, $9 FROM unnest($4::text[]) AS message
          ON CONFLICT (channel, account, chat, message) DO UPDATE SET agent = excluded.agent,
@@ -26,28 +26,15 @@ export function postgresReplyMap(postgres: Postgres): Pick<ReplyMap, 'record' | 
         ],
       )
     },
-    async find({ channel, accountId, to }: Address, messageId: string) {
-      const [row] = await postgres.read<{
-        agent: string
-        session_key: string
-        session_id: string | null
-        entry_id: string | null
-        sent_at: number
-      }>('SELECT * FROM sent_message WHERE channel = $1 AND account = $2 AND chat = $3 AND message = $4', [
-        channel,
-        accountId,
-        to,
-        messageId,
-      ])
-      return (
-        row && {
-          agentId: row.agent,
-          sessionKey: row.session_key,
-          sentAt: row.sent_at,
-          ...(row.session_id === null ? {} : { sessionId: row.session_id }),
-          ...(row.entry_id === null ? {} : { entryId: row.entry_id }),
-        }
+    async find({ channel, accountId, to }, messageId) {
+      const [row] = await postgres.read<SentRow>(
+        'SELECT * FROM sent_message WHERE channel = $1 AND account = $2 AND chat = $3 AND message = $4',
+        [channel, accountId, to, messageId],
       )
+      return row && asSent(row)
+    },
+    async forget(now) {
+      await postgres.repeat('DELETE FROM sent_message WHERE sent_at < $1', [now - sentKeptMs])
     },
   }
 }

@@ -87,6 +87,11 @@ export class PostgresSessions implements SessionStore {
     })
   }
 
+  /** What the server keeps of a deleted row until it is vacuumed is the server's. */
+  async purge(key: string): Promise<void> {
+    await this.delete(key)
+  }
+
   async move(from: string, to: string): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, to)
     const entry = await this.get(from)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { launchAgent, systemdUnit } from './service.ts'
+import { launchAgent, systemdUnit } from './start-at-login.ts'
 
 test('the unit gives the gateway time to stop, and quotes what systemd would read otherwise', () => {
   const unit = systemdUnit(

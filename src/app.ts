@@ -22,6 +22,7 @@ import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openShared } from './store/postgres/open.ts'
 import type { Shared } from './store/postgres/open.ts'
+import { SharedRecords } from './store/postgres/records.ts'
 import { PostgresPeople } from './store/postgres/people.ts'
 import { postgresWork } from './store/postgres/work.ts'
 import { openStateDatabase } from './store/state-database.ts'
@@ -49,7 +50,7 @@ const drainMs = 20_000
 export async function openApp(environment: Environment, options: AppOptions): Promise<App> {
   const { clock = systemClock, log = silentLog, version } = options
   const { config } = await loadConfig(environment)
-  const paths = statePaths(environment.stateDir)
+  const paths = pathsOf(environment, config)
   for (const warning of secureStateDirectory(paths.root)) log.warn({}, warning)
   const parts = new Parts()
   const shared = openShared(config, environment, { clock, log, serves: options.isGateway === true })
@@ -58,7 +59,10 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const app: App = {
     ...stores,
     ...openParts(stores, parts, options, () => app, code),
-    prepare: (needs) => code.load(needs),
+    prepare: async (needs) => {
+      await code.load(needs)
+      await app.records?.().refresh()
+    },
     close: async () => {
       await parts.close()
       await shared?.postgres.close()
@@ -66,6 +70,12 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   }
   if (!options.light) await app.prepare()
   return app
+}
+
+/** With a shared database, the tables of this machine are a copy. */
+function pathsOf({ stateDir }: Environment, { store }: Config): StatePaths {
+  const paths = statePaths(stateDir)
+  return store === 'postgres' ? { ...paths, database: paths.sharedCopy } : paths
 }
 
 type PartName = 'decisions' | 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
@@ -82,7 +92,7 @@ function storesOf(
   const { sessionCacheTtlMs } = environment
   const storeParts = { config, paths, clock, log, events, sessionCacheTtlMs, ...shared }
   const database = parts.once<Database>(
-    () => openStateDatabase(paths.database),
+    () => openStateDatabase(paths.database, { durability: shared ? 'relaxed' : 'full' }),
     (opened) => opened.close(),
   )
   return {
@@ -100,6 +110,7 @@ function storesOf(
     ),
     database,
     ...shared,
+    ...(shared ? { records: recordsOf(shared, database, parts, basis) } : {}),
     work: parts.once(() =>
       shared ? postgresWork(shared.postgres, clock, shared.members) : sqliteWork(database(), clock),
     ),
@@ -107,6 +118,19 @@ function storesOf(
       shared ? new PostgresPeople(shared.postgres, shared.members, clock) : new Pairing(database(), clock),
     ),
   }
+}
+
+/** What all machines know of coding sessions, approvals, spending and decisions. */
+function recordsOf(
+  { postgres, members }: Shared,
+  copy: () => Database,
+  parts: Parts,
+  { clock, log }: Pick<App, 'clock' | 'log'>,
+): () => SharedRecords {
+  return parts.once(
+    () => new SharedRecords({ postgres, members, copy: copy(), clock, log }),
+    (records) => records.close(),
+  )
 }
 
 /** The parts that work with the stores. */
@@ -119,7 +143,11 @@ function openParts(
 ): Pick<App, PartName> {
   const { environment, config, paths, clock, log, version } = stores
   return {
-    decisions: parts.once(() => code.of('coding').sqliteDecisions(stores.database())),
+    decisions: parts.once(() =>
+      stores.records
+        ? code.of('coding').sharedDecisions(stores.database(), stores.records())
+        : code.of('coding').sqliteDecisions(stores.database()),
+    ),
     discovery: parts.once(
       () => code.of('discovery').openDiscoveryOf(stores, options.onScanProgress),
       (discovery) => discovery.close(),

@@ -9,10 +9,20 @@ import { silentLog } from '../src/domain/log.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
 import { Members } from '../src/store/postgres/members.ts'
 import { PostgresPeople } from '../src/store/postgres/people.ts'
+import { SharedRecords } from '../src/store/postgres/records.ts'
+import {
+  SharedApprovalStore,
+  SharedSpendStore,
+  sharedDecisions,
+} from '../src/store/postgres/shared-approvals.ts'
+import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
+import { openStateDatabase } from '../src/store/state-database.ts'
+import { codingStoreContract } from './coding-store-contract.ts'
+import type { CodingStores } from './coding-store-contract.ts'
 import { copyBackAndForth } from './copied.ts'
 import { startPostgres } from './postgres.ts'
 import { sessionStoreContract } from './session-store-contract.ts'
@@ -76,6 +86,12 @@ else {
       return { work: open(), reopen: async () => open(), at: (time) => (now = time) }
     })
   })
+  describe('coding sessions in PostgreSQL', () => {
+    codingStoreContract(async () => {
+      const name = schema()
+      return { here: await codingStores(name), other: () => codingStores(name) }
+    })
+  })
   describe('two members', () => twoMembers(schema))
   test('sessions, transcripts and archives go to PostgreSQL and come back equal; a second copy changes nothing', async () => {
     const { before, after, there, again, back } = await copyBackAndForth(server.url, 110)
@@ -92,6 +108,25 @@ else {
     await older.write('UPDATE schema_version SET version = 99')
     await expect(connect(name).read('SELECT 1')).rejects.toMatchObject({ code: 'schema-newer' })
   })
+}
+
+/** A machine with a copy of its own, which knows what was written so far. */
+async function codingStores(schemaName: string): Promise<CodingStores> {
+  const copy = openStateDatabase(join(folder, `copy-${made++}.sqlite`), { durability: 'relaxed' })
+  const records = new SharedRecords({
+    postgres: connect(schemaName),
+    copy,
+    clock: systemClock,
+    log: silentLog,
+  })
+  opened.push(copy, records)
+  await records.catchUp()
+  return {
+    coding: new SharedCodingStore(copy, records, { keepBlocks: 10 }),
+    approvals: new SharedApprovalStore(copy, records),
+    spend: new SharedSpendStore(copy, records),
+    decisions: sharedDecisions(copy, records),
+  }
 }
 
 function twoMembers(schema: () => string): void {

@@ -2,3 +2,4 @@
 export { openCodingWorld } from './coding.ts'
 export { smallModelOf } from './small-model.ts'
 export { sqliteDecisions } from '../store/decisions.ts'
+export { sharedDecisions } from '../store/postgres/shared-approvals.ts'

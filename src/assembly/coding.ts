@@ -22,15 +22,15 @@ import type { CodingWorld } from '../operations/coding-world.ts'
 import { ApprovalStore } from '../store/approval-store.ts'
 import { CodingStore } from '../store/coding-store.ts'
 import { identifyProcess } from '../store/process-identity.ts'
+import { SharedApprovalStore, SharedSpendStore } from '../store/postgres/shared-approvals.ts'
+import { SharedCodingStore } from '../store/postgres/shared-coding.ts'
 import { SpendStore } from '../store/spend-store.ts'
 import { agentFrom } from './agents.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app
   const config = app.config.coding
-  const store = new CodingStore(app.database())
-  const spend = new SpendStore(app.database())
-  const approvalStore = new ApprovalStore(app.database())
+  const { store, spend, approvalStore } = codingStores(app)
   const timeoutMs = config.approvalTimeoutMinutes * 60_000
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const notifications = new NotificationRouter({
@@ -69,6 +69,23 @@ export function openCodingWorld(app: App): CodingWorld {
     chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
   const today = (): string => dayIn(app.config.timeZone, app.clock.now())
   return { pool, notifications, approvals, approvalStore, store, spend, today, isTaken, select }
+}
+
+function codingStores(app: App): Pick<CodingWorld, 'store' | 'spend' | 'approvalStore'> {
+  const database = app.database()
+  const records = app.records?.()
+  if (!records)
+    return {
+      store: new CodingStore(database),
+      spend: new SpendStore(database),
+      approvalStore: new ApprovalStore(database),
+    }
+  records.follow()
+  return {
+    store: new SharedCodingStore(database, records),
+    spend: new SharedSpendStore(database, records),
+    approvalStore: new SharedApprovalStore(database, records),
+  }
 }
 
 /** The choice that a launch would have made, made now. `cc why` finds it by the session that came of it. */

@@ -19,20 +19,31 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
   const endTelling = app.events.on((event) => {
     if (!isTheirs && !ownMatter.has(event.type)) members.signal({ kind: 'event', event })
   })
-  const endHearing = members.on((signal) => {
-    if (signal.kind !== 'event') return
+  const pass = (event: RockpoolEvent): void => {
     isTheirs = true
     try {
-      app.events.emit(asOurs(app, signal.event as RockpoolEvent))
+      app.events.emit(asOurs(app, event))
     } finally {
       isTheirs = false
     }
+  }
+  let heard = Promise.resolve()
+  const endHearing = members.on((signal) => {
+    if (signal.kind !== 'event') return
+    const event = signal.event as RockpoolEvent
+    heard = heard.then(() => knowing(app, event)).then(() => pass(event))
   })
+  app.records?.().follow()
   return async () => {
     endTelling()
     endHearing()
     await members.close()
   }
+}
+
+/** Whoever hears that a coding session or a question has changed will look at it: then it must be there. */
+async function knowing(app: App, { type }: RockpoolEvent): Promise<void> {
+  if (type === 'coding-changed' || type === 'approval-changed') await app.records?.().refresh()
 }
 
 /** Claude's transcripts in the shared database. */

@@ -15,6 +15,7 @@ import type { StatePaths } from '../store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { People } from '../store/pairing.ts'
 import type { Postgres } from '../store/postgres/connection.ts'
+import type { SharedRecords } from '../store/postgres/records.ts'
 import type { Members } from '../store/postgres/members.ts'
 import type { WorkStore } from '../store/work.ts'
 import type { CodingWorld } from './coding-world.ts'
@@ -41,7 +42,9 @@ export interface App {
   postgres?: Postgres
   /** This process among those that share it. */
   members?: Members
-  /** Coding sessions, approvals, people, answers to repeated requests: the tables of this machine. */
+  /** What all machines know of coding sessions, approvals, spending and decisions, with `store: "postgres"`. */
+  records?(): SharedRecords
+  /** Coding sessions, approvals, people, answers to repeated requests: the tables of this machine, or its copy of them. */
   database(): Database
   /** The gateway of this process, when it is one. */
   gateway?: GatewayPart

@@ -7,7 +7,6 @@ import { formatOriginChannel } from '../domain/address.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
 import { openMediaFiles } from '../store/media-files.ts'
-import { sqliteOutbox } from '../store/outbox.ts'
 import { addToUpload, dropUpload, forgetUploads, readUpload } from '../store/uploads.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
@@ -97,7 +96,7 @@ const notices = operation({
   async run(app, input) {
     const address = { channel: 'web', accountId: 'default', to: input.chatId }
     const lane = `notices:${formatOriginChannel(address)}`
-    const rows = await sqliteOutbox(app.database(), app.clock).list({ lane, limit: input.limit })
+    const rows = await app.work().outbox.list({ lane, limit: input.limit })
     const told = rows.map(({ messageIds, delivery: { id, createdAt, reply, sessionKey } }) => ({
       id: messageIds[0] ?? id,
       at: createdAt,

@@ -1,7 +1,7 @@
 // What people are asked and what they answered; and what they allowed once and for all. The first valid answer wins,
 // whichever process or door it comes through.
 import type { Approval, ApprovalState } from '../domain/coding.ts'
-import type { Database } from './database.ts'
+import type { Database, Queries } from './database.ts'
 
 export interface Grant {
   id: string
@@ -13,6 +13,12 @@ export interface Grant {
   grantedBy: string
 }
 
+export interface GivenAnswer {
+  at: number
+  by: string
+  text?: string
+}
+
 export class ApprovalStore {
   #db: Database
 
@@ -21,20 +27,7 @@ export class ApprovalStore {
   }
 
   add(approval: Approval): Promise<void> {
-    return this.#db.write((q) => {
-      q.run(
-        `INSERT INTO approval (id, coding_id, session_key, agent_id, state, asked_at, input_hash, record)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        approval.id,
-        approval.codingId ?? null,
-        approval.sessionKey ?? null,
-        approval.agentId,
-        approval.state,
-        approval.askedAt,
-        approval.inputHash,
-        JSON.stringify(approval),
-      )
-    })
+    return this.#db.write((q) => putApproval(q, approval))
   }
 
   get(id: string): Approval | undefined {
@@ -55,44 +48,20 @@ export class ApprovalStore {
   }
 
   /** Settles a pending one. False if somebody was faster. */
-  settle(
-    id: string,
-    state: Exclude<ApprovalState, 'pending'>,
-    answer: { at: number; by: string; text?: string },
-  ): Promise<boolean> {
+  settle(id: string, state: Exclude<ApprovalState, 'pending'>, answer: GivenAnswer): Promise<boolean> {
     return this.#db.write((q) => {
       const row = q.get<{ record: string }>(
         "SELECT record FROM approval WHERE id = ? AND state = 'pending'",
         id,
       )
       if (!row) return false
-      const approval = JSON.parse(row.record) as Approval
-      const settled = {
-        ...approval,
-        state,
-        answeredAt: answer.at,
-        answeredBy: answer.by,
-        answer: answer.text,
-      }
-      q.run('UPDATE approval SET state = ?, record = ? WHERE id = ?', state, JSON.stringify(settled), id)
+      putApproval(q, settled(JSON.parse(row.record) as Approval, state, answer))
       return true
     })
   }
 
   grant(grant: Grant): Promise<void> {
-    return this.#db.write((q) => {
-      q.run(
-        `INSERT INTO grant_always (id, coding_id, session_key, tool, pattern, granted_at, granted_by)
-         VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        grant.id,
-        grant.codingId ?? null,
-        grant.sessionKey ?? null,
-        grant.tool,
-        grant.pattern,
-        grant.grantedAt,
-        grant.grantedBy,
-      )
-    })
+    return this.#db.write((q) => putGrant(q, grant))
   }
 
   grants(): Grant[] {
@@ -112,4 +81,41 @@ export class ApprovalStore {
   revoke(id: string): Promise<boolean> {
     return this.#db.write((q) => q.run('DELETE FROM grant_always WHERE id = ?', id).changes > 0)
   }
+}
+
+export function settled(
+  approval: Approval,
+  state: Exclude<ApprovalState, 'pending'>,
+  answer: GivenAnswer,
+): Approval {
+  return { ...approval, state, answeredAt: answer.at, answeredBy: answer.by, answer: answer.text }
+}
+
+export function putApproval(q: Queries, approval: Approval): void {
+  q.run(
+    `INSERT OR REPLACE INTO approval (id, coding_id, session_key, agent_id, state, asked_at, input_hash, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    approval.id,
+    approval.codingId ?? null,
+    approval.sessionKey ?? null,
+    approval.agentId,
+    approval.state,
+    approval.askedAt,
+    approval.inputHash,
+    JSON.stringify(approval),
+  )
+}
+
+export function putGrant(q: Queries, grant: Grant): void {
+  q.run(
+    `INSERT OR REPLACE INTO grant_always (id, coding_id, session_key, tool, pattern, granted_at, granted_by)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    grant.id,
+    grant.codingId ?? null,
+    grant.sessionKey ?? null,
+    grant.tool,
+    grant.pattern,
+    grant.grantedAt,
+    grant.grantedBy,
+  )
 }

@@ -29,6 +29,9 @@ export interface Watch {
   foreground: boolean
 }
 
+/** How many of the last blocks of output are kept of each session, unless told otherwise. */
+export const keptBlocks = 5_000
+
 export class CodingStore {
   #db: Database
   /** How many of the last blocks of output are kept of each session. */
@@ -36,12 +39,12 @@ export class CodingStore {
 
   constructor(db: Database, options: { keepBlocks?: number } = {}) {
     this.#db = db
-    this.#keepBlocks = options.keepBlocks ?? 5_000
+    this.#keepBlocks = options.keepBlocks ?? keptBlocks
   }
 
   /** Writes the session as it is. Only its owner does this. */
   save(session: CodingSession): Promise<void> {
-    return this.#db.write((q) => put(q, session))
+    return this.#db.write((q) => putSession(q, session))
   }
 
   get(id: string): CodingSession | undefined {
@@ -54,7 +57,7 @@ export class CodingStore {
       const session = read(q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
       if (!session) throw new RockpoolError('not-found', `There is no coding session ${id}.`)
       change(session)
-      put(q, session)
+      putSession(q, session)
       return session
     })
   }
@@ -105,7 +108,7 @@ export class CodingStore {
     return this.#db.write((q) => {
       check()
       const named = { ...session, name: freeName(q, session.name) }
-      put(q, named)
+      putSession(q, named)
       return named
     })
   }
@@ -117,18 +120,9 @@ export class CodingStore {
         'SELECT coalesce(max(seq), 0) AS seq FROM coding_output WHERE session_id = ?',
         id,
       )!
-      blocks.forEach((block, i) => {
-        q.run(
-          'INSERT INTO coding_output (session_id, seq, at, kind, text) VALUES (?, ?, ?, ?, ?)',
-          id,
-          last.seq + i + 1,
-          block.at,
-          block.kind,
-          block.text,
-        )
-      })
+      blocks.forEach((block, i) => putOutput(q, id, last.seq + i + 1, block))
       const end = last.seq + blocks.length
-      q.run('DELETE FROM coding_output WHERE session_id = ? AND seq <= ?', id, end - this.#keepBlocks)
+      dropOutput(q, id, end - this.#keepBlocks)
       return end
     })
   }
@@ -167,16 +161,7 @@ export class CodingStore {
   }
 
   setWatch(watch: Watch): Promise<void> {
-    return this.#db.write((q) => {
-      q.run(
-        `INSERT INTO coding_watch (session_id, channel, seen_seq, foreground) VALUES (?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET seen_seq = max(seen_seq, excluded.seen_seq), foreground = excluded.foreground`,
-        watch.codingId,
-        watch.channel,
-        watch.seenSeq,
-        watch.foreground ? 1 : 0,
-      )
-    })
+    return this.#db.write((q) => putWatch(q, watch))
   }
 
   /** How far a chat has seen, whether it still watches or not. */
@@ -202,16 +187,7 @@ export class CodingStore {
 
   /** Leaves a request for the process that owns the session. */
   ask(request: OwnerRequest): Promise<void> {
-    return this.#db.write((q) => {
-      q.run(
-        'INSERT INTO coding_request (id, session_id, action, input, asked_at) VALUES (?, ?, ?, ?, ?)',
-        request.id,
-        request.codingId,
-        request.action,
-        JSON.stringify(request.input),
-        request.askedAt,
-      )
-    })
+    return this.#db.write((q) => putRequest(q, request))
   }
 
   asked(codingIds: string[]): OwnerRequest[] {
@@ -251,9 +227,7 @@ export class CodingStore {
 
   /** This process lives; asked about by those who cannot see it: other containers of the machine. */
   markOwner(owner: string, at: number): Promise<void> {
-    return this.#db.write((q) => {
-      q.run('INSERT OR REPLACE INTO coding_owner (owner, seen_at) VALUES (?, ?)', owner, at)
-    })
+    return this.#db.write((q) => putOwner(q, { owner, at }))
   }
 
   ownerSeenAt(owner: string): number | undefined {
@@ -295,7 +269,7 @@ function read(row: RecordRow | undefined): CodingSession | undefined {
   return { inbox: [], allowances: {}, ...(JSON.parse(row.record) as StoredSession) }
 }
 
-function put(q: Queries, session: CodingSession): void {
+export function putSession(q: Queries, session: CodingSession): void {
   q.run(
     `INSERT OR REPLACE INTO coding_session
        (id, name, repo, agent_id, label, sdk_session_id, status, lifecycle, created_at, ended_at, cost_usd, record)
@@ -315,11 +289,54 @@ function put(q: Queries, session: CodingSession): void {
   )
 }
 
-function freeName(q: Queries, base: string): string {
+export function freeName(q: Queries, base: string): string {
   for (let n = 1; ; n++) {
     const name = n === 1 ? base : `${base}-${n}`
     if (!q.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
   }
+}
+
+export function putOutput(q: Queries, codingId: string, seq: number, { at, kind, text }: NewOutput): void {
+  q.run(
+    'INSERT OR REPLACE INTO coding_output (session_id, seq, at, kind, text) VALUES (?, ?, ?, ?, ?)',
+    codingId,
+    seq,
+    at,
+    kind,
+    text,
+  )
+}
+
+/** All up to this number. */
+export function dropOutput(q: Queries, codingId: string, upTo: number): void {
+  q.run('DELETE FROM coding_output WHERE session_id = ? AND seq <= ?', codingId, upTo)
+}
+
+export function putWatch(q: Queries, { codingId, channel, seenSeq, foreground }: Watch): void {
+  q.run(
+    `INSERT INTO coding_watch (session_id, channel, seen_seq, foreground) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET seen_seq = max(seen_seq, excluded.seen_seq), foreground = excluded.foreground`,
+    codingId,
+    channel,
+    seenSeq,
+    foreground ? 1 : 0,
+  )
+}
+
+export function putRequest(q: Queries, request: OwnerRequest & { answer?: unknown }): void {
+  q.run(
+    'INSERT OR REPLACE INTO coding_request (id, session_id, action, input, asked_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
+    request.id,
+    request.codingId,
+    request.action,
+    JSON.stringify(request.input),
+    request.askedAt,
+    request.answer === undefined ? null : JSON.stringify(request.answer),
+  )
+}
+
+export function putOwner(q: Queries, { owner, at }: { owner: string; at: number }): void {
+  q.run('INSERT OR REPLACE INTO coding_owner (owner, seen_at) VALUES (?, ?)', owner, at)
 }
 
 function escapeLike(text: string): string {

@@ -5,7 +5,7 @@ import type { Decision, Decisions, SessionSelection } from '../domain/selection.
 import type { Database, Queries, Row } from './database.ts'
 
 /** Older ones are forgotten: they explain, they are not a record of work. */
-const kept = 2_000
+export const keptDecisions = 2_000
 
 /** `db` is the state database (state-database.ts). */
 export function sqliteDecisions(db: Database): Decisions {
@@ -21,23 +21,37 @@ export function sqliteDecisions(db: Database): Decisions {
 }
 
 function insert(q: Queries, decision: Omit<Decision, 'id' | 'becameSessionId'>): string {
-  const id = `d-${randomUUID().slice(0, 8)}`
-  const { selection } = decision
+  const id = newDecisionId()
+  putDecision(q, { ...decision, id })
+  return id
+}
+
+export function newDecisionId(): string {
+  return `d-${randomUUID().slice(0, 8)}`
+}
+
+/** Writes it as it is, and forgets the oldest. */
+export function putDecision(q: Queries, decision: Decision): void {
+  const { id, selection, becameSessionId: became } = decision
   q.run(
-    'INSERT INTO decision (id, at, repo_path, agent_id, label, task, selection) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    `INSERT INTO decision (id, at, repo_path, agent_id, label, task, became, selection) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET became = excluded.became`,
     id,
     decision.at,
     decision.repoPath,
     decision.agentId ?? null,
     decision.label ?? null,
     decision.task,
+    became ?? null,
     // A decision over thousands of sessions repeats itself a lot.
     deflateRawSync(JSON.stringify(selection)),
   )
-  const named = [selection.sessionId, ...selection.scores.map(({ sessionId }) => sessionId)]
+  const named = [became, selection.sessionId, ...selection.scores.map(({ sessionId }) => sessionId)]
   for (const sessionId of named) if (sessionId !== undefined) link(q, sessionId, id)
-  q.run('DELETE FROM decision WHERE id IN (SELECT id FROM decision ORDER BY at DESC LIMIT -1 OFFSET ?)', kept)
-  return id
+  q.run(
+    'DELETE FROM decision WHERE id IN (SELECT id FROM decision ORDER BY at DESC LIMIT -1 OFFSET ?)',
+    keptDecisions,
+  )
 }
 
 function link(q: Queries, sessionId: string, id: string): void {

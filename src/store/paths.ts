@@ -13,6 +13,8 @@ export interface StatePaths {
   config: string
   /** Inbox, outbox, queued turns, coding sessions, approvals: what must happen. */
   database: string
+  /** This machine's copy of what several share in PostgreSQL; it takes the place of `database` then. */
+  sharedCopy: string
   /** Tables that can be thrown away and rebuilt. */
   discoveryIndex: string
   searchIndex: string
@@ -36,6 +38,7 @@ export function statePaths(root: string): StatePaths {
     root,
     config: join(root, 'rockpool.json'),
     database: join(root, 'rockpool.sqlite'),
+    sharedCopy: join(root, 'index', 'shared.sqlite'),
     discoveryIndex: join(root, 'index', 'discovery.sqlite'),
     searchIndex: join(root, 'index', 'search.sqlite'),
     credentials: join(root, 'credentials'),

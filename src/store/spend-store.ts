@@ -1,5 +1,5 @@
 // What each call to a model cost. Budgets and charts are sums over these rows; each call is one row.
-import type { Database } from './database.ts'
+import type { Database, Queries } from './database.ts'
 
 export interface Spend {
   /** The message's id, so that a call is counted once. */
@@ -27,23 +27,7 @@ export class SpendStore {
 
   /** A later report of the same call (its output grew) replaces the earlier one. */
   add(spend: Spend): Promise<void> {
-    return this.#db.write((q) => {
-      q.run(
-        `INSERT INTO spend (id, at, day, coding_id, session_key, repo, agent_id, model, usd, subagent)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET usd = max(usd, excluded.usd)`,
-        spend.id,
-        spend.at,
-        spend.day,
-        spend.codingId ?? null,
-        spend.sessionKey ?? null,
-        spend.repo ?? null,
-        spend.agentId,
-        spend.model,
-        spend.usd,
-        spend.subagent ? 1 : 0,
-      )
-    })
+    return this.#db.write((q) => putSpend(q, spend))
   }
 
   total(by: SpendBy, day?: string): number {
@@ -102,4 +86,22 @@ function columnOf(by: SpendBy): [string | undefined, string | undefined] {
   if ('repo' in by) return ['repo', by.repo]
   if ('agentId' in by) return ['agent_id', by.agentId]
   return [undefined, undefined]
+}
+
+export function putSpend(q: Queries, spend: Spend): void {
+  q.run(
+    `INSERT INTO spend (id, at, day, coding_id, session_key, repo, agent_id, model, usd, subagent)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET usd = max(usd, excluded.usd)`,
+    spend.id,
+    spend.at,
+    spend.day,
+    spend.codingId ?? null,
+    spend.sessionKey ?? null,
+    spend.repo ?? null,
+    spend.agentId,
+    spend.model,
+    spend.usd,
+    spend.subagent ? 1 : 0,
+  )
 }

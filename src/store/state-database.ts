@@ -26,6 +26,8 @@ const migrations: Migration[] = [
   peopleTables + sentMessageTables,
   // 6: which owners of coding sessions were seen alive.
   codingOwnerTable,
+  // 7: how far a copy of the shared records is (postgres/records.ts).
+  'CREATE TABLE record_cursor (origin TEXT NOT NULL, seq INTEGER NOT NULL) STRICT;',
 ]
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

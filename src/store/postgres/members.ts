@@ -28,7 +28,11 @@ export interface Member {
 }
 
 /** Something that one member tells the others. */
-export type Signal = { kind: 'work' } | { kind: 'people' } | { kind: 'event'; event: unknown }
+export type Signal =
+  | { kind: 'work' }
+  | { kind: 'people' }
+  | { kind: 'records' }
+  | { kind: 'event'; event: unknown }
 
 const beatMs = 1_000
 const gatherMs = 10

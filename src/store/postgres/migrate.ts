@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
 import { claudeTables } from './tables-claude.ts'
 import { memberTables } from './tables-members.ts'
+import { recordTables } from './tables-records.ts'
 import { sessionTables } from './tables-sessions.ts'
 import { workTables } from './tables-work.ts'
 
@@ -15,7 +16,7 @@ export async function schemaState(postgres: {
 }
 
 /** Number n brings version n - 1 to version n. Never edited after a release, only added to. */
-const migrations: string[] = [memberTables + claudeTables + sessionTables + workTables]
+const migrations: string[] = [memberTables + claudeTables + sessionTables + workTables, recordTables]
 
 export async function migrate(pool: Pool, schema: string): Promise<void> {
   const client = await pool.connect()

@@ -74,6 +74,11 @@ export const workTables = `
       holder := me;
       UPDATE lane SET owner = me, home = me WHERE key = its_lane;
     END IF;
+    /* What came before it, and was left by one that died, goes first. */
+    IF holder = me AND (
+      EXISTS (SELECT 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND id < new_id AND handed_to IS DISTINCT FROM me)
+      OR EXISTS (SELECT 1 FROM turn WHERE lane = its_lane AND state = 'running' AND owner <> me)
+    ) THEN holder := NULL; END IF;
     IF holder = me THEN UPDATE inbox SET handed_to = me WHERE id = new_id; END IF;
     RETURN NEXT;
   END $$;

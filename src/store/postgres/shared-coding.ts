@@ -1,0 +1,95 @@
+// Coding sessions that every machine sees: written to the shared database, read from this machine's copy of it.
+import type { CodingSession } from '../../domain/coding.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { CodingStore, dropOutput, freeName, keptBlocks } from '../coding-store.ts'
+import type { NewOutput, OwnerRequest, Watch } from '../coding-store.ts'
+import type { Database } from '../database.ts'
+import type { RecordBodies } from '../record-kinds.ts'
+import type { SharedRecords } from './records.ts'
+
+export class SharedCodingStore extends CodingStore {
+  #copy: Database
+  #records: SharedRecords
+  #keepBlocks: number
+
+  constructor(copy: Database, records: SharedRecords, options: { keepBlocks?: number } = {}) {
+    super(copy, options)
+    this.#copy = copy
+    this.#records = records
+    this.#keepBlocks = options.keepBlocks ?? keptBlocks
+  }
+
+  override save(session: CodingSession): Promise<void> {
+    return this.#records.put('coding', session.id, session)
+  }
+
+  override async update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
+    let changed: CodingSession | undefined
+    await this.#records.update<CodingSession>('coding', id, (session) => {
+      if (session) change(session)
+      return (changed = session)
+    })
+    if (!changed) throw new RockpoolError('not-found', `There is no coding session ${id}.`)
+    return changed
+  }
+
+  /** Over all machines nobody comes in between. */
+  override add(session: CodingSession, check: () => void): Promise<CodingSession> {
+    return this.#records.alone('coding add', async () => {
+      check()
+      const named = { ...session, name: freeName(this.#copy.queries, session.name) }
+      await this.save(named)
+      return named
+    })
+  }
+
+  override async addOutput(id: string, blocks: NewOutput[]): Promise<number> {
+    const end = await this.#records.append('output', id, blocks, this.#keepBlocks)
+    await this.#copy.write((q) => dropOutput(q, id, end - this.#keepBlocks))
+    return end
+  }
+
+  override async setWatch(watch: Watch): Promise<void> {
+    await this.#records.update<Watch>('watch', watchId(watch), (before) => ({
+      ...watch,
+      seenSeq: Math.max(watch.seenSeq, before?.seenSeq ?? 0),
+    }))
+  }
+
+  override async markSeen(codingId: string, channel: string, seq: number): Promise<void> {
+    await this.#records.update<Watch>('watch', watchId({ codingId, channel }), (before) =>
+      before && before.seenSeq < seq ? { ...before, seenSeq: seq } : undefined,
+    )
+  }
+
+  override ask(request: OwnerRequest): Promise<void> {
+    return this.#records.put('request', request.id, request, request.askedAt)
+  }
+
+  override async answer(id: string, answer: unknown): Promise<void> {
+    await this.#records.update<RecordBodies['request']>(
+      'request',
+      id,
+      (request) => request && { ...request, answer },
+    )
+  }
+
+  override markOwner(owner: string, at: number): Promise<void> {
+    return this.#records.put('owner', owner, { owner, at }, at)
+  }
+
+  /** Every machine forgets in its own copy; together they forget in the database. */
+  override async forgetOutputBefore(endedBefore: number): Promise<number> {
+    const over = this.list().filter(
+      ({ lifecycle, end }) => lifecycle === 'ended' && end && end.at < endedBefore,
+    )
+    for (const kind of ['request', 'owner'] as const)
+      await this.#records.forget(kind, { before: endedBefore })
+    await this.#records.forget('output', { groups: over.map(({ id }) => id) })
+    return super.forgetOutputBefore(endedBefore)
+  }
+}
+
+function watchId({ codingId, channel }: Pick<Watch, 'codingId' | 'channel'>): string {
+  return `${codingId}|${channel}`
+}

@@ -169,7 +169,6 @@ export function aCodingSession(id: string, over: Partial<CodingSession> = {}): C
     createdAt: 1,
     lastActivityAt: 1,
     budgetUsd: 5,
-    sharedAllowanceUsd: 0,
     costUsd: 0,
     turns: 0,
     autoResponds: 0,

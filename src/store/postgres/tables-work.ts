@@ -284,7 +284,10 @@ export const workTables = `
     RETURN QUERY
       WITH mine AS (
         SELECT i.id FROM lane AS l JOIN inbox AS i ON i.lane = l.key AND i.state = 'waiting'
-        WHERE l.owner = me AND i.handed_to IS DISTINCT FROM me AND NOT EXISTS (
+        WHERE l.owner = me AND i.handed_to IS DISTINCT FROM me
+          /* A turn that was lost gives its inputs back first. */
+          AND NOT EXISTS (SELECT 1 FROM turn AS t WHERE t.lane = l.key AND t.state = 'running' AND t.owner <> me)
+          AND NOT EXISTS (
           SELECT 1 FROM inbox AS earlier JOIN member ON member.id = earlier.pin
           WHERE earlier.lane = l.key AND earlier.state = 'waiting' AND earlier.id <= i.id AND earlier.pin <> me)
       ), given AS (

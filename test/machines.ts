@@ -9,6 +9,7 @@ import { Postgres } from '../src/store/postgres/connection.ts'
 import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
+import type { TestPostgres } from './postgres.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import { check, configFor, end, pause, start, writeAll } from './telegram-storm.ts'
 import type { TelegramStormReport } from './telegram-storm.ts'
@@ -28,28 +29,63 @@ export interface MachineStormReport extends TelegramStormReport {
   turnsOf: Record<string, number>
 }
 
-export async function machineStorm(url: string, storm: MachineStorm): Promise<MachineStormReport> {
+/** One machine is killed every few moments, and comes back. */
+export function machineStorm(url: string, storm: MachineStorm): Promise<MachineStormReport> {
+  return stormOn(url, storm, (machines, done) => killUntil(storm, machines, done))
+}
+
+/** The database itself goes away: its connections are cut, and it is stopped at once and started again. */
+export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<MachineStormReport> {
+  return stormOn(server.url, storm, async (_machines, done, postgres) => {
+    const isDone = done.then(() => true)
+    let outages = 0
+    while (outages < storm.kills) {
+      const next = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
+      if (await Promise.race([isDone, next])) break
+      outages += 1
+      if (outages % 2 === 0) await server.restart(storm.maxLifeMs / 2)
+      else await cutConnections(postgres)
+    }
+    await done
+    return outages
+  })
+}
+
+interface Machine {
+  home: ClaudeHome
+  child: ChildProcess
+}
+
+async function stormOn(
+  url: string,
+  storm: MachineStorm,
+  disturb: (machines: Machine[], done: Promise<void>, postgres: Postgres) => Promise<number>,
+): Promise<MachineStormReport> {
   const telegram = await TelegramApi.listen()
   const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(url, telegram, n))
   const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
   const size = { ...storm, faultsPerHundred: 0 }
-  const children = homes.map((home) => start(home))
+  const started = homes.map((home) => start(home))
+  const machines = started.map(({ child }, n) => ({ home: homes[n]!, child }))
   try {
-    await Promise.all(children.map(({ ready }) => ready))
-    const writing = writeAll(size, telegram)
-    const kills = await killUntil(
-      storm,
-      homes,
-      children.map(({ child }) => child),
-      writing.then(() => answered(size, telegram, postgres)),
-    )
+    await Promise.all(started.map(({ ready }) => ready))
+    const done = writeAll(size, telegram).then(() => answered(size, telegram, postgres))
+    const kills = await disturb(machines, done, postgres)
+    await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
     const { missing: _, ...report } = check(size, telegram.shown, await deadIn(postgres))
     return { kills, faults: 0, ...report, turnsOf: await turnsOf(postgres) }
   } finally {
+    await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
     await postgres.close()
     await telegram.close()
     for (const home of homes) home.remove()
   }
+}
+
+async function cutConnections(postgres: Postgres): Promise<void> {
+  await postgres.read(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'rockpool%' AND pid <> pg_backend_pid()",
+  )
 }
 
 function makeMachine(url: string, telegram: TelegramApi, n: number): ClaudeHome {
@@ -60,27 +96,21 @@ function makeMachine(url: string, telegram: TelegramApi, n: number): ClaudeHome 
   return home
 }
 
-/** Kills one after the other at random moments; each comes back at once. Ends them all when the work is done. */
-async function killUntil(
-  storm: MachineStorm,
-  homes: ClaudeHome[],
-  children: ChildProcess[],
-  done: Promise<void>,
-): Promise<number> {
+/** Kills one after the other at random moments; each comes back at once. */
+async function killUntil(storm: MachineStorm, machines: Machine[], done: Promise<void>): Promise<number> {
   const isDone = done.then(() => true)
   let kills = 0
   while (kills < storm.kills) {
     const nextKill = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
     if (await Promise.race([isDone, nextKill])) break
-    const which = Math.floor(Math.random() * homes.length)
-    await end(children[which]!, 'SIGKILL')
+    const machine = machines[Math.floor(Math.random() * machines.length)]!
+    await end(machine.child, 'SIGKILL')
     kills += 1
-    const again = start(homes[which]!)
-    children[which] = again.child
+    const again = start(machine.home)
+    machine.child = again.child
     await Promise.race([again.ready, pause(20_000)])
   }
   await done
-  await Promise.all(children.map((child) => end(child, 'SIGTERM')))
   return kills
 }
 
@@ -90,7 +120,7 @@ async function answered(
   postgres: Postgres,
 ): Promise<void> {
   for (;;) {
-    const { lost } = check(storm, telegram.shown, await deadIn(postgres))
+    const { lost } = check(storm, telegram.shown, await postgres.untilBack(() => deadIn(postgres)))
     if (lost.length === 0 && telegram.pending.length === 0) return
     await pause(200)
   }

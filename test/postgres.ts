@@ -9,6 +9,8 @@ import { promisify } from 'node:util'
 
 export interface TestPostgres {
   url: string
+  /** Ends it at once, as a crash would, and starts it again after a while. */
+  restart(downMs: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -34,9 +36,16 @@ export async function startPostgres(): Promise<TestPostgres | undefined> {
   const port = await freePort()
   await run('initdb', '-D', data, '-U', 'rockpool', '-A', 'trust', '-E', 'UTF8', '--no-sync')
   const options = `-h 127.0.0.1 -p ${port} -k ${folder} -c fsync=off`
-  await run('pg_ctl', '-D', data, '-w', '-o', options, '-l', join(folder, 'log'), 'start')
+  const start = (): Promise<unknown> =>
+    run('pg_ctl', '-D', data, '-w', '-o', options, '-l', join(folder, 'log'), 'start')
+  await start()
   return {
     url: `postgres://rockpool@127.0.0.1:${port}/postgres`,
+    async restart(downMs) {
+      await run('pg_ctl', '-D', data, '-m', 'immediate', 'stop')
+      await new Promise((resolve) => setTimeout(resolve, downMs))
+      await start()
+    },
     async stop() {
       await run('pg_ctl', '-D', data, '-m', 'immediate', 'stop')
       rmSync(folder, { recursive: true, force: true })

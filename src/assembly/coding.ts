@@ -118,7 +118,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       createdAt: app.clock.now(),
       ...(isOutput ? { continues: sessionKey } : {}),
     }
-    await app.work().outbox.add([delivery])
+    await app.work().outbox.leave([delivery])
   }
 }
 

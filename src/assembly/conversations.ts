@@ -26,6 +26,8 @@ import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/bridge-world.ts'
 import { mirrorDelivery } from '../sessions/mirror.ts'
 import type { People } from '../store/pairing.ts'
+import type { Chores } from '../store/chores.ts'
+import { SharedChores } from '../store/postgres/chores.ts'
 import { postgresReplyMap } from '../store/postgres/kept.ts'
 import { dropMedia, giveToSession } from '../store/media-files.ts'
 import { sqliteReplyMap } from '../store/reply-map.ts'
@@ -69,6 +71,7 @@ export async function openConversations(
         channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
       makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
       leave,
+      ...(options.withChannels ? choresOf(app) : {}),
       askPermission: (session, address) => askInChat(app, () => conversations, session, address),
     },
     channels,
@@ -119,6 +122,12 @@ async function flowParts(
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
   }
+}
+
+/** Only a gateway does chores: a command that takes one turn is gone before they are due. */
+function choresOf({ postgres, clock, log }: App): { chores?: Chores } {
+  if (!postgres) return {}
+  return { chores: new SharedChores({ url: postgres.url, schema: postgres.schema, clock, log }) }
 }
 
 /** Where the owners are reached in private: those of the configuration, and those who were let in as owners. */

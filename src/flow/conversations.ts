@@ -76,16 +76,23 @@ export class Conversations {
     this.#prewarm()
     this.heartbeats.start()
     this.#repeat(lookEveryMs, () => this.converse.deliverer.lookForMore())
-    this.#repeat(tidyEveryMs, async () => {
-      await tidyWork(work, this.#parts.clock)
-      await this.#parts.tidy?.()
-    })
+    this.#tidyHourly()
+  }
+
+  /** What all share is tidied by one of them, what is this machine's own by each. */
+  #tidyHourly(): void {
+    const { work, clock, chores, tidy } = this.#parts
+    const tidyShared = (): Promise<void> => tidyWork(work, clock)
+    if (chores) chores.every('tidy', tidyEveryMs, tidyShared)
+    else this.#repeat(tidyEveryMs, tidyShared)
+    if (tidy) this.#repeat(tidyEveryMs, tidy)
   }
 
   /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */
   async stop(drainMs: number): Promise<void> {
     for (const cancel of this.#cancels.splice(0)) cancel()
     this.heartbeats.stop()
+    await this.#parts.chores?.stop()
     await this.converse.shared?.stop()
     await Promise.all(this.channels.map((channel) => this.#close(channel)))
     const closed = this.converse.close()

@@ -53,7 +53,13 @@ export class Converse {
     })
     const { share } = parts.work
     this.shared =
-      share && new SharedLanes(share, { ...parts, queue: this.queue, begin: (input) => this.#begin(input) })
+      share &&
+      new SharedLanes(share, {
+        ...parts,
+        queue: this.queue,
+        begin: (input) => this.#begin(input),
+        deliver: (rows) => this.deliverer.add(rows),
+      })
     this.#door = new Door(parts, this.queue, this.deliverer)
   }
 

@@ -44,10 +44,12 @@ export class Heartbeats {
     this.#parts = parts
   }
 
-  /** Off unless an agent's configuration has `heartbeat.every`. */
+  /** Off unless an agent's configuration has `heartbeat.every`. Of several processes one beats. */
   start(): void {
     for (const { id, every } of heartbeatsOf(this.#parts.config, this.#parts.defaultAgentId)) {
-      this.#schedule(id, every, every)
+      const { chores } = this.#parts
+      if (chores) chores.every(`heartbeat:${id}`, every, async () => void (await this.beat(id)))
+      else this.#schedule(id, every, every)
     }
   }
 

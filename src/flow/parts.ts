@@ -14,6 +14,7 @@ import type { Session } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import type { Deliverer } from '../replies/deliver.ts'
+import type { Chores } from '../store/chores.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { Input, Owner, WorkStore } from '../store/work.ts'
 import type { TurnQueue } from './turn-queue.ts'
@@ -68,6 +69,8 @@ export interface FlowParts {
     give: (session: { agentId: string; key: string }, media: readonly Media[]) => Promise<Media[]>
     drop: (media: readonly Media[]) => Promise<void>
   }
+  /** Where several processes share the work: what one of them does for all. */
+  chores?: Chores
   /** What else is forgotten from time to time. */
   tidy?: () => Promise<void>
   /** Makes a file of the workspace one that may leave, or says why not. */

@@ -4,7 +4,7 @@ import type { AgentRuntime } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
-import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work.ts'
+import type { LaneShare, LaneWork, OutboxRow, WaitingInput, WorkStore } from '../store/work.ts'
 import type { TurnQueue } from './turn-queue.ts'
 import { releaseTurn } from './upkeep.ts'
 
@@ -16,6 +16,8 @@ export interface SharedLanesParts {
   work: WorkStore
   queue: TurnQueue
   begin: (input: WaitingInput) => void
+  /** Begins to send what is in the outbox. */
+  deliver: (rows: OutboxRow[]) => void
 }
 
 /** Others tell us at once; this is for what they could not tell. */
@@ -153,7 +155,7 @@ export class SharedLanes {
     if (!this.#share.serves) return
     const { work, queue } = this.#parts
     for (const turn of await this.#share.lost(queue.activeLanes())) {
-      await releaseTurn(turn, work, { ...this.#parts, isAlive: () => false })
+      this.#parts.deliver(await releaseTurn(turn, work, { ...this.#parts, isAlive: () => false }))
       this.#idle.add(turn.lane)
     }
   }

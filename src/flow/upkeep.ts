@@ -2,7 +2,7 @@
 // are over are forgotten.
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
-import type { RunningTurn, WaitingInput, WorkStore } from '../store/work.ts'
+import type { OutboxRow, RunningTurn, WaitingInput, WorkStore } from '../store/work.ts'
 import { noticeFor } from './deliveries.ts'
 
 export interface UpkeepParts {
@@ -38,21 +38,28 @@ export async function tidyWork(work: WorkStore, clock: Clock): Promise<void> {
   await work.outbox.forget(before)
 }
 
-export async function releaseTurn(turn: RunningTurn, work: WorkStore, parts: UpkeepParts): Promise<void> {
+/** Resolves to what is to be said about it. */
+export async function releaseTurn(
+  turn: RunningTurn,
+  work: WorkStore,
+  parts: UpkeepParts,
+): Promise<OutboxRow[]> {
   const tooOften = turn.inputs.filter((input) => input.lostTurns >= mostLostTurns)
   parts.log.warn({ lane: turn.lane, turnId: turn.id }, 'A turn was cut off.')
+  // While the turn still counts as running, so that nobody goes on with what came later before this is said.
+  const notices = tooOften.length > 0 ? await giveUp(tooOften, work, parts) : []
   await work.lanes.release(turn.id)
-  if (tooOften.length > 0) await giveUp(tooOften, work, parts)
+  return notices
 }
 
-async function giveUp(inputs: WaitingInput[], work: WorkStore, parts: UpkeepParts): Promise<void> {
+function giveUp(inputs: WaitingInput[], work: WorkStore, parts: UpkeepParts): Promise<OutboxRow[]> {
   const notices = inputs
     .filter((input) => input.wish === undefined || input.wish.deliver)
     .map((input) => {
       const text = `I could not answer this: ${JSON.stringify(input.message.text.slice(0, 80))}. It was cut off twice by a restart. Please send it again.`
       return noticeFor(input.message.address, text, `given-up:${input.key}`, parts.clock.now(), input.lane)
     })
-  await work.inbox.end(
+  return work.inbox.end(
     inputs.map((input) => input.id),
     'given-up',
     notices,

@@ -133,7 +133,7 @@ async function announce(
   if (!address) return undefined
   const id = randomUUID()
   const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
-  await app.work().outbox.add([
+  await app.work().outbox.leave([
     {
       id,
       lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,

@@ -7,6 +7,7 @@ import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from './work.ts
 export function sqliteOutbox(db: Database, clock: Clock): Outbox {
   return {
     add: (deliveries) => db.write((q) => insertDeliveries(q, deliveries, clock.now())),
+    leave: (deliveries) => db.write((q) => void insertDeliveries(q, deliveries, clock.now())),
     change: (id, change) => db.write((q) => changeDelivery(q, id, change, clock.now())),
     take: async (afterSeq = 0) => openRows(db, afterSeq),
     open: async (afterSeq = 0) => openRows(db, afterSeq),

@@ -199,6 +199,8 @@ export type DeliveryChange =
 export interface Outbox {
   /** One that says the same thing (idempotencyKey) as an earlier one is left out. Resolves to the rows that are new. */
   add(deliveries: Delivery[]): Promise<OutboxRow[]>
+  /** The same for somebody who does not send himself: whoever does finds them with `take`. */
+  leave(deliveries: Delivery[]): Promise<void>
   change(id: string, change: DeliveryChange): Promise<void>
   /** Open rows that this process is to send and was not given before, in order; with one process, those after `afterSeq`. */
   take(afterSeq?: number): Promise<OutboxRow[]>

@@ -57,6 +57,11 @@ export class Postgres {
     return { ...this.#health }
   }
 
+  /** For those who make connections of their own. */
+  get url(): string {
+    return this.#options.url
+  }
+
   /** Where the server is, without the password. */
   get place(): string {
     return placeOf(this.#options.url)

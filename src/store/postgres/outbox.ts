@@ -27,6 +27,13 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
       postgres.transaction((statements) =>
         addDeliveries(statements, postgres.member, deliveries, clock.now()),
       ),
+    leave: (deliveries) =>
+      postgres.transaction(async (statements) => {
+        await addDeliveries(statements, postgres.member, deliveries, clock.now())
+        await statements.rows(`UPDATE outbox SET handed = false WHERE id = ANY ($1) AND state = 'queued'`, [
+          deliveries.map(({ id }) => id),
+        ])
+      }),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
     take: (afterSeq = 0) => takeRows(postgres, afterSeq),
     async open(afterSeq = 0) {

@@ -1,0 +1,45 @@
+// The database goes away while messages flow: connections are cut, the server is stopped and comes back.
+import { afterAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/domain/clock.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import { SharedChores } from '../../src/store/postgres/chores.ts'
+import { outageStorm } from '../machines.ts'
+import { startPostgres } from '../postgres.ts'
+
+const servers = [await startPostgres(), await startPostgres()]
+afterAll(async () => {
+  for (const server of servers) await server?.stop()
+})
+
+test('PostgreSQL is cut off and restarted while 600 messages come in: 0 lost, 0 unmarked duplicates, order kept', async (ctx) => {
+  const server = servers[0] ?? ctx.skip('PostgreSQL is not installed')
+  const report = await outageStorm(server, { machines: 2, chats: 60, each: 10, kills: 6, maxLifeMs: 5_000 })
+  console.log(report)
+  expect(report).toMatchObject({
+    lost: [],
+    unmarkedDuplicates: [],
+    crossChat: [],
+    outOfOrder: [],
+    thirdCopies: [],
+  })
+  expect(report.answered + report.told).toBeGreaterThanOrEqual(600)
+  expect(report.kills).toBeGreaterThanOrEqual(2)
+}, 600_000)
+
+test('a chore of three machines is done once for each stretch of time, also after the database was away', async (ctx) => {
+  const server = servers[1] ?? ctx.skip('PostgreSQL is not installed')
+  const done: number[] = []
+  const machines = [1, 2, 3].map(() => {
+    const chores = new SharedChores({ url: server.url, schema: 'many', clock: systemClock, log: silentLog })
+    chores.every('count', 2_000, async () => void done.push(Date.now()))
+    return chores
+  })
+  const began = Date.now()
+  await expect.poll(() => done.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4)
+  const most = (Date.now() - began) / 2_000 + 1
+  expect(done.length).toBeLessThanOrEqual(most)
+  await server.restart(2_000)
+  const before = done.length
+  await expect.poll(() => done.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 2)
+  for (const chores of machines) await chores.stop()
+}, 120_000)

@@ -82,6 +82,16 @@ test('ten turns over two restarts keep their context', async () => {
   expect(await flow.work.lanes.history()).toHaveLength(10)
 })
 
+test('/compact has Claude sum up the conversation, which goes on from there', async () => {
+  const summaries = (): number => api.requests.filter(({ kind }) => kind === 'summary').length
+  const before = summaries()
+  await say('/compact')
+  expect(summaries()).toBe(before + 1)
+  expect(await flow.sessions.get(key)).toMatchObject({ compactionCount: 1 })
+  expect(await say(`and on ${inline({ text: 'further' })}`)).toBe('further')
+  expect(api.calls().at(-1)!.text).not.toContain('word 3 is w3x')
+})
+
 test('/new really begins a new conversation', async () => {
   const before = await flow.sessions.get(key)
   expect(await say(`/new what do you know? ${inline({ text: 'nothing' })}`)).toBe('New session.\n\nnothing')

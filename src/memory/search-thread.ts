@@ -20,6 +20,7 @@ export class IndexThread {
   readonly #job: IndexJob
   readonly #onProgress: (progress: IndexProgress) => void
   readonly #onTrouble: (message: string) => void
+  readonly #lingerMs: number
   #worker: Worker | undefined
   #linger: NodeJS.Timeout | undefined
   #waiting = new Map<number, { resolve: (progress: IndexProgress) => void; reject: (error: Error) => void }>()
@@ -32,8 +33,10 @@ export class IndexThread {
     job: IndexJob,
     onProgress: (progress: IndexProgress) => void,
     onTrouble: (message: string) => void,
+    options: { lingerMs?: number } = {},
   ) {
     this.#job = job
+    this.#lingerMs = options.lingerMs ?? lingerMs
     this.#onTrouble = onTrouble
     this.#onProgress = onProgress
   }
@@ -98,7 +101,7 @@ export class IndexThread {
 
   #rest(): void {
     clearTimeout(this.#linger)
-    if (this.#waiting.size === 0) this.#linger = setTimeout(() => this.#end(), lingerMs).unref()
+    if (this.#waiting.size === 0) this.#linger = setTimeout(() => this.#end(), this.#lingerMs).unref()
   }
 
   #giveUp(error: Error): void {

@@ -50,6 +50,8 @@ test('a bot is added by its token, which is checked, kept for us alone, and show
     expect(JSON.stringify(await house.ask(name))).not.toContain(telegram.token)
   }
   expect(await house.ask('channels.test', { channel: 'telegram' })).toMatchObject({ ok: true })
+  const { probes } = await house.ask('status', { deep: true })
+  expect(probes).toContainEqual(expect.objectContaining({ channel: 'telegram', ok: true }))
 })
 
 test('a wrong token changes nothing, and a token of nonsense is not even asked about', async () => {

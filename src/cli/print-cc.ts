@@ -6,7 +6,7 @@ import type { discoveredSession } from '../operations/cc-list.ts'
 import { nowOf, stateOf as codingState } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
 import { cellWidth } from './cell-width.ts'
-import { ago, bytes, duration, fit, oneLine, pad, pairs, styled, table, tokens, usd } from './print.ts'
+import { ago, bytes, duration, fit, oneLine, pad, pairs, prose, styled, table, tokens, usd } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
 
 type Row = z.output<typeof discoveredSession>
@@ -235,7 +235,10 @@ export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): 
   const note = styled(
     page,
     'dim',
-    `API prices of ${pricesAsOf} (a subscription is not billed by them); each message counted once over all files.`,
+    prose(
+      `API prices of ${pricesAsOf} (a subscription is not billed by them); each message counted once over all files.`,
+      page,
+    ),
   )
   return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
 }

@@ -27,7 +27,9 @@ test('what was done is one sentence, with the way back', () => {
     entry: { sessionId: 'b', label: 'try\u001b[2J' },
     parentKey: key,
   }
-  expect(printForked(fork)).toBe('agent:main:main goes on as agent:main:explicit:2, called try\\x1b[2J, too.')
+  expect(printForked(fork, page)).toBe(
+    'agent:main:main goes on as agent:main:explicit:2, called try\\x1b[2J, too.',
+  )
 })
 
 test('a cleanup says what it did or would do, and what failed', () => {

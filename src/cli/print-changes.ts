@@ -1,6 +1,6 @@
 // What was done to sessions, in a sentence each; and what is put away, and what turns cost.
 import type { ArchiveRow } from '../operations/session-archives.ts'
-import { ago, bytes, duration, oneLine, styled, table, tokens, usd } from './print.ts'
+import { ago, bytes, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
 import type { Page } from './print.ts'
 
 interface Changed {
@@ -15,9 +15,9 @@ export function printLabelled({ key, entry }: Changed): string {
     : `${oneLine(key)} is now called ${oneLine(entry.label)}.`
 }
 
-export function printReset({ key, archived }: Changed): string {
+export function printReset({ key, archived }: Changed, page: Page): string {
   const back = archived === undefined ? '' : ` \`rockpool sessions restore ${oneLine(key)}\` brings it back.`
-  return `${oneLine(key)} begins anew.${back}`
+  return prose(`${oneLine(key)} begins anew.${back}`, page)
 }
 
 export function printRestored({ key, archived }: Changed): string {
@@ -25,9 +25,9 @@ export function printRestored({ key, archived }: Changed): string {
   return `${oneLine(key)} is back.${other}`
 }
 
-export function printForked({ key, entry, parentKey }: Changed & { parentKey: string }): string {
+export function printForked({ key, entry, parentKey }: Changed & { parentKey: string }, page: Page): string {
   const name = entry.label === undefined ? '' : `, called ${oneLine(entry.label)}`
-  return `${oneLine(parentKey)} goes on as ${oneLine(key)}${name}, too.`
+  return prose(`${oneLine(parentKey)} goes on as ${oneLine(key)}${name}, too.`, page)
 }
 
 interface Patched {

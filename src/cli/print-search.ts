@@ -1,7 +1,7 @@
 // How what was found looks in a terminal: by session, with the lines around what matched.
 import type { SearchStatus } from '../domain/search.ts'
 import type { SearchOutput } from '../operations/search.ts'
-import { ago, bytes, fit, oneLine, pairs, styled, table, usd, visible } from './print.ts'
+import { ago, broken, bytes, fit, oneLine, pairs, styled, table, usd, visible } from './print.ts'
 import type { Page } from './print.ts'
 
 type Hit = SearchOutput['hits'][number]
@@ -42,8 +42,7 @@ function printSession(hits: Hit[], page: Page): string {
 
 function printHit(hit: Hit, page: Page): string {
   const who = `${hit.role}, line ${hit.line}${hit.by.length === 1 && hit.by[0] === 'meaning' ? ', by meaning' : ''}`
-  const lines = marked(hit, page).split('\n')
-  return [`  ${styled(page, 'cyan', who)}`, ...lines.map((line) => `    ${line}`)].join('\n')
+  return `  ${styled(page, 'cyan', who)}\n${broken(marked(hit, page), page, 4)}`
 }
 
 /** What can be done with it from here: look at it, go on, or fork after the best place. */
@@ -115,4 +114,8 @@ export function printNotes({ notes }: { notes: NoteRow[] }, page: Page): string 
 
 export function printNote({ text }: { text: string }): string {
   return visible(text.trimEnd())
+}
+
+export function printNoted({ agentId, name }: { agentId: string; name: string }): string {
+  return `Noted in ${oneLine(name)} of ${oneLine(agentId)}.`
 }

@@ -1,6 +1,6 @@
 // How sessions look in a terminal.
 import type { SessionRowOutput } from '../operations/session-row.ts'
-import { ago, fit, oneLine, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
+import { ago, broken, fit, oneLine, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page } from './print.ts'
 
 interface SessionList {
@@ -71,7 +71,7 @@ export function printView({ session, transcript, items, withoutEffect }: Session
     ],
     page,
   )
-  const said = items.map(({ role, text }) => `${styled(page, 'bold', role)}  ${visible(text)}`)
+  const said = items.map(({ role, text }) => broken(`${styled(page, 'bold', role)}  ${visible(text)}`, page))
   return [facts, ...(said.length > 0 ? ['', ...said] : [])].join('\n')
 }
 
@@ -194,7 +194,7 @@ function printMessage(message: Message, when: string, page: Page): string[] {
       : message.role
   return blocks.flatMap((block) => {
     if (block.type === 'text')
-      return [`${when} ${styled(page, color, oneLine(who))}`, indent(said(block.text))]
+      return [`${when} ${styled(page, color, oneLine(who))}`, prose(said(block.text), page, 2)]
     if (block.type === 'toolCall') {
       const input = oneLine(JSON.stringify(block.arguments ?? {})).slice(0, page.width)
       return [`${when} ${styled(page, 'dim', `uses ${oneLine(said(block.name))} ${input}`)}`]
@@ -205,8 +205,4 @@ function printMessage(message: Message, when: string, page: Page): string[] {
 
 function said(text: unknown): string {
   return visible(typeof text === 'string' ? text : '').trimEnd()
-}
-
-function indent(text: string): string {
-  return `  ${text.replaceAll('\n', '\n  ')}`
 }

@@ -39,6 +39,7 @@ interface Status {
     days?: Array<{ day: string; usd: number }>
   }
   agent?: { kind: string }
+  probes?: Array<{ channel: string; accountId: string; ok: boolean; as?: string; error?: string }>
   problems?: string[]
   disk?: { freeBytes: number }
 }
@@ -61,6 +62,7 @@ export function printStatus(status: Status, page: Page): string {
     ),
     section(page, 'Waits for you', waitingTable(status, page)),
     section(page, 'Channels', channelTable(status, page)),
+    section(page, 'Asked on their platforms', probeLines(status, page)),
     section(page, 'Not delivered', undeliveredTable(status, page)),
     section(page, 'Coding sessions', codingTable(status, page)),
     section(page, `Sessions (${status.sessions.total})`, recentTable(status, page)),
@@ -188,6 +190,17 @@ export function printConfig({ file, config, origins }: ShownConfig, page: Page):
     page,
   )
   return `${head}\n${shown}`
+}
+
+function probeLines({ probes = [] }: Status, page: Page): string {
+  return probes
+    .map(({ channel, accountId, ok, as, error }) => {
+      const said = ok
+        ? `knows us${as === undefined ? '' : ` as ${oneLine(as)}`}`
+        : oneLine(error ?? 'is not connected')
+      return prose(`${channel} (${accountId}) ${said}`, page)
+    })
+    .join('\n')
 }
 
 export function printHealth(

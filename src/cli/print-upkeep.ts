@@ -1,5 +1,5 @@
 // The doctor's findings and the agents, for people.
-import { oneLine, styled, table, visible } from './print.ts'
+import { oneLine, prose, styled, table, visible } from './print.ts'
 import type { Page } from './print.ts'
 
 interface DoctorReport {
@@ -39,4 +39,8 @@ export function printAgents({ agents }: AgentList, page: Page): string {
     ],
     page,
   )
+}
+
+export function printAgentAdded({ id, folder }: { id: string; folder: string }, page: Page): string {
+  return prose(`The agent ${oneLine(id)} is there; its folder is ${oneLine(folder)}.`, page)
 }

@@ -1,6 +1,7 @@
+import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { cellWidth } from './cell-width.ts'
-import { ago, bytes, duration, fit, oneLine, table, tokens, usd, visible } from './print.ts'
+import { ago, broken, bytes, duration, fit, oneLine, styled, table, tokens, usd, visible } from './print.ts'
 
 const page = { width: 40, color: false, now: 1_000_000_000 }
 
@@ -69,3 +70,17 @@ test('ages, sizes and amounts are for people', () => {
   expect([usd(0), usd(0.0123), usd(12.345)]).toEqual(['$0.00', '$0.0123', '$12.35'])
   expect([bytes(10), bytes(1536), bytes(5 << 20)]).toEqual(['10 B', '1.5 KB', '5.0 MB'])
 })
+
+test.each([20, 40, 60])(
+  'prose breaks between words at %i columns, also where it is painted; a file gets whole lines',
+  (width) => {
+    const page = { width, color: true, now: 0, interactive: true }
+    const text = `${'some words and '.repeat(12)}${styled(page, 'yellow', 'a painted end')}`
+    const lines = broken(text, page, 4).split('\n')
+    expect(lines.length).toBeGreaterThan(2)
+    for (const line of lines)
+      expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(Math.max(24, width))
+    expect(lines.map((line) => line.trim()).join(' ')).toBe(text)
+    expect(broken(text, { ...page, interactive: false })).toBe(text)
+  },
+)

@@ -1,6 +1,6 @@
 // How things look in a terminal: tables that fit, ages that people read, and stored text that cannot drive the
 // terminal. Everything that comes from outside passes `visible` before it is printed.
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { cellWidth } from './cell-width.ts'
 
 /** What a printer needs to know of the terminal. */
@@ -111,19 +111,30 @@ export function wrap(text: string, width: number): string[] {
   const lines: string[] = ['']
   for (const word of text.split(' ')) {
     const line = lines.at(-1)!
-    if (line !== '' && cellWidth(line) + 1 + cellWidth(word) > width) lines.push(word)
+    if (line !== '' && shownWidth(line) + 1 + shownWidth(word) > width) lines.push(word)
     else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
   }
   return lines
 }
 
-/** Prose for people; where nobody reads it, its lines stay as they are. */
-export function prose(text: string, page: Page): string {
-  if (!page.interactive) return visible(text)
-  return visible(text)
-    .split('\n')
-    .flatMap((line) => wrap(line, page.width))
-    .join('\n')
+/** Without what we painted it with. */
+function shownWidth(text: string): number {
+  return cellWidth(stripVTControlCharacters(text))
+}
+
+/** Prose for people, `indent` cells from the edge; where nobody reads it, its lines stay whole. */
+export function prose(text: string, page: Page, indent = 0): string {
+  return broken(visible(text), page, indent)
+}
+
+/** The same for text that was made visible and painted. */
+export function broken(text: string, page: Page, indent = 0): string {
+  const space = ' '.repeat(indent)
+  const lines = text.split('\n')
+  const fitting = page.interactive
+    ? lines.flatMap((line) => wrap(line, Math.max(20, page.width - indent)))
+    : lines
+  return fitting.map((line) => `${space}${line}`).join('\n')
 }
 
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {

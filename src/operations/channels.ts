@@ -4,7 +4,7 @@ import { checkToken } from '../channels/check-token.ts'
 import type { ChannelStatus } from '../domain/channel.ts'
 import { accountsOf, withAccounts } from '../domain/config/channels.ts'
 import type { PlatformName } from '../domain/config/channels.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import {
   findChannelToken,
   forgetChannelToken,
@@ -182,6 +182,32 @@ function rowOf(
       ? { since: status.since, identity: status.identity, lastError: status.lastError, needs: status.needs }
       : {}),
   }
+}
+
+interface Probe {
+  channel: string
+  accountId: string
+  ok: boolean
+  as?: string
+  error?: string
+}
+
+/** Every account that is set up, asked on its platform whether that token is good. */
+export async function probeChannels(app: App): Promise<Probe[]> {
+  const probes: Probe[] = []
+  const config = withAccounts(app.config.channels, keptAccounts(app.paths))
+  const accounts = channelName.options.flatMap((channel) =>
+    accountsOf(config, channel).map((account) => ({ channel, id: account.accountId })),
+  )
+  for (const { channel, id } of accounts) {
+    try {
+      const { ok, identity } = await testChannel(app, channel, id)
+      probes.push({ channel, accountId: id, ok, ...(identity ? { as: identity.name } : {}) })
+    } catch (error) {
+      probes.push({ channel, accountId: id, ok: false, error: asRockpoolError(error).message })
+    }
+  }
+  return probes
 }
 
 async function testChannel(

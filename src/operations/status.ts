@@ -7,6 +7,7 @@ import { plainLine } from '../domain/plain-text.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import type { App } from './app.ts'
+import { probeChannels } from './channels.ts'
 import { operation } from './operation.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { visibleAgents } from './which-session.ts'
@@ -43,7 +44,10 @@ export const showStatus = operation({
   input: z.strictObject({
     all: z.boolean().default(false).describe('Also look for damage and at the disk.'),
     usage: z.boolean().default(false).describe('Also what the days cost.'),
-    deep: z.boolean().default(false).describe('Also ask the agent whether it can reach Claude.'),
+    deep: z
+      .boolean()
+      .default(false)
+      .describe('Also ask the platforms whether they know us, and say who answers.'),
     recent: z.int().min(0).max(100).default(5).describe('How many sessions to show.'),
   }),
   output: z.object({
@@ -64,6 +68,18 @@ export const showStatus = operation({
       days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
     }),
     agent: z.object({ kind: z.string() }).optional(),
+    /** What the platforms said, one after the other. */
+    probes: z
+      .array(
+        z.object({
+          channel: z.string(),
+          accountId: z.string(),
+          ok: z.boolean(),
+          as: z.string().optional(),
+          error: z.string().optional(),
+        }),
+      )
+      .optional(),
     problems: z.array(z.string()).optional(),
     disk: z.object({ freeBytes: z.number() }).optional(),
     /** The database that several machines share. */
@@ -100,6 +116,7 @@ export const showStatus = operation({
         ...(input.usage && operator ? { days: spend.perDay().slice(-31) } : {}),
       },
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
+      ...(input.deep && operator ? { probes: await probeChannels(app) } : {}),
       ...(input.all ? { problems: await problemsOf(app, agents), disk: diskOf(app) } : {}),
     }
   },

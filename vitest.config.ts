@@ -5,13 +5,15 @@ import { defineConfig } from 'vitest/config'
 
 const full = process.env['ROCKPOOL_TEST'] === 'full'
 
-const shared = {
+const shared: TestProjectInlineConfiguration['test'] = {
   pool: 'forks',
   // Workers that tests start from the sources: each start would strip the same types anew.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/test-workers') },
   testTimeout: full ? 600_000 : 60_000,
   hookTimeout: 60_000,
-} as const
+  setupFiles: ['test/patience.ts'],
+  expect: { poll: { timeout: 20_000, interval: 20 } },
+}
 
 const fullRun: TestProjectInlineConfiguration[] = [
   { test: { ...shared, name: 'full', include: ['test/full/**/*.test.ts'] } },

@@ -55,12 +55,9 @@ export async function begun(house: CodingHouse, claude: DirectedAgent, id: strin
   })
 }
 
+export { settle } from './in-flight.ts'
+
 export const texts = (house: CodingHouse): string[] => house.delivered.map(({ reply }) => reply.text ?? '')
 
 export const saidBy = (house: CodingHouse, id: string): string[] =>
   house.store.lastOutput(id, 500).flatMap(({ kind, text }) => (kind === 'prompt' ? [] : [text]))
-
-/** What was begun gets its turn. */
-export async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
-}

@@ -28,6 +28,7 @@ import { identifyProcess } from '../src/store/process-identity.ts'
 import type { ProcessIdentity } from '../src/store/process-identity.ts'
 import { SpendStore } from '../src/store/spend-store.ts'
 import { openStateDatabase } from '../src/store/state-database.ts'
+import { follow } from './in-flight.ts'
 
 export interface CodingHouse {
   pool: CodingPool
@@ -68,6 +69,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const clock = options.clock ?? systemClock
   const config = { ...codingConfig.parse({}), ...options.config }
   const database = openStateDatabase(join(folder, 'rockpool.sqlite'))
+  const following = follow(database)
   const store = new CodingStore(database, { keepBlocks: options.keepBlocks })
   const spend = new SpendStore(database)
   const events = makeEvents((error) => {
@@ -146,6 +148,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
       isClosed = true
       await pool.drain()
       if (!options.runtime) await runtime.close()
+      following.closed()
       await database.close()
       if (!options.folder) rmSync(folder, { recursive: true, force: true })
     },

@@ -1,5 +1,6 @@
 // A clock that moves when the test says so: timers fire in their order, and what they start gets its turn.
 import type { Clock } from '../src/domain/clock.ts'
+import { settle } from './in-flight.ts'
 
 export interface MovableClock extends Clock {
   /** Moves on; resolves when what was due has happened. */
@@ -9,9 +10,6 @@ export interface MovableClock extends Clock {
 export function makeMovableClock(start = Date.now()): MovableClock {
   let now = start
   let timers: Array<{ at: number; fn: () => void }> = []
-  const others = async (): Promise<void> => {
-    for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
-  }
   return {
     now: () => now,
     monotonic: () => now - start,
@@ -29,9 +27,9 @@ export function makeMovableClock(start = Date.now()): MovableClock {
         const due = timers.filter((timer) => timer.at <= now).sort((a, b) => a.at - b.at)
         timers = timers.filter((timer) => timer.at > now)
         for (const timer of due) timer.fn()
-        if (due.length > 0) await others()
+        if (due.length > 0) await settle()
       }
-      await others()
+      await settle()
     },
   }
 }

@@ -1,0 +1,13 @@
+// A condition that is awaited may come late on a busy machine: a second, which is the usual patience, says more about
+// the machine than about the program. Only what never comes costs this long.
+import { vi } from 'vitest'
+
+const patienceMs = 20_000
+const waitFor = vi.waitFor
+
+vi.waitFor = (condition, options) =>
+  waitFor(condition, {
+    timeout: patienceMs,
+    interval: 20,
+    ...(typeof options === 'number' ? { timeout: options } : options),
+  })

@@ -71,5 +71,7 @@ test('a chat is opened, gone on with and forked by its key; what matched is mark
   expect(printed).toContain('the \u001b[33mred\u001b[39m')
   expect(printed).not.toContain('\u001b[2J')
   expect(printed).toContain('1 place in one session')
+  const aside = { ...output, hits: [{ ...output.hits[0]!, sessionKey: undefined }] }
+  expect(printSearch(aside, page)).toContain(`  rockpool sessions restore ${id}\n`)
   expect(printSearch({ tookMs: 1, total: 0, hits: [], notes: [] }, page)).toBe('Nothing found.')
 })

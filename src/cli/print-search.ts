@@ -60,9 +60,9 @@ function nativeWays({ sessionId, messageId }: Hit): string[] {
   return [`cc info ${sessionId.slice(0, 8)}`, `cc resume ${sessionId}`, `cc fork ${sessionId}${after}`]
 }
 
-/** A transcript that was set aside has no key any more: it can be read. */
+/** A transcript that a reset has set aside belongs to no session until it is brought back. */
 function ourWays({ sessionId, sessionKey, messageId }: Hit): string[] {
-  if (sessionKey === undefined) return [`history ${sessionId}`]
+  if (sessionKey === undefined) return [`sessions restore ${sessionId}`]
   const after = messageId === undefined ? '' : ` --leaf-id ${messageId}`
   return [`history ${sessionKey}`, `agent --session-key ${sessionKey}`, `sessions fork ${sessionKey}${after}`]
 }

@@ -208,6 +208,17 @@ test('while the gateway follows, a message and a note are found within a second'
   await expect.poll(async () => (await find('fulmar')).total, { timeout: 5_000, interval: 50 }).toBe(1)
   await say('main', 'agent:main:main', 'the kittiwake has landed', 'chat-1')
   await expect.poll(async () => (await find('kittiwake')).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  // What a reset sets aside is found where it lies now, and again in its place.
+  const placesOfKittiwake = async (): Promise<string[]> =>
+    (await find('kittiwake')).hits.map(({ path }) => path)
+  await perform(app, 'sessions.reset', { key: 'agent:main:main' }, operator)
+  await expect
+    .poll(placesOfKittiwake, { timeout: 5_000, interval: 50 })
+    .toEqual([expect.stringContaining('.jsonl.reset.')])
+  await perform(app, 'sessions.restore', { ref: 'chat-1' }, operator)
+  await expect
+    .poll(placesOfKittiwake, { timeout: 5_000, interval: 50 })
+    .toEqual([expect.stringMatching(/chat-1\.jsonl$/)])
   appendFileSync(nativeFile(), nativeLine('assistant', [{ type: 'text', text: 'a guillemot too' }]))
   app.events.emit({ type: 'native-changed', sessionId: nativeId, why: 'test' })
   await expect.poll(async () => (await find('guillemot')).total, { timeout: 5_000, interval: 50 }).toBe(1)

@@ -6,7 +6,14 @@ import type { RockpoolEvent } from '../domain/events.ts'
 import type { IndexProgress, SearchSource } from '../domain/search.ts'
 import { IndexThread } from '../memory/search-thread.ts'
 import type { App } from '../operations/app.ts'
-import { nativeSource, noteSources, ourSource, searchSources, watchedFolders } from './search-sources.ts'
+import {
+  movedSources,
+  nativeSource,
+  noteSources,
+  ourSource,
+  searchSources,
+  watchedFolders,
+} from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
 type Needs = SourceParts & Pick<App, 'clock' | 'events'>
@@ -23,6 +30,8 @@ export class SearchFollower {
   /** Transcripts of ours that grew: the file, and what the event says about it. */
   #ours = new Map<string, Extract<RockpoolEvent, { type: 'transcript-appended' }>>()
   #native = new Set<string>()
+  /** Sessions whose transcript was set aside or brought back. */
+  #moved: Array<{ agentId: string; key: string }> = []
   #hasNewNotes = false
   #cancels: Array<() => void> = []
   #cancelGather: (() => void) | undefined
@@ -74,6 +83,8 @@ export class SearchFollower {
   #hear(event: RockpoolEvent): void {
     if (event.type === 'transcript-appended') this.#ours.set(event.file, event)
     else if (event.type === 'native-changed') this.#native.add(event.sessionId)
+    else if (event.type === 'session-changed' && /^(reset:|restored$)/.test(event.why))
+      this.#moved.push(event)
     else return
     this.#gather()
   }
@@ -94,7 +105,9 @@ export class SearchFollower {
     this.#ours = new Map()
     this.#native = new Set()
     this.#hasNewNotes = false
-    const found = await Promise.all(ours.map((event) => this.#sourceOfOurs(event)))
+    const since = this.#app.clock.now() - roundMs
+    const moved = this.#moved.splice(0).map((session) => movedSources(this.#app, session, since))
+    const found = await Promise.all([...moved, ...ours.map((event) => this.#sourceOfOurs(event))])
     // A session that is gone again has no transcripts; the next round forgets them.
     const transcripts = native.length === 0 ? [] : await this.#app.discovery().transcripts(native)
     const sources = [...found.flat(), ...transcripts.map(nativeSource), ...notes]

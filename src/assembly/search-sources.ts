@@ -44,10 +44,11 @@ async function ourSources(app: SourceParts): Promise<SearchSource[]> {
 async function sourcesOfAgent(app: SourceParts, agentId: string): Promise<SearchSource[]> {
   const transcripts = app.transcripts(agentId)
   const files = await transcripts.list()
-  if (files.length === 0) return []
   const dir = app.paths.sessions(agentId)
   const byFile = new Map<string, { key: string; entry: SessionEntry }>()
-  for (const session of (await app.sessions(agentId).list()).sessions) {
+  // Without a transcript there is nothing that a row could tell about.
+  const rows = files.length === 0 ? [] : (await app.sessions(agentId).list()).sessions
+  for (const session of rows) {
     const path = fileOf(app, dir, agentId, transcriptOf(session))
     if (path !== undefined) byFile.set(path, session)
   }
@@ -57,9 +58,29 @@ async function sourcesOfAgent(app: SourceParts, agentId: string): Promise<Search
       const path = fileOf(app, dir, agentId, ref)
       return path === undefined ? [] : [ourSource(agentId, path, ref.sessionId, byFile.get(path))]
     })
-  // What a reset has set aside was said all the same.
-  const resets = (await transcripts.archives()).filter(({ reason }) => reason === 'reset')
-  return [...resets.map(({ name, sessionId }) => ourSource(agentId, join(dir, name), sessionId)), ...current]
+  return [...(await resetSources(app, agentId)), ...current]
+}
+
+/** What a reset has set aside was said all the same. */
+async function resetSources(app: SourceParts, agentId: string, since = 0): Promise<SearchSource[]> {
+  const dir = app.paths.sessions(agentId)
+  const archives = await app.transcripts(agentId).archives()
+  return archives
+    .filter(({ reason, at }) => reason === 'reset' && at >= since)
+    .map(({ name, sessionId }) => ourSource(agentId, join(dir, name), sessionId))
+}
+
+/** Where the transcript of a session is after a reset or a return: set aside of late, or in its place again. */
+export async function movedSources(
+  app: SourceParts,
+  { agentId, key }: { agentId: string; key: string },
+  since: number,
+): Promise<SearchSource[]> {
+  const entry = await app.sessions(agentId).peek(key)
+  const path = entry && fileOf(app, app.paths.sessions(agentId), agentId, transcriptOf({ key, entry }))
+  const current =
+    path === undefined ? [] : [ourSource(agentId, path, entry!.sessionId, { key, entry: entry! })]
+  return [...(await resetSources(app, agentId, since)), ...current]
 }
 
 export function ourSource(

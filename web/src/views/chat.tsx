@@ -29,7 +29,7 @@ export function Chat({ sessionKey, at }: { sessionKey?: string; at?: string }) {
   )
 }
 
-const heard = new Set(['transcript-appended', 'turn-ended', 'message-accepted'])
+const heard = new Set(['transcript-appended', 'turn-ended', 'message-accepted', 'session-changed'])
 
 function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; at?: string }) {
   const history = useLive(

@@ -39,8 +39,9 @@ export async function main(args: string[]): Promise<void> {
     },
   }
   process.exitCode = await run(args, host)
-  // Baileys leaves timers of up to half a minute behind when its connection has ended. They hold no work of ours.
-  setTimeout(() => process.exit(), 1_000).unref()
+  // Baileys leaves timers of up to half a minute behind when its connection has ended. They hold no work of ours. But
+  // whoever reads our output may take his time, and an exit would cut it off.
+  process.stdout.write('', () => setTimeout(() => process.exit(), 1_000).unref())
 }
 
 /** Opened when something is said: a command that has nothing to say starts faster. */

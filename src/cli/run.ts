@@ -197,8 +197,10 @@ async function print(
 ): Promise<void> {
   const { terminal } = host
   if (json) {
-    const { jsonText } = await import('./json-text.ts')
-    terminal.out(`${jsonText(output, terminal.isInteractive && !following ? 2 : undefined)}\n`)
+    const { jsonRuns, jsonText } = await import('./json-text.ts')
+    if (terminal.isInteractive && !following) terminal.out(jsonText(output, 2))
+    else for (const run of jsonRuns(output)) terminal.out(run)
+    terminal.out('\n')
     return
   }
   const { findPrinter } = await import('./printers.ts')

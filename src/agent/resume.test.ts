@@ -66,6 +66,19 @@ test('a chain with a hole or a circle is damaged; one that was cut by a compacti
   expect(await look()).toEqual({ ok: true })
 })
 
+test('what is lost before a summary is not needed; a way that leads by a sub-agent is whole', async () => {
+  const boundary = {
+    ...talk('boundary', null, 'system'),
+    subtype: 'compact_boundary',
+    logicalParentUuid: 'lost',
+  }
+  write([talk('old', null), boundary, talk('a', 'boundary'), talk('b', 'a', 'assistant')])
+  expect(await look()).toEqual({ ok: true })
+  const side = { ...talk('s', 'a', 'assistant'), isSidechain: true }
+  write([talk('a', null), side, talk('b', 's', 'assistant')])
+  expect(await look()).toEqual({ ok: true })
+})
+
 test('a torn last line and the side talk of sub-agents do no harm', async () => {
   const side = { ...talk('s', 'nowhere', 'assistant'), isSidechain: true }
   write([talk('a', null), talk('b', 'a', 'assistant'), side], '-p', '{"type":"user","uuid":"c","par')

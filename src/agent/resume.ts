@@ -1,11 +1,11 @@
 // Can a conversation of Claude's be gone on with? Its transcript must be there and lead from its end to its beginning,
 // and nobody else may be writing to it: Claude Code itself does not look, and two writers lose each other's turns.
-import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import type { Resumable } from '../domain/agent.ts'
+import { chainOf, readChain } from '../store/claude-chain.ts'
+import type { Chain } from '../store/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
-import { linesOfFile } from '../store/file-lines.ts'
 import { isClaudesProcess } from '../store/process-identity.ts'
 
 export interface TranscriptLook {
@@ -18,14 +18,14 @@ export interface TranscriptLook {
 export async function lookAtTranscript(configDir: string, sdkSessionId: string): Promise<TranscriptLook> {
   const path = findTranscript(configDir, sdkSessionId)
   if (!path) return { resumable: missing(sdkSessionId), costUsd: 0 }
-  const chain = await readChain(path)
+  // The file may be a link to another disk; the chain is read of plain files only.
+  const chain = await readChain(realpathSync(path))
   return { resumable: judge(chain, path), costUsd: chain.costUsd }
 }
 
 /** The same for a transcript that other machines share with us. */
-function lookAtEntries(entries: readonly TranscriptRecord[], sdkSessionId: string): TranscriptLook {
-  const chain = newChain()
-  for (const entry of entries) addRecord(chain, entry)
+function lookAtEntries(entries: Iterable<Record<string, unknown>>, sdkSessionId: string): TranscriptLook {
+  const chain = chainOf(entries)
   return { resumable: judge(chain, `The shared transcript of ${sdkSessionId}`), costUsd: chain.costUsd }
 }
 
@@ -74,74 +74,17 @@ function readRegistryEntry(path: string): RegistryEntry | undefined {
   }
 }
 
-interface Chain {
-  parents: Map<string, string | null>
-  leaf: string | undefined
-  costUsd: number
-}
-
-interface TranscriptRecord {
-  type?: string
-  uuid?: string
-  parentUuid?: string | null
-  isSidechain?: boolean
-  totalCostUSD?: number
-}
-
-const newChain = (): Chain => ({ parents: new Map(), leaf: undefined, costUsd: 0 })
-
-/** Reads the whole file, but lets others work in between. */
-async function readChain(path: string): Promise<Chain> {
-  const chain = newChain()
-  const fd = openSync(path, 'r')
-  try {
-    let bytesSincePause = 0
-    for (const { bytes } of linesOfFile(fd, 0)) {
-      addRecord(chain, parseRecord(bytes))
-      bytesSincePause += bytes.length
-      if (bytesSincePause < 1 << 20) continue
-      bytesSincePause = 0
-      await setImmediate()
-    }
-  } finally {
-    closeSync(fd)
+/** What lies before a summary may be lost: a resume does not need it. */
+function judge({ leaf, breaks }: Chain, path: string): Resumable {
+  if (!leaf) return { ok: false, why: 'empty', reason: `${path} holds no conversation yet.` }
+  const broken = breaks.find((each) => !each.isSummarized)
+  if (!broken) return { ok: true }
+  const how = broken.why === 'circle' ? 'in a circle' : 'missing'
+  return {
+    ok: false,
+    why: 'damaged',
+    reason: `${path} does not lead from its last message to its first: ${broken.uuid} is ${how}.`,
   }
-  return chain
-}
-
-function parseRecord(bytes: Buffer): TranscriptRecord {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as TranscriptRecord
-  } catch {
-    // A torn line. Claude passes over it too; whether something hangs on it shows in the chain.
-    return {}
-  }
-}
-
-function addRecord(chain: Chain, record: TranscriptRecord): void {
-  if (record.type === 'cost-state') chain.costUsd = record.totalCostUSD ?? chain.costUsd
-  if (!record.uuid) return
-  chain.parents.set(record.uuid, record.parentUuid ?? null)
-  const isTalk = record.type === 'user' || record.type === 'assistant'
-  if (isTalk && !record.isSidechain) chain.leaf = record.uuid
-}
-
-function judge(chain: Chain, path: string): Resumable {
-  if (!chain.leaf) {
-    return { ok: false, why: 'empty', reason: `${path} holds no conversation yet.` }
-  }
-  const seen = new Set<string>()
-  for (let at: string | null | undefined = chain.leaf; at; at = chain.parents.get(at)) {
-    if (seen.has(at) || !chain.parents.has(at)) {
-      return {
-        ok: false,
-        why: 'damaged',
-        reason: `${path} does not lead from its last message to its first: ${at} is ${seen.has(at) ? 'in a circle' : 'missing'}.`,
-      }
-    }
-    seen.add(at)
-  }
-  return { ok: true }
 }
 
 function missing(sdkSessionId: string): Resumable {

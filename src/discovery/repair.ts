@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { writeFileAtomically } from '../store/atomic-file.ts'
-import { readChain, recordsOf } from './chain.ts'
-import type { Chain, Link } from './chain.ts'
+import { readChain, recordsOf } from '../store/claude-chain.ts'
+import type { Chain, Link } from '../store/claude-chain.ts'
 import { branchesOf, healthOf, toolsOf, xray } from './xray.ts'
 
 export interface Repaired {
@@ -53,7 +53,7 @@ function inOneChain(chain: Chain): Link[] {
 
 /** What lies behind a broken link: reached by nothing, and no branch either. */
 function cutOff(chain: Chain, inBranches: Set<Link>): Set<Link> {
-  if (chain.brokenLinks === 0) return new Set()
+  if (chain.breaks.length === 0) return new Set()
   return new Set(
     [...chain.links.values()].filter((link) => !chain.reached.has(link.uuid) && !inBranches.has(link)),
   )

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { readChain } from './chain.ts'
+import { readChain } from '../store/claude-chain.ts'
 import { repairTranscript } from './repair.ts'
 import { xray } from './xray.ts'
 

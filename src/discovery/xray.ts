@@ -1,7 +1,7 @@
 // How healthy a transcript is: what a resume would find in it, and what it would lose.
 import type { SessionHealth } from '../domain/discovered-session.ts'
-import { readChain } from './chain.ts'
-import type { Chain, Link } from './chain.ts'
+import { readChain } from '../store/claude-chain.ts'
+import type { Chain, Link } from '../store/claude-chain.ts'
 
 export async function xray(sessionId: string, path: string): Promise<SessionHealth> {
   return healthOf(sessionId, await readChain(path))
@@ -25,7 +25,7 @@ export function healthOf(sessionId: string, chain: Chain): SessionHealth {
     overlongLines: chain.overlongLines,
     branchPoints: branches.length,
     twoWriters: branches.length > 0,
-    brokenLinks: chain.brokenLinks,
+    brokenLinks: chain.breaks.length,
     findings: [],
   }
   health.findings = findingsOf(health)

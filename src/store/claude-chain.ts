@@ -1,7 +1,8 @@
 // The conversation as a resume sees it: not the lines of the file in their order, but the records that are reached from
-// the last one by going from child to parent. What hangs on no path to it is in the file and lost all the same.
+// the last one by going from child to parent. What hangs on no path to it is in the file and lost all the same. Whoever is
+// about to resume a session and whoever examines one look at the same chain.
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
-import { linesOfFile } from '../store/file-lines.ts'
+import { linesOfFile } from './file-lines.ts'
 
 /** A record of the conversation, without its words. */
 export interface Link {
@@ -30,10 +31,22 @@ export interface Chain {
   /** By uuid: what a resume reaches, compacted parts included. */
   reached: Set<string>
   /** Places where the way back ends in nothing or in a circle. */
-  brokenLinks: number
+  breaks: Break[]
+  /** Sub-agents' records of old files, with their parents: no part of the conversation, but the way may lead by. */
+  asides: Map<string, string | undefined>
+  /** What the conversation had cost when it was last closed in order. */
+  costUsd: number
   damagedLines: number
   overlongLines: number
   isTorn: boolean
+}
+
+export interface Break {
+  /** The record that is missing, or that is met a second time. */
+  uuid: string
+  why: 'missing' | 'circle'
+  /** In a part that a summary stands for: a resume does not need it. */
+  isSummarized: boolean
 }
 
 const longestLineBytes = 16 << 20
@@ -41,16 +54,33 @@ const pauseAfterMs = 10
 
 /** Long files are read with pauses, so that others get their turn. */
 export async function readChain(path: string): Promise<Chain> {
-  const chain: Chain = {
+  const chain = newChain()
+  await readLinks(path, chain)
+  return walked(chain)
+}
+
+/** Of records that are not in a file. */
+export function chainOf(records: Iterable<Record<string, unknown>>): Chain {
+  const chain = newChain()
+  for (const record of records) addLink(record, 0, chain)
+  return walked(chain)
+}
+
+function newChain(): Chain {
+  return {
     links: new Map(),
     leaf: undefined,
     reached: new Set(),
-    brokenLinks: 0,
+    breaks: [],
+    asides: new Map(),
+    costUsd: 0,
     damagedLines: 0,
     overlongLines: 0,
     isTorn: false,
   }
-  await readLinks(path, chain)
+}
+
+function walked(chain: Chain): Chain {
   chain.leaf = [...chain.links.values()].findLast((link) => link.kind !== 'note')
   walkBack(chain)
   reachSiblings(chain)
@@ -99,8 +129,14 @@ async function readLinks(path: string, chain: Chain): Promise<void> {
 
 function addLink(record: Record<string, unknown>, offset: number, chain: Chain): void {
   const { uuid, type } = record
-  // Without an id it is bookkeeping; a sub-agent's records in old files are no part of the conversation.
-  if (typeof uuid !== 'string' || record['isSidechain'] === true || chain.links.has(uuid)) return
+  if (type === 'cost-state' && typeof record['totalCostUSD'] === 'number')
+    chain.costUsd = record['totalCostUSD']
+  // Without an id it is bookkeeping.
+  if (typeof uuid !== 'string' || uuid === '' || chain.links.has(uuid)) return
+  if (record['isSidechain'] === true) {
+    chain.asides.set(uuid, text(record['parentUuid']))
+    return
+  }
   const message = isRecord(record['message']) ? record['message'] : {}
   const blocks: unknown[] = Array.isArray(message['content']) ? message['content'] : []
   const results = idsOf(blocks, 'tool_result', 'tool_use_id')
@@ -120,16 +156,18 @@ function addLink(record: Record<string, unknown>, offset: number, chain: Chain):
 }
 
 function walkBack(chain: Chain): void {
-  for (let at = chain.leaf; at !== undefined;) {
-    if (chain.reached.has(at.uuid)) {
-      chain.brokenLinks++
+  const passed = new Set<string>()
+  let isSummarized = false
+  for (let at: string | undefined = chain.leaf?.uuid; at !== undefined;) {
+    const link = chain.links.get(at)
+    if (passed.has(at) || (!link && !chain.asides.has(at))) {
+      chain.breaks.push({ uuid: at, why: passed.has(at) ? 'circle' : 'missing', isSummarized })
       return
     }
-    chain.reached.add(at.uuid)
-    const before: string | undefined = at.parent ?? at.summarized
-    const next: Link | undefined = before === undefined ? undefined : chain.links.get(before)
-    if (before !== undefined && next === undefined) chain.brokenLinks++
-    at = next
+    passed.add(at)
+    if (link) chain.reached.add(at)
+    isSummarized ||= link !== undefined && link.parent === undefined && link.summarized !== undefined
+    at = link ? (link.parent ?? link.summarized) : chain.asides.get(at)
   }
 }
 

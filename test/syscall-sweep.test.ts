@@ -7,7 +7,6 @@ const whyNot = whyNoSweep()
 test.for([
   ['sqlite', { syscall: 'pwrite64', error: 'ENOSPC', when: 1 }],
   ['sqlite', { syscall: 'fsync', error: 'EIO', when: 1 }],
-  ['sqlite', { syscall: 'fdatasync', error: 'EIO', when: 1 }],
   ['files', { syscall: 'openat', error: 'ENOSPC', when: 2 }],
   ['files', { syscall: 'fsync', error: 'EIO', when: 1 }],
   ['files', { syscall: 'fsync', error: 'EIO', when: 2 }],

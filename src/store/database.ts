@@ -1,7 +1,6 @@
 // One SQLite database: opened, migrated, read, and written in groups.
 // Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
-// answered only after that sync, which blocks nobody. Other processes may write to the same file: we wait for them
-// without blocking, too.
+// answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
 import {
   closeSync,
   constants,
@@ -17,7 +16,6 @@ import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
 import { syncDirectoryNow } from './private-file.ts'
-import { WalSync } from './wal-sync.ts'
 
 export type Row = Record<string, unknown>
 
@@ -60,19 +58,12 @@ export class Database {
   #isGlancing = false
   #pending: PendingWrite[] = []
   #flushing: Promise<void> | undefined
-  /** What was committed last is on disk when this resolves; it never rejects. */
-  #syncing: Promise<unknown> = Promise.resolve()
-  /** Absent when losing the last moment is no harm, or when SQLite syncs by itself. */
-  #log: WalSync | undefined
-  /** A sync failed: what the log holds may not be on disk, and what comes after it would be lost with it. */
-  #isLogDoubtful = false
   #busyMs: number
 
-  private constructor(path: string, db: DatabaseSync, busyMs: number, log: WalSync | undefined) {
+  private constructor(path: string, db: DatabaseSync, busyMs: number) {
     this.path = path
     this.#db = db
     this.#busyMs = busyMs
-    this.#log = log
     this.queries = makeQueries(db)
     this.#savepoint = { begin: db.prepare('SAVEPOINT one'), release: db.prepare('RELEASE one') }
   }
@@ -80,27 +71,22 @@ export class Database {
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
     const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
     let db: DatabaseSync
-    let log: WalSync | undefined
     try {
       if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
       db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
       if (!readOnly) {
-        const { journal_mode: journal } = db.prepare('PRAGMA journal_mode = WAL').get()!
-        db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
+        db.exec(
+          `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`,
+        )
         migrate(db, path, migrations)
-        if (durability === 'full' && journal === 'wal') {
-          // From now on COMMIT writes the log and leaves the sync to us.
-          db.exec('PRAGMA synchronous = NORMAL')
-          log = new WalSync(path)
-        }
       }
       // A reader waits only in rare moments (a recovery, a last connection that closes), and then shortly.
       db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
     } catch (error) {
       throw asDatabaseError(error, path)
     }
-    return new Database(path, db, busyMs, log)
+    return new Database(path, db, busyMs)
   }
 
   read<T>(fn: (queries: Queries) => T): T {
@@ -140,11 +126,6 @@ export class Database {
     })
   }
 
-  /** Resolves when all that can be read now is on disk: for whoever says of something found that it is safe. */
-  async synced(): Promise<void> {
-    await this.#syncing
-  }
-
   /** Writes the whole file anew: nothing that was deleted is left in it, in its log, or in a copy of before a migration. */
   async rewrite(): Promise<void> {
     await this.#whenFree(() => this.#db.exec('VACUUM'))
@@ -165,7 +146,6 @@ export class Database {
 
   async close(): Promise<void> {
     await this.#flushing
-    await this.#log?.close()
     this.#endGlance()
     this.#db.close()
   }
@@ -181,7 +161,7 @@ export class Database {
         for (const write of group) write.reject(asDatabaseError(error, this.path))
         continue
       }
-      await this.#runGroup(group)
+      this.#runGroup(group)
     }
     this.#flushing = undefined
   }
@@ -197,7 +177,6 @@ export class Database {
       try {
         this.#endGlance()
         if (this.#db.isTransaction) throw new Error('SQLITE_BUSY: a group is being written')
-        if (this.#isLogDoubtful) this.#emptyLog()
         this.#db.exec('PRAGMA busy_timeout = 0')
         return work()
       } catch (error) {
@@ -209,47 +188,17 @@ export class Database {
     }
   }
 
-  async #runGroup(group: PendingWrite[]): Promise<void> {
-    let answers: Array<() => void>
+  #runGroup(group: PendingWrite[]): void {
+    const answers: Array<() => void> = []
     try {
-      answers = this.#commit(group)
-      if (this.#log) await this.#sync(this.#log)
+      for (const write of group) answers.push(this.#runOne(write))
+      this.#db.exec('COMMIT')
     } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       for (const write of group) write.reject(asDatabaseError(error, this.path))
       return
     }
     for (const answer of answers) answer()
-  }
-
-  #commit(group: PendingWrite[]): Array<() => void> {
-    try {
-      const answers = group.map((write) => this.#runOne(write))
-      this.#db.exec('COMMIT')
-      return answers
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw error
-    }
-  }
-
-  async #sync(log: WalSync): Promise<void> {
-    const syncing = log.sync()
-    this.#syncing = syncing.catch(() => {})
-    try {
-      await syncing
-    } catch {
-      // The kernel tells of a failure once and forgets what it could not write. So everything goes into the database
-      // itself, which says whether the disk takes it.
-      this.#isLogDoubtful = true
-      this.#emptyLog()
-    }
-  }
-
-  #emptyLog(): void {
-    this.#endGlance()
-    const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!
-    if (busy !== 0) throw new Error('disk I/O: the log could not be brought to disk')
-    this.#isLogDoubtful = false
   }
 
   #runOne(write: PendingWrite): () => void {

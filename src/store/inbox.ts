@@ -8,12 +8,7 @@ import type { Inbox, Input, InputEnd, InputState, WaitingInput } from './work.ts
 export function sqliteInbox(db: Database, clock: Clock): Inbox {
   return {
     accept: (input) => db.write((q) => insertInput(q, input, clock.now())),
-    async knows(key) {
-      if (db.read((q) => q.get('SELECT 1 FROM inbox WHERE key = ?', key)) === undefined) return false
-      // The platform will be told that we have it.
-      await db.synced()
-      return true
-    },
+    knows: async (key) => db.read((q) => q.get('SELECT 1 FROM inbox WHERE key = ?', key) !== undefined),
     state: async (key) =>
       db.read((q) => q.get<{ state: InputState }>('SELECT state FROM inbox WHERE key = ?', key))?.state,
     replace: (key, message) => db.write((q) => replaceMessage(q, key, message)),

@@ -8,7 +8,6 @@ const calls = {
     'openat',
     'pwrite64',
     'fsync',
-    'fdatasync',
     'ftruncate',
     'fchmod',
     'unlink',

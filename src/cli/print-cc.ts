@@ -243,6 +243,8 @@ export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): 
   return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
 }
 
+const longestBar = 80
+
 /** A bar a line: the name, the dollars, and their share of the largest. */
 function bars(lines: CostReport['by'], page: Page): string {
   const names = lines.map((line) => oneLine(line.name) || '-')
@@ -250,7 +252,7 @@ function bars(lines: CostReport['by'], page: Page): string {
   const amountWidth = Math.max(...amounts.map((text) => text.length))
   const widest = Math.max(...names.map((name) => cellWidth(name)))
   const nameWidth = Math.min(widest, Math.max(10, Math.floor(page.width * 0.45)))
-  const room = Math.max(0, page.width - nameWidth - amountWidth - 4)
+  const room = Math.max(0, Math.min(page.width - nameWidth - amountWidth - 4, longestBar))
   const largest = Math.max(...lines.map((line) => line.costUsd))
   return lines
     .map((line, i) => {

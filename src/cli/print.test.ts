@@ -1,7 +1,20 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { cellWidth } from './cell-width.ts'
-import { ago, broken, bytes, duration, fit, oneLine, styled, table, tokens, usd, visible } from './print.ts'
+import {
+  ago,
+  broken,
+  bytes,
+  duration,
+  fit,
+  oneLine,
+  pairs,
+  styled,
+  table,
+  tokens,
+  usd,
+  visible,
+} from './print.ts'
 
 const page = { width: 40, color: false, now: 1_000_000_000 }
 
@@ -84,3 +97,14 @@ test.each([20, 40, 60])(
     expect(broken(text, { ...page, interactive: false })).toBe(text)
   },
 )
+
+test('a person reads values that stand below each other; a program gets their lines whole', () => {
+  const values: Array<[string, string]> = [
+    ['head', 'a commit with a message that is longer than the page'],
+    ['worktrees', '/one\n/two'],
+  ]
+  expect(pairs(values, { ...page, interactive: true })).toBe(
+    'head       a commit with a message that\n           is longer than the page\nworktrees  /one\n           /two',
+  )
+  expect(pairs(values, page)).toContain('that is longer than the page\n')
+})

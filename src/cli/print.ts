@@ -198,7 +198,7 @@ export function pairs(values: Array<[string, string | undefined]>, page: Page): 
   return shown
     .map(
       ([name, value]) =>
-        `${styled(page, 'dim', pad(name, width))}  ${visible(value).replaceAll('\n', '\n  ')}`,
+        `${styled(page, 'dim', pad(name, width))}  ${prose(value, page, width + 2).trimStart()}`,
     )
     .join('\n')
 }

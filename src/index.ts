@@ -129,7 +129,7 @@ export type { DiscoveredSession } from './domain/discovered-session.ts'
 
 export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)
 export { InputStream as MessageStream } from './agent/input-stream.ts'
-export { CodingRun } from './coding/coding-session.ts'
+export { CodingRun as Session } from './coding/coding-session.ts'
 export { formatListing, formatStats } from './coding/listing.ts'
 export { formatDuration, generateSessionName } from './coding/names.ts'
 export { NotificationRouter } from './coding/notifications.ts'

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
 import { formatDuration, generateSessionName } from '../src/coding/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
-import { open, saidBy, settle, sharedFolder, texts, until } from './coding-bench.ts'
+import { begun, open, saidBy, settle, sharedFolder, texts, until } from './coding-bench.ts'
 import { directedAgent, init, usage } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -123,6 +123,25 @@ describe('timers', () => {
     expect(house.pool.resolve(id).lifecycle).toBe('active')
     await clock.advance(2_000)
     await until(house, id, 'awaiting-input')
+    await clock.advance(60_000)
+    expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1)
+  })
+
+  test('safety net: every sign of Claude puts it off, and it ends with the turn', async () => {
+    const clock = makeMovableClock()
+    const claude = directedAgent()
+    const house = open({ clock, runtime: claude.runtime })
+    const { id } = await house.launch('x')
+    await begun(house, claude, id)
+    claude.busy = false
+    for (let i = 0; i < 4; i++) {
+      await clock.advance(10_000)
+      claude.emit({ type: 'thinking', text: '…' })
+    }
+    expect(house.pool.resolve(id).lifecycle).toBe('active')
+    claude.finish()
+    await until(house, id, 'awaiting-input')
+    await settle()
     await clock.advance(60_000)
     expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1)
   })
@@ -345,6 +364,33 @@ describe('cost and metrics', () => {
     expect(metrics).toMatchObject({ totalLaunched: 1, sessionsWithDuration: 1 })
   })
 
+  test('metrics table: every row of it, over three sessions and two days', async () => {
+    const clock = makeMovableClock(Date.parse('2026-03-01T12:00:00Z'))
+    const house = open({ clock, priceOf: (model) => Number(model) })
+    const spend = (usd: number): string =>
+      `[[offline: emit ${JSON.stringify({ ...usage(`m${usd}`), model: String(usd) })}]]`
+    const done = await house.launch(spend(2), { multiTurn: false })
+    await until(house, done.id, 'ended')
+    await clock.advance(24 * 3_600_000)
+    const failed = await house.launch(`${spend(3)}[[offline: fail overloaded]]`)
+    await until(house, failed.id, 'ended')
+    const killed = await house.launch('[[offline: wait 600000]]')
+    await until(house, killed.id, 'active')
+    await clock.advance(60_000)
+    await house.pool.kill(killed.id)
+    await house.launch('[[offline: wait 600000]]')
+    const metrics = house.pool.getMetrics()
+    expect(metrics.totalCostUsd).toBe(5)
+    expect(metrics.costPerDay).toEqual({ '2026-03-01': 2, '2026-03-02': 3 })
+    expect(metrics.sessionsByStatus).toEqual({ completed: 1, failed: 1, killed: 1, running: 1 })
+    expect(metrics.totalLaunched).toBe(4)
+    expect(metrics.totalDurationMs).toBeGreaterThanOrEqual(60_000)
+    expect(metrics.sessionsWithDuration).toBe(3)
+    expect(metrics.averageDurationMs).toBe(Math.round(metrics.totalDurationMs / 3))
+    const { id, name, request } = house.pool.resolve(failed.id)
+    expect(metrics.mostExpensive).toEqual({ id, name, costUsd: 3, prompt: request.prompt.slice(0, 80) })
+  })
+
   test('durations are short', () => {
     expect([5_000, 62_000, 3_720_000].map(formatDuration)).toEqual(['5s', '1m2s', '1h2m'])
   })
@@ -382,11 +428,11 @@ describe('routing', () => {
     }
   })
 
-  test('no chat can be reached: the agent is woken, once for each thing', async () => {
+  test('no chat can be reached: the agent is woken for what it does not know yet, once', async () => {
     const house = open()
     const { id } = await house.launch('x', { originChannel: 'unknown', multiTurn: false })
     await until(house, id, 'ended')
-    await vi.waitFor(() => expect(house.woken.map(({ text }) => text.slice(0, 2))).toEqual(['🚀', '✅ ']))
+    await vi.waitFor(() => expect(house.woken.map(({ text }) => text.slice(0, 2))).toEqual(['✅ ']))
   })
 })
 

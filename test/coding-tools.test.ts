@@ -1,57 +1,19 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { answerInWords, openInChat, pressedButton } from '../src/assembly/chat-approvals.ts'
-import { chatTools } from '../src/assembly/chat-tools.ts'
 import { approvalReply } from '../src/coding/approval-reply.ts'
-import { makeOfflineAgent } from '../src/agent/offline.ts'
-import type { Address } from '../src/domain/address.ts'
-import type { AgentTool } from '../src/domain/agent.ts'
 import type { Approval } from '../src/domain/coding.ts'
 import type { Message } from '../src/domain/message.ts'
 import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
 import { followSubagents } from '../src/operations/subagents.ts'
-import { openHouse, rpc } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
-import { deadProcess } from './coding-bench.ts'
-import { newFolder, openCodingHouse } from './coding-house.ts'
+import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf } from './coding-gateway.ts'
+import { rpc } from './gateway-house.ts'
+import { deadProcess, open, sharedFolder } from './coding-bench.ts'
 import { makeMovableClock } from './movable-clock.ts'
-
-const houses: House[] = []
-afterEach(async () => {
-  for (const house of houses.splice(0)) await house.close()
-})
-
-async function open(config: Record<string, unknown> = {}): Promise<House> {
-  const house = await openHouse({ config: { claude: { credential: 'none' }, ...config } })
-  const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
-  house.app.runtime = async () => runtime
-  houses.push(house)
-  return house
-}
-
-const home: Address = { channel: 'console', accountId: 'default', to: 'me' }
-const stranger: Address = { channel: 'telegram', accountId: 'default', to: '7' }
-const parentKey = 'agent:main:main'
-
-async function toolsOf(
-  house: House,
-  address = home,
-  chatType: 'direct' | 'group' = 'direct',
-): Promise<Map<string, AgentTool>> {
-  const entry = { sessionId: 's', updatedAt: 0, chatType }
-  const make = await chatTools(house.app, { find: () => undefined })
-  const { tools } = make({ key: parentKey, agentId: 'main', entry }, address)
-  return new Map(tools.map((tool) => [tool.name, tool]))
-}
-
-const textOf = async (tool: AgentTool | undefined, input: Record<string, unknown> = {}): Promise<string> =>
-  (await tool!.call(input)).text
 
 describe('tools of a chat', () => {
   test('the eight have the names and parameters of the plugin, and `killed` among the states', async () => {
-    const tools = await toolsOf(await open())
+    const tools = await toolsOf(await openGateway())
     const fields = (name: string): string[] =>
       Object.keys(tools.get(name)!.inputSchema['properties'] as object)
     expect(fields('claude_launch')).toEqual(
@@ -79,9 +41,9 @@ describe('tools of a chat', () => {
   })
 
   test('an agent launches, reads, lists, answers and kills, in the words of the plugin', async () => {
-    const house = await open()
+    const house = await openGateway()
     const tools = await toolsOf(house)
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const workdir = newRepo(house)
     const launched = await textOf(tools.get('claude_launch'), {
       prompt: '[[offline: say from inside]]',
       name: 'inner',
@@ -107,8 +69,8 @@ describe('tools of a chat', () => {
   })
 
   test('whoever watches without a chat is sent nothing, and gets what was missed when asking again', async () => {
-    const house = await open()
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway()
+    const workdir = newRepo(house)
     const launched = { prompt: '[[offline: say one]]', name: 'seen', workdir, fresh: true }
     await rpc(house, 'coding.launch', launched)
     const { pool } = house.app.coding()
@@ -128,9 +90,9 @@ describe('tools of a chat', () => {
   })
 
   test('4.6 no. 1: the configured permission mode has an effect, and what is asked for wins', async () => {
-    const house = await open({ coding: { permissionMode: 'plan' } })
+    const house = await openGateway({ coding: { permissionMode: 'plan' } })
     const modeOf = async (input: Record<string, unknown>): Promise<string> => {
-      const workdir = mkdtempSync(join(house.dir, 'repo-'))
+      const workdir = newRepo(house)
       const { result } = await rpc(house, 'coding.launch', { prompt: 'x', workdir, fresh: true, ...input })
       return house.app.coding().pool.resolve((result as { id: string }).id).request.permissionMode
     }
@@ -139,10 +101,10 @@ describe('tools of a chat', () => {
   })
 
   test('cleanup: maxPersistedSessions only shortens lists; what is older is still found', async () => {
-    const house = await open({ coding: { maxPersistedSessions: 1 } })
+    const house = await openGateway({ coding: { maxPersistedSessions: 1 } })
     const tools = await toolsOf(house)
     for (const name of ['older', 'newer']) {
-      const workdir = mkdtempSync(join(house.dir, 'repo-'))
+      const workdir = newRepo(house)
       await tools.get('claude_launch')!.call({ prompt: 'x', name, workdir })
     }
     const listed = await textOf(tools.get('claude_sessions'))
@@ -152,7 +114,7 @@ describe('tools of a chat', () => {
   })
 
   test('for a stranger, and in a group, the agent may look and not act', async () => {
-    const house = await open()
+    const house = await openGateway()
     for (const tools of [await toolsOf(house, stranger), await toolsOf(house, home, 'group')]) {
       expect([...tools.keys()].sort()).toEqual([
         'claude_output',
@@ -166,8 +128,8 @@ describe('tools of a chat', () => {
   })
 
   test("an agent neither sees nor resumes another agent's sessions", async () => {
-    const house = await open({ agents: { list: [{ id: 'main' }, { id: 'other' }] } })
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway({ agents: { list: [{ id: 'main' }, { id: 'other' }] } })
+    const workdir = newRepo(house)
     await rpc(house, 'coding.launch', {
       prompt: 'secret',
       name: 'theirs',
@@ -184,7 +146,7 @@ describe('tools of a chat', () => {
 
 describe('sessions_spawn', () => {
   test('a sub-agent takes the task, and its result reaches the parent once', async () => {
-    const house = await open()
+    const house = await openGateway()
     await (await house.app.conversations()).start()
     const tools = await toolsOf(house)
     const spawned = await tools
@@ -212,7 +174,7 @@ describe('sessions_spawn', () => {
   })
 
   test('a result that was there before a restart is announced after it', async () => {
-    const house = await open()
+    const house = await openGateway()
     await (await house.app.conversations()).start()
     const tools = await toolsOf(house)
     const spawned = await tools.get('sessions_spawn')!.call({ task: '[[offline: say late]]' })
@@ -235,17 +197,17 @@ describe('sessions_spawn', () => {
   })
 
   test('sub-agents go only so deep, and another agent is not there', async () => {
-    const house = await open({ agents: { defaults: { subagents: { maxSpawnDepth: 0 } } } })
+    const house = await openGateway({ agents: { defaults: { subagents: { maxSpawnDepth: 0 } } } })
     const spawned = await (await toolsOf(house)).get('sessions_spawn')!.call({ task: 'x' })
     expect(spawned.structured).toMatchObject({ status: 'forbidden' })
-    const free = await open()
+    const free = await openGateway()
     const other = await (await toolsOf(free)).get('sessions_spawn')!.call({ task: 'x', agentId: 'boss' })
     expect(other.structured).toMatchObject({ status: 'error' })
   })
 
   test('mode claude-code: accepted with its repository, listed as a child, woken at the end through the inbox (4.6 no. 12)', async () => {
-    const house = await open()
-    const repo = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway()
+    const repo = newRepo(house)
     const tools = await toolsOf(house)
     const spawned = await tools
       .get('sessions_spawn')!
@@ -269,8 +231,8 @@ describe('sessions_spawn', () => {
   })
 
   test('mode claude-code: the repository by its name, thinking passed on, and the row gone at the end if so wanted', async () => {
-    const house = await open()
-    const repo = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway()
+    const repo = newRepo(house)
     house.app.config.coding.repos['shop'] = repo
     await followSpawnedCoding(house.app)
     const tools = await toolsOf(house)
@@ -287,8 +249,8 @@ describe('sessions_spawn', () => {
   })
 
   test('a task for a repository where somebody works is queued, and chosen for again when its turn comes', async () => {
-    const house = await open()
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway()
+    const workdir = newRepo(house)
     const { pool } = house.app.coding()
     const launch = async (prompt: string): Promise<Record<string, unknown>> =>
       (await rpc(house, 'coding.launch', { prompt, workdir, multiTurnDisabled: true })).result as Record<
@@ -309,8 +271,8 @@ describe('sessions_spawn', () => {
   })
 
   test('`cc list` shows what never got to Claude, queued or failed, and `cc info` knows it by its name', async () => {
-    const house = await open()
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway()
+    const workdir = newRepo(house)
     const runtime = await house.app.runtime()
     house.app.runtime = async () => ({ ...runtime, open: () => Promise.reject(new Error('no binary')) })
     const launched = await rpc(house, 'coding.launch', {
@@ -334,7 +296,7 @@ describe('sessions_spawn', () => {
   })
 
   test('sessions_send answers from another session, never from itself; session_status tells of this one', async () => {
-    const house = await open()
+    const house = await openGateway()
     await (await house.app.conversations()).start()
     const now = house.app.clock.now()
     for (const key of [parentKey, 'agent:main:other']) {
@@ -396,8 +358,8 @@ describe('answers in words', () => {
   })
 
   test('only questions of this chat are open in it', async () => {
-    const house = await open()
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const house = await openGateway()
+    const workdir = newRepo(house)
     const prompt = '[[offline: ask Bash {"command":"ls"}]]'
     await rpc(house, 'coding.launch', { prompt, workdir, fresh: true, originChannel: 'telegram|7' })
     await vi.waitFor(() => expect(house.app.coding().approvals.pending()).toHaveLength(1))
@@ -406,7 +368,7 @@ describe('answers in words', () => {
   })
 
   test('T129: "always" is listed, and when it is taken back the next time is asked again', async () => {
-    const house = openCodingHouse()
+    const house = open()
     const ask = '[[offline: ask Bash {"command":"ls"}]]'
     const { id } = await house.launch(ask)
     await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
@@ -417,16 +379,15 @@ describe('answers in words', () => {
     await house.approvalStore.revoke(grant!.id)
     await house.pool.respond(id, ask, { userInitiated: true })
     await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
-    await house.close()
   })
 })
 
 describe('attacks on approvals', () => {
   test('T123: a button pressed by a stranger, or in a group, is refused, logged, and the question stays open', async () => {
-    const house = await open()
+    const house = await openGateway()
     const warned: string[] = []
     house.app.log.warn = (_fields, text) => void warned.push(text)
-    const workdir = mkdtempSync(join(house.dir, 'repo-'))
+    const workdir = newRepo(house)
     const prompt = '[[offline: ask Bash {"command":"ls"}]]'
     await rpc(house, 'coding.launch', { prompt, workdir, fresh: true })
     const { approvals } = house.app.coding()
@@ -461,7 +422,7 @@ describe('attacks on approvals', () => {
       const deliver = async (): Promise<void> => {
         throw new Error('the channel is down')
       }
-      const house = openCodingHouse({ clock, ...(which.includes('cannot') ? { deliver } : {}) })
+      const house = open({ clock, ...(which.includes('cannot') ? { deliver } : {}) })
       const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
       await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
       await clock.advance(4 * 60_000 + 59_000)
@@ -470,18 +431,17 @@ describe('attacks on approvals', () => {
       await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
       const said = house.store.lastOutput(id, 10).map((block) => block.text)
       expect(said.some((text) => text.includes('Nobody answered in time'))).toBe(true)
-      await house.close()
     },
   )
 
   test('T128: Rockpool restarts while a question is open: it is expired and said, and its old answer does nothing', async () => {
-    const folder = newFolder()
-    const before = openCodingHouse({ folder, self: deadProcess })
+    const folder = sharedFolder()
+    const before = open({ folder, self: deadProcess })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000004', fork: false }
     const { id } = await before.launch('[[offline: ask Bash {"command":"make"}]]', { resume })
     await vi.waitFor(() => expect(before.pool.resolve(id).lifecycle).toBe('awaiting-approval'))
     const [asked] = before.approvals.pending()
-    const after = openCodingHouse({ folder })
+    const after = open({ folder })
     await after.pool.recover()
     expect(after.approvals.pending()).toEqual([])
     expect(after.approvalStore.get(asked!.id)?.state).toBe('expired')
@@ -490,9 +450,6 @@ describe('attacks on approvals', () => {
     )
     const told = after.delivered.map(({ reply }) => reply.text).join()
     expect(told).toContain('It had asked, and will ask again: make')
-    await after.close()
-    await before.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 })
 
@@ -513,7 +470,7 @@ describe('plans', () => {
     ],
     ['rejected', { behavior: 'deny' }, { behavior: 'deny', interrupt: true }],
   ] as const)('a plan is %s', async (_how, said, told) => {
-    const house = openCodingHouse()
+    const house = open()
     const answer = house.approvals.ask(
       { agentId: 'main', request },
       new AbortController().signal,
@@ -523,13 +480,12 @@ describe('plans', () => {
       },
     )
     expect(await answer).toMatchObject(told)
-    await house.close()
   })
 })
 
 test('a session that the operator let run unasked is not resumed so by a program', async () => {
-  const house = await open()
-  const workdir = mkdtempSync(join(house.dir, 'repo-'))
+  const house = await openGateway()
+  const workdir = newRepo(house)
   const { pool } = house.app.coding()
   const launched = await rpc(house, 'coding.launch', {
     prompt: '[[offline: say done]]',

@@ -200,6 +200,32 @@ test('"always" covers the same command of the same session, nothing else, and ca
   expect(house.approvals.pending()).toHaveLength(1)
 })
 
+test('"always" holds in the session that it was said in, and for no question, plan or budget', async () => {
+  const house = open()
+  const ask = '[[offline: ask Bash {"command":"ls"}]]'
+  const first = await house.launch(ask)
+  await until(house, first.id, 'awaiting-approval')
+  await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+  await until(house, first.id, 'awaiting-input')
+  const second = await house.launch(ask)
+  await until(house, second.id, 'awaiting-approval')
+  const request = {
+    requestId: 'r',
+    kind: 'plan',
+    toolName: 'ExitPlanMode',
+    input: { plan: '1. do' },
+  } as const
+  const stop = new AbortController()
+  const settled = house.approvals.settle({ agentId: 'main', request }, stop.signal, ({ id }) => {
+    const always = house.approvals.answer(id, { behavior: 'allow', always: true, by: 'ada' })
+    void expect(always)
+      .rejects.toThrow(/is a plan; it cannot be allowed always/)
+      .finally(() => stop.abort())
+  })
+  expect(await settled).toMatchObject({ state: 'expired' })
+  expect(house.approvalStore.grants()).toHaveLength(1)
+})
+
 test('the same question of several sessions is answered together', async () => {
   const house = open()
   const ids = [

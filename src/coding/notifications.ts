@@ -55,12 +55,12 @@ export class NotificationRouter {
 
   async onLaunched(session: CodingSession): Promise<void> {
     const about = oneLine(session.request.prompt, 80)
-    await this.#tellChat(session, 'launched', { text: `🚀 [${session.name}] Launched: ${about}` })
+    await this.#tellIfReached(session, 'launched', { text: `🚀 [${session.name}] Launched: ${about}` })
   }
 
   async onResponded(session: CodingSession, message: string): Promise<void> {
     const text = `↩️ [${session.name}] Responded: ${oneLine(message, 200)}`
-    await this.#tellChat(session, `responded:${session.lastSeq}`, { text })
+    await this.#tellIfReached(session, `responded:${session.lastSeq}`, { text })
   }
 
   /** Text and tool lines, gathered for half a second, to every chat that has the session in its foreground. */
@@ -203,10 +203,16 @@ export class NotificationRouter {
 
   /** To the chat it came from; when there is none that can be reached, the agent is woken instead. */
   async #tellChat(session: CodingSession, what: string, reply: Reply): Promise<void> {
-    const address = addressOfOrigin(session.request.originChannel, session.request.originThreadId)
-    if (address) return this.#deliver(address, reply, `coding:${session.id}:${what}`, session.id)
+    if (await this.#tellIfReached(session, what, reply)) return
     if (session.request.originChannel === 'gateway') return
     await this.#wake(session, reply.text ?? '', what)
+  }
+
+  /** What whoever asked for it knows already is worth no turn of an agent: it is for the chat alone. */
+  async #tellIfReached(session: CodingSession, what: string, reply: Reply): Promise<boolean> {
+    const address = addressOfOrigin(session.request.originChannel, session.request.originThreadId)
+    if (address) await this.#deliver(address, reply, `coding:${session.id}:${what}`, session.id)
+    return address !== undefined
   }
 
   async #wake(session: CodingSession, text: string, what: string): Promise<void> {

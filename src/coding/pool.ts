@@ -4,11 +4,14 @@ import type { CodingOwner, CodingRequest, CodingSession, OutputBlock } from '../
 import { RockpoolError } from '../domain/errors.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
 import { CodingRun } from './coding-session.ts'
+import { codingMetrics } from './metrics.ts'
+import type { CodingMetrics } from './metrics.ts'
 import { generateSessionName, newCodingId } from './names.ts'
 import { askOwner, OwnerDesk } from './owner-requests.ts'
 import type { CodingParts, NativeSession } from './parts.ts'
 import { closeSession, recoverOrphans } from './recovery.ts'
 import { isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
+import { Repeating } from './repeating.ts'
 import { nativeOrigin, ownOrigin } from './resume-origin.ts'
 import { asOwner, isRunning, isWorking, ownerSignMs } from './run-state.ts'
 import { SignOfLife } from './sign-of-life.ts'
@@ -33,9 +36,7 @@ export class CodingPool {
   #live = new Map<string, CodingRun>()
   #desk: OwnerDesk
   #me: CodingOwner
-  #cancelCleanup = (): void => {}
-  #cancelLook = (): void => {}
-  #isClosed = false
+  #upkeep: Repeating[]
   #sign: SignOfLife
 
   constructor(parts: CodingParts) {
@@ -46,6 +47,11 @@ export class CodingPool {
       send: (id, input) => this.#runOf(id).send(String(input['text'])),
     })
     this.#me = asOwner(parts.self)
+    this.#upkeep = [
+      new Repeating(parts, cleanupEveryMs, () => this.cleanup()),
+      // An owner that we cannot see is known to be gone only after a while.
+      new Repeating(parts, ownerSignMs, () => this.recoverOrphans().then(() => this.#beginQueued())),
+    ]
     this.#sign = new SignOfLife(parts, this.#me, () => this.#live.size > 0)
   }
 
@@ -202,8 +208,8 @@ export class CodingPool {
   async recover(): Promise<CodingSession[]> {
     const orphans = await this.recoverOrphans()
     await this.#beginQueued()
-    this.#cleanUpHourly()
-    this.#lookAgain()
+    await this.cleanup()
+    for (const upkeep of this.#upkeep) upkeep.start()
     return orphans
   }
 
@@ -217,45 +223,28 @@ export class CodingPool {
     }
   }
 
-  /** An owner that we cannot see is known to be gone only after a while. */
-  #lookAgain(): void {
-    this.#cancelLook()
-    if (this.#isClosed) return
-    this.#cancelLook = this.#parts.clock.after(ownerSignMs, () => {
-      this.recoverOrphans()
-        .then(() => this.#beginQueued())
-        .catch((error: unknown) =>
-          this.#parts.log.error(
-            { error: String(error) },
-            'Sessions of an owner that is gone were not found.',
-          ),
-        )
-        .finally(() => this.#lookAgain())
-    })
-  }
-
-  #cleanUpHourly(): void {
-    this.#cancelCleanup()
-    this.#cancelCleanup = this.#parts.clock.after(cleanupEveryMs, () => this.#cleanUpHourly())
-    this.cleanup().catch((error: unknown) =>
-      this.#parts.log.error({ error: String(error) }, 'Old output could not be removed.'),
-    )
-  }
-
   /** Forgets the output of sessions that ended long ago; the sessions themselves stay, and can still be resumed. */
   cleanup(): Promise<number> {
     return this.#parts.store.forgetOutputBefore(this.#parts.clock.now() - keepOutputMs)
   }
 
-  /** Before the process ends: everything that runs is suspended, so that it can go on later. */
-  async drain(): Promise<void> {
-    this.#isClosed = true
-    this.#desk.close()
-    this.#cancelCleanup()
-    this.#cancelLook()
-    this.#sign.stop()
+  /** Figures over all sessions, or over those that one agent may see. */
+  getMetrics(agentId?: string): CodingMetrics {
+    const { store, spend, clock } = this.#parts
+    return codingMetrics(store, spend, clock.now(), agentId)
+  }
+
+  /** Everything that this process runs is suspended, so that it can go on later. */
+  async killAll(): Promise<void> {
     const live = [...this.#live.values()]
     await Promise.all(live.map((run) => run.kill('shutdown', 'Rockpool was stopped. It can be resumed.')))
+  }
+
+  /** Before the process ends. */
+  async drain(): Promise<void> {
+    this.#desk.close()
+    for (const upkeep of [...this.#upkeep, this.#sign]) upkeep.stop()
+    await this.killAll()
     await this.#parts.notifications.close()
   }
 

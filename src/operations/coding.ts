@@ -5,7 +5,6 @@ import { formatOriginChannel } from '../domain/address.ts'
 import { budgetsLeft } from '../coding/budget.ts'
 import type { BudgetLeft } from '../coding/budget.ts'
 import { formatOutput, formatStats } from '../coding/listing.ts'
-import { codingMetrics } from '../coding/metrics.ts'
 import type { ResumeOptions } from '../coding/pool.ts'
 import { launchCoding, refuseBypass } from './coding-launch.ts'
 import { ref, watching } from './coding-output.ts'
@@ -211,8 +210,7 @@ const stats = operation({
   scope: 'read',
   forAgents: true,
   async run(app, _input, caller) {
-    const { store, spend } = app.coding()
-    const metrics = codingMetrics(store, spend, app.clock.now(), caller.agentId)
+    const metrics = app.coding().pool.getMetrics(caller.agentId)
     return { ...metrics, budgets: budgetsOf(app, caller), display: formatStats(metrics) }
   },
 })

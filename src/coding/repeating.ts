@@ -1,0 +1,34 @@
+// Something that is done again and again until it is stopped. What goes wrong is said, and it goes on.
+import type { CodingParts } from './parts.ts'
+
+export class Repeating {
+  #parts: Pick<CodingParts, 'clock' | 'log'>
+  #everyMs: number
+  #work: () => Promise<unknown>
+  #cancel = (): void => {}
+  #isStopped = false
+
+  constructor(parts: Pick<CodingParts, 'clock' | 'log'>, everyMs: number, work: () => Promise<unknown>) {
+    this.#parts = parts
+    this.#everyMs = everyMs
+    this.#work = work
+  }
+
+  /** The first time after the first pause. */
+  start(): void {
+    this.#cancel()
+    if (this.#isStopped) return
+    this.#cancel = this.#parts.clock.after(this.#everyMs, () => {
+      this.#work()
+        .catch((error: unknown) =>
+          this.#parts.log.error({ error: String(error) }, 'The upkeep of coding sessions failed.'),
+        )
+        .finally(() => this.start())
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel()
+  }
+}

@@ -1,0 +1,394 @@
+// The doors to coding sessions that others know by name: five RPC methods, eight chat commands, sessions_spawn, and the
+// library's functions.
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { codingLibrary } from '../src/library/coding.ts'
+import type { CodingSession } from '../src/domain/coding.ts'
+import { deadProcess } from './coding-bench.ts'
+import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf, typed } from './coding-gateway.ts'
+import { rpc } from './gateway-house.ts'
+import type { House } from './gateway-house.ts'
+
+const waiting = { timeout: 20_000, interval: 10 }
+type Answer = Record<string, unknown>
+
+const ask = async (house: House, method: string, params: object = {}): Promise<Answer> => {
+  const { result, error } = await rpc(house, method, params)
+  if (error) throw new Error(`${method}: ${error.message}`)
+  return result as Answer
+}
+
+const untilLifecycle = async (
+  house: House,
+  ref: string,
+  lifecycle: CodingSession['lifecycle'],
+): Promise<CodingSession> => {
+  const { pool } = house.app.coding()
+  await vi.waitFor(() => expect(pool.resolve(ref).lifecycle).toBe(lifecycle), waiting)
+  return pool.resolve(ref)
+}
+
+const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000007', fork: false }
+
+/** One that Claude has given an id, as an earlier chat left it. */
+const launchResumable = async (house: House, name: string, more: Partial<CodingSession['request']> = {}) => {
+  const { id } = await house.app.coding().pool.spawn({
+    prompt: 'x',
+    name,
+    workdir: newRepo(house),
+    agentId: 'main',
+    budgetUsd: 5,
+    allowedTools: [],
+    permissionMode: 'default',
+    multiTurn: true,
+    resume,
+    originChannel: 'gateway',
+    ...more,
+  })
+  return untilLifecycle(house, id, 'awaiting-input')
+}
+
+describe('the five RPC methods have the names, parameters and results of the plugin', () => {
+  test('claude-code.launch, .sessions, .output, .kill, .stats', async () => {
+    const house = await openGateway()
+    const workdir = newRepo(house)
+    const launched = await ask(house, 'claude-code.launch', {
+      prompt: '[[offline: say one]][[offline: say two]]',
+      name: 'mine',
+      workdir,
+      model: 'haiku',
+      maxBudgetUsd: 2,
+      systemPrompt: 'Be short.',
+      allowedTools: ['Read'],
+      multiTurnDisabled: false,
+      originChannel: 'telegram|42',
+    })
+    expect(launched).toMatchObject({ name: 'mine', status: 'starting', workdir, model: 'haiku' })
+    const id = String(launched['id'])
+    expect((await untilLifecycle(house, id, 'awaiting-input')).request).toMatchObject({
+      budgetUsd: 2,
+      systemPrompt: 'Be short.',
+      allowedTools: ['Read'],
+      multiTurn: true,
+      originChannel: 'telegram|42',
+    })
+
+    const listed = await ask(house, 'claude-code.sessions', { status: 'running' })
+    expect(listed).toMatchObject({
+      count: 1,
+      sessions: [
+        {
+          id,
+          name: 'mine',
+          status: 'running',
+          prompt: expect.any(String),
+          workdir,
+          model: expect.any(String),
+          costUsd: 0,
+          startedAt: expect.any(Number),
+          durationMs: expect.any(Number),
+          foreground: false,
+          multiTurn: true,
+          display: expect.stringContaining('mine'),
+        },
+      ],
+    })
+    expect(await ask(house, 'claude-code.sessions', { status: 'killed' })).toMatchObject({ count: 0 })
+
+    for (const ref of [{ session: 'mine' }, { id }]) {
+      expect(await ask(house, 'claude-code.output', { ...ref, lines: 1 })).toMatchObject({
+        id,
+        name: 'mine',
+        status: 'running',
+        costUsd: 0,
+        durationMs: expect.any(Number),
+        duration: expect.stringMatching(/^\d+s$/),
+        lines: ['two'],
+        lineCount: 1,
+        result: expect.stringContaining('two'),
+      })
+    }
+    const full = await ask(house, 'claude-code.output', { id, full: true })
+    expect(full['lines']).toEqual(expect.arrayContaining(['one', 'two']))
+
+    expect(await ask(house, 'claude-code.kill', { id })).toMatchObject({ status: 'killed', killed: true })
+    expect(await ask(house, 'claude-code.kill', { session: 'mine' })).toMatchObject({ killed: false })
+    expect(await ask(house, 'claude-code.sessions')).toMatchObject({
+      sessions: [{ status: 'killed', completedAt: expect.any(Number) }],
+    })
+
+    expect(await ask(house, 'claude-code.stats')).toMatchObject({
+      totalCostUsd: 0,
+      costPerDay: {},
+      sessionsByStatus: { completed: 0, failed: 0, killed: 1, running: 0 },
+      totalLaunched: 1,
+      averageDurationMs: expect.any(Number),
+      display: expect.stringContaining('Launched 1'),
+    })
+  })
+
+  test('both spellings, and a name to resume from is resolved', async () => {
+    const house = await openGateway()
+    await launchResumable(house, 'earlier')
+    const launched = await ask(house, 'claude-code.launch', {
+      prompt: 'x',
+      workdir: newRepo(house),
+      max_budget_usd: 3,
+      system_prompt: 's',
+      allowed_tools: ['Read'],
+      resume_session_id: 'earlier',
+      fork_session: true,
+      multi_turn_disabled: true,
+      permission_mode: 'plan',
+      origin_channel: 'telegram|1',
+    })
+    expect(house.app.coding().pool.resolve(String(launched['id'])).request).toMatchObject({
+      budgetUsd: 3,
+      systemPrompt: 's',
+      allowedTools: ['Read'],
+      resume: { ...resume, fork: true },
+      multiTurn: false,
+      permissionMode: 'plan',
+      originChannel: 'telegram|1',
+    })
+  })
+})
+
+describe('chat commands', () => {
+  test('/claude, _sessions, _fg, _bg, _respond, _stats and _kill', async () => {
+    const house = await openGateway()
+    house.app.config.coding.defaultWorkdir = newRepo(house)
+    expect(await typed(house, '/claude --name shed [[offline: say painted]]')).toMatch(/^Launched shed \[/)
+    await untilLifecycle(house, 'shed', 'awaiting-input')
+    expect(await typed(house, '/claude_sessions')).toMatch(
+      /🔔 shed \[\w{8}\] \(\d+s\) — background, multi-turn/,
+    )
+    expect(await typed(house, '/claude_fg shed')).toContain('painted')
+    expect(await typed(house, '/claude_sessions')).toContain('— foreground,')
+    expect(await typed(house, '/claude_bg')).toBe('No longer streaming here.')
+    expect(await typed(house, '/claude_bg shed')).toBe('No longer streaming here.')
+    expect(await typed(house, '/claude_respond shed [[offline: wait 60000]]')).toMatch(/^Sent to shed/)
+    await untilLifecycle(house, 'shed', 'active')
+    expect(await typed(house, '/claude_respond --interrupt shed [[offline: say blue]]')).toMatch(
+      /^Sent to shed/,
+    )
+    const last = (): string | undefined =>
+      house.app.coding().store.lastOutput(house.app.coding().pool.resolve('shed').id, 1)[0]?.text
+    await vi.waitFor(() => expect(last()).toBe('blue'), waiting)
+    expect(await typed(house, '/claude_stats')).toMatch(
+      /^Launched 1, running 1,[\s\S]*waited for people \d+s/,
+    )
+    expect(await typed(house, '/claude_kill shed')).toMatch(/^⛔ shed \[\w{8}\] was ended/)
+    expect(await typed(house, '/claude_kill shed')).toMatch(/is over already/)
+    expect(await typed(house, '/claude_kill')).toBe('Please say which session.')
+  })
+
+  test('/claude_resume goes on and is told where it was typed from then on; --fork and --list', async () => {
+    const house = await openGateway()
+    const there = { ...stranger, threadId: '9' }
+    const earlier = await launchResumable(house, 'shed', {
+      originChannel: 'discord|1',
+      originThreadId: '3',
+      originSessionKey: 'agent:main:discord:direct:1',
+    })
+    await house.app.coding().pool.kill(earlier.id)
+    expect(await typed(house, '/claude_resume --list', there)).toContain('shed')
+    expect(await typed(house, '/claude_resume shed', there)).toMatch(/^Resumed as shed-2 \[/)
+    const { request } = await untilLifecycle(house, 'shed-2', 'awaiting-input')
+    expect(request).toMatchObject({ prompt: 'Continue where you left off.', resume })
+    expect(request).toMatchObject({ originChannel: 'telegram|7', originThreadId: '9' })
+    expect(request.originSessionKey).toBeUndefined()
+    expect(await typed(house, '/claude_resume --fork shed look again', there)).toMatch(
+      /^Resumed as shed-3 \[/,
+    )
+    expect(house.app.coding().pool.resolve('shed-3').request).toMatchObject({
+      prompt: 'look again',
+      resume: { ...resume, fork: true },
+    })
+  })
+
+  test('a resume from a terminal leaves it told where it was', async () => {
+    const house = await openGateway()
+    const earlier = await launchResumable(house, 'shed', { originChannel: 'discord|1', originThreadId: '3' })
+    await house.app.coding().pool.kill(earlier.id)
+    const { id } = await ask(house, 'claude-code.resume', { session: 'shed' })
+    expect(house.app.coding().pool.resolve(String(id)).request).toMatchObject({
+      originChannel: 'discord|1',
+      originThreadId: '3',
+    })
+  })
+})
+
+describe('claude_launch without a workdir', () => {
+  const workdirOf = async (house: House, viaAgent: boolean): Promise<string> => {
+    if (viaAgent) await textOf((await toolsOf(house)).get('claude_launch'), { prompt: 'x', name: 'n' })
+    else await ask(house, 'claude-code.launch', { prompt: 'x', name: 'n' })
+    return house.app.coding().pool.resolve('n').request.workdir
+  }
+
+  test("goes to the agent's workspace, then the configured directory, then the current one", async () => {
+    const house = await openGateway()
+    const workspace = house.app.paths.workspace('main')
+    mkdirSync(workspace, { recursive: true })
+    house.app.config.coding.defaultWorkdir = newRepo(house)
+    expect(await workdirOf(house, true)).toBe(workspace)
+    const program = await openGateway()
+    program.app.config.coding.defaultWorkdir = newRepo(program)
+    expect(await workdirOf(program, false)).toBe(program.app.config.coding.defaultWorkdir)
+    expect(await workdirOf(await openGateway(), false)).toBe(process.cwd())
+  })
+})
+
+describe('sessions_spawn with mode claude-code', () => {
+  test('goes only so deep, says how deep it is, and belongs to the agent that was named', async () => {
+    const house = await openGateway({ agents: { list: [{ id: 'main' }, { id: 'other' }] } })
+    const task = { task: 'look', mode: 'claude-code', repo: newRepo(house) }
+    const spawned = await ask(house, 'sessions.spawn', { ...task, agentId: 'other' })
+    expect(spawned).toMatchObject({ status: 'accepted' })
+    expect(spawned['childSessionKey']).toMatch(/^agent:other:subagent:/)
+    const { request } = house.app.coding().pool.resolve(String(spawned['session']))
+    expect(request).toMatchObject({ agentId: 'other', launchedBy: 'main', spawnDepth: 1 })
+    expect(request.originSessionKey).toBe(parentKey)
+    // The one that launched it reads it, and is the one that is woken.
+    const tools = await toolsOf(house)
+    expect(await textOf(tools.get('claude_sessions'))).toContain(String(spawned['session']))
+    expect((await tools.get('claude_output')!.call({ session: spawned['session'] })).isError).toBeFalsy()
+    const woken = (): unknown[] =>
+      house.app.database().queries.all("SELECT lane FROM inbox WHERE key LIKE 'wake:coding:%'")
+    await vi.waitFor(() => expect(woken()).toEqual([{ lane: parentKey }]), waiting)
+
+    const wanted = await tools.get('sessions_spawn')!.call({ ...task, agentId: 'other' })
+    expect(wanted.structured).toMatchObject({ status: 'error' })
+
+    house.app.config.agents.defaults.subagents.maxSpawnDepth = 0
+    expect(await ask(house, 'sessions.spawn', task)).toMatchObject({
+      status: 'forbidden',
+      error: 'Sub-agents go 0 deep at most.',
+    })
+  })
+
+  test('its doings are relayed to the session that began it: the latest only, no turn, over when it is', async () => {
+    const house = await openGateway({ coding: { progressRelay: { intervalSeconds: 1 } } })
+    const task =
+      '[[offline: say reading]][[offline: wait 1200]][[offline: say writing]][[offline: wait 60000]]'
+    const asked = { task, mode: 'claude-code', repo: newRepo(house), label: 'shed' }
+    const { session } = await ask(house, 'sessions.spawn', asked)
+    const notes = async (): Promise<string[]> =>
+      (await house.app.work().systemEvents.waiting(parentKey)).map(({ text }) => text)
+    await vi.waitFor(
+      async () =>
+        expect(await notes()).toEqual([expect.stringMatching(/^⏳ \[shed\] works since \d+s: writing$/)]),
+      waiting,
+    )
+    expect(house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:%'")).toEqual([])
+    await house.app.coding().pool.kill(String(session))
+  })
+})
+
+describe('the library', () => {
+  const library = (house: House) => codingLibrary((work) => work(house.app))
+
+  test('respondToPermission answers what the session in a repository asks, however the repository is named', async () => {
+    const house = await openGateway()
+    const workdir = newRepo(house)
+    const link = join(house.dir, 'linked')
+    symlinkSync(workdir, link)
+    const prompt = '[[offline: ask Bash {"command":"ls"}]][[offline: ask Bash {"command":"pwd"}]]'
+    await ask(house, 'claude-code.launch', { prompt, workdir, name: 'asker', originChannel: 'gateway' })
+    const { respondToPermission } = library(house)
+    const answered = async (path: string, allow: boolean): Promise<string> => {
+      const { waiting: asked } = await untilLifecycle(house, 'asker', 'awaiting-approval')
+      await respondToPermission(path, asked!.approvalId!, allow)
+      await vi.waitFor(
+        () => expect(house.app.coding().pool.resolve('asker').waiting).not.toEqual(asked),
+        waiting,
+      )
+      return house.app.coding().approvalStore.get(asked!.approvalId!)!.state
+    }
+    await untilLifecycle(house, 'asker', 'awaiting-approval')
+    await expect(respondToPermission(newRepo(house), '', true)).rejects.toThrow(/Nothing in .* asks/)
+    expect(await answered(link, true)).toBe('allowed')
+    expect(await answered(workdir, false)).toBe('denied')
+  })
+
+  test.each([
+    ['channel|account|target', 'telegram|work|12|34', { accountId: 'work', to: '12|34' }],
+    ['channel|target', 'telegram|12', { accountId: 'default', to: '12' }],
+  ])('routeEventMessage: %s goes to that chat, each label once', async (_form, originChannel, to) => {
+    const house = await openGateway()
+    const session = await launchResumable(house, 'shed', { originChannel })
+    const { routeEventMessage } = library(house)
+    await routeEventMessage(session, 'It rains.', 'weather')
+    await routeEventMessage(session, 'It rains.', 'weather')
+    const sent = (await house.app.work().outbox.list()).filter(
+      ({ delivery }) => delivery.reply.text === 'It rains.',
+    )
+    expect(sent).toHaveLength(1)
+    expect(sent[0]!.delivery.address).toMatchObject({ channel: 'telegram', ...to })
+  })
+
+  test.each(['unknown', 'telegram', 'telegram|', ''])(
+    'routeEventMessage: %j reaches no chat, so the agent is woken, once; without a gateway it is left for the next one',
+    async (originChannel) => {
+      const house = await openGateway()
+      const session = await launchResumable(house, 'shed', { originChannel })
+      const { routeEventMessage } = library(house)
+      delete house.app.gateway
+      await routeEventMessage(session, 'It rains.', 'weather')
+      await routeEventMessage(session, 'It rains.', 'weather')
+      const key = `wake:coding:${session.id}:event:weather`
+      expect(await house.app.work().inbox.state(key)).toBe('waiting')
+      const told = (await house.app.work().systemEvents.waiting(parentKey)).filter(
+        ({ text }) => text === 'It rains.',
+      )
+      expect(told).toHaveLength(1)
+    },
+  )
+
+  test("the seeds' names are exported", async () => {
+    const library: Record<string, unknown> = await import('../src/index.ts')
+    const names = [
+      'Session',
+      'SessionManager',
+      'NotificationRouter',
+      'MessageStream',
+      'routeEventMessage',
+      'respondToPermission',
+      'resolveOriginChannel',
+      'generateSessionName',
+      'formatDuration',
+      'formatListing',
+      'formatStats',
+      'discoverSessions',
+      'parseJsonlHeader',
+      'repoPathToSlug',
+      'gatherProjectStatus',
+      'selectSession',
+    ]
+    expect(names.filter((name) => typeof library[name] !== 'function')).toEqual([])
+    const manager = (library['SessionManager'] as { prototype: object }).prototype
+    const methods = ['spawn', 'resolve', 'resolveClaudeSessionId', 'kill', 'killAll', 'cleanup', 'getMetrics']
+    expect(methods.filter((name) => !(name in manager))).toEqual([])
+  })
+})
+
+test('an operation finds what a dead owner left, whichever it is', async () => {
+  const house = await openGateway()
+  const { store } = house.app.coding()
+  const session = await launchResumable(house, 'left')
+  await store.update(session.id, (stored) => Object.assign(stored.owner!, deadProcess))
+  const listed = await ask(house, 'coding.sessions')
+  expect(listed).toMatchObject({ sessions: [{ lifecycle: 'suspended', endReason: 'crash' }] })
+})
+
+test('claude_stats and claude_sessions show an agent its own only; the operator sees all', async () => {
+  const house = await openGateway({ agents: { list: [{ id: 'main' }, { id: 'other' }] } })
+  for (const agent of ['main', 'other', 'other']) {
+    await ask(house, 'coding.launch', { prompt: 'x', workdir: newRepo(house), agent, fresh: true })
+  }
+  const tools = await toolsOf(house)
+  expect(await textOf(tools.get('claude_stats'))).toContain('Launched 1,')
+  expect(await ask(house, 'claude-code.stats')).toMatchObject({ totalLaunched: 3 })
+  expect(await typed(house, '/claude_stats', home)).toContain('Launched 3,')
+})

@@ -9,6 +9,7 @@ import type { CodingHouse, HouseOptions } from './coding-house.ts'
 import { init } from './directed-agent.ts'
 import type { DirectedAgent } from './directed-agent.ts'
 
+const waiting = { timeout: 20_000, interval: 5 }
 const houses: CodingHouse[] = []
 const folders: string[] = []
 afterEach(async () => {
@@ -36,23 +37,36 @@ export const deadProcess: ProcessIdentity = {
   startTime: '1',
 }
 
+/** Under load everything takes its time; only what never comes is a failure. */
+export function eventually<T>(look: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(look, waiting)
+}
+
 export async function until(
   house: CodingHouse,
   id: string,
   lifecycle: CodingSession['lifecycle'],
 ): Promise<CodingSession> {
   const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
-  await vi.waitFor(look, { timeout: 20_000, interval: 5 })
+  await eventually(look)
   return house.pool.resolve(id)
 }
 
-/** Opened, and the first turn has begun. */
+/** Claude has been given a turn, and has not ended it. */
+export async function inTurn(claude: DirectedAgent): Promise<void> {
+  await eventually(() => expect(claude.isInTurn).toBe(true))
+}
+
+/** The same, and Claude has said its id. */
 export async function begun(house: CodingHouse, claude: DirectedAgent, id: string): Promise<void> {
-  await vi.waitFor(() => expect(claude.opened).toHaveLength(1))
-  await vi.waitFor(() => {
-    claude.emit(init)
-    expect(house.pool.resolve(id).lifecycle).toBe('active')
-  })
+  await inTurn(claude)
+  claude.emit(init)
+  await until(house, id, 'active')
+}
+
+/** What Claude said is on disk, and everybody was told. */
+export async function passedOn(house: CodingHouse, text: string): Promise<void> {
+  await eventually(() => expect(house.passed).toContain(text))
 }
 
 export { settle } from './in-flight.ts'

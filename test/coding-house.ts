@@ -41,6 +41,8 @@ export interface CodingHouse {
   delivered: Array<{ address: Address; reply: Reply; key: string }>
   woken: Array<{ text: string; agentId: string; sessionKey?: string; key: string }>
   noted: Progress[]
+  /** Output that was passed on, in order. */
+  passed: string[]
   repo(name: string): string
   launch(prompt: string, more?: Partial<LaunchRequest>): ReturnType<CodingPool['spawn']>
   close(): Promise<void>
@@ -78,6 +80,8 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const delivered: CodingHouse['delivered'] = []
   const woken: CodingHouse['woken'] = []
   const noted: CodingHouse['noted'] = []
+  const passed: string[] = []
+  events.on((event) => void (event.type === 'coding-output' && passed.push(event.text)))
   const seen = new Set<string>()
   const once = (key: string, act: () => void): void => {
     if (!seen.has(key)) act()
@@ -130,6 +134,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     delivered,
     woken,
     noted,
+    passed,
     repo,
     launch: (prompt, more = {}) =>
       pool.spawn({

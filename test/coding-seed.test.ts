@@ -2,11 +2,21 @@
 // gateway are in coding-claude.test.ts and coding-program.test.ts; those about finding and choosing sessions are named
 // by their number in src/discovery.
 import { rmSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
 import { formatDuration, generateSessionName } from '../src/coding/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
-import { begun, open, saidBy, settle, sharedFolder, texts, until } from './coding-bench.ts'
+import {
+  begun,
+  eventually,
+  inTurn,
+  open,
+  passedOn,
+  saidBy,
+  sharedFolder,
+  texts,
+  until,
+} from './coding-bench.ts'
 import { directedAgent, init, usage } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -24,8 +34,7 @@ describe('status table', () => {
     const claude = directedAgent()
     const house = open({ runtime: claude.runtime })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     claude.emit(init)
     expect(await until(house, id, 'active')).toMatchObject({ status: 'running', model: 'm' })
     expect(house.pool.resolve(id).sdkSessionId).toBe('00000000-0000-4000-8000-000000000009')
@@ -57,7 +66,7 @@ describe('status table', () => {
       status: 'failed',
       end: { reason: 'start-failed', message: 'no such binary' },
     })
-    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('❌'))).toHaveLength(1))
+    await eventually(() => expect(texts(house).filter((text) => text.startsWith('❌'))).toHaveLength(1))
   })
 
   test('killed: by a person, once; a kill of one that is over changes nothing', async () => {
@@ -66,7 +75,7 @@ describe('status table', () => {
     await until(house, id, 'active')
     expect((await house.pool.kill(id)).killed).toBe(true)
     expect((await house.pool.kill(id)).killed).toBe(false)
-    expect(texts(house).filter((text) => text.startsWith('⛔'))).toHaveLength(1)
+    await eventually(() => expect(texts(house).filter((text) => text.startsWith('⛔'))).toHaveLength(1))
   })
 })
 
@@ -76,8 +85,7 @@ describe('timers', () => {
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime, config: { idleTimeoutMinutes: 30 } })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     claude.emit(init)
     claude.finish({ sdkSessionId: init.sdkSessionId })
     await until(house, id, 'awaiting-input')
@@ -87,7 +95,7 @@ describe('timers', () => {
     const session = await until(house, id, 'suspended')
     expect(session).toMatchObject({ status: 'killed', end: { reason: 'idle-timeout' } })
     expect(codingMetrics(house.store, house.spend, Date.now()).sessionsByStatus.killed).toBe(1)
-    expect(texts(house).filter((text) => text.startsWith('💤'))).toHaveLength(1)
+    await eventually(() => expect(texts(house).filter((text) => text.startsWith('💤'))).toHaveLength(1))
     expect((await house.pool.resume(id, 'go on')).request.resume?.sdkSessionId).toBe(session.sdkSessionId)
   })
 
@@ -96,15 +104,14 @@ describe('timers', () => {
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime, config: { idleTimeoutMinutes: 30 } })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     claude.finish()
     await until(house, id, 'awaiting-input')
     await clock.advance(29 * 60_000)
     await house.pool.respond(id, 'more', { userInitiated: true })
-    await settle()
+    await inTurn(claude)
     claude.finish()
-    await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
+    await eventually(() => expect(house.pool.resolve(id).turns).toBe(2))
     await clock.advance(29 * 60_000)
     expect(house.pool.resolve(id).status).toBe('running')
   })
@@ -114,8 +121,7 @@ describe('timers', () => {
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     claude.emit(init)
     await until(house, id, 'active')
     claude.busy = false
@@ -124,7 +130,7 @@ describe('timers', () => {
     await clock.advance(2_000)
     await until(house, id, 'awaiting-input')
     await clock.advance(60_000)
-    expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1)
+    await eventually(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
   })
 
   test('safety net: every sign of Claude puts it off, and it ends with the turn', async () => {
@@ -141,9 +147,8 @@ describe('timers', () => {
     expect(house.pool.resolve(id).lifecycle).toBe('active')
     claude.finish()
     await until(house, id, 'awaiting-input')
-    await settle()
     await clock.advance(60_000)
-    expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1)
+    await eventually(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
   })
 
   test('safety net: a tool that runs for ten minutes is no silence (4.6 no. 7)', async () => {
@@ -151,8 +156,7 @@ describe('timers', () => {
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     claude.emit(init)
     claude.emit({ type: 'tool-start', toolUseId: 't1', name: 'Bash', input: { command: 'make' } })
     claude.busy = false
@@ -165,9 +169,8 @@ describe('timers', () => {
     const clock = makeMovableClock()
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await house.launch('x')
+    await inTurn(claude)
     claude.emit(init)
     await clock.advance(9 * 60_000 + 59_000)
     expect(texts(house).some((text) => text.startsWith('⏱️'))).toBe(false)
@@ -182,31 +185,30 @@ describe('timers', () => {
     const house = open({ clock, runtime: claude.runtime })
     const { id } = await house.launch('x')
     const bells = (): number => texts(house).filter((text) => text.startsWith('🔔')).length
-    for (const turns of [1, 2, 3]) {
-      await settle()
+    const turnOver = async (turns: number): Promise<void> => {
+      await inTurn(claude)
       claude.finish()
-      await vi.waitFor(() =>
-        expect(house.pool.resolve(id)).toMatchObject({ turns, lifecycle: 'awaiting-input' }),
-      )
-      await settle()
-      if (turns === 2) {
-        expect(bells()).toBe(1)
-        await clock.advance(6_000)
-      }
-      if (turns < 3) await house.pool.respond(id, 'more', { userInitiated: true })
+      const over = { turns, lifecycle: 'awaiting-input' }
+      await eventually(() => expect(house.pool.resolve(id)).toMatchObject(over))
     }
+    const afterThePause = (told: number): Promise<void> =>
+      eventually(async () => {
+        await clock.advance(6_000)
+        expect(bells()).toBe(told)
+      })
+    const more = (): Promise<unknown> => house.pool.respond(id, 'more', { userInitiated: true })
+    await turnOver(1)
+    await eventually(() => expect(bells()).toBe(1))
+    await more()
+    await turnOver(2)
+    expect(bells()).toBe(1)
+    await afterThePause(2)
+    await more()
+    await turnOver(3)
+    await more()
+    await turnOver(4)
     expect(bells()).toBe(2)
-    await settle()
-    await house.pool.respond(id, 'and more', { userInitiated: true })
-    await settle()
-    claude.finish()
-    await vi.waitFor(() =>
-      expect(house.pool.resolve(id)).toMatchObject({ turns: 4, lifecycle: 'awaiting-input' }),
-    )
-    await settle()
-    expect(bells()).toBe(2)
-    await clock.advance(6_000)
-    await vi.waitFor(() => expect(bells()).toBe(3))
+    await afterThePause(3)
   })
 
   test('foreground: text and tool lines are gathered for 500 ms and sent as one', async () => {
@@ -214,16 +216,15 @@ describe('timers', () => {
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     await house.pool.foreground(id, 'telegram|7', 30)
     const streamed = (): string[] =>
       house.delivered.flatMap((each) => (each.address.to === '7' ? [each.reply.text!] : []))
     claude.emit({ type: 'text', text: 'one' })
-    await settle()
+    await passedOn(house, 'one')
     await clock.advance(400)
     claude.emit({ type: 'tool-start', toolUseId: 't1', name: 'Bash', input: { command: 'ls' } })
-    await settle()
+    await passedOn(house, 'Bash: ls')
     await clock.advance(400)
     expect(streamed()).toEqual([])
     await clock.advance(200)
@@ -235,11 +236,10 @@ describe('timers', () => {
     const claude = directedAgent()
     const house = open({ clock, runtime: claude.runtime })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     await house.pool.foreground(id, 'telegram|7', 30)
     for (let i = 0; i < 120; i++) claude.emit({ type: 'text', text: `line ${i}` })
-    await vi.waitFor(() => expect(house.delivered.filter((each) => each.address.to === '7')).toHaveLength(2))
+    await eventually(() => expect(house.delivered.filter((each) => each.address.to === '7')).toHaveLength(2))
   })
 })
 
@@ -330,8 +330,7 @@ describe('cost and metrics', () => {
     const claude = directedAgent()
     const house = open({ runtime: claude.runtime, priceOf: () => 1.5 })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     for (const event of [init, usage('m1'), usage('m1'), usage('m2')]) claude.emit(event)
     await until(house, id, 'active')
     await house.pool.kill(id)
@@ -344,8 +343,7 @@ describe('cost and metrics', () => {
     const claude = directedAgent()
     const house = open({ runtime: claude.runtime, priceOf: () => 1 })
     const { id } = await house.launch('x')
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     for (const event of [init, usage('m1'), usage('m2')]) claude.emit(event)
     claude.finish({ costUsd: 2.25 })
     expect(await until(house, id, 'awaiting-input')).toMatchObject({ costUsd: 2.25 })
@@ -432,7 +430,7 @@ describe('routing', () => {
     const house = open()
     const { id } = await house.launch('x', { originChannel: 'unknown', multiTurn: false })
     await until(house, id, 'ended')
-    await vi.waitFor(() => expect(house.woken.map(({ text }) => text.slice(0, 2))).toEqual(['✅ ']))
+    await eventually(() => expect(house.woken.map(({ text }) => text.slice(0, 2))).toEqual(['✅ ']))
   })
 })
 
@@ -480,7 +478,7 @@ describe('defects that are not here', () => {
     const { id } = await owner.launch('x')
     await until(other, id, 'awaiting-input')
     await other.pool.respond(id, '[[offline: say from afar]]', { userInitiated: true })
-    await vi.waitFor(() => expect(saidBy(other, id)).toContain('from afar'))
+    await eventually(() => expect(saidBy(other, id)).toContain('from afar'))
     expect((await other.pool.kill(id)).killed).toBe(true)
     expect(owner.pool.resolve(id).status).toBe('killed')
   })
@@ -489,8 +487,7 @@ describe('defects that are not here', () => {
     const claude = directedAgent()
     const house = open({ runtime: claude.runtime })
     const { id } = await house.launch('x', { multiTurn: false })
-    await until(house, id, 'starting')
-    await settle()
+    await inTurn(claude)
     claude.emit(init)
     claude.finish({ end: { kind: 'failed', why: 'process-died', message: 'It was killed.' } })
     expect(await until(house, id, 'suspended')).toMatchObject({ status: 'failed' })
@@ -504,7 +501,7 @@ describe('defects that are not here', () => {
     await house.pool.background('telegram|7', id)
     const many = Array.from({ length: 15 }, (_, i) => `[[offline: say n${i}]]`).join('')
     await house.pool.respond(id, many, { userInitiated: true })
-    await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
+    await eventually(() => expect(house.pool.resolve(id).turns).toBe(2))
     const { blocks } = await house.pool.foreground(id, 'telegram|7', 30)
     expect(blocks.map((block) => block.text)).toEqual([
       '(6 earlier blocks are no longer kept)',
@@ -543,7 +540,7 @@ describe('budgets', () => {
         await house.pool.respond(id, call(`s${i}-${round}`), { userInitiated: true })
       }
       for (const { id } of launched) {
-        await vi.waitFor(() =>
+        await eventually(() =>
           expect(['awaiting-input', 'awaiting-budget']).toContain(house.pool.resolve(id).lifecycle),
         )
       }

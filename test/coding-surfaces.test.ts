@@ -2,15 +2,14 @@
 // library's functions.
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { codingLibrary } from '../src/library/coding.ts'
 import type { CodingSession } from '../src/domain/coding.ts'
-import { deadProcess } from './coding-bench.ts'
+import { deadProcess, eventually } from './coding-bench.ts'
 import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf, typed } from './coding-gateway.ts'
 import { rpc } from './gateway-house.ts'
 import type { House } from './gateway-house.ts'
 
-const waiting = { timeout: 20_000, interval: 10 }
 type Answer = Record<string, unknown>
 
 const ask = async (house: House, method: string, params: object = {}): Promise<Answer> => {
@@ -25,7 +24,7 @@ const untilLifecycle = async (
   lifecycle: CodingSession['lifecycle'],
 ): Promise<CodingSession> => {
   const { pool } = house.app.coding()
-  await vi.waitFor(() => expect(pool.resolve(ref).lifecycle).toBe(lifecycle), waiting)
+  await eventually(() => expect(pool.resolve(ref).lifecycle).toBe(lifecycle))
   return pool.resolve(ref)
 }
 
@@ -175,7 +174,7 @@ describe('chat commands', () => {
     )
     const last = (): string | undefined =>
       house.app.coding().store.lastOutput(house.app.coding().pool.resolve('shed').id, 1)[0]?.text
-    await vi.waitFor(() => expect(last()).toBe('blue'), waiting)
+    await eventually(() => expect(last()).toBe('blue'))
     expect(await typed(house, '/claude_stats')).toMatch(
       /^Launched 1, running 1,[\s\S]*waited for people \d+s/,
     )
@@ -256,7 +255,7 @@ describe('sessions_spawn with mode claude-code', () => {
     expect((await tools.get('claude_output')!.call({ session: spawned['session'] })).isError).toBeFalsy()
     const woken = (): unknown[] =>
       house.app.database().queries.all("SELECT lane FROM inbox WHERE key LIKE 'wake:coding:%'")
-    await vi.waitFor(() => expect(woken()).toEqual([{ lane: parentKey }]), waiting)
+    await eventually(() => expect(woken()).toEqual([{ lane: parentKey }]))
 
     const wanted = await tools.get('sessions_spawn')!.call({ ...task, agentId: 'other' })
     expect(wanted.structured).toMatchObject({ status: 'error' })
@@ -276,10 +275,8 @@ describe('sessions_spawn with mode claude-code', () => {
     const { session } = await ask(house, 'sessions.spawn', asked)
     const notes = async (): Promise<string[]> =>
       (await house.app.work().systemEvents.waiting(parentKey)).map(({ text }) => text)
-    await vi.waitFor(
-      async () =>
-        expect(await notes()).toEqual([expect.stringMatching(/^⏳ \[shed\] works since \d+s: writing$/)]),
-      waiting,
+    await eventually(async () =>
+      expect(await notes()).toEqual([expect.stringMatching(/^⏳ \[shed\] works since \d+s: writing$/)]),
     )
     expect(house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:%'")).toEqual([])
     await house.app.coding().pool.kill(String(session))
@@ -300,10 +297,7 @@ describe('the library', () => {
     const answered = async (path: string, allow: boolean): Promise<string> => {
       const { waiting: asked } = await untilLifecycle(house, 'asker', 'awaiting-approval')
       await respondToPermission(path, asked!.approvalId!, allow)
-      await vi.waitFor(
-        () => expect(house.app.coding().pool.resolve('asker').waiting).not.toEqual(asked),
-        waiting,
-      )
+      await eventually(() => expect(house.app.coding().pool.resolve('asker').waiting).not.toEqual(asked))
       return house.app.coding().approvalStore.get(asked!.approvalId!)!.state
     }
     await untilLifecycle(house, 'asker', 'awaiting-approval')

@@ -8,6 +8,8 @@ export interface DirectedAgent {
   finish(end?: Partial<TurnResult>): void
   die(message: string): void
   busy: boolean
+  /** A turn was begun and is not over. */
+  isInTurn: boolean
   /** How it was opened. */
   opened: ConversationOptions[]
   /** Messages that joined a running turn; taken only if `steers`. */
@@ -16,7 +18,13 @@ export interface DirectedAgent {
 }
 
 export function directedAgent(): DirectedAgent {
-  const directed = { busy: true, steers: false, opened: [] as ConversationOptions[], steered: [] as string[] }
+  const directed = {
+    busy: true,
+    isInTurn: false,
+    steers: false,
+    opened: [] as ConversationOptions[],
+    steered: [] as string[],
+  }
   let onEvent: (event: TurnEvent) => void = () => {}
   let done: (result: TurnResult) => void = () => {}
   const ended = Promise.withResolvers<ConversationEnd>()
@@ -39,7 +47,13 @@ export function directedAgent(): DirectedAgent {
     },
     turn(_prompt, listen) {
       onEvent = listen
-      return new Promise<TurnResult>((resolve) => (done = resolve))
+      directed.isInTurn = true
+      return new Promise<TurnResult>((resolve) => {
+        done = (end) => {
+          directed.isInTurn = false
+          resolve(end)
+        }
+      })
     },
     steer: ({ text }) => {
       if (directed.steers) directed.steered.push(text)

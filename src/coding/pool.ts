@@ -208,7 +208,6 @@ export class CodingPool {
   async recover(): Promise<CodingSession[]> {
     const orphans = await this.recoverOrphans()
     await this.#beginQueued()
-    await this.cleanup()
     for (const upkeep of this.#upkeep) upkeep.start()
     return orphans
   }

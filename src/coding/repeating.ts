@@ -14,16 +14,16 @@ export class Repeating {
     this.#work = work
   }
 
-  /** The first time after the first pause. */
-  start(): void {
+  /** The first time now, or after some time. */
+  start(afterMs = 0): void {
     this.#cancel()
     if (this.#isStopped) return
-    this.#cancel = this.#parts.clock.after(this.#everyMs, () => {
+    this.#cancel = this.#parts.clock.after(afterMs, () => {
       this.#work()
         .catch((error: unknown) =>
           this.#parts.log.error({ error: String(error) }, 'The upkeep of coding sessions failed.'),
         )
-        .finally(() => this.start())
+        .finally(() => this.start(this.#everyMs))
     })
   }
 

@@ -1,5 +1,5 @@
-// Coding sessions with the real Claude binary when it gets difficult: plans, compaction, sub-agents, interrupts, processes
-// that die. More of it is in test/full/coding.test.ts.
+// Coding sessions with the real Claude binary when it gets difficult: plans, compaction, sub-agents, interrupts.
+// More of it, also processes that die, is in test/full/coding.test.ts.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -8,8 +8,6 @@ import type { Step } from './messages-api.ts'
 import { realCoding } from './real-coding.ts'
 
 const coding = realCoding()
-
-const pidOf = (id: string): number => coding.real.agent.live(`coding:${id}`)!.pid!
 
 test('a plan is shown whole, changed, shown again and carried out when it is approved', async () => {
   const workdir = coding.house.repo('plan')
@@ -93,22 +91,4 @@ test('an interrupt stops the turn, is no failure, and the session takes the next
   await coding.house.pool.respond(id, inline({ text: 'what now?' }), { userInitiated: true, interrupt: true })
   await vi.waitFor(() => expect(coding.said(id)).toContain('what now?'), { timeout: 30_000 })
   expect(await coding.until(id, 'awaiting-input')).toMatchObject({ status: 'running' })
-})
-
-test("Claude's process dies in a turn, or while it waits: suspended, told, resumed with its context", async () => {
-  const { id } = await coding.launch(inline({ text: 'I was here' }))
-  await coding.until(id, 'awaiting-input')
-  process.kill(pidOf(id), 'SIGKILL')
-  expect(await coding.until(id, 'suspended')).toMatchObject({ status: 'killed', end: { reason: 'crash' } })
-  const resumed = await coding.house.pool.resume(
-    id,
-    inline({ text: 'dies in the middle', chunkDelayMs: 500 }),
-  )
-  await coding.real.api.requested((request) => request.text.includes('dies in the middle'))
-  process.kill(pidOf(resumed.id), 'SIGKILL')
-  const dead = await coding.until(resumed.id, 'suspended')
-  expect(dead).toMatchObject({ status: 'failed', end: { reason: 'crash' } })
-  const again = await coding.house.pool.resume(resumed.id, inline({ text: 'and here again' }))
-  await coding.until(again.id, 'awaiting-input')
-  expect(coding.real.api.calls().at(-1)!.text).toContain('I was here')
 })

@@ -6,16 +6,15 @@ import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '..
 import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
-import { chooseWhenFree } from './choose-when-free.ts'
 import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
 import { LiveRecord } from './live-record.ts'
 import { Meter } from './meter.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
 import { begunAgain } from './recovery.ts'
+import { notRunning } from './refusals.ts'
 import { OutputLog } from './output-log.ts'
 import type { WrittenBlock } from './output-log.ts'
-import { openingOf } from './opening.ts'
-import { withOriginMarker } from './origin.ts'
+import { firstMessage, openingOf } from './opening.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
 import { Vigil } from './vigil.ts'
@@ -79,7 +78,7 @@ export class CodingRun {
 
   /** A message for Claude: joins the running turn, or begins the next one. It is on disk when this resolves. */
   async send(text: string): Promise<void> {
-    if (this.isOver) return
+    if (this.isOver) throw notRunning(this.session)
     this.#vigil.messageCame()
     if (this.#steer(text)) return this.#say('prompt', text)
     await this.#record.change({ inbox: [...this.session.inbox, text] })
@@ -147,7 +146,10 @@ export class CodingRun {
     this.#isTaken = false
     this.#turnStop = new AbortController()
     try {
-      const text = this.session.startedAt === undefined ? await this.#firstMessage(said) : said
+      const text =
+        this.session.startedAt === undefined
+          ? await firstMessage(this.#parts, this.#record, said, this.#stop.signal)
+          : said
       await this.#output.add('prompt', text)
       await this.#record.change({
         lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
@@ -195,17 +197,6 @@ export class CodingRun {
     if (this.#isTaken) return {}
     this.#isTaken = true
     return { inbox: this.session.inbox.slice(1) }
-  }
-
-  /** The marker says to whoever scans Claude's files that it is ours; a conversation that is gone on with has its own. */
-  async #firstMessage(prompt: string): Promise<string> {
-    const { request } = this.session
-    if (request.chooseWhenFree) {
-      const resume = await chooseWhenFree(this.#parts, this.session, this.#stop.signal)
-      const chosen = { ...request, resume, chooseWhenFree: false }
-      await this.#record.change({ request: chosen, resumedFrom: resume?.sdkSessionId })
-    }
-    return this.session.request.resume ? prompt : withOriginMarker(request.agentId, prompt)
   }
 
   async #open(): Promise<Conversation> {

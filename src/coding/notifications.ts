@@ -60,7 +60,9 @@ export class NotificationRouter {
 
   async onResponded(session: CodingSession, message: string): Promise<void> {
     const text = `↩️ [${session.name}] Responded: ${oneLine(message, 200)}`
-    await this.#tellIfReached(session, `responded:${session.lastSeq}`, { text })
+    // Several messages may wait for the same turn.
+    const what = `responded:${session.lastSeq}.${session.inbox.length}`
+    await this.#tellIfReached(session, what, { text })
   }
 
   /** Text and tool lines, gathered for half a second, to every chat that has the session in its foreground. */

@@ -1,7 +1,9 @@
-// How Claude is opened for a coding session: what its launch asked for, in the agent's words.
+// How Claude is opened for a coding session: what its launch asked for, in the agent's words, and what it is told first.
 import type { ConversationOptions } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding.ts'
-import { tagOf } from './origin.ts'
+import { chooseWhenFree } from './choose-when-free.ts'
+import type { LiveRecord } from './live-record.ts'
+import { tagOf, withOriginMarker } from './origin.ts'
 import type { CodingParts } from './parts.ts'
 
 export function openingOf(
@@ -25,4 +27,20 @@ export function openingOf(
     // Who launched it decides when it ends, not how many others there are.
     pinned: true,
   }
+}
+
+/** The marker says to whoever scans Claude's files that it is ours; a conversation that is gone on with has its own. */
+export async function firstMessage(
+  parts: CodingParts,
+  record: LiveRecord,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { request } = record.session
+  if (request.chooseWhenFree) {
+    const resume = await chooseWhenFree(parts, record.session, signal)
+    const chosen = { ...request, resume, chooseWhenFree: false }
+    await record.change({ request: chosen, resumedFrom: resume?.sdkSessionId })
+  }
+  return record.session.request.resume ? prompt : withOriginMarker(request.agentId, prompt)
 }

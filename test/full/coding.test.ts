@@ -18,6 +18,26 @@ const workingIn = (pid: number): string | undefined => {
     return undefined
   }
 }
+const pidOf = (id: string): number => coding.real.agent.live(`coding:${id}`)!.pid!
+
+test("Claude's process dies in a turn, or while it waits: suspended, told, resumed with its context", async () => {
+  const { id } = await coding.launch(inline({ text: 'I was here' }))
+  await coding.until(id, 'awaiting-input')
+  process.kill(pidOf(id), 'SIGKILL')
+  expect(await coding.until(id, 'suspended')).toMatchObject({ status: 'killed', end: { reason: 'crash' } })
+  const resumed = await coding.house.pool.resume(
+    id,
+    inline({ text: 'dies in the middle', chunkDelayMs: 500 }),
+  )
+  await coding.real.api.requested((request) => request.text.includes('dies in the middle'))
+  process.kill(pidOf(resumed.id), 'SIGKILL')
+  const dead = await coding.until(resumed.id, 'suspended')
+  expect(dead).toMatchObject({ status: 'failed', end: { reason: 'crash' } })
+  const again = await coding.house.pool.resume(resumed.id, inline({ text: 'and here again' }))
+  await coding.until(again.id, 'awaiting-input')
+  expect(coding.real.api.calls().at(-1)!.text).toContain('I was here')
+})
+
 test('a plan that is rejected ends the turn, and nothing of it is done', async () => {
   const workdir = coding.house.repo('plan')
   const plan: Step = { tools: [{ name: 'ExitPlanMode', input: { plan: '1. delete it all' } }] }
@@ -70,8 +90,9 @@ test('an error of the API is a failure with its reason, told once, and the sessi
   const failed = await coding.until(id, 'ended')
   expect(failed).toMatchObject({ status: 'failed', end: { reason: 'turn-failed' } })
   expect(failed.end!.message).toMatch(/overloaded/i)
-  const told = coding.house.delivered.filter(({ reply }) => reply.text?.startsWith(`❌ [${failed.name}]`))
-  expect(told).toHaveLength(1)
+  const told = (): unknown[] =>
+    coding.house.delivered.filter(({ reply }) => reply.text?.startsWith(`❌ [${failed.name}]`))
+  await vi.waitFor(() => expect(told()).toHaveLength(1))
   const resumed = await coding.house.pool.resume(id, inline({ text: 'back again' }))
   await coding.until(resumed.id, 'awaiting-input')
   expect(coding.real.api.calls().at(-1)!.text).toContain('fine so far')

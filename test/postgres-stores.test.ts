@@ -6,7 +6,15 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
+import { ApprovalStore } from '../src/store/approval-store.ts'
+import { CodingStore } from '../src/store/coding-store.ts'
+import type { Database } from '../src/store/database.ts'
+import { Pairing } from '../src/store/pairing.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
+import { tablesFromPostgres, tablesToPostgres } from '../src/store/postgres/copy-tables.ts'
+import { sqliteReplyMap } from '../src/store/reply-map.ts'
+import { SpendStore } from '../src/store/spend-store.ts'
+import { sqliteWork } from '../src/store/work-database.ts'
 import { Members } from '../src/store/postgres/members.ts'
 import { PostgresPeople } from '../src/store/postgres/people.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
@@ -21,7 +29,7 @@ import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
 import { openStateDatabase } from '../src/store/state-database.ts'
-import { codingStoreContract } from './coding-store-contract.ts'
+import { aCodingSession, codingStoreContract } from './coding-store-contract.ts'
 import type { CodingStores } from './coding-store-contract.ts'
 import { copyBackAndForth } from './copied.ts'
 import { startPostgres } from './postgres.ts'
@@ -102,12 +110,81 @@ else {
     expect(again).toMatchObject({ sessions: 0, unchanged: 110, transcripts: 0, archives: 0 })
     expect(back.problems).toEqual([])
   }, 60_000)
+  test('messages, replies, people and coding sessions go to PostgreSQL and come back equal; a second copy changes nothing', async () => {
+    const [here, back] = ['here', 'back'].map((name) => openStateDatabase(join(folder, `${name}.sqlite`)))
+    opened.push(here!, back!)
+    await fillTables(here!)
+    const postgres = connect(schema())
+    const there = await tablesToPostgres(here!, postgres, () => {})
+    const again = await tablesToPostgres(here!, postgres, () => {})
+    expect([there['inbox'], there['outbox'], Object.values(again).every((n) => n === 0)]).toEqual([
+      3,
+      2,
+      true,
+    ])
+    await tablesFromPostgres(postgres, back!, () => {})
+    await tablesFromPostgres(postgres, back!, () => {})
+    expect(tablesOf(back!)).toEqual(tablesOf(here!))
+    const waiting = await postgresWork(postgres, systemClock).inbox.waiting()
+    expect(waiting.map(({ message }) => message.id)).toEqual(['2', '3'])
+  }, 30_000)
   test('a newer schema is refused, and left as it is', async () => {
     const name = schema()
     const older = connect(name)
     await older.write('UPDATE schema_version SET version = 99')
     await expect(connect(name).read('SELECT 1')).rejects.toMatchObject({ code: 'schema-newer' })
   })
+}
+
+async function fillTables(database: Database): Promise<void> {
+  const work = sqliteWork(database, systemClock)
+  const first = (await work.inbox.accept(anInput(1)))!
+  for (const n of [2, 3]) await work.inbox.accept(anInput(n))
+  const turn = {
+    lane: first.lane,
+    agentId: 'main',
+    kind: 'message' as const,
+    owner: 'me',
+    inputs: [first.id],
+  }
+  await work.lanes.begin({ id: 't1', ...turn })
+  await work.lanes.finish('t1', { end: { kind: 'completed' }, deliveries: [aDelivery(1), aDelivery(2)] })
+  await work.systemEvents.add(first.lane, 'twice', 5)
+  await sqliteReplyMap(database).record(aDelivery(1).address, ['7'], {
+    agentId: 'main',
+    sessionKey: 'k',
+    sentAt: 1,
+  })
+  const people = new Pairing(database, systemClock)
+  const asked = await people.request({ channel: 'telegram', accountId: 'default', senderId: '7' }, 'Ann')
+  await people.approve((asked as { code: string }).code, { byOwner: true })
+  const coding = new CodingStore(database)
+  await coding.save(aCodingSession('a'))
+  await coding.addOutput('a', [{ at: 1, kind: 'text', text: 'said \0 🦞' }])
+  await coding.setWatch({ codingId: 'a', channel: 'telegram|1', seenSeq: 1, foreground: true })
+  const spend = { id: 'm', at: 1, day: '2026-01-01', agentId: 'main', model: 'm', usd: 0.25, subagent: true }
+  await new SpendStore(database).add(spend)
+  const grant = { id: 'g', codingId: 'a', tool: 'Bash', pattern: 'ls', grantedAt: 1, grantedBy: 'ann' }
+  await new ApprovalStore(database).grant(grant)
+}
+
+/** What is in them, without the numbers that a database gives. */
+function tablesOf(database: Database): Record<string, unknown[]> {
+  const plain = [
+    'turn',
+    'sent_message',
+    'paired_person',
+    'coding_session',
+    'coding_output',
+    'coding_watch',
+    'spend',
+  ]
+  return Object.fromEntries([
+    ...[...plain, 'grant_always'].map((name) => [name, database.queries.all(`SELECT * FROM ${name}`)]),
+    ['inbox', database.queries.all('SELECT key, state, turn_id, record FROM inbox ORDER BY id')],
+    ['outbox', database.queries.all('SELECT id, state, record, resent FROM outbox ORDER BY seq')],
+    ['events', database.queries.all('SELECT session_key, text, at FROM system_event')],
+  ])
 }
 
 /** A machine with a copy of its own, which knows what was written so far. */

@@ -54,6 +54,7 @@ export function openCodingWorld(app: App): CodingWorld {
     clock,
     log,
     events,
+    isShared: app.records !== undefined,
     self: identifyProcess(process.pid)!,
     ownerLives,
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),

@@ -38,6 +38,8 @@ export interface CodingParts {
   clock: Clock
   log: Log
   events: Events
+  /** Several machines see these sessions; each has repositories of its own. */
+  isShared?: boolean
   /** This process: the owner of the sessions that it runs. */
   self: ProcessIdentity
   /** Does the process that owns a session still live? */

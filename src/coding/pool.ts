@@ -1,5 +1,6 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { CodingOwner, CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
@@ -16,7 +17,7 @@ import { nativeOrigin, ownOrigin } from './resume-origin.ts'
 import { asOwner, isRunning, isWorking, ownerSignMs } from './run-state.ts'
 import { SignOfLife } from './sign-of-life.ts'
 import { bringToForeground, putToBackground } from './watching.ts'
-import { checkWorkdir } from './workdir.ts'
+import { checkWorkdir, isDirectory } from './workdir.ts'
 
 export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
 
@@ -216,9 +217,12 @@ export class CodingPool {
     const queued = this.list({ running: true }).filter(
       (session) => session.lifecycle === 'queued' && !session.owner,
     )
-    for (const { id } of queued.reverse()) {
+    for (const { id, request } of queued.reverse()) {
+      // It waits for a machine that has its repository.
+      if (this.#parts.isShared && !isDirectory(request.workdir)) continue
       await this.#sign.give()
-      this.#begin(await this.#parts.store.update(id, (session) => (session.owner = this.#me)))
+      const taken = await this.#parts.store.update(id, (session) => (session.owner ??= this.#me))
+      if (isDeepStrictEqual(taken.owner, this.#me)) this.#begin(taken)
     }
   }
 

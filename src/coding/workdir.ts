@@ -22,3 +22,7 @@ export function checkWorkdir(workdir: string, roots: string[]): string {
     hint: `Allowed: ${roots.join(', ')}.`,
   })
 }
+
+export function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}

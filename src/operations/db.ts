@@ -3,10 +3,15 @@ import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { copyAgent } from '../sessions/copy-store.ts'
 import type { CopyReport } from '../sessions/copy-store.ts'
+import type { Database } from '../store/database.ts'
+import { statePaths } from '../store/paths.ts'
+import { tablesFromPostgres, tablesToPostgres } from '../store/postgres/copy-tables.ts'
+import type { Copied } from '../store/postgres/copy-tables.ts'
 import { databaseUrl } from '../store/postgres/open.ts'
 import { Postgres } from '../store/postgres/connection.ts'
 import { listMembers } from '../store/postgres/members.ts'
 import { schemaState } from '../store/postgres/migrate.ts'
+import { openStateDatabase } from '../store/state-database.ts'
 import { openSessionStore, openTranscriptStore } from '../store/stores.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
@@ -18,6 +23,8 @@ const report = z.object({
   transcripts: z.number(),
   archives: z.number(),
   entries: z.number(),
+  /** Rows of the other tables that are new there: messages, replies, people, coding sessions, approvals, … */
+  rows: z.record(z.string(), z.number()),
   /** What could not be copied, in words. */
   problems: z.array(z.string()),
 })
@@ -77,19 +84,23 @@ const fromTo = z.strictObject({
 
 const importAll = operation({
   name: 'db.import',
-  says: "Copy this machine's sessions and transcripts into the shared database. Can be repeated; what is there stays.",
+  says: 'Copy what this machine keeps into the shared database: sessions, transcripts, messages, people, coding sessions. Can be repeated; what is there stays.',
   input: fromTo,
   output: report,
   scope: 'admin',
   acts: true,
   command: { examples: ['rockpool db import', 'rockpool db import --from files'] },
   run: (app, { from }) =>
-    withPostgres(app, (postgres) => copyAll(app, storesIn(app, from), storesIn(app, 'postgres', postgres))),
+    withPostgres(app, async (postgres) => {
+      const report = await copyAll(app, storesIn(app, from), storesIn(app, 'postgres', postgres))
+      const rows = await withTables(app, (here) => tablesToPostgres(here, postgres, progressOf(app)))
+      return { ...report, rows }
+    }),
 })
 
 const exportAll = operation({
   name: 'db.export',
-  says: "Copy the shared database's sessions and transcripts to this machine. Can be repeated; what is there stays.",
+  says: 'Copy what the shared database keeps to this machine: sessions, transcripts, messages, people, coding sessions. Can be repeated; what is there stays.',
   input: z.strictObject({
     to: z
       .enum(['sqlite', 'files'])
@@ -104,7 +115,9 @@ const exportAll = operation({
     withPostgres(app, async (postgres) => {
       const agents = await postgres.read<{ agent: string }>('SELECT DISTINCT agent FROM session_count')
       const there = agents.map(({ agent }) => agent)
-      return copyAll(app, storesIn(app, 'postgres', postgres), storesIn(app, to), there)
+      const report = await copyAll(app, storesIn(app, 'postgres', postgres), storesIn(app, to), there)
+      const rows = await withTables(app, (here) => tablesFromPostgres(postgres, here, progressOf(app)))
+      return { ...report, rows }
     }),
 })
 
@@ -138,6 +151,20 @@ async function statusOf(app: App, postgres: Postgres) {
     machines: await listMembers(postgres),
     waiting: waiting!,
   }
+}
+
+/** The tables of this machine itself; with `store: "postgres"` the program works with a copy of the shared ones instead. */
+async function withTables(app: App, work: (here: Database) => Promise<Copied>): Promise<Copied> {
+  const here = openStateDatabase(statePaths(app.paths.root).database)
+  try {
+    return await work(here)
+  } finally {
+    await here.close()
+  }
+}
+
+function progressOf(app: App): (copied: Copied) => void {
+  return (copied) => app.log.info({ ...copied }, 'Copying.')
 }
 
 interface Stores {

@@ -72,7 +72,7 @@ function find(q: Queries, ref: string, limit: number): Decision[] {
   return rows.map(asDecision)
 }
 
-function asDecision(row: Row): Decision {
+export function asDecision(row: Row): Decision {
   const text = inflateRawSync(row['selection'] as Uint8Array).toString('utf8')
   return {
     id: String(row['id']),

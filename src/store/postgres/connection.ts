@@ -195,6 +195,8 @@ export class Postgres {
     const pool = new pg.Pool({ ...this.#config(), max: this.#options.maxConnections ?? 16 })
     // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
     pool.on('error', (error) => this.#note('lost', error))
+    // One that breaks between two statements of a transaction would end the process if nobody listened.
+    pool.on('connect', (client) => void client.on('error', (error) => this.#note('lost', error)))
     try {
       await migrate(pool, this.schema)
       return pool

@@ -156,12 +156,15 @@ export class Members {
   }
 
   async #listen(): Promise<void> {
-    const client = await this.#postgres.dedicated(() => this.#lostConnection(client))
-    client.on('notification', ({ payload }) => void this.#hear(payload ?? ''))
-    if (this.#closed) return client.end()
-    await client.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
-    await client.query(`LISTEN ${quoted(this.#channel)}`)
-    this.#client = client
+    // It may end before it is there, while the server is away.
+    let client: Client | undefined
+    const made = await this.#postgres.dedicated(() => this.#lostConnection(client))
+    client = made
+    made.on('notification', ({ payload }) => void this.#hear(payload ?? ''))
+    if (this.#closed) return made.end()
+    await made.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
+    await made.query(`LISTEN ${quoted(this.#channel)}`)
+    this.#client = made
   }
 
   get #channel(): string {
@@ -171,15 +174,16 @@ export class Members {
   #lostConnection(client: Client | undefined): void {
     if (this.#closed || client !== this.#client || client === undefined) return
     this.#client = undefined
-    const retry = (): void => {
-      if (this.#closed) return
-      this.#listen().then(
-        // Whatever was said meanwhile was not heard.
-        () => this.#tell({ kind: 'work' }),
-        () => this.#later(beatMs, async () => retry()),
-      )
-    }
-    retry()
+    this.#listenAgain()
+  }
+
+  #listenAgain(): void {
+    if (this.#closed) return
+    this.#listen().then(
+      // Whatever was said meanwhile was not heard.
+      () => this.#tell({ kind: 'work' }),
+      () => this.#later(beatMs, async () => this.#listenAgain()),
+    )
   }
 
   #again(): void {
@@ -207,13 +211,13 @@ export class Members {
   async #wasBuried(): Promise<void> {
     this.#options.log.warn({}, 'This process was taken for dead; it lets go of its work and joins again.')
     await this.#onBuried()
-    await this.#client?.end().catch(() => {
+    const old = this.#client
+    this.#client = undefined
+    await old?.end().catch(() => {
       // It is gone already.
     })
-    this.#client = undefined
     await this.#enter()
-    await this.#listen()
-    this.#tell({ kind: 'work' })
+    this.#listenAgain()
   }
 
   async #send(signals: Signal[]): Promise<void> {

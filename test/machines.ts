@@ -27,6 +27,8 @@ export interface MachineStorm {
 export interface MachineStormReport extends TelegramStormReport {
   /** How many turns each machine took. */
   turnsOf: Record<string, number>
+  /** Messages that could not be answered, and whose senders were told so. */
+  failed: number
 }
 
 /** One machine is killed every few moments, and comes back. */
@@ -36,7 +38,7 @@ export function machineStorm(url: string, storm: MachineStorm): Promise<MachineS
 
 /** The database itself goes away: its connections are cut, and it is stopped at once and started again. */
 export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<MachineStormReport> {
-  return stormOn(server.url, storm, async (_machines, done, postgres) => {
+  const disturb: Disturb = async (_machines, done, postgres) => {
     const isDone = done.then(() => true)
     let outages = 0
     while (outages < storm.kills) {
@@ -48,8 +50,11 @@ export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<
     }
     await done
     return outages
-  })
+  }
+  return stormOn(server.url, storm, disturb, overIn)
 }
+
+type Disturb = (machines: Machine[], done: Promise<void>, postgres: Postgres) => Promise<number>
 
 interface Machine {
   home: ClaudeHome
@@ -59,7 +64,8 @@ interface Machine {
 async function stormOn(
   url: string,
   storm: MachineStorm,
-  disturb: (machines: Machine[], done: Promise<void>, postgres: Postgres) => Promise<number>,
+  disturb: Disturb,
+  isOver: typeof answered = answered,
 ): Promise<MachineStormReport> {
   const telegram = await TelegramApi.listen()
   const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(url, telegram, n))
@@ -69,11 +75,11 @@ async function stormOn(
   const machines = started.map(({ child }, n) => ({ home: homes[n]!, child }))
   try {
     await Promise.all(started.map(({ ready }) => ready))
-    const done = writeAll(size, telegram).then(() => answered(size, telegram, postgres))
+    const done = writeAll(size, telegram).then(() => isOver(size, telegram, postgres))
     const kills = await disturb(machines, done, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
     const { missing: _, ...report } = check(size, telegram.shown, await deadIn(postgres))
-    return { kills, faults: 0, ...report, turnsOf: await turnsOf(postgres) }
+    return { kills, faults: 0, ...report, turnsOf: await turnsOf(postgres), failed: await failedIn(postgres) }
   } finally {
     await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
     await postgres.close()
@@ -124,6 +130,26 @@ async function answered(
     if (lost.length === 0 && telegram.pending.length === 0) return
     await pause(200)
   }
+}
+
+/** Everything that was accepted has come to an end, and everything was said. */
+async function overIn(storm: MachineStorm, telegram: TelegramApi, postgres: Postgres): Promise<void> {
+  for (;;) {
+    const [row] = await postgres.untilBack(() =>
+      postgres.read<{ ended: number; open: number }>(
+        `SELECT (SELECT count(*) FROM inbox WHERE state NOT IN ('waiting', 'running')) AS ended,
+           (SELECT count(*) FROM outbox WHERE state NOT IN ('sent', 'dead')) AS open`,
+      ),
+    )
+    const all = storm.chats * storm.each
+    if (row!.ended >= all && row!.open === 0 && telegram.pending.length === 0) return
+    await pause(200)
+  }
+}
+
+async function failedIn(postgres: Postgres): Promise<number> {
+  const [row] = await postgres.read<{ n: number }>("SELECT count(*) AS n FROM inbox WHERE state = 'failed'")
+  return row!.n
 }
 
 async function deadIn(postgres: Postgres): Promise<Set<string>> {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -42,8 +42,11 @@ const folder = mkdtempSync(join(tmpdir(), 'rockpool-pg-stores-'))
 const opened: Array<{ close(): Promise<void> }> = []
 let made = 0
 
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close()
+})
+
 afterAll(async () => {
-  for (const one of opened.reverse()) await one.close()
   await server?.stop()
   rmSync(folder, { recursive: true, force: true })
 })

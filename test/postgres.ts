@@ -35,7 +35,7 @@ export async function startPostgres(): Promise<TestPostgres | undefined> {
   const data = join(folder, 'data')
   const port = await freePort()
   await run('initdb', '-D', data, '-U', 'rockpool', '-A', 'trust', '-E', 'UTF8', '--no-sync')
-  const options = `-h 127.0.0.1 -p ${port} -k ${folder} -c fsync=off`
+  const options = `-h 127.0.0.1 -p ${port} -k ${folder} -c fsync=off -c max_connections=400`
   const start = (): Promise<unknown> =>
     run('pg_ctl', '-D', data, '-w', '-o', options, '-l', join(folder, 'log'), 'start')
   await start()

@@ -367,6 +367,30 @@ test('an answer is previewed while it is written, and the preview becomes the an
   expect(bench.channel.edits).toEqual([{ messageId: 'out-1', text: `${piece}The end.` }])
 })
 
+test('a preview of which nobody knows whether it is there is not shown again, and the answer is marked', async () => {
+  let tries = 0
+  const bench = await flow({
+    channel: {
+      abilities: { edits: true },
+      answer: async (_, __, { idempotencyKey }) => {
+        tries += 1
+        return idempotencyKey.startsWith('preview:')
+          ? { outcome: { kind: 'unknown', reason: 'the answer was lost' }, taken: true }
+          : undefined
+      },
+    },
+  })
+  const piece = 'A sentence that is long enough to be shown before the whole answer is there, and then some. '
+  const delta = `[[offline: emit ${JSON.stringify({ type: 'text-delta', text: piece })}]]`
+  await bench.channel.say(
+    `${delta}[[offline: wait 1700]]${delta}[[offline: wait 1700]][[offline: say ${piece}The end.]]`,
+  )
+  await bench.settled()
+  expect(tries).toBe(2)
+  expect(bench.channel.edits).toEqual([])
+  expect(bench.channel.sent.map(({ resent }) => resent)).toEqual([false, true])
+})
+
 test('a heartbeat looks at its list, keeps quiet when all is well, and does not repeat itself', async () => {
   const { Heartbeats } = await import('../src/flow/heartbeat.ts')
   const config = { agents: { defaults: { heartbeat: { every: '30m', target: 'memory|7' } } } }

@@ -11,8 +11,8 @@ import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
 import type { TestPostgres } from './postgres.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
-import { check, configFor, end, pause, start, writeAll } from './telegram-storm.ts'
-import type { TelegramStormReport } from './telegram-storm.ts'
+import { check, configFor, end, pause, readOutbox, start, writeAll } from './telegram-storm.ts'
+import type { StormOutbox, StormRow, TelegramStormReport } from './telegram-storm.ts'
 
 export interface MachineStorm {
   machines: number
@@ -78,7 +78,7 @@ async function stormOn(
     const done = writeAll(size, telegram).then(() => isOver(size, telegram, postgres))
     const kills = await disturb(machines, done, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
-    const { missing: _, ...report } = check(size, telegram.shown, await deadIn(postgres))
+    const { missing: _, ...report } = check(size, telegram.shown, await outboxOf(postgres))
     return { kills, faults: 0, ...report, turnsOf: await turnsOf(postgres), failed: await failedIn(postgres) }
   } finally {
     await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
@@ -126,7 +126,7 @@ async function answered(
   postgres: Postgres,
 ): Promise<void> {
   for (;;) {
-    const { lost } = check(storm, telegram.shown, await postgres.untilBack(() => deadIn(postgres)))
+    const { lost } = check(storm, telegram.shown, await postgres.untilBack(() => outboxOf(postgres)))
     if (lost.length === 0 && telegram.pending.length === 0) return
     await pause(200)
   }
@@ -152,9 +152,8 @@ async function failedIn(postgres: Postgres): Promise<number> {
   return row!.n
 }
 
-async function deadIn(postgres: Postgres): Promise<Set<string>> {
-  const rows = await postgres.read<{ record: string }>("SELECT record FROM outbox WHERE state = 'dead'")
-  return new Set(rows.flatMap(({ record }) => [...record.matchAll(/word-\d+-\d+\./g)].map(([word]) => word)))
+async function outboxOf(postgres: Postgres): Promise<StormOutbox> {
+  return readOutbox(await postgres.read<StormRow>('SELECT id, state, record FROM outbox'))
 }
 
 async function turnsOf(postgres: Postgres): Promise<Record<string, number>> {

@@ -9,6 +9,7 @@ test('a faulty Telegram and kill -9: nothing lost, nothing said twice unmarked, 
     crossChat: [],
     outOfOrder: [],
     thirdCopies: [],
+    givenUp: 0,
   })
   expect(report.kills).toBeGreaterThan(0)
 }, 120_000)

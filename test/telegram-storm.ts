@@ -28,7 +28,7 @@ export interface TelegramStormReport {
   lost: string[]
   /** Its chat was told that it may be missing. */
   told: number
-  /** Not arrived, and in the list of what was not delivered: its note did not arrive either. */
+  /** Not arrived, and its note did not arrive either: nobody knows but `rockpool status`. */
   givenUp: number
   unmarkedDuplicates: string[]
   markedDuplicates: number
@@ -46,8 +46,7 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   telegram.randomFault = () => pickFault(storm, state)
   try {
     const kills = await runUntilAnswered(storm, telegram, home)
-    const dead = deadIn(home)
-    const { missing: _, ...report } = check(storm, telegram.shown, dead)
+    const { missing: _, ...report } = check(storm, telegram.shown, outboxOf(home))
     return { kills, faults: state.faults, ...report }
   } finally {
     await telegram.close()
@@ -121,8 +120,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
 }
 
 /** Whoever is told that something may be missing, and does not see it, has it sent again. */
-function askAgain(storm: TelegramStorm, telegram: TelegramApi, asked: Set<string>): void {
-  const { missing } = check(storm, telegram.shown, new Set())
+function askAgain(missing: Missing[], telegram: TelegramApi, asked: Set<string>): void {
   for (const { chat, note } of missing) {
     const data = note.buttons.flat()[0]?.data
     const id = `${note.id}-${Math.floor(Date.now() / 3_000)}`
@@ -138,10 +136,11 @@ function askAgain(storm: TelegramStorm, telegram: TelegramApi, asked: Set<string
 async function settled(storm: TelegramStorm, telegram: TelegramApi, home: ClaudeHome): Promise<void> {
   const asked = new Set<string>()
   for (;;) {
-    const { lost, missing } = check(storm, telegram.shown, deadIn(home))
+    const outbox = outboxOf(home)
+    const { lost, missing } = check(storm, telegram.shown, outbox)
     const isDone = lost.length === 0 && missing.length === 0 && telegram.pending.length === 0
-    if (isDone && openIn(home) === 0) return
-    askAgain(storm, telegram, asked)
+    if (isDone && outbox.open === 0) return
+    askAgain(missing, telegram, asked)
     await pause(200)
   }
 }
@@ -159,20 +158,43 @@ function pickFault(storm: TelegramStorm, state: { faults: number }): TelegramFau
   return choices[Math.floor(Math.random() * choices.length)]
 }
 
-/** Replies that were given up, by the words that they would have said. */
-function deadIn(home: ClaudeHome): Set<string> {
-  const dead = new Set<string>()
+/** What the program has said and is to say. */
+export interface StormOutbox {
+  /** Replies and notes that are still to be sent. */
+  open: number
+  /** The words of replies that were given up. */
+  dead: Set<string>
+  /** The words of each reply, by the id that a note about it carries. */
+  words: Map<string, string[]>
+}
+
+export interface StormRow {
+  id: string
+  state: string
+  record: string
+}
+
+export function readOutbox(rows: StormRow[]): StormOutbox {
+  const outbox: StormOutbox = { open: 0, dead: new Set(), words: new Map() }
+  for (const { id, state, record } of rows) {
+    const words = [...record.matchAll(/word-\d+-\d+\./g)].map(([word]) => word)
+    outbox.words.set(id, words)
+    if (state === 'dead') for (const word of words) outbox.dead.add(word)
+    else if (state !== 'sent') outbox.open += 1
+  }
+  return outbox
+}
+
+function outboxOf(home: ClaudeHome): StormOutbox {
   try {
     const database = openStateDatabase(join(home.stateDir, 'rockpool.sqlite'), { readOnly: true })
-    const rows = database.read((q) =>
-      q.all<{ record: string }>("SELECT record FROM outbox WHERE state = 'dead'"),
-    )
-    for (const { record } of rows) for (const [word] of record.matchAll(/word-\d+-\d+\./g)) dead.add(word)
+    const rows = database.read((q) => q.all<StormRow>('SELECT id, state, record FROM outbox'))
     void database.close()
+    return readOutbox(rows)
   } catch {
     // Not there yet, or just being written: looked at again in a moment.
+    return { ...readOutbox([]), open: 1 }
   }
-  return dead
 }
 
 /** Told of, not seen, and not sent again yet. */
@@ -181,25 +203,10 @@ interface Missing {
   note: ShownMessage
 }
 
-/** Replies and notes that are still to be sent. */
-function openIn(home: ClaudeHome): number {
-  try {
-    const database = openStateDatabase(join(home.stateDir, 'rockpool.sqlite'), { readOnly: true })
-    const row = database.read((q) =>
-      q.get<{ n: number }>("SELECT count(*) AS n FROM outbox WHERE state NOT IN ('sent', 'dead')"),
-    )
-    void database.close()
-    return row?.n ?? 0
-  } catch {
-    // Just being written: looked at again in a moment.
-    return 1
-  }
-}
-
 export function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
-  dead: Set<string>,
+  { dead, words }: Pick<StormOutbox, 'dead' | 'words'>,
 ): Omit<TelegramStormReport, 'kills' | 'faults'> & { missing: Missing[] } {
   const report = {
     answered: 0,
@@ -221,12 +228,14 @@ export function check(
     for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
       const isMarked = /\(resent|Retried after a restart/.test(message.text)
       const isNote = /could not learn whether it arrived/.test(message.text)
+      if (isNote) {
+        // A note may quote another line; which reply it is about is in its button.
+        const about = message.buttons.flat()[0]?.data.replace(/^again:/, '') ?? ''
+        for (const word of words.get(about) ?? []) told.set(Number(/-(\d+)\.$/.exec(word)![1]), message)
+        continue
+      }
       for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
         const n = Number(number)
-        if (isNote) {
-          told.set(n, message)
-          continue
-        }
         if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
         else if (seen.has(n) && !isMarked && !told.has(n)) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
         else if (seen.has(n)) report.markedDuplicates += 1

@@ -69,8 +69,10 @@ function isSameChat(a: Address, b: Address): boolean {
   return a.channel === b.channel && a.accountId === b.accountId && a.to === b.to
 }
 
+/** What it says: announcements before the answer, in brackets, tell nobody which one it was. */
 function beginningOf({ reply }: Delivery): string {
-  const [line = ''] = (reply.text ?? '').trim().split('\n')
+  const lines = (reply.text ?? '').split('\n').map((line) => line.trim())
+  const line = lines.find((one) => one !== '' && !/^\(.*\)$/.test(one)) ?? lines[0] ?? ''
   return line === '' ? '' : ` (it began: ${line.length > 60 ? `${line.slice(0, 60)}…` : line})`
 }
 

@@ -16,6 +16,7 @@ test('5,000 messages through a faulty Telegram with kill -9 at random: 0 lost, 0
     crossChat: [],
     outOfOrder: [],
     thirdCopies: [],
+    givenUp: 0,
   })
   expect(report.kills).toBeGreaterThanOrEqual(5)
   expect(report.markedDuplicates).toBeLessThanOrEqual(report.kills * 100 + report.faults)

@@ -304,6 +304,44 @@ test('a file dropped into the chat reaches the agent with the words; its answer 
   await page.context().close()
 })
 
+test('a picture that the agent sends is shown, an answer can be answered, and commands are answered here', async () => {
+  const workspace = join(house.home.stateDir, 'agents/main/workspace')
+  mkdirSync(workspace, { recursive: true })
+  writeFileSync(join(workspace, 'pool.png'), Buffer.from(onePixel, 'base64'))
+  house.api.script('paint the pool', [{ text: '[[reply_to_current]] Here is the pool.\nMEDIA:pool.png' }])
+  house.api.script('which of them', [{ text: 'The small one.' }])
+  const page = await house.open('/chat')
+  const say = async (text: string): Promise<void> => {
+    await page.getByLabel('Message', { exact: true }).fill(text)
+    await page.keyboard.press('Enter')
+  }
+  await say('paint the pool')
+  const sent = page.getByRole('list', { name: 'Files that were sent' })
+  await sent.getByRole('img', { name: 'pool.png' }).waitFor()
+  const answer = page.locator('.answer', { hasText: 'Here is the pool.' })
+  expect(await answer.innerText()).not.toMatch(/MEDIA|\[\[/)
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    sent.getByRole('button', { name: 'Save' }).click(),
+  ])
+  expect(readFileSync(await saved.path(), 'base64')).toBe(onePixel)
+
+  await page.getByRole('button', { name: 'Reply' }).last().click()
+  await page.getByText('Answer to: Here is the pool.').waitFor()
+  await say('which of them?')
+  await page.locator('.answer', { hasText: 'The small one.' }).waitFor()
+  expect(await page.getByText('Answer to:').count()).toBe(0)
+  const asked = await house.api.requested(({ prompt }) => prompt.includes('which of them'))
+  expect(asked.prompt).toMatch(/In reply to .*: Here is the pool\./)
+
+  await say('/whoami')
+  await page.locator('.told', { hasText: 'You are' }).waitFor()
+  await page.context().close()
+})
+
+const onePixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 test('when the gateway restarts, pages say so, come back by themselves and have caught up', async () => {
   house.api.script('do you remember', [{ text: 'You asked about the table.' }])
   const [page, chat] = await Promise.all([house.open(), house.open('/chat')])

@@ -77,7 +77,7 @@ async function runUntilAnswered(
   home: ClaudeHome,
 ): Promise<number> {
   let kills = 0
-  const writing = writeAll(storm, telegram)
+  const done = writeAll(storm, telegram).then(() => settled(storm, telegram, home))
   for (;;) {
     const { child, ready } = start(home)
     const mayKill = kills < storm.kills
@@ -85,7 +85,7 @@ async function runUntilAnswered(
     const ended = await Promise.race([
       new Promise<'died'>((resolve) => child.once('exit', () => resolve('died'))),
       mayKill ? life.then(() => 'kill' as const) : new Promise<never>(() => {}),
-      writing.then(() => settled(storm, telegram, home)).then(() => 'done' as const),
+      done.then(() => 'done' as const),
     ])
     await end(child, ended === 'done' ? 'SIGTERM' : 'SIGKILL')
     if (ended === 'done') return kills

@@ -25,6 +25,8 @@ export interface WebInput {
   messageId?: string
   text: string
   replyTo?: string
+  /** What that message says, as the page shows it. */
+  replyText?: string
   media?: Message['media']
   button?: { data: string; messageId: string }
 }
@@ -136,7 +138,7 @@ export class WebChannel implements Channel {
 }
 
 function messageOf(input: WebInput, accountId: string, now: number): Message {
-  const { chatId, sender, text, button, replyTo } = input
+  const { chatId, sender, text, button, replyTo, replyText } = input
   const id = input.messageId ?? randomUUID()
   return {
     id: button ? `${button.messageId}#press-${id}` : id,
@@ -149,7 +151,7 @@ function messageOf(input: WebInput, accountId: string, now: number): Message {
     mentioned: true,
     media: input.media ?? [],
     ...(button ? { button } : {}),
-    ...(replyTo === undefined ? {} : { replyTo: { id: replyTo } }),
+    ...(replyTo === undefined ? {} : { replyTo: { id: replyTo, ...(replyText ? { text: replyText } : {}) } }),
   }
 }
 

@@ -6,8 +6,10 @@ import { WebChannel } from '../channels/web.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
+import type { Delivery } from '../domain/reply.ts'
 import { openMediaFiles } from '../store/media-files.ts'
-import { addToUpload, dropUpload, forgetUploads, readUpload } from '../store/uploads.ts'
+import { addToUpload, dropUpload, forgetUploads, readPiece, readUpload } from '../store/uploads.ts'
+import type { OutboxRow } from '../store/work.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 
@@ -27,6 +29,7 @@ const write = operation({
     text: z.string().max(100_000).default('').describe('What is said.'),
     messageId: z.string().min(1).max(100).optional().describe('The same id is the same message.'),
     replyTo: z.string().max(100).optional().describe('The message that it answers.'),
+    replyText: z.string().max(2_000).optional().describe('What that message says, for the agent.'),
     files: z
       .array(z.strictObject({ id: uploadId, name: z.string().max(300), type: z.string().max(200) }))
       .max(10)
@@ -76,39 +79,122 @@ const attach = operation({
   },
 })
 
+const file = z.object({
+  delivery: z.string().describe('With `index`, what `web.file` gives it for.'),
+  index: z.number(),
+  name: z.string(),
+  type: z.string(),
+  bytes: z.number(),
+})
+
 const notices = operation({
   name: 'web.notices',
-  says: 'List what a chat of the web page was told without asking: coding sessions that began, wait or ended.',
-  input: z.strictObject({ chatId, limit: z.int().min(1).max(500).default(50).describe('How many.') }),
+  says: 'List what a chat of the web page was told that does not stand in its transcript: answers to commands, questions, news of coding sessions, files.',
+  input: z.strictObject({
+    chatId,
+    sessionKey: z.string().max(1_024).optional().describe('The session of that chat.'),
+    limit: z.int().min(1).max(500).default(50).describe('How many.'),
+  }),
   output: z.object({
     notices: z.array(
       z.object({
-        id: z.string().describe('The message, for its buttons.'),
+        id: z.string().describe('The message, for its buttons and to answer it.'),
         at: z.number(),
         text: z.string(),
         buttons: z.array(z.array(z.object({ label: z.string(), data: z.string() }))),
+        files: z.array(file),
         codingId: z.string().optional(),
+      }),
+    ),
+    answers: z.array(
+      z.object({
+        entryId: z.string().describe('Where it stands in the transcript.'),
+        id: z.string().describe('The message, to answer it.'),
+        files: z.array(file),
       }),
     ),
   }),
   scope: 'read',
   command: { hidden: true },
-  async run(app, input) {
-    const address = { channel: 'web', accountId: 'default', to: input.chatId }
-    const lane = `notices:${formatOriginChannel(address)}`
-    const rows = await app.work().outbox.list({ lane, limit: input.limit })
-    const told = rows.map(({ messageIds, delivery: { id, createdAt, reply, sessionKey } }) => ({
-      id: messageIds[0] ?? id,
-      at: createdAt,
-      text: reply.text ?? '',
-      buttons: reply.buttons ?? [],
-      codingId: sessionKey?.startsWith('coding:') ? sessionKey.slice('coding:'.length) : undefined,
-    }))
-    return { notices: told.reverse() }
+  async run(app, { chatId: to, sessionKey, limit }) {
+    const address = { channel: 'web', accountId: 'default', to }
+    const lanes = [
+      `notices:${formatOriginChannel(address)}`,
+      ...(sessionKey === undefined ? [] : [sessionKey]),
+    ]
+    const { outbox } = app.work()
+    const listed = await Promise.all(lanes.map((lane) => outbox.list({ lane, limit })))
+    const rows = listed
+      .flat()
+      .filter(({ delivery }) => delivery.address.channel === 'web' && delivery.address.to === to)
+      .sort((a, b) => a.seq - b.seq)
+    const told = await Promise.all(rows.map((row) => toldBy(app, row)))
+    return {
+      notices: told.filter(({ entryId }) => entryId === undefined),
+      answers: answersIn(told),
+    }
   },
 })
 
-export const operations = [write, attach, notices]
+const fetchFile = operation({
+  name: 'web.file',
+  says: 'Fetch a piece of a file that was sent to the web page.',
+  input: z.strictObject({
+    delivery: z.string().max(100).describe('As `web.notices` names it.'),
+    index: z.int().min(0).max(100),
+    at: z.int().min(0).describe('Where in the file the piece begins.'),
+  }),
+  output: z.object({
+    data: z.string().describe('In base64.'),
+    bytes: z.number().describe('Of the whole file.'),
+  }),
+  scope: 'read',
+  command: { hidden: true },
+  async run(app, { delivery, index, at }) {
+    const row = await app.work().outbox.get(delivery)
+    const path = row?.delivery.address.channel === 'web' ? row.delivery.reply.media?.[index] : undefined
+    if (path === undefined) throw new RockpoolError('not-found', 'That file was not sent to the page.')
+    const { path: real, bytes } = await openMediaFiles(app.paths.media).outgoing(path)
+    return { data: Buffer.from(await readPiece(real, at)).toString('base64'), bytes }
+  },
+})
+
+export const operations = [write, attach, notices, fetchFile]
+
+async function toldBy(app: App, { messageIds, delivery }: OutboxRow) {
+  const { id, createdAt, reply, sessionKey, sessionPoint, idempotencyKey } = delivery
+  return {
+    id: messageIds[0] ?? id,
+    at: createdAt,
+    text: reply.text ?? '',
+    buttons: reply.buttons ?? [],
+    files: await filesOf(app, delivery),
+    codingId: sessionKey?.startsWith('coding:') ? sessionKey.slice('coding:'.length) : undefined,
+    entryId: idempotencyKey.startsWith('reply:') ? sessionPoint?.entryId : undefined,
+  }
+}
+
+/** A long answer is several messages; to answer it is to answer the first. */
+function answersIn(told: Array<Awaited<ReturnType<typeof toldBy>>>) {
+  const byEntry = Map.groupBy(told, ({ entryId }) => entryId)
+  return [...byEntry].flatMap(([entryId, [first, ...more]]) =>
+    entryId === undefined || !first
+      ? []
+      : [{ entryId, id: first.id, files: [first, ...more].flatMap(({ files }) => files) }],
+  )
+}
+
+async function filesOf(app: App, { id, reply }: Delivery): Promise<Array<z.output<typeof file>>> {
+  const media = openMediaFiles(app.paths.media)
+  const found = await Promise.all(
+    (reply.media ?? []).map(async (path, index) => {
+      // A file that has gone since is no longer shown.
+      const sent = await media.outgoing(path).catch(() => undefined)
+      return sent && { delivery: id, index, name: sent.name, type: sent.mimeType, bytes: sent.bytes }
+    }),
+  )
+  return found.filter((one) => one !== undefined)
+}
 
 function uploadsOf(app: App): string {
   return join(app.paths.media, 'uploads')

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 
 export const maxUploadBytes = 25 * 1_048_576
+const pieceBytes = 384 * 1024
 const forgottenAfterMs = 86_400_000
 
 /** Puts a piece where it belongs; the same piece twice is the same file. Returns how much is there. */
@@ -40,6 +41,17 @@ export async function readUpload(folder: string, id: string): Promise<ReadStream
   const there = await stat(path).catch(() => undefined)
   if (!there) throw new RockpoolError('not-found', 'That file did not arrive.', { hint: 'Add it again.' })
   return createReadStream(path)
+}
+
+/** A piece of a file that goes to the page, as large as what comes from there. */
+export async function readPiece(path: string, at: number): Promise<Uint8Array> {
+  const file = await open(path, 'r')
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(pieceBytes), 0, pieceBytes, at)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
 }
 
 export async function dropUpload(folder: string, id: string): Promise<void> {

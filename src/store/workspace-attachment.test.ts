@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { attachWorkspaceFile } from './workspace-attachment.ts'
 
@@ -15,6 +15,7 @@ test('a file of the workspace can be sent; nothing outside of it, whatever a lin
     attachWorkspaceFile(join(root, 'media'), workspace, path, { agentId: 'main', key: 'k' })
   const sent = await attach('chart.png')
   expect('path' in sent && readFileSync(sent.path, 'utf8')).toBe('picture')
+  expect('path' in sent && basename(sent.path)).toBe('chart.png')
   for (const path of ['../secret.txt', 'link.txt', '/etc/passwd', 'missing.png', '.']) {
     expect(await attach(path)).toHaveProperty('refused')
   }

@@ -1,5 +1,6 @@
 // A session's transcript in the same cards as a Claude Code session's, and the notices that came between.
 import type { TranscriptMessage } from '../../src/domain/transcript.ts'
+import { parseReplyDirectives } from '../../src/replies/directives.ts'
 import type { Card, Notice } from './data.ts'
 
 export interface Entry {
@@ -40,13 +41,18 @@ function cardsOf({ type, id, timestamp, message }: Entry): Card[] {
   return [
     ...message.content.flatMap((block): Card[] => {
       if (block.type === 'text')
-        return block.text.trim() ? [{ ...about, kind: 'text', text: block.text }] : []
+        return block.text.trim() ? [{ ...about, kind: 'text', text: wordsOf(block.text) }] : []
       if (block.type === 'thinking') return [{ ...about, kind: 'thinking', text: block.thinking }]
       const tool = { name: block.name, input: block.arguments }
       return [{ ...about, kind: 'tool', text: '', tool, toolUseId: block.id }]
     }),
     ...(failed ? [{ ...about, kind: 'notice' as const, text: failed }] : []),
   ]
+}
+
+/** What an answer says, without the directives that it holds for Rockpool. */
+export function wordsOf(text: string): string {
+  return parseReplyDirectives(text).text
 }
 
 function textOf(content: string | Array<{ type: 'text'; text: string } | { type: 'image' }>): string {

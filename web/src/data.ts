@@ -15,3 +15,7 @@ export type SessionScore = SessionSelection['scores'][number]
 export type Hit = OutputOf<'sessions.search'>['hits'][number]
 /** Something that a chat of the page was told without asking. */
 export type Notice = OutputOf<'web.notices'>['notices'][number]
+/** An answer in the transcript, as the message that it was. */
+export type SentAnswer = OutputOf<'web.notices'>['answers'][number]
+/** A file that was sent to the page; its bytes are fetched when they are wanted. */
+export type SentFile = SentAnswer['files'][number]

@@ -1,9 +1,15 @@
 // Where one writes to an agent: text, and files that are dropped, pasted or chosen.
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import { upload } from '../upload.ts'
 import { Problem } from './states.tsx'
+
+/** A message that is being answered. */
+export interface Answered {
+  id: string
+  text: string
+}
 
 interface SayProps {
   sessionKey: string
@@ -11,9 +17,11 @@ interface SayProps {
   isOwn: boolean
   isBusy: boolean
   onSent: () => void
+  answered: Answered | undefined
+  onAnswered: (answered: Answered | undefined) => void
 }
 
-export function Say({ sessionKey, isOwn, isBusy, onSent }: SayProps) {
+export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }: SayProps) {
   const gateway = useGateway()
   const [text, setText] = useState('')
   const [files, setFiles] = useState<File[]>([])
@@ -29,10 +37,13 @@ export function Say({ sessionKey, isOwn, isBusy, onSent }: SayProps) {
     try {
       if (isOwn) {
         const brought = await Promise.all(files.map((file) => upload(gateway, file)))
-        await gateway.call('web.write', { text: said, files: brought, messageId: crypto.randomUUID() })
+        const reply = answered && { replyTo: answered.id, replyText: answered.text.slice(0, 2_000) }
+        const messageId = crypto.randomUUID()
+        await gateway.call('web.write', { text: said, files: brought, messageId, ...reply })
       } else await gateway.call('turns.send', { message: said, sessionKey })
       setText('')
       setFiles([])
+      onAnswered(undefined)
       onSent()
     } catch (failure) {
       // What was written stays, so that it can be sent again.
@@ -55,6 +66,7 @@ export function Say({ sessionKey, isOwn, isBusy, onSent }: SayProps) {
       }}
       onPaste={(event) => isOwn && add(event.clipboardData?.files ?? [])}
     >
+      {answered && <Answering answered={answered} stop={() => onAnswered(undefined)} />}
       <Files files={files} remove={(file) => setFiles(files.filter((one) => one !== file))} />
       <label class="sr" for="say">
         Message
@@ -89,6 +101,19 @@ export function Say({ sessionKey, isOwn, isBusy, onSent }: SayProps) {
       </div>
       {(problem ?? error) && <Problem text={problem ?? error ?? ''} />}
     </form>
+  )
+}
+
+function Answering({ answered, stop }: { answered: Answered; stop: () => void }) {
+  const field = document.querySelector<HTMLTextAreaElement>('#say')
+  useEffect(() => field?.focus(), [answered.id])
+  return (
+    <p class="chip answering">
+      Answer to: {visible(answered.text.split('\n')[0]?.slice(0, 80) ?? '')}
+      <button type="button" class="quiet" aria-label="Answer nothing" onClick={stop}>
+        ✕
+      </button>
+    </p>
   )
 }
 

@@ -1,13 +1,15 @@
 // Talk to an agent in the page: its conversations at the side, what is said as it is written.
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { chatItems, placeInChat } from '../chat-cards.ts'
+import { chatItems, placeInChat, wordsOf } from '../chat-cards.ts'
 import type { ChatItem } from '../chat-cards.ts'
-import type { Card, Notice } from '../data.ts'
+import type { Card, Notice, SentAnswer } from '../data.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
 import { CardView } from '../parts/cards.tsx'
 import { Conversations } from '../parts/conversations.tsx'
 import { NoticeView } from '../parts/notices.tsx'
 import { Say } from '../parts/say.tsx'
+import type { Answered } from '../parts/say.tsx'
+import { SentFiles } from '../parts/sent-files.tsx'
 import { Empty, Loaded, Problem } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 import { go } from '../route.ts'
@@ -37,7 +39,8 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
     { key: sessionKey, limit: 1000 },
     (event) => heard.has(event.type) && 'key' in event && event.key === sessionKey,
   )
-  const notices = useNotices(isOwn)
+  const { notices, answers } = useTold(isOwn, sessionKey)
+  const [answered, setAnswered] = useState<Answered>()
   const turn = useTurn(sessionKey, history.reload)
   const said = useMemo(() => chatItems(history.data?.entries ?? [], notices), [history.data, notices])
   const items = [...said, ...turn.items]
@@ -67,6 +70,8 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
             <Item
               item={item}
               results={results}
+              answer={isLastOf(item, shown[index + 1]) ? answers.get(item.card.uuid ?? '') : undefined}
+              onReply={setAnswered}
               isTarget={index === place}
               onLink={(entry) => go({ view: 'chat', key: sessionKey, at: entry })}
             />
@@ -78,32 +83,65 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
           {turn.doing}
         </p>
       )}
-      <Say sessionKey={sessionKey} isOwn={isOwn} isBusy={turn.isBusy} onSent={history.reload} />
+      <Say
+        sessionKey={sessionKey}
+        isOwn={isOwn}
+        isBusy={turn.isBusy}
+        onSent={history.reload}
+        answered={answered}
+        onAnswered={setAnswered}
+      />
     </section>
   )
 }
 
+/** The last card of an entry carries what belongs to the whole of it. */
+function isLastOf(item: ChatItem, next: ChatItem | undefined): item is Extract<ChatItem, { card: Card }> {
+  return 'card' in item && !(next && 'card' in next && next.card.uuid === item.card.uuid)
+}
+
 interface ItemProps {
   item: ChatItem
+  answer: SentAnswer | undefined
+  onReply: (answered: Answered) => void
   results: Map<string | undefined, Card>
   isTarget: boolean
   onLink: (entry: string) => void
 }
 
-function Item({ item, results, isTarget, onLink }: ItemProps) {
+function Item({ item, answer, results, isTarget, onLink, onReply }: ItemProps) {
   const { run, error } = useAction()
   if ('card' in item) {
     const { card } = item
     const result = results.get(card.toolUseId ?? 'none')
-    return <CardView agent="Agent" card={card} result={result} isTarget={isTarget} onLink={onLink} />
+    return (
+      <>
+        <CardView agent="Agent" card={card} result={result} isTarget={isTarget} onLink={onLink} />
+        {answer && <SentFiles files={answer.files} />}
+        {answer && <ReplyButton answered={{ id: answer.id, text: card.text }} onReply={onReply} />}
+      </>
+    )
   }
   const press = (data: string): void =>
     void run('web.write', { button: { data, messageId: item.notice.id }, messageId: crypto.randomUUID() })
   return (
     <>
       <NoticeView notice={item.notice} press={press} />
+      <SentFiles files={item.notice.files} />
+      <ReplyButton answered={item.notice} onReply={onReply} />
       {error && <Problem text={error} />}
     </>
+  )
+}
+
+function ReplyButton({ answered, onReply }: { answered: Answered; onReply: (answered: Answered) => void }) {
+  const { id, text } = answered
+  return (
+    <div class="buttons reply">
+      <button type="button" class="quiet" onClick={() => onReply({ id, text })}>
+        Reply
+      </button>
+    </div>
   )
 }
 
@@ -112,15 +150,24 @@ function resultsOf(items: ChatItem[]): Map<string | undefined, Card> {
   return new Map(cards.map((card) => [card.toolUseId, card]))
 }
 
-/** What the page was told without asking; only its own chat is told. */
-function useNotices(isOwn: boolean): Notice[] {
+interface Told {
+  notices: Notice[]
+  /** By the entry of the transcript. */
+  answers: Map<string, SentAnswer>
+}
+
+/** What the page was told that is not in the transcript; only its own chat is told. */
+function useTold(isOwn: boolean, sessionKey: string): Told {
   const gateway = useGateway()
-  const notices = useLive('web.notices', {})
+  const told = useLive('web.notices', { sessionKey })
   useEffect(() => {
-    const again = { event: notices.reload, gap: notices.reload }
+    const again = { event: told.reload, gap: told.reload }
     return gateway.listen('web', {}, again)
   }, [gateway])
-  return isOwn ? (notices.data?.notices ?? []) : []
+  return useMemo(() => {
+    const { notices = [], answers = [] } = (isOwn && told.data) || {}
+    return { notices, answers: new Map(answers.map((answer) => [answer.entryId, answer])) }
+  }, [isOwn, told.data])
 }
 
 interface RunningTurn {
@@ -159,7 +206,7 @@ function useTurn(sessionKey: string, reload: () => void): RunningTurn {
       },
     )
   }, [gateway, sessionKey])
-  const card: Card = { kind: 'text', at: 0, text }
+  const card: Card = { kind: 'text', at: 0, text: wordsOf(text) }
   return {
     isBusy: doing !== '' || text !== '',
     doing,

@@ -2,7 +2,10 @@
 // where not, and by nobody but the owner.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ConsoleChannel } from '../src/channels/console.ts'
+import { makeChannelHost } from '../src/flow/channel-host.ts'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
 import { DiscordApi } from './discord-api.ts'
@@ -207,6 +210,45 @@ test('on WhatsApp, where there are no buttons, the owner answers in words', asyn
   } finally {
     await house.close()
     await server.close()
+  }
+})
+
+test('on the page and in the terminal, plain words answer as well', async () => {
+  const house = await openChannelHouse()
+  try {
+    for (const place of ['page', 'terminal']) {
+      house.api.script(`make a file from the ${place}`, [
+        { tools: [{ name: 'Bash', input: { command: `touch made-from-the-${place}` } }] },
+        { text: `The file of the ${place} is there.` },
+      ])
+    }
+    const made = (place: string): boolean => existsSync(join(house.home.project, `made-from-the-${place}`))
+    const shown: string[] = []
+    house.app.events.on(
+      (event) =>
+        event.type === 'web-output' &&
+        event.output.type !== 'typing' &&
+        shown.push(event.output.message.text),
+    )
+    await house.ask('web.write', { text: 'make a file from the page' })
+    await vi.waitFor(() => expect(shown.join('\n')).toMatch(/touch made-from-the-page/), waiting)
+    expect(made('page')).toBe(false)
+    await house.ask('web.write', { text: 'yes' })
+    await vi.waitFor(() => expect(shown.join('\n')).toMatch(/The file of the page is there/), waiting)
+    expect(made('page')).toBe(true)
+
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    let printed = ''
+    output.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+    const host = makeChannelHost({ ...house.app, access: { wouldAllow: () => true } })
+    await house.conversations.addChannel(new ConsoleChannel({ input, output, user: 'me' }, host))
+    input.write('make a file from the terminal\n')
+    await vi.waitFor(() => expect(printed).toMatch(/touch made-from-the-terminal/), waiting)
+    input.write('no\n')
+    await vi.waitFor(() => expect(printed).toMatch(/The file of the terminal is there/), waiting)
+    expect(made('terminal')).toBe(false)
+  } finally {
+    await house.close()
   }
 })
 

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { sqliteReplyMap } from '../src/store/reply-map.ts'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
+import { watchInForeground } from './foreground.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 
 const waiting = { timeout: 40_000, interval: 20 }
@@ -58,22 +59,6 @@ test('a guest cannot start one', async () => {
 })
 
 test('in the foreground its output is one message that grows', async () => {
-  house.api.script('count the tiles', [
-    { hold: 'watched', text: 'First I look.', tools: [{ name: 'Glob', input: { pattern: '*' } }] },
-    { startDelayMs: 1_500, text: 'There are twelve.' },
-  ])
-  write('/claude --name tiles count the tiles')
-  await vi.waitFor(() => expect(texts().join('\n')).toMatch(/Launched/), waiting)
-  write('/claude_fg tiles')
-  await vi.waitFor(async () => {
-    const watches = house.app
-      .coding()
-      .store.list({})
-      .flatMap(({ id }) => house.app.coding().store.watches(id))
-    expect(watches.some((watch) => watch.foreground)).toBe(true)
-  }, waiting)
-  house.api.release('watched')
-  const streamed = () => telegram.shown.find((one) => one.text.startsWith('First I look.'))
-  await vi.waitFor(() => expect(streamed()?.text).toMatch(/There are twelve\./), waiting)
-  expect(streamed()).toMatchObject({ edited: true })
+  await watchInForeground(house, write, texts)
+  expect(telegram.shown.find((one) => one.text.startsWith('First I look.'))).toMatchObject({ edited: true })
 })

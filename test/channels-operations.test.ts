@@ -1,13 +1,19 @@
 // Setting up channels, letting people in and sending by hand, as an operator does it.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { toString } from 'qrcode'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { commands } from '../src/cli/channels-add.ts'
+import type { Host } from '../src/cli/local-command.ts'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
+import { DiscordApi } from './discord-api.ts'
 import { startProgram } from './program.ts'
 import type { Ran } from './program.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
+import { WhatsappServer } from './whatsapp-server.ts'
 
+const waiting = { timeout: 20_000, interval: 20 }
 let telegram: TelegramApi
 let house: ChannelHouse
 const alice = { id: 501, name: 'Alice' }
@@ -29,12 +35,7 @@ const says = (text: string): void => {
 }
 const add = () => house.ask('channels.add', { channel: 'telegram', token: telegram.token })
 const connected = () =>
-  vi.waitFor(async () => {
-    const { channels } = (await house.ask('channels.status')) as {
-      channels: Array<{ channel: string; state: string }>
-    }
-    expect(channels.find((one) => one.channel === 'telegram')?.state).toBe('connected')
-  })
+  vi.waitFor(async () => expect(await stateOf(house, 'telegram')).toBe('connected'), waiting)
 
 test('a bot is added by its token, which is checked, kept for us alone, and shown nowhere', async () => {
   const before = (await house.ask('channels.status')) as { channels: Array<Record<string, unknown>> }
@@ -157,6 +158,73 @@ test('the command line takes the token from stdin and says what to do next', asy
   expect(list.stdout).toMatch(/telegram\s+default\s+not running.*credentials/)
   expect((await command(['channels', 'test', 'telegram'], '')).stdout).toMatch(/^It works as @rock_pool_bot/)
 })
+
+test('a message is sent from the command line with every flag', async () => {
+  await add()
+  const file = join(house.home.root, 'chart.txt')
+  writeFileSync(file, 'a chart')
+  const flags = ['--target=-100777', '-m', 'See **this**', '--media', file, '--account', 'default']
+  const places = ['--channel', 'telegram', '--reply-to', '12', '--thread-id', '7', '--json']
+  const sent = await command(['message', 'send', ...flags, ...places], '')
+  expect(sent.json()).toMatchObject({ state: 'sent', channel: 'telegram', target: '-100777' })
+  expect(telegram.shown[0]).toMatchObject({ chat: -100777, thread: 7, replyTo: 12, text: 'See this' })
+  expect(telegram.shown[1]!.file).toMatchObject({ name: 'chart.txt' })
+})
+
+test('a bot on Discord is added by its token, and says what to do next', async () => {
+  const discord = await DiscordApi.listen()
+  const other = await openChannelHouse({ offline: true, channels: { discord: { apiRoot: discord.root } } })
+  try {
+    await expect(
+      other.ask('channels.add', { channel: 'discord', token: `${discord.token}x` }),
+    ).rejects.toMatchObject({ code: 'unauthorized' })
+    const added = await other.ask('channels.add', { channel: 'discord', token: discord.token })
+    expect(added).toMatchObject({ identity: { id: '9000', name: 'rockpool' } })
+    expect((added['next'] as string[]).join()).toMatch(/Invite rockpool to a server/)
+    await vi.waitFor(async () => expect(await stateOf(other, 'discord')).toBe('connected'), waiting)
+    const file = join(other.home.stateDir, 'credentials', 'discord-default.token')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  } finally {
+    await other.close()
+    await discord.close()
+  }
+})
+
+test('WhatsApp shows its QR code in the terminal until a phone has scanned it', async () => {
+  const server = await WhatsappServer.listen()
+  const other = await openChannelHouse({
+    offline: true,
+    channels: { whatsapp: { waWebSocketUrl: server.url } },
+  })
+  try {
+    let printed = ''
+    const app = Object.assign(Object.create(other.app) as typeof other.app, { close: async () => {} })
+    const host = {
+      environment: other.app.environment,
+      terminal: { err: (text: string) => void (printed += text) },
+      now: () => Date.now(),
+      openApp: async () => app,
+    } as unknown as Host
+    const adding = commands[0]!.run(host, { channel: 'whatsapp', account: 'default' }, false)
+    await vi.waitFor(() => expect(printed).toMatch(/Scan this code with the phone/), waiting)
+    const channel = other.conversations.channels.find(({ name }) => name === 'whatsapp')!
+    const code = channel.status().needs!.detail
+    expect(printed).toMatch(/Linked devices/)
+    expect(printed).toContain(await toString(code, { type: 'utf8' }))
+    server.scan(code)
+    expect(await adding).toMatchObject({ channel: 'whatsapp' })
+  } finally {
+    await other.close()
+    await server.close()
+  }
+})
+
+async function stateOf(at: ChannelHouse, channel: string): Promise<string | undefined> {
+  const { channels } = (await at.ask('channels.status')) as {
+    channels: Array<{ channel: string; state: string }>
+  }
+  return channels.find((one) => one.channel === channel)?.state
+}
 
 /** The real program, as a person starts it. */
 function command(args: string[], stdin: string): Promise<Ran> {

@@ -63,9 +63,10 @@ describe('Telegram', () => {
     return { telegram, house }
   }
 
-  test('in a topic of a group it answers whoever mentions it, knowing what was said before', async () => {
+  test('in a topic of a group it answers whoever mentions it, knowing what was said before, and a restart loses nothing', async () => {
     const { telegram, house } = await telegramHouse()
     house.api.script('what do you think', [{ text: 'I think **yes**.' }])
+    house.api.script('and the door', [{ text: 'The door, too.' }])
     const topic = { message_thread_id: 77, is_topic_message: true }
     telegram.emit({ message: personMessage(telegram, alice, group, 'shall we paint it blue?', topic) })
     const asked = personMessage(telegram, bob, group, '@rock_pool_bot what do you think?', topic)
@@ -78,26 +79,17 @@ describe('Telegram', () => {
     const said = transcripts(house)
     expect(said).toMatch(/user: .*what do you think/)
     expect(said).toMatch(/assistant: .*I think \*\*yes\*\*/)
-  })
 
-  test('what is written while it is down is answered after the start, once', async () => {
-    const { telegram, house } = await telegramHouse()
-    house.api.script('first question', [{ text: 'first answer' }])
-    house.api.script('second question', [{ text: 'second answer' }])
-    const write = (text: string): void => {
-      telegram.emit({ message: personMessage(telegram, alice, { id: 501 }, text) })
-    }
-    write('first question')
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('first answer'), waiting)
     const restarting = house.restart()
-    write('second question')
+    telegram.emit({ message: personMessage(telegram, bob, group, '@rock_pool_bot and the door?', topic) })
     await restarting
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('second answer'), waiting)
-    const asked = house.api.requests.filter((one) => one.prompt.includes('second question'))
-    expect(asked).toHaveLength(1)
-    // The same conversation goes on: Claude still knows the first question.
-    expect(asked[0]!.text).toContain('first answer')
-    expect(telegram.shown.map((one) => one.text)).toEqual(['first answer', 'second answer'])
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The door, too.'), waiting)
+    expect(telegram.shown.at(-1)).toMatchObject({ chat: group.id, thread: 77 })
+    const again = house.api.requests.filter((one) => one.prompt.includes('and the door'))
+    expect(again).toHaveLength(1)
+    expect(again[0]!.text).toContain('I think **yes**')
+    expect(telegram.shown).toHaveLength(2)
+    await vi.waitFor(() => expect(transcripts(house)).toMatch(/assistant: .*The door, too/), waiting)
   })
 
   test('a person asks for a list of files: the agent uses its tool, the answer arrives, the transcript is right', async () => {
@@ -233,6 +225,7 @@ test('WhatsApp: linked by its QR code, it answers in a group, and a restart lose
   await restarting
   await vi.waitFor(() => expect(texts()).toContain('second answer'), waiting)
   expect(house.api.requests.filter((one) => one.prompt.includes('second question'))).toHaveLength(1)
+  expect(transcripts(house)).toMatch(/user: .*first question[^]*assistant: .*second answer/)
 })
 
 test('the web page: what is written there is answered there', async () => {

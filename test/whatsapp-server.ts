@@ -169,6 +169,16 @@ export class WhatsappServer {
     for (const connection of this.#connections) if (connection.device) this.#send(connection, node)
   }
 
+  /** What people see of our messages: each with the words of its last edit. */
+  shownTexts(): string[] {
+    const words = (message: proto.IMessage | null | undefined): string =>
+      message?.extendedTextMessage?.text ?? message?.conversation ?? ''
+    const edits = this.sent.flatMap(({ message }) => message.protocolMessage ?? [])
+    return this.sent
+      .filter(({ message }) => !message.protocolMessage)
+      .map(({ id, message }) => words(edits.findLast(({ key }) => key?.id === id)?.editedMessage ?? message))
+  }
+
   /** How many messages our device has not said that it has. */
   get unconfirmed(): number {
     return this.#waiting.size

@@ -205,6 +205,22 @@ test('a reply that was marked when it was queued is sent once, unmarked; after a
   expect(await work.outbox.get('d1')).toMatchObject({ state: 'sent', attempts: 1 })
 })
 
+test('a reply that is found while it is being queued is neither taken for a crash nor sent twice', async () => {
+  const { work, deliverer, channel } = bench()
+  const [first, second] = await work.outbox.add([aDelivery(1), aDelivery(2, { lane: 'other' })])
+  await work.outbox.change('d1', { state: 'attempting', resent: false })
+  await deliverer.lookForMore()
+  await channel.untilSent(1)
+  await deliverer.idle()
+  // Only now does whoever queued them say so.
+  deliverer.add([{ ...first!, state: 'attempting', attempts: 1, isMarked: true }, second!])
+  await deliverer.idle()
+  expect(channel.sent.map((sent) => [sent.reply.text, sent.resent])).toEqual([
+    ['reply 2', false],
+    ['reply 1', false],
+  ])
+})
+
 test('however many crashes there are in the middle of sends, the third copy never comes', async () => {
   const { work, deliverer, channel, dead } = bench()
   await work.outbox.add([aDelivery(1)])

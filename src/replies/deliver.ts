@@ -9,6 +9,7 @@ import type { Log } from '../domain/log.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work.ts'
 import { Continued } from './continued.ts'
+import { isGivenUp, isKnownByKey } from './copies.ts'
 
 export interface DeliverOptions {
   outbox: Outbox
@@ -35,6 +36,8 @@ export interface DeadEnd {
   isUncertain: boolean
 }
 
+const mostKnown = 10_000
+
 /** After a failure of the store. */
 const storePauseMs = 5_000
 
@@ -49,6 +52,8 @@ export class Deliverer {
   #continued = new Continued()
   #stopped = false
   #lastSeq = 0
+  /** The rows that came last. */
+  #known = new Set<number>()
 
   constructor(options: DeliverOptions) {
     this.#options = options
@@ -66,18 +71,25 @@ export class Deliverer {
     return rows
   }
 
-  /** Begins to send rows that are in the outbox. */
+  /** Begins to send rows that are in the outbox. One that was found there before whoever queued it says so comes twice. */
   add(rows: readonly OutboxRow[]): void {
     for (const row of rows) {
       this.#lastSeq = Math.max(this.#lastSeq, row.seq)
-      const lane = this.#lanes.get(row.delivery.lane)
-      if (lane) {
-        if (!lane.some((other) => other.seq === row.seq)) lane.push(row)
-        continue
-      }
-      this.#lanes.set(row.delivery.lane, [row])
-      this.#begin(row.delivery.lane)
+      if (this.#known.has(row.seq)) continue
+      this.#known.add(row.seq)
+      this.#queue(row)
     }
+    for (const seq of this.#known) {
+      if (this.#known.size <= mostKnown) break
+      this.#known.delete(seq)
+    }
+  }
+
+  #queue(row: OutboxRow): void {
+    const lane = this.#lanes.get(row.delivery.lane)
+    if (lane) return void lane.push(row)
+    this.#lanes.set(row.delivery.lane, [row])
+    this.#begin(row.delivery.lane)
   }
 
   /** Would a reply of this lane be sent at once? Then it can be marked in the same step in which it is queued. */
@@ -118,7 +130,9 @@ export class Deliverer {
         this.#lanes.delete(lane)
         // What others have taken over is theirs.
         const isTheirs = asRockpoolError(error).code === 'lock-lost'
-        if (!this.#stopped && !isTheirs) this.#options.clock.after(storePauseMs, () => this.add(rows))
+        if (isTheirs) for (const { seq } of rows) this.#known.delete(seq)
+        if (this.#stopped || isTheirs) return
+        this.#options.clock.after(storePauseMs, () => rows.forEach((row) => this.#queue(row)))
       })
       .finally(() => this.#working.delete(work))
     this.#working.add(work)
@@ -146,7 +160,8 @@ export class Deliverer {
     const isMarked = row.isMarked === true
     row.isMarked = false
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
-    const isRepeatable = this.#isRepeatable(row, channel)
+    const isEdit = delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)
+    const isRepeatable = Boolean(isEdit) || isKnownByKey(delivery, channel, now)
     row.resent ||= delivery.isSecondCopy === true
     if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
     row.resent ||= isUncertain && !isRepeatable
@@ -156,13 +171,6 @@ export class Deliverer {
       await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
     }
     return this.#settle(row, await this.#send(channel, row), isRepeatable)
-  }
-
-  /** Would people see one message, however often this is sent? */
-  #isRepeatable({ delivery }: OutboxRow, channel: Channel): boolean {
-    if (delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)) return true
-    const { idempotentSend, idempotentForMs = Infinity } = channel.abilities
-    return idempotentSend && this.#options.clock.now() - delivery.createdAt < idempotentForMs
   }
 
   async #send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
@@ -286,12 +294,6 @@ export class Deliverer {
     cancel()
     this.#wake.delete(lane)
   }
-}
-
-/** The marked copy was the last one: however many crashes and lost answers there are, a person sees one at most. */
-function isGivenUp(row: OutboxRow, isRepeatable: boolean): boolean {
-  const { repeats = 1 } = row.delivery
-  return row.resent && !isRepeatable && (repeats <= 1 || row.attempts > repeats)
 }
 
 function keyOf(delivery: Delivery): { key?: string } {

@@ -9,7 +9,13 @@ export function sqliteOutbox(db: Database, clock: Clock): Outbox {
     add: (deliveries) => db.write((q) => insertDeliveries(q, deliveries, clock.now())),
     leave: (deliveries) => db.write((q) => void insertDeliveries(q, deliveries, clock.now())),
     change: (id, change) => db.write((q) => changeDelivery(q, id, change, clock.now())),
-    take: async (afterSeq = 0) => openRows(db, afterSeq),
+    async take(afterSeq) {
+      if (afterSeq === undefined) return openRows(db, 0)
+      const rows = openRows(db, afterSeq).filter(({ state }) => state !== 'attempting')
+      // What can be read may not be on disk yet; nothing is sent before it is.
+      if (rows.length > 0) await db.synced()
+      return rows
+    },
     open: async (afterSeq = 0) => openRows(db, afterSeq),
     list: async (filter = {}) => db.read((q) => listRows(q, filter)),
     get: async (id) => {

@@ -202,7 +202,10 @@ export interface Outbox {
   /** The same for somebody who does not send himself: whoever does finds them with `take`. */
   leave(deliveries: Delivery[]): Promise<void>
   change(id: string, change: DeliveryChange): Promise<void>
-  /** Open rows that this process is to send and was not given before, in order; with one process, those after `afterSeq`. */
+  /**
+   * Open rows that this process is to send and was not given before, in order. With one process: at the start all of
+   * them, later those after `afterSeq`, without any that is being sent: it is on its way to us, or somebody else's.
+   */
   take(afterSeq?: number): Promise<OutboxRow[]>
   /** Rows that are neither sent nor dead, in order; those after `afterSeq`. */
   open(afterSeq?: number): Promise<OutboxRow[]>

@@ -35,7 +35,7 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         ])
       }),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
-    take: (afterSeq = 0) => takeRows(postgres, afterSeq),
+    take: (afterSeq) => takeRows(postgres, afterSeq),
     async open(afterSeq = 0) {
       const rows = await postgres.read<Row>(
         `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,
@@ -111,12 +111,13 @@ export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'account
 }
 
 /** Rows that others have put down for this member, and lanes that are nobody's. Each row is given once. */
-async function takeRows(postgres: Postgres, afterSeq: number): Promise<OutboxRow[]> {
+async function takeRows(postgres: Postgres, afterSeq: number | undefined): Promise<OutboxRow[]> {
   const { member } = postgres
   if (member === null) {
+    const isFree = afterSeq === undefined ? '' : `AND state <> 'attempting'`
     const rows = await postgres.read<Row>(
-      `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,
-      [afterSeq],
+      `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ${isFree} ORDER BY seq`,
+      [afterSeq ?? 0],
     )
     return rows.map(asOutboxRow)
   }

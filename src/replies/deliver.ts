@@ -77,11 +77,9 @@ export class Deliverer {
       this.#lastSeq = Math.max(this.#lastSeq, row.seq)
       if (this.#known.has(row.seq)) continue
       this.#known.add(row.seq)
+      const [oldest] = this.#known
+      if (this.#known.size > mostKnown) this.#known.delete(oldest!)
       this.#queue(row)
-    }
-    for (const seq of this.#known) {
-      if (this.#known.size <= mostKnown) break
-      this.#known.delete(seq)
     }
   }
 

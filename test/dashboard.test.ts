@@ -304,6 +304,30 @@ test('a file dropped into the chat reaches the agent with the words; its answer 
   await page.context().close()
 })
 
+test('when the gateway restarts, pages say so, come back by themselves and have caught up', async () => {
+  house.api.script('do you remember', [{ text: 'You asked about the table.' }])
+  const [page, chat] = await Promise.all([house.open(), house.open('/chat')])
+  await house.stop()
+  await page.getByText('The gateway is away').waitFor()
+  const native = new NativeTranscript(house.home, '/srv/away', '33333333-2222-4333-8444-555555555555')
+  native.prompt('Written while it was away')
+  native.answer('Yes.')
+  await house.start()
+  await row(page, 'Written while it was away').waitFor()
+  expect(await page.getByText('The gateway is away').count()).toBe(0)
+  await chat.locator('.markdown strong', { hasText: 'six' }).waitFor()
+  await chat.getByLabel('Message', { exact: true }).fill('do you remember?')
+  await chat.keyboard.press('Enter')
+  await chat.locator('.answer', { hasText: 'You asked about the table.' }).waitFor()
+  const asked = await house.api.requested(({ prompt }) => prompt.includes('do you remember'))
+  expect(asked.text).toContain('Low tide at **six**')
+  await page.context().close()
+  await chat.context().close()
+})
+
+const onePixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 test('a picture that the agent sends is shown, an answer can be answered, and commands are answered here', async () => {
   const workspace = join(house.home.stateDir, 'agents/main/workspace')
   mkdirSync(workspace, { recursive: true })
@@ -337,28 +361,4 @@ test('a picture that the agent sends is shown, an answer can be answered, and co
   await say('/whoami')
   await page.locator('.told', { hasText: 'You are' }).waitFor()
   await page.context().close()
-})
-
-const onePixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-
-test('when the gateway restarts, pages say so, come back by themselves and have caught up', async () => {
-  house.api.script('do you remember', [{ text: 'You asked about the table.' }])
-  const [page, chat] = await Promise.all([house.open(), house.open('/chat')])
-  await house.stop()
-  await page.getByText('The gateway is away').waitFor()
-  const native = new NativeTranscript(house.home, '/srv/away', '33333333-2222-4333-8444-555555555555')
-  native.prompt('Written while it was away')
-  native.answer('Yes.')
-  await house.start()
-  await row(page, 'Written while it was away').waitFor()
-  expect(await page.getByText('The gateway is away').count()).toBe(0)
-  await chat.locator('.markdown strong', { hasText: 'six' }).waitFor()
-  await chat.getByLabel('Message', { exact: true }).fill('do you remember?')
-  await chat.keyboard.press('Enter')
-  await chat.locator('.answer', { hasText: 'You asked about the table.' }).waitFor()
-  const asked = await house.api.requested(({ prompt }) => prompt.includes('do you remember'))
-  expect(asked.text).toContain('Low tide at **six**')
-  await page.context().close()
-  await chat.context().close()
 })

@@ -11,10 +11,7 @@ export function sqliteOutbox(db: Database, clock: Clock): Outbox {
     change: (id, change) => db.write((q) => changeDelivery(q, id, change, clock.now())),
     async take(afterSeq) {
       if (afterSeq === undefined) return openRows(db, 0)
-      const rows = openRows(db, afterSeq).filter(({ state }) => state !== 'attempting')
-      // What can be read may not be on disk yet; nothing is sent before it is.
-      if (rows.length > 0) await db.synced()
-      return rows
+      return openRows(db, afterSeq).filter(({ state }) => state !== 'attempting')
     },
     open: async (afterSeq = 0) => openRows(db, afterSeq),
     list: async (filter = {}) => db.read((q) => listRows(q, filter)),

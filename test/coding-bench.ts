@@ -9,7 +9,6 @@ import type { CodingHouse, HouseOptions } from './coding-house.ts'
 import { init } from './directed-agent.ts'
 import type { DirectedAgent } from './directed-agent.ts'
 
-const waiting = { timeout: 20_000, interval: 5 }
 const houses: CodingHouse[] = []
 const folders: string[] = []
 afterEach(async () => {
@@ -37,24 +36,19 @@ export const deadProcess: ProcessIdentity = {
   startTime: '1',
 }
 
-/** Under load everything takes its time; only what never comes is a failure. */
-export function eventually<T>(look: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(look, waiting)
-}
-
 export async function until(
   house: CodingHouse,
   id: string,
   lifecycle: CodingSession['lifecycle'],
 ): Promise<CodingSession> {
   const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
-  await eventually(look)
+  await vi.waitFor(look)
   return house.pool.resolve(id)
 }
 
 /** Claude has been given a turn, and has not ended it. */
 export async function inTurn(claude: DirectedAgent): Promise<void> {
-  await eventually(() => expect(claude.isInTurn).toBe(true))
+  await vi.waitFor(() => expect(claude.isInTurn).toBe(true))
 }
 
 /** The same, and Claude has said its id. */
@@ -66,10 +60,8 @@ export async function begun(house: CodingHouse, claude: DirectedAgent, id: strin
 
 /** What Claude said is on disk, and everybody was told. */
 export async function passedOn(house: CodingHouse, text: string): Promise<void> {
-  await eventually(() => expect(house.passed).toContain(text))
+  await vi.waitFor(() => expect(house.passed).toContain(text))
 }
-
-export { settle } from './in-flight.ts'
 
 export const texts = (house: CodingHouse): string[] => house.delivered.map(({ reply }) => reply.text ?? '')
 

@@ -1,9 +1,9 @@
 // Budgets of a session, a repository, an agent and a day: each is metered while a turn runs, sub-agents included, holds the
 // next call, and goes on when it is raised. Each call costs a dollar here.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { CodingConfig } from '../src/domain/config/coding.ts'
 import type { CodingSession } from '../src/domain/coding.ts'
-import { begun, eventually, open, until } from './coding-bench.ts'
+import { begun, open, until } from './coding-bench.ts'
 import type { CodingHouse } from './coding-house.ts'
 import { directedAgent, usage } from './directed-agent.ts'
 import type { DirectedAgent } from './directed-agent.ts'
@@ -33,7 +33,7 @@ function openWith(budgets: CodingConfig['budgets'], clock?: ReturnType<typeof ma
   const house = open({ runtime, config, priceOf: () => 1, ...(clock ? { clock } : {}) })
   const start = async (more: Parameters<CodingHouse['launch']>[1] = {}): Promise<Running> => {
     const { id } = await house.launch('x', { budgetUsd: 100, ...more })
-    await eventually(() => expect(claudes.length).toBeGreaterThan(0))
+    await vi.waitFor(() => expect(claudes.length).toBeGreaterThan(0))
     const claude = claudes.pop()!
     await begun(house, claude, id)
     const call = (subagent = false): Promise<string | undefined> => {
@@ -129,7 +129,7 @@ test('two limits that are reached at once are both asked for before anything goe
   const one = await start()
   const held = one.call()
   await answer(house, await until(house, one.id, 'awaiting-budget'), '50')
-  await eventually(() => expect(house.pool.resolve(one.id).waiting?.about).toMatch(/^today's budget is/))
+  await vi.waitFor(() => expect(house.pool.resolve(one.id).waiting?.about).toMatch(/^today's budget is/))
   await answer(house, house.pool.resolve(one.id), '50')
   expect(await held).toBeUndefined()
 })

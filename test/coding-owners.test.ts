@@ -1,21 +1,11 @@
 // Which process a coding session belongs to, what becomes of it when that process is gone, and who comes first when
 // several want the same.
 import { hostname } from 'node:os'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { asOwner, nameOfOwner, ownership } from '../src/coding/run-state.ts'
 import type { CodingOwner, CodingSession } from '../src/domain/coding.ts'
 import { identifyProcess } from '../src/store/process-identity.ts'
-import {
-  begun,
-  deadProcess,
-  eventually,
-  inTurn,
-  open,
-  saidBy,
-  sharedFolder,
-  texts,
-  until,
-} from './coding-bench.ts'
+import { begun, deadProcess, inTurn, open, saidBy, sharedFolder, texts, until } from './coding-bench.ts'
 import { directedAgent, init } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -56,7 +46,7 @@ describe('does its owner live?', () => {
     const { id, owner } = await house.launch('x')
     const seenAt = (): number => house.store.ownerSeenAt(nameOfOwner(owner!))!
     const first = seenAt()
-    await eventually(async () => {
+    await vi.waitFor(async () => {
       await clock.advance(10_000)
       expect(seenAt()).toBeGreaterThan(first)
     })
@@ -76,7 +66,7 @@ describe('an owner that died, and no gateway', () => {
       await gone.launch('[[offline: wait 60000]]', { resume }),
       await gone.launch('x', { resume }),
     ]
-    await eventually(() => expect(gone.pool.resolve(a.id).sdkSessionId).toBeDefined())
+    await vi.waitFor(() => expect(gone.pool.resolve(a.id).sdkSessionId).toBeDefined())
     await until(gone, b.id, 'awaiting-input')
     const here = open({ folder })
     const began = performance.now()
@@ -91,7 +81,7 @@ describe('an owner that died, and no gateway', () => {
     const gone = open({ folder, self: deadProcess })
     const workdir = gone.repo('shared')
     const other = await gone.launch('[[offline: wait 60000]]', { workdir, resume })
-    await eventually(() => expect(gone.pool.resolve(other.id).sdkSessionId).toBeDefined())
+    await vi.waitFor(() => expect(gone.pool.resolve(other.id).sdkSessionId).toBeDefined())
     const { id } = await gone.launch('[[offline: say first]]', { workdir })
     const here = open({ folder })
     await here.pool.respond(id, '[[offline: say second]]', { userInitiated: true })
@@ -99,14 +89,14 @@ describe('an owner that died, and no gateway', () => {
     expect(here.pool.resolve(id).owner).toBeUndefined()
     const gateway = open({ folder })
     await gateway.pool.recover()
-    await eventually(() => expect(saidBy(gateway, id)).toEqual(['first', 'second']))
+    await vi.waitFor(() => expect(saidBy(gateway, id)).toEqual(['first', 'second']))
   })
 
   test('two processes find it: it is told once, and one that goes on is left alone', async () => {
     const folder = sharedFolder()
     const gone = open({ folder, self: deadProcess })
     const { id } = await gone.launch('[[offline: wait 60000]]', { resume })
-    await eventually(() => expect(gone.pool.resolve(id).sdkSessionId).toBeDefined())
+    await vi.waitFor(() => expect(gone.pool.resolve(id).sdkSessionId).toBeDefined())
     const houses = [open({ folder }), open({ folder })]
     await Promise.all(houses.map((house) => house.pool.recoverOrphans()))
     expect(houses.flatMap(texts).filter((text) => text.startsWith('💤'))).toHaveLength(1)
@@ -131,7 +121,7 @@ describe('messages are on disk before they are acknowledged', () => {
     // The other one never got to Claude and begins again in the same place.
     await after.pool.kill(other.id)
     const resumed = await after.pool.resume(first.id, '[[offline: say new]]')
-    await eventually(() => expect(saidBy(after, resumed.id)).toEqual(['kept', 'new']))
+    await vi.waitFor(() => expect(saidBy(after, resumed.id)).toEqual(['kept', 'new']))
     expect(after.pool.resolve(first.id).inbox).toEqual([])
   })
 
@@ -141,7 +131,7 @@ describe('messages are on disk before they are acknowledged', () => {
     const { id } = await house.launch('once')
     expect(house.store.get(id)!.inbox).toEqual(['once'])
     await begun(house, claude, id)
-    await eventually(() => expect(house.store.get(id)!.inbox).toEqual([]))
+    await vi.waitFor(() => expect(house.store.get(id)!.inbox).toEqual([]))
   })
 
   test('what waits when a person ends the session is not said when it is resumed one day', async () => {
@@ -207,7 +197,7 @@ describe('interrupt', () => {
     await house.pool.respond(second.id, '[[offline: say and this]]', more)
     expect(house.pool.resolve(second.id).lifecycle).toBe('queued')
     await house.pool.kill(first.id)
-    await eventually(() => expect(saidBy(house, second.id)).toEqual(['task', 'and this']))
+    await vi.waitFor(() => expect(saidBy(house, second.id)).toEqual(['task', 'and this']))
   })
 
   test('one that asks for its budget before a turn is stopped there, and waits for what is said next', async () => {

@@ -1,8 +1,8 @@
 // Seed 004's lifecycle details, spawn steps, kill, event texts and buffers, row by row; the tables are in
 // coding-seed.test.ts.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { PermissionAnswer } from '../src/domain/agent.ts'
-import { begun, eventually, open, sharedFolder, texts, until } from './coding-bench.ts'
+import { begun, open, sharedFolder, texts, until } from './coding-bench.ts'
 import { directedAgent } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -27,7 +27,7 @@ describe('lifecycle details', () => {
       systemPrompt: 'Be kind.',
     } as const
     await house.launch('x', { ...asked, workdir, allowedTools: ['Read'], resume, name: 'n' })
-    await eventually(() => expect(claude.opened).toHaveLength(1))
+    await vi.waitFor(() => expect(claude.opened).toHaveLength(1))
     expect(claude.opened[0]).toMatchObject({
       cwd: workdir,
       model: 'haiku',
@@ -48,7 +48,7 @@ describe('lifecycle details', () => {
     await begun(house, claude, id)
     for (const text of ['a', 'b', 'c']) claude.emit({ type: 'text', text })
     claude.emit({ type: 'tool-start', toolUseId: 't', name: 'Bash', input: { command: 'ls' } })
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(house.store.lastOutput(id, 9).map(({ seq, text }) => `${seq} ${text}`)).toEqual([
         '3 b',
         '4 c',
@@ -61,7 +61,7 @@ describe('lifecycle details', () => {
     const house = open()
     const { id, name } = await house.launch('[[offline: fail budget-reached]]')
     await until(house, id, 'ended')
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(texts(house).some((text) => text.startsWith(`❌ [${name}] failed`))).toBe(true),
     )
   })
@@ -138,13 +138,13 @@ test('two sub-agents ask at once: it waits until both are answered, and the time
     return claude.opened[0]!.askPermission(request, signal)
   }
   const answers = [ask('make one'), ask('make two')]
-  await eventually(() => expect(house.approvals.pending()).toHaveLength(2))
+  await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(2))
   await until(house, id, 'awaiting-approval')
   await clock.advance(60_000)
   const [one, two] = house.approvals.pending().toSorted((a, b) => a.shown.localeCompare(b.shown))
   await house.approvals.answer(one!.id, { behavior: 'allow', by: 'ada' })
   const still = { lifecycle: 'awaiting-approval', waiting: { about: two!.shown, approvalId: two!.id } }
-  await eventually(() => expect(house.pool.resolve(id)).toMatchObject(still))
+  await vi.waitFor(() => expect(house.pool.resolve(id)).toMatchObject(still))
   await clock.advance(60_000)
   await house.approvals.answer(two!.id, { behavior: 'deny', by: 'ada' })
   expect(await until(house, id, 'active')).toMatchObject({ waitedMs: 120_000 })
@@ -159,7 +159,7 @@ describe('event texts', () => {
     const house = open()
     const { id, name } = await house.launch(say, { multiTurn: false, originSessionKey: 'agent:main:main' })
     await until(house, id, 'ended')
-    await eventually(() => expect(house.woken).toHaveLength(1))
+    await vi.waitFor(() => expect(house.woken).toHaveLength(1))
     const { text } = house.woken[0]!
     expect(text).toMatch(new RegExp(`^✅ \\[${name}\\] finished`))
     expect(text).toContain(`claude_output(session="${id}")`)
@@ -175,7 +175,7 @@ describe('event texts', () => {
       originSessionKey: 'agent:main:main',
     })
     await until(house, id, 'awaiting-input')
-    await eventually(() => expect(house.woken).toHaveLength(1))
+    await vi.waitFor(() => expect(house.woken).toHaveLength(1))
     const { text, sessionKey } = house.woken[0]!
     expect(sessionKey).toBe('agent:main:main')
     expect(text).toContain(`[${name}] waits for input (multi-turn, ${id})`)
@@ -195,7 +195,7 @@ describe('output and foreground', () => {
     await before.pool.foreground(id, 'telegram|7', 30)
     await before.pool.background('telegram|7', id)
     await before.pool.respond(id, '[[offline: say two]]', { userInitiated: true })
-    await eventually(() => expect(before.pool.resolve(id).turns).toBe(2))
+    await vi.waitFor(() => expect(before.pool.resolve(id).turns).toBe(2))
     await before.close()
     const after = open({ folder })
     const seen = async (channel: string): Promise<string[]> =>

@@ -2,21 +2,11 @@
 // gateway are in coding-claude.test.ts and coding-program.test.ts; those about finding and choosing sessions are named
 // by their number in src/discovery.
 import { rmSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
 import { formatDuration, generateSessionName } from '../src/coding/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
-import {
-  begun,
-  eventually,
-  inTurn,
-  open,
-  passedOn,
-  saidBy,
-  sharedFolder,
-  texts,
-  until,
-} from './coding-bench.ts'
+import { begun, inTurn, open, passedOn, saidBy, sharedFolder, texts, until } from './coding-bench.ts'
 import { directedAgent, init, usage } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -66,7 +56,7 @@ describe('status table', () => {
       status: 'failed',
       end: { reason: 'start-failed', message: 'no such binary' },
     })
-    await eventually(() => expect(texts(house).filter((text) => text.startsWith('❌'))).toHaveLength(1))
+    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('❌'))).toHaveLength(1))
   })
 
   test('killed: by a person, once; a kill of one that is over changes nothing', async () => {
@@ -75,7 +65,7 @@ describe('status table', () => {
     await until(house, id, 'active')
     expect((await house.pool.kill(id)).killed).toBe(true)
     expect((await house.pool.kill(id)).killed).toBe(false)
-    await eventually(() => expect(texts(house).filter((text) => text.startsWith('⛔'))).toHaveLength(1))
+    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('⛔'))).toHaveLength(1))
   })
 })
 
@@ -95,7 +85,7 @@ describe('timers', () => {
     const session = await until(house, id, 'suspended')
     expect(session).toMatchObject({ status: 'killed', end: { reason: 'idle-timeout' } })
     expect(codingMetrics(house.store, house.spend, Date.now()).sessionsByStatus.killed).toBe(1)
-    await eventually(() => expect(texts(house).filter((text) => text.startsWith('💤'))).toHaveLength(1))
+    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('💤'))).toHaveLength(1))
     expect((await house.pool.resume(id, 'go on')).request.resume?.sdkSessionId).toBe(session.sdkSessionId)
   })
 
@@ -111,7 +101,7 @@ describe('timers', () => {
     await house.pool.respond(id, 'more', { userInitiated: true })
     await inTurn(claude)
     claude.finish()
-    await eventually(() => expect(house.pool.resolve(id).turns).toBe(2))
+    await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
     await clock.advance(29 * 60_000)
     expect(house.pool.resolve(id).status).toBe('running')
   })
@@ -130,7 +120,7 @@ describe('timers', () => {
     await clock.advance(2_000)
     await until(house, id, 'awaiting-input')
     await clock.advance(60_000)
-    await eventually(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
+    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
   })
 
   test('safety net: every sign of Claude puts it off, and it ends with the turn', async () => {
@@ -148,7 +138,7 @@ describe('timers', () => {
     claude.finish()
     await until(house, id, 'awaiting-input')
     await clock.advance(60_000)
-    await eventually(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
+    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
   })
 
   test('safety net: a tool that runs for ten minutes is no silence (4.6 no. 7)', async () => {
@@ -189,17 +179,17 @@ describe('timers', () => {
       await inTurn(claude)
       claude.finish()
       const over = { turns, lifecycle: 'awaiting-input' }
-      await eventually(() => expect(house.pool.resolve(id)).toMatchObject(over))
+      await vi.waitFor(() => expect(house.pool.resolve(id)).toMatchObject(over))
     }
     const more = (): Promise<unknown> => house.pool.respond(id, 'more', { userInitiated: true })
     await turnOver(1)
-    await eventually(() => expect(bells()).toBe(1))
+    await vi.waitFor(() => expect(bells()).toBe(1))
     await more()
     await turnOver(2)
     await more()
     await turnOver(3)
     expect(bells()).toBe(1)
-    await eventually(async () => {
+    await vi.waitFor(async () => {
       await clock.advance(6_000)
       expect(bells()).toBe(2)
     })
@@ -235,7 +225,7 @@ describe('timers', () => {
     await inTurn(claude)
     await house.pool.foreground(id, 'telegram|7', 30)
     for (let i = 0; i < 120; i++) claude.emit({ type: 'text', text: `line ${i}` })
-    await eventually(() => expect(house.delivered.filter((each) => each.address.to === '7')).toHaveLength(2))
+    await vi.waitFor(() => expect(house.delivered.filter((each) => each.address.to === '7')).toHaveLength(2))
   })
 })
 
@@ -426,7 +416,7 @@ describe('routing', () => {
     const house = open()
     const { id } = await house.launch('x', { originChannel: 'unknown', multiTurn: false })
     await until(house, id, 'ended')
-    await eventually(() => expect(house.woken.map(({ text }) => text.slice(0, 2))).toEqual(['✅ ']))
+    await vi.waitFor(() => expect(house.woken.map(({ text }) => text.slice(0, 2))).toEqual(['✅ ']))
   })
 })
 
@@ -474,7 +464,7 @@ describe('defects that are not here', () => {
     const { id } = await owner.launch('x')
     await until(other, id, 'awaiting-input')
     await other.pool.respond(id, '[[offline: say from afar]]', { userInitiated: true })
-    await eventually(() => expect(saidBy(other, id)).toContain('from afar'))
+    await vi.waitFor(() => expect(saidBy(other, id)).toContain('from afar'))
     expect((await other.pool.kill(id)).killed).toBe(true)
     expect(owner.pool.resolve(id).status).toBe('killed')
   })
@@ -497,7 +487,7 @@ describe('defects that are not here', () => {
     await house.pool.background('telegram|7', id)
     const many = Array.from({ length: 15 }, (_, i) => `[[offline: say n${i}]]`).join('')
     await house.pool.respond(id, many, { userInitiated: true })
-    await eventually(() => expect(house.pool.resolve(id).turns).toBe(2))
+    await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
     const { blocks } = await house.pool.foreground(id, 'telegram|7', 30)
     expect(blocks.map((block) => block.text)).toEqual([
       '(6 earlier blocks are no longer kept)',
@@ -536,7 +526,7 @@ describe('budgets', () => {
         await house.pool.respond(id, call(`s${i}-${round}`), { userInitiated: true })
       }
       for (const { id } of launched) {
-        await eventually(() =>
+        await vi.waitFor(() =>
           expect(['awaiting-input', 'awaiting-budget']).toContain(house.pool.resolve(id).lifecycle),
         )
       }

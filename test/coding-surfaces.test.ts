@@ -2,10 +2,10 @@
 // library's functions.
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { codingLibrary } from '../src/library/coding.ts'
 import type { CodingSession } from '../src/domain/coding.ts'
-import { deadProcess, eventually } from './coding-bench.ts'
+import { deadProcess } from './coding-bench.ts'
 import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf, typed } from './coding-gateway.ts'
 import { rpc } from './gateway-house.ts'
 import type { House } from './gateway-house.ts'
@@ -24,7 +24,7 @@ const untilLifecycle = async (
   lifecycle: CodingSession['lifecycle'],
 ): Promise<CodingSession> => {
   const { pool } = house.app.coding()
-  await eventually(() => expect(pool.resolve(ref).lifecycle).toBe(lifecycle))
+  await vi.waitFor(() => expect(pool.resolve(ref).lifecycle).toBe(lifecycle))
   return pool.resolve(ref)
 }
 
@@ -174,7 +174,7 @@ describe('chat commands', () => {
     )
     const last = (): string | undefined =>
       house.app.coding().store.lastOutput(house.app.coding().pool.resolve('shed').id, 1)[0]?.text
-    await eventually(() => expect(last()).toBe('blue'))
+    await vi.waitFor(() => expect(last()).toBe('blue'))
     expect(await typed(house, '/claude_stats')).toMatch(
       /^Launched 1, running 1,[\s\S]*waited for people \d+s/,
     )
@@ -255,7 +255,7 @@ describe('sessions_spawn with mode claude-code', () => {
     expect((await tools.get('claude_output')!.call({ session: spawned['session'] })).isError).toBeFalsy()
     const woken = (): unknown[] =>
       house.app.database().queries.all("SELECT lane FROM inbox WHERE key LIKE 'wake:coding:%'")
-    await eventually(() => expect(woken()).toEqual([{ lane: parentKey }]))
+    await vi.waitFor(() => expect(woken()).toEqual([{ lane: parentKey }]))
 
     const wanted = await tools.get('sessions_spawn')!.call({ ...task, agentId: 'other' })
     expect(wanted.structured).toMatchObject({ status: 'error' })
@@ -275,7 +275,7 @@ describe('sessions_spawn with mode claude-code', () => {
     const { session } = await ask(house, 'sessions.spawn', asked)
     const notes = async (): Promise<string[]> =>
       (await house.app.work().systemEvents.waiting(parentKey)).map(({ text }) => text)
-    await eventually(async () =>
+    await vi.waitFor(async () =>
       expect(await notes()).toEqual([expect.stringMatching(/^⏳ \[shed\] works since \d+s: writing$/)]),
     )
     expect(house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:%'")).toEqual([])
@@ -297,7 +297,7 @@ describe('the library', () => {
     const answered = async (path: string, allow: boolean): Promise<string> => {
       const { waiting: asked } = await untilLifecycle(house, 'asker', 'awaiting-approval')
       await respondToPermission(path, asked!.approvalId!, allow)
-      await eventually(() => expect(house.app.coding().pool.resolve('asker').waiting).not.toEqual(asked))
+      await vi.waitFor(() => expect(house.app.coding().pool.resolve('asker').waiting).not.toEqual(asked))
       return house.app.coding().approvalStore.get(asked!.approvalId!)!.state
     }
     await untilLifecycle(house, 'asker', 'awaiting-approval')

@@ -1,5 +1,5 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { answerInWords, openInChat, pressedButton } from '../src/assembly/chat-approvals.ts'
 import { approvalReply } from '../src/coding/approval-reply.ts'
 import type { Approval } from '../src/domain/coding.ts'
@@ -8,7 +8,7 @@ import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
 import { followSubagents } from '../src/operations/subagents.ts'
 import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf } from './coding-gateway.ts'
 import { rpc } from './gateway-house.ts'
-import { deadProcess, eventually, open, sharedFolder } from './coding-bench.ts'
+import { deadProcess, open, sharedFolder } from './coding-bench.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
 describe('tools of a chat', () => {
@@ -52,7 +52,7 @@ describe('tools of a chat', () => {
     })
     expect(launched).toMatch(/^Launched inner \[\w{8}\]/)
     const output = (): Promise<string> => textOf(tools.get('claude_output'), { session: 'inner' })
-    await eventually(async () => expect(await output()).toContain('from inside'))
+    await vi.waitFor(async () => expect(await output()).toContain('from inside'))
     expect(await output()).toMatch(/^Session: inner \[\w{8}\] \| Status: running \| Duration: \d+s\n─{60}\n/)
     expect(await textOf(tools.get('claude_sessions'))).toMatch(
       /inner \[\w{8}\] \(\d+s\) — background, multi-turn/,
@@ -75,7 +75,7 @@ describe('tools of a chat', () => {
     await rpc(house, 'coding.launch', launched)
     const { pool } = house.app.coding()
     const waits = (turns: number) =>
-      eventually(() => expect(pool.resolve('seen')).toMatchObject({ turns, lifecycle: 'awaiting-input' }))
+      vi.waitFor(() => expect(pool.resolve('seen')).toMatchObject({ turns, lifecycle: 'awaiting-input' }))
     const missed = async (): Promise<string> =>
       ((await rpc(house, 'coding.foreground', { session: 'seen' })).result as { missed: string }).missed
     await waits(1)
@@ -156,7 +156,7 @@ describe('sessions_spawn', () => {
     const { childSessionKey } = spawned.structured as { childSessionKey: string }
     expect(childSessionKey).toMatch(/^agent:main:subagent:[0-9a-f-]{36}$/)
     const sessions = house.app.sessions('main')
-    await eventually(async () =>
+    await vi.waitFor(async () =>
       expect(await sessions.get(childSessionKey)).toMatchObject({
         spawnedBy: parentKey,
         spawnDepth: 1,
@@ -168,7 +168,7 @@ describe('sessions_spawn', () => {
       const history = await rpc(house, 'sessions.history', { key: parentKey })
       return JSON.stringify(history.result).split('42 herons').length - 1
     }
-    await eventually(async () => expect(await told()).toBeGreaterThan(0))
+    await vi.waitFor(async () => expect(await told()).toBeGreaterThan(0))
     const inbox = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
     expect(inbox).toHaveLength(1)
   })
@@ -180,7 +180,7 @@ describe('sessions_spawn', () => {
     const spawned = await tools.get('sessions_spawn')!.call({ task: '[[offline: say late]]' })
     const { childSessionKey } = spawned.structured as { childSessionKey: string }
     const sessions = house.app.sessions('main')
-    await eventually(async () =>
+    await vi.waitFor(async () =>
       expect((await sessions.get(childSessionKey))?.['subagentRun']).toMatchObject({ state: 'announced' }),
     )
     // As a crash right after the turn would have left it.
@@ -189,7 +189,7 @@ describe('sessions_spawn', () => {
       subagentRun: { ...(entry!['subagentRun'] as object), state: 'running' },
     }))
     await followSubagents(house.app)
-    await eventually(async () =>
+    await vi.waitFor(async () =>
       expect((await sessions.get(childSessionKey))?.['subagentRun']).toMatchObject({ state: 'announced' }),
     )
     const inbox = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
@@ -221,10 +221,10 @@ describe('sessions_spawn', () => {
       persistent: false,
     })
     const { session } = spawned.structured as { session: string }
-    await eventually(() => expect(house.app.coding().pool.resolve(session).status).toBe('completed'))
+    await vi.waitFor(() => expect(house.app.coding().pool.resolve(session).status).toBe('completed'))
     const listed = await rpc(house, 'sessions.list', { spawnedBy: parentKey })
     expect(listed.result).toMatchObject({ count: 1 })
-    await eventually(() => {
+    await vi.waitFor(() => {
       const waking = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:coding:%'")
       expect(waking).toHaveLength(1)
     })
@@ -242,8 +242,8 @@ describe('sessions_spawn', () => {
     const { session, childSessionKey } = structured as { session: string; childSessionKey: string }
     const { pool } = house.app.coding()
     expect(pool.resolve(session).request).toMatchObject({ thinking: 'high', childSessionKey })
-    await eventually(() => expect(pool.resolve(session).lifecycle).toBe('ended'))
-    await eventually(async () =>
+    await vi.waitFor(() => expect(pool.resolve(session).lifecycle).toBe('ended'))
+    await vi.waitFor(async () =>
       expect(await house.app.sessions('main').get(childSessionKey)).toBeUndefined(),
     )
   })
@@ -258,11 +258,11 @@ describe('sessions_spawn', () => {
         unknown
       >
     const first = await launch('[[offline: wait 60000]]')
-    await eventually(() => expect(pool.resolve(String(first['id'])).lifecycle).toBe('active'))
+    await vi.waitFor(() => expect(pool.resolve(String(first['id'])).lifecycle).toBe('active'))
     const second = await launch('next')
     expect(second).toMatchObject({ action: 'queue', lifecycle: 'queued' })
     await pool.kill(String(first['id']))
-    await eventually(() => expect(pool.resolve(String(second['id'])).status).toBe('completed'))
+    await vi.waitFor(() => expect(pool.resolve(String(second['id'])).status).toBe('completed'))
     const { result } = await rpc(house, 'cc.why', { id: second['id'] })
     const { decisions } = result as { decisions: Array<{ selection: { action: string } }> }
     expect(decisions.map(({ selection }) => selection.action)).toEqual(['fresh', 'queue'])
@@ -280,7 +280,7 @@ describe('sessions_spawn', () => {
       fresh: true,
     })
     const { id } = launched.result as { id: string }
-    await eventually(() => expect(house.app.coding().pool.resolve(id).status).toBe('failed'))
+    await vi.waitFor(() => expect(house.app.coding().pool.resolve(id).status).toBe('failed'))
     const listed = await rpc(house, 'cc.list', { repo: workdir })
     expect(listed.result).toMatchObject({
       total: 1,
@@ -360,7 +360,7 @@ describe('answers in words', () => {
     const workdir = newRepo(house)
     const prompt = '[[offline: ask Bash {"command":"ls"}]]'
     await rpc(house, 'coding.launch', { prompt, workdir, fresh: true, originChannel: 'telegram|7' })
-    await eventually(() => expect(house.app.coding().approvals.pending()).toHaveLength(1))
+    await vi.waitFor(() => expect(house.app.coding().approvals.pending()).toHaveLength(1))
     expect(openInChat(house.app, stranger, 'agent:main:x')).toHaveLength(1)
     expect(openInChat(house.app, home, 'agent:main:x')).toHaveLength(0)
   })
@@ -369,14 +369,14 @@ describe('answers in words', () => {
     const house = open()
     const ask = '[[offline: ask Bash {"command":"ls"}]]'
     const { id } = await house.launch(ask)
-    await eventually(() => expect(house.approvals.pending()).toHaveLength(1))
+    await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
     await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
-    await eventually(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
+    await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
     const [grant] = house.approvalStore.grants()
     expect(grant).toMatchObject({ codingId: id, tool: 'Bash', pattern: 'ls', grantedBy: 'ada' })
     await house.approvalStore.revoke(grant!.id)
     await house.pool.respond(id, ask, { userInitiated: true })
-    await eventually(() => expect(house.approvals.pending()).toHaveLength(1))
+    await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
   })
 })
 
@@ -389,7 +389,7 @@ describe('attacks on approvals', () => {
     const prompt = '[[offline: ask Bash {"command":"ls"}]]'
     await rpc(house, 'coding.launch', { prompt, workdir, fresh: true })
     const { approvals } = house.app.coding()
-    await eventually(() => expect(approvals.pending()).toHaveLength(1))
+    await vi.waitFor(() => expect(approvals.pending()).toHaveLength(1))
     const { id } = approvals.pending()[0]!
     const press = (owner: boolean, chatType: 'direct' | 'group', data = `approve:${id}:allow`) =>
       pressedButton(
@@ -422,11 +422,11 @@ describe('attacks on approvals', () => {
       }
       const house = open({ clock, ...(which.includes('cannot') ? { deliver } : {}) })
       const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
-      await eventually(() => expect(house.approvals.pending()).toHaveLength(1))
+      await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
       await clock.advance(4 * 60_000 + 59_000)
       expect(house.approvals.pending()).toHaveLength(1)
       await clock.advance(2_000)
-      await eventually(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
+      await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
       const said = house.store.lastOutput(id, 10).map((block) => block.text)
       expect(said.some((text) => text.includes('Nobody answered in time'))).toBe(true)
     },
@@ -437,7 +437,7 @@ describe('attacks on approvals', () => {
     const before = open({ folder, self: deadProcess })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000004', fork: false }
     const { id } = await before.launch('[[offline: ask Bash {"command":"make"}]]', { resume })
-    await eventually(() => expect(before.pool.resolve(id).lifecycle).toBe('awaiting-approval'))
+    await vi.waitFor(() => expect(before.pool.resolve(id).lifecycle).toBe('awaiting-approval'))
     const [asked] = before.approvals.pending()
     const after = open({ folder })
     await after.pool.recover()

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { deadProcess, eventually, open, sharedFolder, texts, until } from './coding-bench.ts'
+import { expect, test, vi } from 'vitest'
+import { deadProcess, open, sharedFolder, texts, until } from './coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat is told once', async () => {
   const house = open()
@@ -7,21 +7,21 @@ test('a multi-turn session stays running after its turn and waits for input; the
   expect(name).toBe('fix-login-bug')
   const session = await until(house, id, 'awaiting-input')
   expect(session).toMatchObject({ status: 'running', turns: 1, waiting: { for: 'input' } })
-  await eventually(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
+  await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
 })
 
 test('a single-turn session completes, and its end is told', async () => {
   const house = open()
   const { id } = await house.launch('List the files', { multiTurn: false })
   expect(await until(house, id, 'ended')).toMatchObject({ status: 'completed', end: { reason: 'done' } })
-  await eventually(() => expect(texts(house).some((text) => text.startsWith('✅ [list-files]'))).toBe(true))
+  await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('✅ [list-files]'))).toBe(true))
 })
 
 test('a failed turn makes the session failed with a sentence, and that is told', async () => {
   const house = open()
   const { id } = await house.launch('[[offline: fail overloaded]]')
   expect(await until(house, id, 'ended')).toMatchObject({ status: 'failed', end: { reason: 'turn-failed' } })
-  await eventually(() => expect(texts(house).some((text) => text.startsWith('❌'))).toBe(true))
+  await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('❌'))).toBe(true))
 })
 
 test('a session that cannot start is failed and told, never silent', async () => {
@@ -34,7 +34,7 @@ test('a message to a waiting session starts its next turn; to one that is over i
   const { id } = await house.launch('one')
   await until(house, id, 'awaiting-input')
   await house.pool.respond(id, 'two', { userInitiated: true })
-  await eventually(() => expect(house.pool.resolve(id).turns).toBe(2))
+  await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
   await house.pool.kill(id)
   await expect(house.pool.respond(id, 'three')).rejects.toThrow(/is killed; it takes no messages/)
 })
@@ -196,7 +196,7 @@ test('"always" covers the same command of the same session, nothing else, and ca
   const { id } = await house.launch(asks)
   await until(house, id, 'awaiting-approval')
   await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
-  await eventually(() => expect(house.approvals.pending()[0]?.shown).toBe('ls -la'))
+  await vi.waitFor(() => expect(house.approvals.pending()[0]?.shown).toBe('ls -la'))
   expect(house.approvals.pending()).toHaveLength(1)
 })
 
@@ -252,7 +252,7 @@ test('a chat that comes back to the foreground gets exactly what it missed', asy
   ])
   await house.pool.background('telegram|7', id)
   await house.pool.respond(id, '[[offline: say three]]', { userInitiated: true })
-  await eventually(() => expect(house.pool.resolve(id).turns).toBe(2))
+  await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
   const again = await house.pool.foreground(id, 'telegram|7', 30)
   expect(again.blocks.filter((block) => block.kind === 'text').map((block) => block.text)).toEqual(['three'])
 })
@@ -261,7 +261,7 @@ test('the agent that launched a session is woken instead of its chat being told'
   const house = open()
   const { id } = await house.launch('x', { originSessionKey: 'agent:main:telegram:direct:42' })
   await until(house, id, 'awaiting-input')
-  await eventually(() => expect(house.woken).toHaveLength(1))
+  await vi.waitFor(() => expect(house.woken).toHaveLength(1))
   expect(house.woken[0]).toMatchObject({ sessionKey: 'agent:main:telegram:direct:42', agentId: 'main' })
   expect(texts(house).some((text) => text.startsWith('🔔'))).toBe(false)
 })
@@ -272,7 +272,7 @@ test('after an orderly stop what was queued begins again, and what ran is suspen
   const workdir = before.repo('shared')
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
   const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
-  await eventually(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
+  await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
   const waits = await before.launch('[[offline: say my turn]]', { workdir })
   await before.pool.drain()
   const after = open({ folder })
@@ -288,7 +288,7 @@ test('after a crash what ran is suspended, told once, and can be resumed; what w
   const workdir = before.repo('shared')
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
   const ran = await before.launch('[[offline: wait 60000]]', { workdir, resume })
-  await eventually(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
+  await vi.waitFor(() => expect(before.pool.resolve(ran.id).sdkSessionId).toBe(resume.sdkSessionId))
   const waits = await before.launch('[[offline: say my turn]]', { workdir })
   const after = open({ folder })
   const found = await after.pool.recover()

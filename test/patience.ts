@@ -8,6 +8,6 @@ const waitFor = vi.waitFor
 vi.waitFor = (condition, options) =>
   waitFor(condition, {
     timeout: patienceMs,
-    interval: 20,
+    interval: 10,
     ...(typeof options === 'number' ? { timeout: options } : options),
   })

@@ -9,7 +9,7 @@ const said = (id: string, second: number, text: string) => ({
 })
 
 test('a message of a chat is found by its id, or as the first at or after a time', () => {
-  const notice = { id: 'n1', at: 15_000, text: 'Launched', buttons: [] }
+  const notice = { id: 'n1', at: 15_000, text: 'Launched', buttons: [], files: [] }
   const items = chatItems([said('a', 10, 'one'), said('b', 20, 'two'), said('c', 30, 'three')], [notice])
   expect(items.map((item) => ('card' in item ? item.card.text : item.notice.text))).toEqual([
     'one',

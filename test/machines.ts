@@ -27,8 +27,10 @@ export interface MachineStorm {
 export interface MachineStormReport extends TelegramStormReport {
   /** How many turns each machine took. */
   turnsOf: Record<string, number>
-  /** Messages that could not be answered, and whose senders were told so. */
-  failed: number
+  /** How many messages ended in which way. */
+  ends: Record<string, number>
+  /** What people were shown that names the database. */
+  leaks: string[]
 }
 
 /** One machine is killed every few moments, and comes back. */
@@ -79,7 +81,16 @@ async function stormOn(
     const kills = await disturb(machines, done, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
     const { missing: _, ...report } = check(size, telegram.shown, await outboxOf(postgres))
-    return { kills, faults: 0, ...report, turnsOf: await turnsOf(postgres), failed: await failedIn(postgres) }
+    const { host } = new URL(url)
+    const leaks = telegram.shown.map(({ text }) => text).filter((text) => text.includes(host))
+    return {
+      kills,
+      faults: 0,
+      ...report,
+      turnsOf: await turnsOf(postgres),
+      ends: await endsIn(postgres),
+      leaks,
+    }
   } finally {
     await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
     await postgres.close()
@@ -147,9 +158,11 @@ async function overIn(storm: MachineStorm, telegram: TelegramApi, postgres: Post
   }
 }
 
-async function failedIn(postgres: Postgres): Promise<number> {
-  const [row] = await postgres.read<{ n: number }>("SELECT count(*) AS n FROM inbox WHERE state = 'failed'")
-  return row!.n
+async function endsIn(postgres: Postgres): Promise<Record<string, number>> {
+  const rows = await postgres.read<{ state: string; n: number }>(
+    'SELECT state, count(*) AS n FROM inbox GROUP BY state',
+  )
+  return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
 }
 
 async function outboxOf(postgres: Postgres): Promise<StormOutbox> {

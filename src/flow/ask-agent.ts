@@ -214,6 +214,8 @@ class Mapping {
     if (id === undefined || id === this.#known) return
     this.#known = id
     this.#writing = this.#writing.then(() => this.#write(id))
+    // Whoever awaits it hears of a failure; until then it must not count as unheard.
+    this.#writing.catch(() => {})
   }
 
   settled(): Promise<void> {

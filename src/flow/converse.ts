@@ -49,6 +49,8 @@ export class Converse {
         parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.')
         this.shared?.failed(lane)
       },
+      onUnplaced: (lane, error) =>
+        parts.log.warn({ lane, error: String(error) }, 'A message waits for a turn of its own.'),
       onIdle: (lane) => this.shared?.idle(lane),
     })
     const { share } = parts.work

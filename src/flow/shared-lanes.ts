@@ -130,7 +130,8 @@ export class SharedLanes {
     const before = this.#handing.get(input.lane) ?? Promise.resolve()
     const done = before.then(async () => {
       if (hasMoved) await this.#parts.runtime.live(input.lane)?.close()
-      this.#parts.begin(input)
+      // It may be given twice, when nobody knows whether it was given at all.
+      if (!this.#parts.queue.has(input)) this.#parts.begin(input)
       if (this.#handing.get(input.lane) === done) this.#handing.delete(input.lane)
     })
     this.#handing.set(input.lane, done)

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { asRockpoolError } from '../domain/errors.ts'
 import { resolveSendPolicy } from '../sessions/send-policy.ts'
+import { StoreAway } from '../store/store-away.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work.ts'
 import { conduct } from './conduct.ts'
 import type { Conducted } from './conduct.ts'
@@ -26,6 +27,7 @@ export async function takeTurn(
     conducted = await conduct({ turnId, batch, begun, claimed }, parts)
   } catch (error) {
     if (error instanceof NotOurs || !(await claim)) return []
+    if (error instanceof StoreAway) return giveBack(turnId, error, parts)
     parts.log.error(
       { lane: batch.lane, turnId, error: String(error) },
       'A turn failed before the agent answered.',
@@ -33,6 +35,13 @@ export async function takeTurn(
     return finish(turnId, batch, parts, failedBefore(error))
   }
   return finish(turnId, batch, parts, conducted)
+}
+
+/** Nothing is wrong with the turn, only the store was away. When it is back the turn counts as cut off: its inputs wait
+ *  again, before those that came later, and whoever takes them says that it is a second try. */
+async function giveBack(turnId: string, why: StoreAway, parts: TurnParts): Promise<never> {
+  await parts.work.lanes.release(turnId)
+  throw why
 }
 
 async function finish(
@@ -51,8 +60,13 @@ async function finish(
     unanswered: unanswered.map((input) => input.id),
   })
   parts.deliverer.add(await finished)
-  // The next turn reads the session; it must be as this one leaves it.
-  await conducted.settled
+  // The next turn reads the session; it must be as this one leaves it. The answer stands, also when that fails.
+  await conducted.settled.catch((error: unknown) =>
+    parts.log.error(
+      { lane: batch.lane, turnId, error: String(error) },
+      'A session does not know of its last turn.',
+    ),
+  )
   const agentId = batch.inputs[0]!.agentId
   const { end } = outcome
   parts.events.emit({

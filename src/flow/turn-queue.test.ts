@@ -54,6 +54,9 @@ function bench(over: Partial<QueueSettings> = {}) {
     onError: (_, error) => {
       throw error
     },
+    onUnplaced: (_, error) => {
+      throw error
+    },
   })
   const untilTurns = async (count: number) => {
     while (turns.length < count) await new Promise<void>((resolve) => waiters.push(resolve))
@@ -189,6 +192,9 @@ test('a stop between the taking of a batch and the beginning of its turn ends th
     drop: async () => {},
     mayJoin: () => true,
     onError: (_, error) => {
+      throw error
+    },
+    onUnplaced: (_, error) => {
       throw error
     },
   })

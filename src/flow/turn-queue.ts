@@ -22,6 +22,8 @@ export interface TurnQueueOptions {
   /** May this input join others in one turn, or a turn that runs? Commands that begin a session may not. */
   mayJoin: (input: WaitingInput) => boolean
   onError: (lane: string, error: unknown) => void
+  /** It is not known how an input wants to be placed, or it could not join: it waits for a turn of its own. */
+  onUnplaced: (lane: string, error: unknown) => void
   /** Nothing runs or waits in this lane any more. */
   onIdle?: (lane: string) => void
 }
@@ -39,8 +41,8 @@ interface Lane {
   settings?: QueueSettings
   lastOfferAt: number
   turn?: TurnInHand
-  /** A batch was taken: its turn runs, or is about to. */
-  taken: boolean
+  /** The batch that was taken: its turn runs, or is about to. */
+  taken: WaitingInput[]
   /** Somebody wanted the turn to end before it had begun. */
   endWanted: boolean
   busy: boolean
@@ -68,7 +70,7 @@ export class TurnQueue {
     }
     const now = (before ?? Promise.resolve()).then(() => this.#place(lane, input))
     const settled = now.catch((error: unknown) => {
-      this.#options.onError(input.lane, error)
+      this.#options.onUnplaced(input.lane, error)
       this.#enqueue(lane, input)
     })
     this.#offers.set(input.lane, settled)
@@ -91,6 +93,12 @@ export class TurnQueue {
     return [...(this.#lanes.get(lane)?.waiting ?? [])]
   }
 
+  /** Does it wait here, or was it taken? */
+  has({ lane: key, id }: WaitingInput): boolean {
+    const lane = this.#lanes.get(key)
+    return lane !== undefined && [...lane.waiting, ...lane.taken].some((input) => input.id === id)
+  }
+
   /** Lanes in which a turn runs. */
   busyLanes(): string[] {
     return [...this.#lanes].filter(([, lane]) => lane.turn).map(([key]) => key)
@@ -109,7 +117,7 @@ export class TurnQueue {
     if (!lane) return { wasRunning: false, cancelled: [] }
     const cancelled = lane.waiting.splice(0)
     lane.dropped = []
-    const wasRunning = lane.taken
+    const wasRunning = lane.taken.length > 0
     await interrupt(lane)
     return { wasRunning, cancelled }
   }
@@ -141,7 +149,7 @@ export class TurnQueue {
         waiting: [],
         dropped: [],
         lastOfferAt: 0,
-        taken: false,
+        taken: [],
         endWanted: false,
         busy: false,
         work: Promise.resolve(),
@@ -204,7 +212,7 @@ export class TurnQueue {
     const inputs = this.#nextBatch(lane)
     const dropped = lane.dropped.splice(0)
     if (inputs.length === 0) return
-    lane.taken = true
+    lane.taken = inputs
     const begun = (turn: TurnInHand): void => {
       lane.turn = turn
       if (lane.endWanted) void turn.interrupt()
@@ -213,7 +221,7 @@ export class TurnQueue {
       lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, begun)))
     } finally {
       delete lane.turn
-      lane.taken = false
+      lane.taken = []
       lane.endWanted = false
     }
   }
@@ -247,7 +255,7 @@ export class TurnQueue {
 
 /** Ends the turn that runs, or the one that is about to. */
 async function interrupt(lane: Lane): Promise<void> {
-  lane.endWanted = lane.taken
+  lane.endWanted = lane.taken.length > 0
   await lane.turn?.interrupt()
 }
 

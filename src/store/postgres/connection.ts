@@ -2,8 +2,9 @@
 // What can be repeated safely is repeated while the server is away; everything else fails and says so.
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
 import type { Clock } from '../../domain/clock.ts'
-import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
+import { StoreAway } from '../store-away.ts'
+import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { migrate, quoted } from './migrate.ts'
 
 export interface PostgresOptions {
@@ -99,8 +100,8 @@ export class Postgres {
       try {
         return await work()
       } catch (error) {
-        const isAway = error instanceof RockpoolError && error.code === 'unavailable'
-        if (!isAway || clock.monotonic() > deadline) throw error
+        const mayWait = error instanceof StoreAway && !this.#isClosed && clock.monotonic() < deadline
+        if (!mayWait) throw error
         await new Promise<void>((resolve) => void clock.after(500, resolve))
       }
     }
@@ -162,7 +163,7 @@ export class Postgres {
         const isAway = isConnectionLoss(error)
         if (isAway) this.#note('lost', error)
         const again = isAway ? clock.monotonic() < deadline : isConflict(error) && attempt < tries
-        if (!again) throw asRockpoolError(error, this.place)
+        if (!again) throw asFailure(error)
         const pause = Math.min(25 * 2 ** Math.min(attempt, 6), 1_000)
         await new Promise<void>((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())))
       }
@@ -181,8 +182,7 @@ export class Postgres {
   }
 
   #open(): Promise<Pool> {
-    if (this.#isClosed)
-      throw new RockpoolError('unavailable', 'The connection to PostgreSQL is closed: this process ends.')
+    if (this.#isClosed) throw new StoreAway('The connection to PostgreSQL is closed: this process ends.')
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = undefined
       throw error
@@ -251,61 +251,6 @@ function numbersAsNumbers(oid: number, format?: string): (text: string) => unkno
 function parseTextArray(text: string): string[] {
   const found = [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)]
   return found.map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '')
-}
-
-function isConnectionLoss(error: unknown): boolean {
-  const code = codeOf(error)
-  return (
-    /^(?:08|57P0)/.test(code) ||
-    /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)/.test(code) ||
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
-      messageOf(error),
-    )
-  )
-}
-
-/** Deadlocks and serialization failures: nothing happened, and the next try works. */
-function isConflict(error: unknown): boolean {
-  return ['40001', '40P01'].includes(codeOf(error))
-}
-
-/** The code that the function `fence` raises. */
-const buriedCode = 'RP001'
-
-function asRockpoolError(error: unknown, place: string): unknown {
-  if (error instanceof RockpoolError) return error
-  const code = codeOf(error)
-  const reason = messageOf(error)
-  if (code === buriedCode)
-    return new RockpoolError('lock-lost', 'This process was taken for dead, and others have its work now.', {
-      hint: 'Nothing was changed. It joins the others again by itself.',
-      cause: error,
-    })
-  if (isConnectionLoss(error))
-    return new RockpoolError('unavailable', `PostgreSQL at ${place} cannot be reached: ${reason}.`, {
-      hint: 'Nothing that was acknowledged is lost. Check the server and ROCKPOOL_DATABASE_URL.',
-      cause: error,
-    })
-  if (code === '57014' || code === '55P03')
-    return new RockpoolError('busy', `PostgreSQL at ${place} did not answer in time: ${reason}.`, {
-      hint: 'Try again in a moment; `rockpool db status` shows how it is.',
-      cause: error,
-    })
-  if (['28P01', '28000', '3D000', '42501'].includes(code))
-    return new RockpoolError('config-invalid', `PostgreSQL at ${place} refused us: ${reason}.`, {
-      hint: 'Check the name, the password and the rights in ROCKPOOL_DATABASE_URL.',
-      cause: error,
-    })
-  return error
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
 }
 
 function placeOf(url: string): string {

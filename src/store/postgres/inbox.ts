@@ -2,6 +2,7 @@
 import type { Clock } from '../../domain/clock.ts'
 import type { Inbox, Input, InputState, WaitingInput } from '../work.ts'
 import type { Postgres } from './connection.ts'
+import type { Handing } from './handing.ts'
 import { addDeliveries } from './outbox.ts'
 
 export interface InputRow {
@@ -16,9 +17,13 @@ export interface InputRow {
 
 export const inputColumns = 'id, key, lane, agent, accepted_at, lost_turns, record'
 
-export function postgresInbox(postgres: Postgres, clock: Clock): Inbox {
+export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing): Inbox {
   return {
-    accept: (input, hasRoom = false) => acceptInput(postgres, input, clock.now(), hasRoom),
+    accept: (input, hasRoom = false) =>
+      handing.surely(async (mayHaveMore) => {
+        if (mayHaveMore) await takeBack(postgres)
+        return acceptInput(postgres, input, clock.now(), hasRoom)
+      }),
     async knows(key) {
       return (await postgres.read('SELECT 1 FROM inbox WHERE key = $1', [key])).length > 0
     },
@@ -50,10 +55,12 @@ export function postgresInbox(postgres: Postgres, clock: Clock): Inbox {
       return rows.map(asInput)
     },
     end: (ids, how, deliveries = []) =>
-      postgres.transaction(async (statements) => {
-        await statements.rows('SELECT end_inputs($1, $2)', [ids, how])
-        return addDeliveries(statements, postgres.member, deliveries, clock.now())
-      }),
+      postgres.untilBack(() =>
+        postgres.transaction(async (statements) => {
+          await statements.rows('SELECT end_inputs($1, $2)', [ids, how])
+          return addDeliveries(statements, postgres.member, deliveries, clock.now())
+        }),
+      ),
     async forget(before) {
       const gone = await postgres.write(
         `DELETE FROM inbox WHERE accepted_at < $1 AND state NOT IN ('waiting', 'running') RETURNING id`,
@@ -68,6 +75,13 @@ export function postgresInbox(postgres: Postgres, clock: Clock): Inbox {
       return gone.length
     },
   }
+}
+
+/** Whatever waits counts as not given to us, so that it comes again and in order; we know what we have. */
+export async function takeBack(postgres: Postgres): Promise<void> {
+  await postgres.write(`UPDATE inbox SET handed_to = NULL WHERE handed_to = $1 AND state = 'waiting'`, [
+    postgres.member,
+  ])
 }
 
 async function acceptInput(

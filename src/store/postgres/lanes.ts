@@ -2,7 +2,6 @@
 // two machines run turns of one session; what a buried member still writes is refused.
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { Delivery } from '../../domain/reply.ts'
 import type { OutboxRow, RunningTurn, TurnLanes, TurnOutcome, TurnRow } from '../work.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { asInput, inputColumns } from './inbox.ts'
@@ -31,7 +30,7 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
       return row!.begun
     },
     async join(turnId, inputs) {
-      const [row] = await postgres.write<{ joined: boolean }>('SELECT join_turn($1, $2, $3) AS joined', [
+      const [row] = await postgres.repeat<{ joined: boolean }>('SELECT join_turn($1, $2, $3) AS joined', [
         postgres.member,
         turnId,
         inputs,
@@ -110,13 +109,8 @@ async function finishOnce(
     ],
   )
   if (row!.done === 'lost') throw isOver(turnId)
-  // The answer to the first try was lost on the way: its rows are there, and nobody in this process has them.
-  if (row!.done === 'again') await giveAgain(statements, deliveries)
+  // Done before, and only the answer was lost: then its rows are there, and are found.
   return addDeliveries(statements, member, deliveries, now, sendsFirst)
-}
-
-async function giveAgain({ rows }: Statements, deliveries: Delivery[]): Promise<void> {
-  await rows('UPDATE outbox SET handed = false WHERE id = ANY ($1)', [deliveries.map(({ id }) => id)])
 }
 
 function recordOf(outcome: TurnOutcome): Record<string, unknown> {

@@ -1,6 +1,7 @@
 // Brings the schema to this program's version, one at a time over all machines; a newer schema is refused.
 import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
+import { workFunctions } from './functions-work.ts'
 import { claudeTables } from './tables-claude.ts'
 import { memberTables } from './tables-members.ts'
 import { recordTables } from './tables-records.ts'
@@ -16,7 +17,11 @@ export async function schemaState(postgres: {
 }
 
 /** Number n brings version n - 1 to version n. Never edited after a release, only added to. */
-const migrations: string[] = [memberTables + claudeTables + sessionTables + workTables, recordTables]
+const migrations: string[] = [
+  memberTables + claudeTables + sessionTables + workTables,
+  recordTables,
+  workFunctions,
+]
 
 export async function migrate(pool: Pool, schema: string): Promise<void> {
   const client = await pool.connect()

@@ -5,6 +5,7 @@ import type { Clock } from '../../domain/clock.ts'
 import type { Delivery } from '../../domain/reply.ts'
 import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from '../work.ts'
 import type { Postgres, Statements } from './connection.ts'
+import { Handing } from './handing.ts'
 
 interface Row {
   seq: number
@@ -22,20 +23,29 @@ const columns = 'seq, record, state, attempts, resent, not_before, reason, messa
 const isOpen = `state IN ('queued', 'attempting', 'retry', 'unknown')`
 
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
+  const handing = new Handing()
   return {
     add: (deliveries) =>
-      postgres.transaction((statements) =>
-        addDeliveries(statements, postgres.member, deliveries, clock.now()),
+      postgres.untilBack(() =>
+        postgres.transaction((statements) =>
+          addDeliveries(statements, postgres.member, deliveries, clock.now()),
+        ),
       ),
     leave: (deliveries) =>
-      postgres.transaction(async (statements) => {
-        await addDeliveries(statements, postgres.member, deliveries, clock.now())
-        await statements.rows(`UPDATE outbox SET handed = false WHERE id = ANY ($1) AND state = 'queued'`, [
-          deliveries.map(({ id }) => id),
-        ])
-      }),
+      postgres.untilBack(() =>
+        postgres.transaction(async (statements) => {
+          await addDeliveries(statements, postgres.member, deliveries, clock.now())
+          await statements.rows(`UPDATE outbox SET handed = false WHERE id = ANY ($1) AND state = 'queued'`, [
+            deliveries.map(({ id }) => id),
+          ])
+        }),
+      ),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
-    take: (afterSeq) => takeRows(postgres, afterSeq),
+    take: (afterSeq) =>
+      handing.surely(async (mayHaveMore) => {
+        if (mayHaveMore) await handAgain(postgres)
+        return takeRows(postgres, afterSeq)
+      }),
     async open(afterSeq = 0) {
       const rows = await postgres.read<Row>(
         `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,
@@ -65,7 +75,13 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
   }
 }
 
-/** For the transactions that produce replies. Gives those that this process is to send. */
+/** What was given to us and did not arrive is given again; the sender knows what it has. */
+async function handAgain(postgres: Postgres): Promise<void> {
+  await postgres.write(`UPDATE outbox SET handed = false WHERE owner = $1 AND ${isOpen}`, [postgres.member])
+}
+
+/** For the transactions that produce replies. Gives those that this process is to send, also when they are there since
+ *  an earlier try whose answer was lost. */
 export async function addDeliveries(
   { rows }: Statements,
   member: string | null,
@@ -89,6 +105,7 @@ export async function addDeliveries(
         sendsFirst && index === 0,
       ],
     )
+    if (!row) added.push(...(await ownRow(rows, member, id)))
     if (!row?.mine) continue
     const state = row.marked ? 'attempting' : 'queued'
     const about = { resent: false, notBefore: 0, messageIds: [], updatedAt: now }
@@ -103,6 +120,19 @@ export async function addDeliveries(
     })
   }
   return added
+}
+
+async function ownRow(rows: Statements['rows'], member: string | null, id: string): Promise<OutboxRow[]> {
+  const found = await rows<Row>(
+    `UPDATE outbox SET handed = $2::text IS NOT NULL
+     WHERE id = $1 AND owner IS NOT DISTINCT FROM $2 AND state IN ('queued', 'attempting') RETURNING ${columns}`,
+    [id, member],
+  )
+  // Nobody has heard of it, so nobody has sent it, also when it is marked.
+  return found.map((row) => ({
+    ...asOutboxRow(row),
+    ...(row.state === 'attempting' ? { isMarked: true } : {}),
+  }))
 }
 
 /** Which of our accounts an address is reached through. */

@@ -38,6 +38,12 @@ export function wholeEntry(row: Row): SessionEntry {
   return entry
 }
 
+/** Is this what the row holds? */
+export function isWritten(row: Row, entry: SessionEntry): boolean {
+  const [lean, bulk] = columnsOf(row.key, entry).slice(-2)
+  return row.entry === lean && row.bulk === bulk
+}
+
 export function leanEntry(text: string): SessionEntry {
   const entry = JSON.parse(text) as SessionEntry
   for (const field of bulkyFields) delete entry[field]

@@ -6,8 +6,13 @@ import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
 import { putAll } from './session-batch.ts'
-import { columnsOf, leanEntry, storable, wholeEntry } from './session-row.ts'
+import { columnsOf, isWritten, leanEntry, storable, wholeEntry } from './session-row.ts'
 import type { Row } from './session-row.ts'
+
+/** What the last try wanted to write. */
+interface Tried {
+  entry?: SessionEntry
+}
 
 const mostTries = 100
 const putSession = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
@@ -63,7 +68,11 @@ export class PostgresSessions implements SessionStore {
   }
 
   update(key: string, change: Change): Promise<SessionEntry | undefined> {
-    return this.#inTurn(key, () => this.#update(key, change))
+    return this.#inTurn(key, () => {
+      // A try whose answer was lost may have been written: then it must not be made again upon itself.
+      const tried: Tried = {}
+      return this.#postgres.untilBack(() => this.#update(key, change, tried))
+    })
   }
 
   /** What can be written together is; what somebody else was faster with, or is refused, goes the way of one alone. */
@@ -129,15 +138,18 @@ export class PostgresSessions implements SessionStore {
     await Promise.allSettled(this.#updates.values())
   }
 
-  async #update(key: string, change: Change): Promise<SessionEntry | undefined> {
+  async #update(key: string, change: Change, tried: Tried): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
     for (let attempt = 1; attempt <= mostTries; attempt++) {
       const row = await this.#row(key)
       const before = row && wholeEntry(row)
+      if (row && tried.entry && isWritten(row, tried.entry)) return tried.entry
       const after = change(before && structuredClone(before))
       if (after === undefined) return before
       checkEntry(key, after)
+      tried.entry = after
       if (await this.#put(key, after, before, row?.revision ?? 0)) return after
+      delete tried.entry
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
     }
     throw new RockpoolError('busy', `${key} is being changed by others all the time.`, {

@@ -31,22 +31,6 @@ export const memberTables = `
     RETURN true;
   END $$;
 
-  /* Deletes members that are gone: silent for three seconds with a free lock, or silent for fifteen. Their lanes, leases
-     and deliveries are nobody's from then on. */
-  CREATE FUNCTION bury_dead(me text) RETURNS int LANGUAGE plpgsql AS $$
-  DECLARE m record; buried int := 0;
-  BEGIN
-    FOR m IN SELECT id, lock_no, seen_at FROM member
-      WHERE id <> me AND seen_at < clock_timestamp() - interval '3 seconds' FOR UPDATE SKIP LOCKED
-    LOOP
-      IF m.seen_at < clock_timestamp() - interval '15 seconds' OR pg_try_advisory_xact_lock(m.lock_no) THEN
-        DELETE FROM member WHERE id = m.id;
-        buried := buried + 1;
-      END IF;
-    END LOOP;
-    RETURN buried;
-  END $$;
-
   CREATE TABLE paired_person (
     channel text NOT NULL, account text NOT NULL, sender text NOT NULL,
     name text, owner boolean NOT NULL, approved_at bigint NOT NULL,

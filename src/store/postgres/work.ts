@@ -3,7 +3,8 @@ import type { Clock } from '../../domain/clock.ts'
 import type { LaneShare, LaneWork, WorkStore } from '../work.ts'
 import { postgresOverheard, postgresSystemEvents } from './around.ts'
 import type { Postgres } from './connection.ts'
-import { asInput, postgresInbox } from './inbox.ts'
+import { Handing } from './handing.ts'
+import { asInput, postgresInbox, takeBack } from './inbox.ts'
 import type { InputRow } from './inbox.ts'
 import { postgresLanes, withInputs } from './lanes.ts'
 import type { RunningRow } from './lanes.ts'
@@ -14,24 +15,31 @@ import { postgresOutbox } from './outbox.ts'
 const forgottenMs = 20_000
 
 export function postgresWork(postgres: Postgres, clock: Clock, members?: Members): WorkStore {
+  const handing = new Handing()
   return {
-    inbox: postgresInbox(postgres, clock),
+    inbox: postgresInbox(postgres, clock, handing),
     lanes: postgresLanes(postgres, clock),
     outbox: postgresOutbox(postgres, clock),
     overheard: postgresOverheard(postgres),
     systemEvents: postgresSystemEvents(postgres, clock),
-    ...(members ? { share: laneShare(postgres, clock, members) } : {}),
+    ...(members ? { share: laneShare(postgres, clock, members, handing) } : {}),
   }
 }
 
-function laneShare(postgres: Postgres, clock: Clock, members: Members): LaneShare {
+function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: Handing): LaneShare {
   return {
     serves: members.serves,
     async take(room, { idle, failed }) {
-      const rows = await postgres.write<InputRow & { moved: boolean }>(
-        'SELECT * FROM take_lanes($1, $2, $3, $4, $5)',
-        [postgres.member, members.serves ? room : 1, members.serves, idle, failed],
-      )
+      const rows = await handing.surely(async (mayHaveMore) => {
+        if (mayHaveMore) await takeBack(postgres)
+        return postgres.write<InputRow & { moved: boolean }>('SELECT * FROM take_lanes($1, $2, $3, $4, $5)', [
+          postgres.member,
+          members.serves ? room : 1,
+          members.serves,
+          idle,
+          failed,
+        ])
+      })
       const work: LaneWork[] = rows.map((row) => ({ input: asInput(row), hasMoved: row.moved }))
       return work
     },

@@ -1,0 +1,74 @@
+// What PostgreSQL and the way to it can answer instead of rows, and what that means for us.
+import { RockpoolError } from '../../domain/errors.ts'
+import { StoreAway } from '../store-away.ts'
+
+export function isConnectionLoss(error: unknown): boolean {
+  const code = codeOf(error)
+  return (
+    /^(?:08|57P0)/.test(code) ||
+    /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN|NOTFOUND)/.test(code) ||
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+      messageOf(error),
+    )
+  )
+}
+
+/** Deadlocks and serialization failures: nothing happened, and the next try works. */
+export function isConflict(error: unknown): boolean {
+  return ['40001', '40P01'].includes(codeOf(error))
+}
+
+/** The code that the function `fence` raises. */
+const buriedCode = 'RP001'
+
+/** May be read in a chat: it says what is wrong, and neither where the database is nor who we are there. */
+export function asFailure(error: unknown): unknown {
+  if (error instanceof RockpoolError) return error
+  const code = codeOf(error)
+  if (code === buriedCode)
+    return new RockpoolError('lock-lost', 'This process was taken for dead, and others have its work now.', {
+      hint: 'Nothing was changed. It joins the others again by itself.',
+      cause: error,
+    })
+  if (isConnectionLoss(error))
+    return new StoreAway(`PostgreSQL cannot be reached: ${reasonOf(error)}.`, {
+      hint: 'Nothing that was acknowledged is lost. Check the server and ROCKPOOL_DATABASE_URL.',
+      cause: error,
+    })
+  if (code === '57014' || code === '55P03')
+    return new RockpoolError('busy', `PostgreSQL did not answer in time: ${messageOf(error)}.`, {
+      hint: 'Try again in a moment; `rockpool db status` shows how it is.',
+      cause: error,
+    })
+  const refusal = refusals[code]
+  if (refusal !== undefined)
+    return new RockpoolError('config-invalid', `PostgreSQL refused us: ${refusal}.`, {
+      hint: 'Check the name, the password and the rights in ROCKPOOL_DATABASE_URL.',
+      cause: error,
+    })
+  return error
+}
+
+/** The server's own words name the user and the database. */
+const refusals: Record<string, string> = {
+  '28P01': 'the name or the password is wrong',
+  '28000': 'this name may not connect from here',
+  '3D000': 'there is no such database',
+  '42501': 'a right is missing',
+}
+
+/** The system's own words name the address; its code does not. */
+function reasonOf(error: unknown): string {
+  const code = codeOf(error)
+  if (code.startsWith('E')) return code
+  return code === '' ? 'the connection broke' : messageOf(error)
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}

@@ -22,6 +22,8 @@ export interface MachineStorm {
   kills: number
   /** How long it takes from one kill to the next, at most. */
   maxLifeMs: number
+  /** How long a database that is stopped is away; half of that unless given. */
+  downMs?: number
 }
 
 export interface MachineStormReport extends TelegramStormReport {
@@ -31,6 +33,8 @@ export interface MachineStormReport extends TelegramStormReport {
   ends: Record<string, number>
   /** What people were shown that names the database. */
   leaks: string[]
+  /** Turns that were cut off, and taken again. */
+  cutOff: number
 }
 
 /** One machine is killed every few moments, and comes back. */
@@ -47,7 +51,7 @@ export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<
       const next = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
       if (await Promise.race([isDone, next])) break
       outages += 1
-      if (outages % 2 === 0) await server.restart(storm.maxLifeMs / 2)
+      if (outages % 2 === 0) await server.restart(storm.downMs ?? storm.maxLifeMs / 2)
       else await cutConnections(postgres)
     }
     await done
@@ -90,6 +94,7 @@ async function stormOn(
       turnsOf: await turnsOf(postgres),
       ends: await endsIn(postgres),
       leaks,
+      cutOff: await cutOffIn(postgres),
     }
   } finally {
     await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
@@ -163,6 +168,11 @@ async function endsIn(postgres: Postgres): Promise<Record<string, number>> {
     'SELECT state, count(*) AS n FROM inbox GROUP BY state',
   )
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
+}
+
+async function cutOffIn(postgres: Postgres): Promise<number> {
+  const [row] = await postgres.read<{ n: number }>("SELECT count(*) AS n FROM turn WHERE end_kind = 'lost'")
+  return row!.n
 }
 
 async function outboxOf(postgres: Postgres): Promise<StormOutbox> {

@@ -131,6 +131,18 @@ else {
     const waiting = await postgresWork(postgres, systemClock).inbox.waiting()
     expect(waiting.map(({ message }) => message.id)).toEqual(['2', '3'])
   }, 30_000)
+  test('a database that was made earlier gets the functions of today', async () => {
+    const name = schema()
+    const older = connect(name)
+    await older.write('DROP FUNCTION claim_inputs')
+    await older.write('UPDATE schema_version SET version = 2')
+    const { inbox, lanes } = postgresWork(connect(name), systemClock)
+    const { id, lane } = (await inbox.accept(anInput(1)))!
+    const turn = { id: 't1', lane, agentId: 'main', kind: 'message' as const, owner: 'me' }
+    expect(await lanes.begin({ ...turn, inputs: [id] })).toBe(true)
+    // The answer to a first try was lost.
+    expect(await lanes.join('t1', [id])).toBe(true)
+  })
   test('a newer schema is refused, and left as it is', async () => {
     const name = schema()
     const older = connect(name)
@@ -279,6 +291,19 @@ function twoMembers(schema: () => string): void {
     expect(await workA!.outbox.take()).toEqual([])
     await a.members.close()
     expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2', 'd3'])
+  }, 30_000)
+
+  test('what is done again because its answer was lost is done once, and gives what the first answer gave', async () => {
+    const { postgres, members } = await join2(schema(), 'a')
+    const { inbox, lanes, share } = postgresWork(postgres, systemClock, members)
+    await share!.setReach(['telegram|default'])
+    const { id, lane } = (await inbox.accept(anInput(1), true))!
+    const turn = { id: 't1', lane, agentId: 'main', kind: 'message' as const, owner: '', inputs: [id] }
+    for (const _ of [1, 2]) expect(await lanes.begin(turn)).toBe(true)
+    const end = { end: { kind: 'completed' as const }, deliveries: [aDelivery(1)], sendsFirst: true }
+    const [first] = await lanes.finish('t1', end)
+    expect(first).toMatchObject({ state: 'attempting', attempts: 1, isMarked: true })
+    expect(await lanes.finish('t1', end)).toEqual([first])
   }, 30_000)
 
   test('a name is held by one member; who may talk is known to all', async () => {

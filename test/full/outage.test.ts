@@ -6,7 +6,7 @@ import { SharedChores } from '../../src/store/postgres/chores.ts'
 import { outageStorm } from '../machines.ts'
 import { startPostgres } from '../postgres.ts'
 
-const servers = [await startPostgres(), await startPostgres()]
+const servers = [await startPostgres(), await startPostgres(), await startPostgres()]
 afterAll(async () => {
   for (const server of servers) await server?.stop()
 })
@@ -29,6 +29,24 @@ test('PostgreSQL is cut off and restarted while 600 messages come in: 0 lost, 0 
   expect(answered + givenUp).toBe(600)
   expect(otherEnds).toEqual({})
   expect(report.kills).toBeGreaterThanOrEqual(2)
+}, 600_000)
+
+test('PostgreSQL is away for longer than a turn waits for a question: the turn is taken again, and no chat hears of it', async (ctx) => {
+  const server = servers[2] ?? ctx.skip('PostgreSQL is not installed')
+  const storm = { machines: 2, chats: 60, each: 4, kills: 2, maxLifeMs: 2_000, downMs: 9_000 }
+  const report = await outageStorm(server, storm)
+  console.log(report)
+  expect(report).toMatchObject({
+    kills: 2,
+    answered: 240,
+    lost: [],
+    leaks: [],
+    unmarkedDuplicates: [],
+    outOfOrder: [],
+    thirdCopies: [],
+    ends: { answered: 240 },
+  })
+  expect(report.cutOff).toBeGreaterThan(0)
 }, 600_000)
 
 test('a chore of three machines is done once for each stretch of time, also after the database was away', async (ctx) => {

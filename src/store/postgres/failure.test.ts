@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { RockpoolError } from '../../domain/errors.ts'
+import { StoreAway } from '../store-away.ts'
+import { asFailure } from './failure.ts'
+
+const failures = [
+  { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED 10.1.2.3:5432', isAway: true },
+  { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND db.example', isAway: true },
+  { code: '57P01', message: 'terminating connection due to administrator command', isAway: true },
+  { message: 'Connection terminated unexpectedly', isAway: true },
+  { code: '28P01', message: 'password authentication failed for user "violet"', isAway: false },
+  { code: '3D000', message: 'database "notes" does not exist', isAway: false },
+]
+
+test.each(failures)(
+  '"$message" says what is wrong, and neither where the database is nor who we are',
+  (one) => {
+    const failure = asFailure(Object.assign(new Error(one.message), one.code && { code: one.code }))
+    expect(failure).toBeInstanceOf(one.isAway ? StoreAway : RockpoolError)
+    expect(failure instanceof StoreAway).toBe(one.isAway)
+    const { message, hint } = failure as RockpoolError
+    expect(`${message} ${hint}`).not.toMatch(/10\.1\.2\.3|5432|db\.example|violet|notes/)
+  },
+)

@@ -4,6 +4,7 @@ import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.
 import type { TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcript-append.ts'
 import { parseArchiveName } from '../transcript-paths.ts'
+import { StoreAway } from '../store-away.ts'
 import type { Postgres, Statements } from './connection.ts'
 
 export interface EntryRow {
@@ -149,6 +150,30 @@ export async function insertMore(
     piece.at(-1)!.id,
     bytesOf(lines),
   ])
+}
+
+/** Resolves to the entry above them, or null: there is no such transcript. A second try finds them there when only the
+ *  answer to the first one was lost. */
+export async function addBelowLeaf(
+  postgres: Postgres,
+  transcript: number,
+  { ids, lines, now }: { ids: string[]; lines: string[]; now: number },
+): Promise<string | null> {
+  try {
+    const [added] = await postgres.write<{ parent: string | null }>(
+      'SELECT append_entries($1, $2, $3, $4, $5) AS parent',
+      [postgres.member, transcript, ids, lines, now],
+    )
+    return added!.parent
+  } catch (error) {
+    if (!(error instanceof StoreAway)) throw error
+    const [there] = await postgres.repeat<{ parent: string }>(
+      `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`,
+      [transcript, ids[0]],
+    )
+    if (!there) throw error
+    return there.parent
+  }
 }
 
 /** Its place in the tree is not part of its text. */

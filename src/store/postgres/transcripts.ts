@@ -7,7 +7,6 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { checkSessionId } from '../paths.ts'
-import { StoreAway } from '../store-away.ts'
 import type {
   OnDamage,
   TranscriptArchive,
@@ -22,6 +21,7 @@ import { shorten } from '../transcript-truncate.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { listArchives, listCurrent, setAside } from './transcript-names.ts'
 import {
+  addBelowLeaf,
   asEntry,
   entriesFrom,
   headerOf,
@@ -231,7 +231,7 @@ export class PostgresTranscripts implements TranscriptStore {
     const lines = bodies.map((body) => JSON.stringify({ ...body, timestamp }))
     const { name, parent } = await this.#postgres.untilBack(async () => {
       const row = (await this.#find(ref)) ?? (await this.#make(ref, header, now))
-      return { name: row.name, parent: await this.#addBelowLeaf(row.id, ids, lines, now) }
+      return { name: row.name, parent: await addBelowLeaf(this.#postgres, row.id, { ids, lines, now }) }
     })
     // Removed by somebody in between: then the session begins a new one.
     if (parent === null) return this.#append(ref, bodies, options)
@@ -240,31 +240,6 @@ export class PostgresTranscripts implements TranscriptStore {
       const parentId = index === 0 ? parent || null : ids[index - 1]!
       return { ...body, id: ids[index]!, parentId, timestamp }
     })
-  }
-
-  /** Resolves to the entry above them. A second try finds them there when only the answer to the first one was lost. */
-  async #addBelowLeaf(
-    transcript: number,
-    ids: string[],
-    lines: string[],
-    now: number,
-  ): Promise<string | null> {
-    try {
-      const values = [this.#postgres.member, transcript, ids, lines, now]
-      const [added] = await this.#postgres.write<{ parent: string | null }>(
-        'SELECT append_entries($1, $2, $3, $4, $5) AS parent',
-        values,
-      )
-      return added!.parent
-    } catch (error) {
-      if (!(error instanceof StoreAway)) throw error
-      const [there] = await this.#postgres.repeat<{ parent: string }>(
-        `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`,
-        [transcript, ids[0]],
-      )
-      if (!there) throw error
-      return there.parent
-    }
   }
 
   async #make(

@@ -42,6 +42,20 @@ export function machineStorm(url: string, storm: MachineStorm): Promise<MachineS
   return stormOn(url, storm, (machines, done) => killUntil(storm, machines, done))
 }
 
+/** One machine is stopped in the middle of it, as for an update, and does not come back. */
+export function machineLeaves(
+  url: string,
+  size: { chats: number; each: number },
+): Promise<MachineStormReport> {
+  const storm = { machines: 2, kills: 1, maxLifeMs: 1_000, ...size }
+  return stormOn(url, storm, async ([first], done) => {
+    await pause(200)
+    await end(first!.child, 'SIGTERM')
+    await done
+    return 1
+  })
+}
+
 /** The database itself goes away: its connections are cut, and it is stopped at once and started again. */
 export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<MachineStormReport> {
   const disturb: Disturb = async (_machines, done, postgres) => {

@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 root=$(pwd)
-PATH="$root/node_modules/.bin:$PATH"
+# The last two hold mkfs.ext4 and losetup, and are not on everybody's path.
+PATH="$root/node_modules/.bin:$PATH:/usr/sbin:/sbin"
 export PATH
 what=$1
 shift

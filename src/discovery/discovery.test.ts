@@ -185,6 +185,18 @@ test('files that are hardly sessions are listed exactly when the SDK lists them,
   expect(ours.length).toBeGreaterThan(8)
 })
 
+test('a first message is shown with at most 200 characters, and never half of one', async () => {
+  const configDir = folder()
+  const project = join(configDir, 'projects', '-p')
+  mkdirSync(project, { recursive: true })
+  const sessionId = '00000000-0000-4000-8000-000000000200'
+  const message = { role: 'user', content: `${'a'.repeat(199)}🐚 and more` }
+  const record = { type: 'user', uuid: 'u1', parentUuid: null, sessionId, cwd: '/p', message }
+  const at = { timestamp: '2026-11-01T10:00:00.000Z', version: '2.1.0' }
+  writeFileSync(join(project, `${sessionId}.jsonl`), `${JSON.stringify({ ...record, ...at })}\n`)
+  expect((await discover([configDir]).get(sessionId))?.firstMessage).toBe('a'.repeat(199))
+})
+
 test('two directories with one slug keep their sessions apart, by the cwd inside', async () => {
   const discovery = discover([fixtures])
   const dotted = await discovery.list({ repoPath: '/home/dev/projects/my.app_v2' })

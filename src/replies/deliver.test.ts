@@ -7,6 +7,7 @@ import { makeEvents } from '../domain/events.ts'
 import { silentLog } from '../domain/log.ts'
 import type { Database } from '../store/database.ts'
 import { openStateDatabase } from '../store/state-database.ts'
+import { StoreAway } from '../store/store-away.ts'
 import { sqliteWork } from '../store/work-database.ts'
 import type { WorkStore } from '../store/work.ts'
 import { Deliverer } from './deliver.ts'
@@ -58,7 +59,8 @@ function bench(channelOptions: MemoryChannelOptions = {}, work?: WorkStore) {
       dead.push(`${delivery.id}: ${reason}`)
       uncertain.push(isUncertain)
     },
-    random: () => 1,
+    // No whole number of milliseconds comes of it by itself.
+    random: () => 0.123_456,
   })
   return { channel, work, deliverer, dead, uncertain, mirrored, clock }
 }
@@ -91,6 +93,31 @@ test('a lane that must wait does not hold up another', async () => {
   await channel.untilSent(1)
   expect(channel.texts).toEqual(['reply 2'])
   await deliverer.stop()
+})
+
+test('while the store fails a lane waits: nothing overtakes what is in it, and what was sent is not sent again', async () => {
+  const { work: store } = bench()
+  let failures = 0
+  const work: WorkStore = {
+    ...store,
+    outbox: {
+      ...store.outbox,
+      change: async (id, change) => {
+        const isTurnToFail = id === 'd1' && (change.state === 'sent' ? failures < 4 : failures < 2)
+        if (isTurnToFail && ++failures > 0) throw new StoreAway('It is away.')
+        await store.outbox.change(id, change)
+      },
+    },
+  }
+  const { channel, deliverer } = bench({}, work)
+  await deliverer.deliver([aDelivery(1)])
+  await expect.poll(() => failures).toBeGreaterThan(0)
+  await deliverer.deliver([aDelivery(2)])
+  await channel.untilSent(2)
+  await deliverer.stop()
+  expect(channel.texts).toEqual(['reply 1', 'reply 2'])
+  expect(channel.sent.map((sent) => sent.resent)).toEqual([false, false])
+  expect(failures).toBe(4)
 })
 
 test('a platform that asks for patience gets the reply later, once, and what follows keeps its place', async () => {

@@ -39,7 +39,7 @@ export interface DeadEnd {
 const mostKnown = 10_000
 
 /** After a failure of the store. */
-const storePauseMs = 5_000
+const storePauseMs = 1_000
 
 /** What comes after an attempt: the row is settled, or it is tried again at some time. */
 type Step = 'settled' | { again: number }
@@ -122,15 +122,11 @@ export class Deliverer {
   #begin(lane: string): void {
     const work: Promise<void> = this.#drain(lane)
       .catch((error: unknown) => {
-        // The store failed. Its rows are as they were; they are tried again after a while, or by the next process.
+        // What others have taken over is theirs; what is left when we stop is for the next process.
         this.#options.log.error({ lane, error: String(error) }, 'Replies could not be sent.')
         const rows = this.#lanes.get(lane) ?? []
         this.#lanes.delete(lane)
-        // What others have taken over is theirs.
-        const isTheirs = asRockpoolError(error).code === 'lock-lost'
-        if (isTheirs) for (const { seq } of rows) this.#known.delete(seq)
-        if (this.#stopped || isTheirs) return
-        this.#options.clock.after(storePauseMs, () => rows.forEach((row) => this.#queue(row)))
+        for (const { seq } of rows) this.#known.delete(seq)
       })
       .finally(() => this.#working.delete(work))
     this.#working.add(work)
@@ -139,11 +135,26 @@ export class Deliverer {
   async #drain(lane: string): Promise<void> {
     const rows = this.#lanes.get(lane) ?? []
     while (rows.length > 0 && !this.#stopped) {
-      const step = await this.#attempt(rows[0]!)
+      const row = rows[0]!
+      const step = await this.#untilStored(lane, () => this.#attempt(row))
       if (step === 'settled') rows.shift()
       else await this.#sleep(lane, step.again)
     }
     if (rows.length === 0) this.#lanes.delete(lane)
+  }
+
+  /** While the store fails, the lane waits as it is: what came later must not overtake what is in it. */
+  async #untilStored<T>(lane: string, work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        if (this.#stopped || asRockpoolError(error).code === 'lock-lost') throw error
+        const { log, clock } = this.#options
+        log.warn({ lane, error: String(error) }, 'Replies wait for the store.')
+        await this.#sleep(lane, clock.now() + storePauseMs)
+      }
+    }
   }
 
   async #attempt(row: OutboxRow): Promise<Step> {
@@ -156,7 +167,6 @@ export class Deliverer {
     const channel = channelFor(delivery.address)
     if (!channel) return { again: now + 5_000 }
     const isMarked = row.isMarked === true
-    row.isMarked = false
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
     const isEdit = delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)
     const isRepeatable = Boolean(isEdit) || isKnownByKey(delivery, channel, now)
@@ -164,11 +174,14 @@ export class Deliverer {
     if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
     row.resent ||= isUncertain && !isRepeatable
     if (!isMarked) {
-      row.state = 'attempting'
-      row.attempts++
       await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
+      row.attempts++
     }
-    return this.#settle(row, await this.#send(channel, row), isRepeatable)
+    row.isMarked = false
+    row.state = 'attempting'
+    const outcome = await this.#send(channel, row)
+    // What became of it is known; it is not sent again because it could not be noted.
+    return this.#untilStored(delivery.lane, () => this.#settle(row, outcome, isRepeatable))
   }
 
   async #send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
@@ -277,10 +290,11 @@ export class Deliverer {
   }
 
   /** What the platform asks for, else a pause that doubles up to five minutes, at random so that lanes do not march. */
+  /** In whole milliseconds: the store takes no others. */
   #pauseMs(row: OutboxRow, outcome: SendOutcome): number {
-    if (outcome.kind === 'retry' && outcome.retryAfterMs !== undefined) return outcome.retryAfterMs
+    if (outcome.kind === 'retry' && outcome.retryAfterMs !== undefined) return Math.ceil(outcome.retryAfterMs)
     const longest = Math.min(1_000 * 2 ** Math.min(row.attempts - 1, 9), 300_000)
-    return longest / 2 + ((this.#options.random ?? Math.random)() * longest) / 2
+    return Math.ceil(longest / 2 + ((this.#options.random ?? Math.random)() * longest) / 2)
   }
 
   async #sleep(lane: string, until: number): Promise<void> {

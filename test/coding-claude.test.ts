@@ -28,7 +28,7 @@ test('a tool that was approved really runs, a denied one does not, and the marke
     text: 'not here',
     by: 'ada',
   })
-  await coding.until(id, 'awaiting-input')
+  expect(await coding.until(id, 'awaiting-input')).toMatchObject({ inbox: [], given: [] })
   expect(existsSync(join(workdir, 'no'))).toBe(false)
   const said = coding.house.store.lastOutput(id, 50).map((block) => block.text)
   expect(said).toContain('went on without')

@@ -2,7 +2,9 @@
 // several want the same.
 import { hostname } from 'node:os'
 import { describe, expect, test, vi } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { asOwner, nameOfOwner, ownership } from '../src/coding/run-state.ts'
+import { systemClock } from '../src/domain/clock.ts'
 import type { CodingOwner, CodingSession } from '../src/domain/coding.ts'
 import { identifyProcess } from '../src/store/process-identity.ts'
 import { begun, deadProcess, inTurn, open, saidBy, sharedFolder, texts, until } from './coding-bench.ts'
@@ -132,6 +134,46 @@ describe('messages are on disk before they are acknowledged', () => {
     expect(house.store.get(id)!.inbox).toEqual(['once'])
     await begun(house, claude, id)
     await vi.waitFor(() => expect(house.store.get(id)!.inbox).toEqual([]))
+    const [message] = house.store.get(id)!.given
+    claude.finish({ prompts: [message!.uuid] })
+    await vi.waitFor(() => expect(house.store.get(id)!.given).toEqual([]))
+  })
+
+  test('what joined a turn is on disk; after kill -9 exactly that is said again which Claude has not written down', async () => {
+    const folder = sharedFolder()
+    const claude = directedAgent()
+    claude.steers = true
+    const gone = open({ folder, self: deadProcess, runtime: claude.runtime })
+    const { id } = await gone.launch('first')
+    await begun(gone, claude, id)
+    await vi.waitFor(() => expect(gone.store.get(id)!.sdkSessionId).toBeDefined())
+    await gone.pool.respond(id, '[[offline: say got]]', { userInitiated: true })
+    await gone.pool.respond(id, '[[offline: say lost]]', { userInitiated: true })
+    expect(claude.steered).toEqual(['[[offline: say got]]', '[[offline: say lost]]'])
+    const given = gone.store.get(id)!.given.map(({ uuid }) => uuid)
+    expect(given).toHaveLength(3)
+    const offline = makeOfflineAgent({ clock: systemClock, directions: true })
+    const after = open({ folder, runtime: { ...offline, received: async () => new Set(given.slice(0, 2)) } })
+    await after.pool.recover()
+    expect(texts(after).join()).toContain('What it was told while it worked is said again')
+    const resumed = await after.pool.resume(id, '[[offline: say new]]')
+    await vi.waitFor(() => expect(saidBy(after, resumed.id)).toEqual(['lost', 'new']))
+    expect(after.pool.resolve(id)).toMatchObject({ given: [], inbox: [] })
+  })
+
+  test('a message that comes when the turn ends begins the next one; a command never joins one', async () => {
+    const claude = directedAgent()
+    const house = open({ runtime: claude.runtime })
+    const { id } = await house.launch('first')
+    await begun(house, claude, id)
+    await house.pool.respond(id, 'too late to join', { userInitiated: true })
+    claude.steers = true
+    await house.pool.respond(id, '/compact', { userInitiated: true })
+    expect(claude.steered).toEqual([])
+    expect(house.store.get(id)).toMatchObject({
+      inbox: ['too late to join', '/compact'],
+      given: [{ text: 'first' }],
+    })
   })
 
   test('what waits when a person ends the session is not said when it is resumed one day', async () => {

@@ -26,7 +26,7 @@ test('`cc launch --wait` runs in its own process, is answered from another termi
   expect(JSON.stringify(here.api.calls().at(-1)?.body.messages)).toContain('the heron is home')
 })
 
-test('`cc launch` starts a gateway; killed with -9 its session is found by any command, its processes end, it is told once and resumed', async () => {
+test('`cc launch` starts a gateway; killed with -9 its session is found by any command, its processes end, it is told once and resumed with what it was told last', async () => {
   const args = ['--name', 'sleeper', '--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
   const ran = await here.launch([sleeping], ...args)
   const pid = Number(/started one in the background \(process (\d+)\)/.exec(ran.stderr)![1])
@@ -38,10 +38,14 @@ test('`cc launch` starts a gateway; killed with -9 its session is found by any c
     lifecycle: 'active',
     doing: expect.stringMatching(/^Bash/),
   })
+  // It joins the turn: Claude has it, and writes it down only when its tool is done.
+  await here.run('cc', 'respond', 'sleeper', inline({ text: 'the gap is minded' }))
+  await vi.waitFor(() => expect(here.stored(id).given).toHaveLength(2), waiting)
   process.kill(pid, 'SIGKILL')
   // No gateway runs: the command itself finds what the dead one left.
   const resumed = await here.run('cc', 'resume', 'sleeper', inline({ text: 'awake' }), '--wait', '--json')
-  expect(resumed.json()).toMatchObject({ lifecycle: 'awaiting-input' })
+  expect(resumed.json()).toMatchObject({ lifecycle: 'awaiting-input', turns: 2 })
+  expect(resumed.json()['output']).toMatch(/the gap is minded\n(.*\n)*awake/)
   expect(here.stored(id)).toMatchObject({ status: 'killed', lifecycle: 'ended' })
   await vi.waitFor(() => expect(here.isClaudeRunning()).toBe(false), waiting)
   const told = here.noticesOf(id).filter((notice) => notice.includes('Rockpool stopped while it ran'))

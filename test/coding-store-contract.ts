@@ -174,6 +174,7 @@ export function aCodingSession(id: string, over: Partial<CodingSession> = {}): C
     autoResponds: 0,
     waitedMs: 0,
     inbox: [],
+    given: [],
     allowances: {},
     lastSeq: 0,
     ...over,

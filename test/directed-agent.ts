@@ -15,6 +15,8 @@ export interface DirectedAgent {
   /** Messages that joined a running turn; taken only if `steers`. */
   steered: string[]
   steers: boolean
+  /** What Claude has written down, by uuid. */
+  received: string[]
 }
 
 export function directedAgent(): DirectedAgent {
@@ -24,6 +26,7 @@ export function directedAgent(): DirectedAgent {
     steers: false,
     opened: [] as ConversationOptions[],
     steered: [] as string[],
+    received: [] as string[],
   }
   let onEvent: (event: TurnEvent) => void = () => {}
   let done: (result: TurnResult) => void = () => {}
@@ -73,6 +76,7 @@ export function directedAgent(): DirectedAgent {
     },
     live: () => conversation,
     resumable: async () => ({ ok: true }),
+    received: async () => new Set(directed.received),
     close: async () => {},
   } as Partial<AgentRuntime> as AgentRuntime
   return Object.assign(directed, {

@@ -1,7 +1,7 @@
 // Claude as an agent: one process for each live conversation, kept warm, so that a second message starts nothing.
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentRuntime, Conversation, ConversationOptions, Resumable } from '../domain/agent.ts'
+import type { AgentRuntime, Conversation, ConversationOptions, Prompt, Resumable } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -23,6 +23,7 @@ import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
 import type { TranscriptLook } from './resume.ts'
+import { receivedPrompts, recordsOfSession } from './received.ts'
 import { LookCache, otherWriter } from './resume.ts'
 import { tagTranscript } from './tag.ts'
 
@@ -122,6 +123,14 @@ class ClaudeAgent implements AgentRuntime {
       }
     }
     return (await this.#look(sdkSessionId)).resumable
+  }
+
+  async received(
+    sdkSessionId: string,
+    prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>,
+  ): Promise<Set<string>> {
+    const { transcripts } = this.#options
+    return receivedPrompts(prompts, await recordsOfSession(this.#configDir, sdkSessionId, transcripts))
   }
 
   async prewarm(options: ConversationOptions): Promise<void> {

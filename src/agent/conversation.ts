@@ -277,7 +277,10 @@ export class ClaudeConversation implements Conversation {
     const isIdle = this.#saysState ? this.#state === 'idle' : true
     const turn = this.#turn
     const goesOnAlone = this.#subagents > 0 && this.#parts.options.onUnprompted !== undefined
-    if (turn?.isOver(this.#saysPrompts) && (isIdle || goesOnAlone)) this.#finish(turn, { kind: 'completed' })
+    if (turn?.isOver(this.#saysPrompts) && (isIdle || goesOnAlone)) {
+      turn.settleAll()
+      this.#finish(turn, { kind: 'completed' })
+    }
     const unprompted = this.#unprompted
     if (!unprompted?.isOver(true) || !isIdle) return
     this.#unprompted = undefined

@@ -45,6 +45,7 @@ export function makeOfflineAgent(options: OfflineOptions): AgentRuntime {
     live: (key) => live.get(key),
     // It keeps nothing, so there is nothing that could be missing; Claude's own id is left alone for later.
     resumable: async () => ({ ok: true }),
+    received: async (_sdkSessionId, prompts) => new Set(prompts.map(({ uuid }) => uuid)),
     async close() {
       for (const conversation of live.values()) await conversation.close()
     },

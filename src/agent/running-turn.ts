@@ -47,6 +47,11 @@ export class RunningTurn {
     this.#unsettled.delete(uuid)
   }
 
+  /** Claude says that nothing waits any more; older programs do not say what they dealt with. */
+  settleAll(): void {
+    this.#unsettled.clear()
+  }
+
   begin(before: RunningTurn | undefined): void {
     this.started = true
     if (before) this.#tally = before.#tally

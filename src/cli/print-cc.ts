@@ -120,6 +120,7 @@ function printOwn(row: CodingRow, page: Page): string {
       ['ended', row.endMessage ? oneLine(row.endMessage) : undefined],
       ['budget', `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`],
       ['turns', String(row.turns)],
+      ['not delivered yet', row.unsaid?.length ? row.unsaid.map(oneLine).join(' · ') : undefined],
       ['waited for people', row.waitedMs > 0 ? duration(row.waitedMs) : undefined],
     ],
     page,

@@ -1,4 +1,5 @@
 // Coding sessions and what they ask, for people at a terminal.
+import type { Grant } from '../domain/coding.ts'
 import { ago, duration, oneLine, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
 
@@ -20,6 +21,7 @@ export interface CodingRow {
   doing?: string
   lastActivityAt: number
   claudeSessionId?: string
+  unsaid?: string[]
 }
 
 /** Whoever waits for a person first, then what works, then the rest. */
@@ -154,16 +156,6 @@ export function printApprovals(output: { approvals: ApprovalRow[] }, page: Page)
       return `${heading}\n${visible(row.shown).replace(/^/gm, '    ')}`
     })
     .join('\n\n')
-}
-
-interface Grant {
-  id: string
-  codingId?: string
-  sessionKey?: string
-  tool: string
-  pattern: string
-  grantedAt: number
-  grantedBy: string
 }
 
 export function printGrants({ grants }: { grants: Grant[] }, page: Page): string {

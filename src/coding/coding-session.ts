@@ -1,9 +1,9 @@
 // One coding session while it runs: its conversation with Claude, its turns, and what it waits for. Every change is on
 // disk before anybody hears of it.
 import { randomUUID } from 'node:crypto'
-import type { Conversation } from '../domain/agent.ts'
+import type { Conversation, Prompt } from '../domain/agent.ts'
 import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../domain/coding.ts'
-import type { OutputKind, Waiting } from '../domain/coding.ts'
+import type { GivenMessage, OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
@@ -17,6 +17,7 @@ import type { WrittenBlock } from './output-log.ts'
 import { firstMessage, openingOf } from './opening.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
+import { nothingToSay } from './unsaid.ts'
 import { Vigil } from './vigil.ts'
 import type { VigilActs } from './vigil.ts'
 
@@ -36,8 +37,6 @@ export class CodingRun {
   #finish!: (session: CodingSession) => void
   #meter: Meter
   #vigil: Vigil
-  /** Has Claude got the message of this turn? */
-  #isTaken = false
   #turnBeganAt = 0
   #output: OutputLog
   /** Resolves when what was metered up to now is on disk: limits are sums over it. */
@@ -80,15 +79,28 @@ export class CodingRun {
   async send(text: string): Promise<void> {
     if (this.isOver) throw notRunning(this.session)
     this.#vigil.messageCame()
-    if (this.#steer(text)) return this.#say('prompt', text)
+    if (this.#mayJoin(text)) return this.#join({ text, uuid: randomUUID() })
     await this.#record.change({ inbox: [...this.session.inbox, text] })
     this.start()
   }
 
-  /** At a limit nothing joins a turn: it would be one more call to the model before anybody is asked. */
-  #steer(text: string): boolean {
-    if (!this.#conversation?.busy || this.#questions.limitReached()) return false
-    return this.#conversation.steer({ text, uuid: randomUUID() })
+  /** A command is for Claude Code itself and has a turn of its own. At a limit nothing joins a turn: it would be one more
+   *  call to the model before anybody is asked. */
+  #mayJoin(text: string): boolean {
+    return this.#conversation?.busy === true && !isCommand(text) && !this.#questions.limitReached()
+  }
+
+  async #join(message: GivenMessage): Promise<void> {
+    await this.#record.change({ given: [...this.session.given, message] })
+    // One that ended meanwhile has it among what is said when it is resumed.
+    if (this.isOver) return
+    if (this.#conversation?.steer(message)) return this.#say('prompt', message.text)
+    // The turn ended while it was written down: it begins the next one.
+    await this.#record.change({
+      ...this.#without(message.uuid),
+      inbox: [...this.session.inbox, message.text],
+    })
+    this.start()
   }
 
   /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. One that
@@ -143,7 +155,6 @@ export class CodingRun {
 
   async #takeTurn(said: string): Promise<void> {
     if (!(await this.#enterRepo())) return
-    this.#isTaken = false
     this.#turnStop = new AbortController()
     try {
       const text =
@@ -162,17 +173,30 @@ export class CodingRun {
         return await this.#end('failed', 'ended', 'budget', refusal)
       this.#conversation ??= await (this.#opening ??= this.#open())
       if (this.isOver) return
-      if (this.#turnStop.signal.aborted) return await this.#stoppedBefore()
-      await this.#converse(this.#conversation, text)
+      const uuid = await this.#give(said)
+      if (this.isOver) return
+      if (this.#turnStop.signal.aborted) return await this.#stoppedBefore(uuid)
+      await this.#converse(this.#conversation, { text, uuid, command: isCommand(text) })
     } finally {
       this.#leaveTurn()
     }
   }
 
-  async #converse(conversation: Conversation, text: string): Promise<void> {
+  /** The first that waits is about to reach Claude: until it has dealt with it, it may have to be said again. */
+  async #give(text: string): Promise<string> {
+    const { given, inbox } = this.session
+    const uuid = randomUUID()
+    await this.#record.change({ inbox: inbox.slice(1), given: [...given, { uuid, text }] })
+    return uuid
+  }
+
+  #without(...uuids: string[]): Pick<CodingSession, 'given'> {
+    return { given: this.session.given.filter(({ uuid }) => !uuids.includes(uuid)) }
+  }
+
+  async #converse(conversation: Conversation, prompt: Prompt): Promise<void> {
     this.#turnBeganAt = this.#parts.clock.now()
     this.#vigil.turnBegan()
-    const prompt = { text, uuid: randomUUID(), command: isCommand(text) }
     const result = await conversation.turn(prompt, (event) => this.#onEvent(event))
     if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
   }
@@ -187,16 +211,9 @@ export class CodingRun {
   }
 
   /** Interrupted before Claude got the message: it was said, and is not said again. */
-  async #stoppedBefore(): Promise<void> {
-    await this.#record.change(this.#take())
+  async #stoppedBefore(uuid: string): Promise<void> {
+    await this.#record.change(this.#without(uuid))
     await this.#waitForInput('', false)
-  }
-
-  /** The message of this turn has reached Claude, or nobody wants it to: it waits no longer. */
-  #take(): Partial<CodingSession> {
-    if (this.#isTaken) return {}
-    this.#isTaken = true
-    return { inbox: this.session.inbox.slice(1) }
   }
 
   async #open(): Promise<Conversation> {
@@ -219,8 +236,6 @@ export class CodingRun {
     if (event.type === 'turn-start' || event.type === 'session-id') {
       this.#record.later({ sdkSessionId: event.sdkSessionId })
     }
-    // Without an id there is nothing to resume: then it is said again after a crash.
-    if (!this.#isTaken && this.session.sdkSessionId !== undefined) this.#record.later(this.#take())
     if (event.type === 'tool-start') this.#vigil.toolBegan(event.toolUseId)
     if (event.type === 'tool-end') this.#vigil.toolEnded(event.toolUseId)
     if (event.type === 'usage') this.#metered(event)
@@ -233,7 +248,7 @@ export class CodingRun {
     await this.#meter.settle(result, turnId)
     const { sdkSessionId, contextTokens, contextWindow } = this.session
     await this.#record.change({
-      ...this.#take(),
+      ...this.#without(...result.prompts),
       turns: this.session.turns + 1,
       costUsd: this.#meter.costUsd,
       sdkSessionId: result.sdkSessionId ?? sdkSessionId,
@@ -307,8 +322,7 @@ export class CodingRun {
       waiting: undefined,
       doing: undefined,
       owner: undefined,
-      // Whoever ends it does not want the rest to be said when it is resumed one day.
-      inbox: reason === 'user' ? [] : this.session.inbox,
+      ...(reason === 'user' ? nothingToSay() : {}),
     })
     await this.#parts.notifications.onSessionComplete(this.session)
     this.#finish(this.session)

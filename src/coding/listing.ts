@@ -2,6 +2,7 @@
 import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding.ts'
 import type { CodingMetrics } from './metrics.ts'
 import { formatDuration, oneLine } from './names.ts'
+import { unsaidOf } from './unsaid.ts'
 
 const icons: Record<CodingLifecycle, string> = {
   queued: '🕓',
@@ -27,6 +28,9 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
     `📁 ${session.request.workdir}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
     ...(session.waiting ? [`⏳ waits for ${session.waiting.for}: ${session.waiting.about}`] : []),
+    ...(session.startedAt ? unsaidOf(session) : []).map(
+      (text) => `✉️ not delivered yet: ${oneLine(text, 80)}`,
+    ),
     ...(session.sdkSessionId ? [`🔗 Claude ID: ${session.sdkSessionId}`] : []),
     ...(resume ? [`↩️  Resumed from: ${resume.sdkSessionId}${resume.fork ? ' (forked)' : ''}`] : []),
   ]

@@ -16,6 +16,7 @@ import { Repeating } from './repeating.ts'
 import { nativeOrigin, ownOrigin } from './resume-origin.ts'
 import { asOwner, isRunning, isWorking, ownerSignMs } from './run-state.ts'
 import { SignOfLife } from './sign-of-life.ts'
+import { nothingToSay, unsaidIn } from './unsaid.ts'
 import { bringToForeground, putToBackground } from './watching.ts'
 import { checkWorkdir, isDirectory } from './workdir.ts'
 
@@ -148,6 +149,7 @@ export class CodingPool {
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (!fork && earlier && isRunning(earlier)) throw isStillRunning(earlier)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
+    const unsaid = earlier && !fork ? await unsaidIn(this.#parts, earlier) : []
     const session = await this.spawn(
       {
         ...from.request,
@@ -157,14 +159,14 @@ export class CodingPool {
         resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
         multiTurn: options.multiTurn ?? from.request.multiTurn,
       },
-      fork ? [] : earlier?.inbox,
+      unsaid,
     )
     if (!fork && earlier) await this.#goneOnAs(earlier, session)
     return session
   }
 
   async #goneOnAs(earlier: CodingSession, { name }: CodingSession): Promise<void> {
-    await this.#parts.store.update(earlier.id, (stored) => (stored.inbox = []))
+    await this.#parts.store.update(earlier.id, (stored) => Object.assign(stored, nothingToSay()))
     if (earlier.lifecycle === 'suspended')
       await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${name}.`)
   }
@@ -269,6 +271,7 @@ export class CodingPool {
       autoResponds: 0,
       waitedMs: 0,
       inbox,
+      given: [],
       lastSeq: 0,
       resumedFrom: request.resume?.sdkSessionId,
     }

@@ -3,6 +3,7 @@
 import type { CodingOwner, CodingSession, EndReason } from '../domain/coding.ts'
 import type { CodingParts } from './parts.ts'
 import { nameOfOwner } from './run-state.ts'
+import { nothingToSay } from './unsaid.ts'
 import { withWait } from './waited.ts'
 
 type Parts = Pick<CodingParts, 'store' | 'clock' | 'events' | 'approvals' | 'notifications' | 'ownerLives'>
@@ -36,7 +37,12 @@ export async function closeSession(
     // Nobody could answer any more when its owner was gone.
     const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
     const change = { status, lifecycle, end, waiting: undefined, doing: undefined, owner: undefined }
-    Object.assign(stored, change, withWait(stored, change, waitedUntil))
+    Object.assign(
+      stored,
+      change,
+      withWait(stored, change, waitedUntil),
+      reason === 'user' ? nothingToSay() : {},
+    )
   })
   if (!isOurs) return
   events.emit({ type: 'coding-changed', id, why: lifecycle })
@@ -44,14 +50,16 @@ export async function closeSession(
 }
 
 /** A session that never got to Claude, as it stands before its first turn. */
-export function begunAgain({ inbox, request }: CodingSession): Partial<CodingSession> {
+export function begunAgain({ given, inbox, request }: CodingSession): Partial<CodingSession> {
+  const unsaid = [...given.map(({ text }) => text), ...inbox]
   return {
     status: 'starting',
     lifecycle: 'queued',
     owner: undefined,
     startedAt: undefined,
     waiting: undefined,
-    inbox: inbox.length > 0 ? inbox : [request.prompt],
+    given: [],
+    inbox: unsaid.length > 0 ? unsaid : [request.prompt],
   }
 }
 
@@ -67,9 +75,14 @@ function isSameOwner(one: CodingOwner | undefined, other: CodingOwner | undefine
 }
 
 /** What it asked is expired by now; resuming asks again, so the person should know what it was. */
-function crashMessage({ waiting, inbox }: CodingSession): string {
+function crashMessage({ waiting, inbox, given }: CodingSession): string {
   const asked =
     waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
-  const unsaid = inbox.length > 0 ? ' What it was told last did not reach it; resuming says it.' : ''
+  const unsaid =
+    inbox.length > 0
+      ? ' What it was told last did not reach it; resuming says it.'
+      : given.length > 1
+        ? ' What it was told while it worked is said again if it has not reached it.'
+        : ''
   return `Rockpool stopped while it ran. It can be resumed.${asked}${unsaid}`
 }

@@ -165,6 +165,8 @@ export interface AgentRuntime {
   live(key: string): Conversation | undefined
   /** Can Claude's transcript be resumed: is it there, and can it be walked to its leaf? */
   resumable(sdkSessionId: string): Promise<Resumable>
+  /** Which of these prompts, by uuid, Claude's transcript has: whoever resumes it need not say them again. */
+  received(sdkSessionId: string, prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>): Promise<Set<string>>
   /** Starts a process ahead of time for conversations like this one; its first turn is then nearly as fast as a second. */
   prewarm?(options: ConversationOptions): Promise<void>
   close(): Promise<void>

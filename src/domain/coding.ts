@@ -109,6 +109,8 @@ export interface CodingSession {
   waitsSince?: number
   /** Messages that Claude has not got yet, the oldest first; the first prompt is the first of them. */
   inbox: string[]
+  /** Messages that Claude was given and has not dealt with. It may die before it writes them down: then they are said again. */
+  given: GivenMessage[]
   /** What it does now, in one line. */
   doing?: string
   /** The last sequence number of its output. */
@@ -117,6 +119,12 @@ export interface CodingSession {
   owner?: CodingOwner
   /** The session it went on from, for display. */
   resumedFrom?: string
+}
+
+/** A message on its way into Claude's transcript, where it is known by its uuid. */
+export interface GivenMessage {
+  uuid: string
+  text: string
 }
 
 /** Limits of a day that several sessions share. */
@@ -163,4 +171,15 @@ export interface Approval {
   answeredAt?: number
   answeredBy?: string
   answer?: string
+}
+
+/** What was allowed once and for all: this tool, this pattern, in this session. */
+export interface Grant {
+  id: string
+  codingId?: string
+  sessionKey?: string
+  tool: string
+  pattern: string
+  grantedAt: number
+  grantedBy: string
 }

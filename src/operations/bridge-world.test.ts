@@ -95,6 +95,7 @@ function coding(about: Partial<CodingSession> = {}): CodingSession {
     budgetUsd: 5,
     allowances: {},
     inbox: [],
+    given: [],
     costUsd: 1.25,
     turns: 1,
     autoResponds: 0,

@@ -1,6 +1,7 @@
 // Coding sessions as the outside sees them, and which of them a caller may see.
 import { z } from 'zod'
 import { durationOf, formatListing } from '../coding/listing.ts'
+import { unsaidOf } from '../coding/unsaid.ts'
 import { waitedOf } from '../coding/waited.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { CodingSession } from '../domain/coding.ts'
@@ -35,6 +36,9 @@ export const codingRow = z.object({
   waitedMs: z.number(),
   durationMs: z.number(),
   claudeSessionId: z.string().optional(),
+  unsaid: z
+    .array(z.string())
+    .describe('Messages that it has not got, as far as is known; resuming says them.'),
   resumedFrom: z.string().optional(),
   foreground: z.boolean(),
   multiTurn: z.boolean(),
@@ -43,7 +47,7 @@ export const codingRow = z.object({
 
 export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
   const now = app.clock.now()
-  const { owner: _owner, allowances: _allowances, waitsSince: _since, inbox: _inbox, ...shown } = session
+  const { owner: _owner, allowances: _allowances, waitsSince: _since, ...shown } = session
   const { request, end, sdkSessionId } = session
   const foreground = app
     .coding()
@@ -62,6 +66,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
     completedAt: end?.at,
     durationMs: durationOf(session, now),
     claudeSessionId: sdkSessionId,
+    unsaid: unsaidOf(session),
     foreground,
     multiTurn: request.multiTurn,
     display: formatListing(session, foreground, now),

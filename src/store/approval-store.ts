@@ -1,17 +1,7 @@
 // What people are asked and what they answered; and what they allowed once and for all. The first valid answer wins,
 // whichever process or door it comes through.
-import type { Approval, ApprovalState } from '../domain/coding.ts'
+import type { Approval, ApprovalState, Grant } from '../domain/coding.ts'
 import type { Database, Queries } from './database.ts'
-
-export interface Grant {
-  id: string
-  codingId?: string
-  sessionKey?: string
-  tool: string
-  pattern: string
-  grantedAt: number
-  grantedBy: string
-}
 
 export interface GivenAnswer {
   at: number

@@ -260,13 +260,13 @@ export interface OwnerRequest {
 
 type RecordRow = { record: string }
 
-/** Rows of earlier versions lack these two. */
-type StoredSession = Omit<CodingSession, 'inbox' | 'allowances'> &
-  Partial<Pick<CodingSession, 'inbox' | 'allowances'>>
+/** Rows of earlier versions lack these. */
+type Later = 'inbox' | 'given' | 'allowances'
+type StoredSession = Omit<CodingSession, Later> & Partial<Pick<CodingSession, Later>>
 
 function read(row: RecordRow | undefined): CodingSession | undefined {
   if (!row) return undefined
-  return { inbox: [], allowances: {}, ...(JSON.parse(row.record) as StoredSession) }
+  return { inbox: [], given: [], allowances: {}, ...(JSON.parse(row.record) as StoredSession) }
 }
 
 export function putSession(q: Queries, session: CodingSession): void {

@@ -1,8 +1,7 @@
 // What a shared record becomes in a machine's copy: the same rows that the stores write where nothing is shared.
-import type { Approval, CodingSession } from '../domain/coding.ts'
+import type { Approval, CodingSession, Grant } from '../domain/coding.ts'
 import type { Decision } from '../domain/selection.ts'
 import { putApproval, putGrant } from './approval-store.ts'
-import type { Grant } from './approval-store.ts'
 import {
   dropOutput,
   keptBlocks,

@@ -1,9 +1,9 @@
 // What people are asked, what calls cost and why sessions were chosen, for all machines: written to the shared database,
 // read from this machine's copy. The first valid answer wins, on whichever machine it is given.
-import type { Approval, ApprovalState } from '../../domain/coding.ts'
+import type { Approval, ApprovalState, Grant } from '../../domain/coding.ts'
 import type { Decision, Decisions } from '../../domain/selection.ts'
 import { ApprovalStore, settled } from '../approval-store.ts'
-import type { GivenAnswer, Grant } from '../approval-store.ts'
+import type { GivenAnswer } from '../approval-store.ts'
 import type { Database } from '../database.ts'
 import { keptDecisions, newDecisionId, sqliteDecisions } from '../decisions.ts'
 import { SpendStore } from '../spend-store.ts'

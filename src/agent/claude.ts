@@ -1,10 +1,9 @@
 // Claude as an agent: one process for each live conversation, kept warm, so that a second message starts nothing.
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentRuntime, Conversation, ConversationOptions, Prompt, Resumable } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
-import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { ClaudeProcesses } from '../store/claude-processes.ts'
 import type { Environment } from '../store/config-file.ts'
@@ -24,6 +23,7 @@ import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
 import type { TranscriptLook } from './resume.ts'
 import { receivedPrompts, recordsOfSession } from './received.ts'
+import { checkStartable, inUse, notResumable } from './refusals.ts'
 import { LookCache, otherWriter } from './resume.ts'
 import { tagTranscript } from './tag.ts'
 
@@ -211,9 +211,7 @@ class ClaudeAgent implements AgentRuntime {
   async #takeOver(key: string, resume: NonNullable<ConversationOptions['resume']>): Promise<number> {
     const { sdkSessionId, fork } = resume
     const { resumable, costUsd } = await this.#look(sdkSessionId)
-    if (!resumable.ok) {
-      throw new RockpoolError('not-found', resumable.reason, { hint: 'Start a new conversation.' })
-    }
+    if (!resumable.ok) throw notResumable(resumable.reason)
     // A fork only reads.
     if (fork) return costUsd
     const lease = await this.#processes.lease(sdkSessionId, key)
@@ -285,30 +283,6 @@ function isSameConversation(live: ClaudeConversation, wanted: ConversationOption
   const { resume, newSdkSessionId } = wanted
   if (resume) return !resume.fork && live.ids.has(resume.sdkSessionId)
   return live.sdkSessionId === undefined || live.sdkSessionId === newSdkSessionId
-}
-
-function checkStartable({ cwd, permissionMode }: ConversationOptions, binary: string | undefined): void {
-  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new RockpoolError('not-found', `${cwd} is not a directory.`, {
-      hint: 'Make it, or choose another working directory.',
-    })
-  }
-  if (binary && !statSync(binary, { throwIfNoEntry: false })?.isFile()) {
-    throw new RockpoolError('unavailable', `There is no program ${binary}.`, {
-      hint: 'Correct claude.binary in the configuration, or remove it to use the one that comes with Rockpool.',
-    })
-  }
-  if (permissionMode === 'bypassPermissions' && process.getuid?.() === 0) {
-    throw new RockpoolError('refused', 'Claude Code does not run with bypassPermissions as root.', {
-      hint: 'Use acceptEdits or default and allow the tools it needs, or run Rockpool as another user.',
-    })
-  }
-}
-
-function inUse(sdkSessionId: string, holder: string): RockpoolError {
-  return new RockpoolError('busy', `Claude's session ${sdkSessionId} is in use by ${holder}.`, {
-    hint: 'End that one first, or fork the session.',
-  })
 }
 
 function surroundingsOf({

@@ -1,19 +1,18 @@
 // One coding session while it runs: its conversation with Claude, its turns, and what it waits for. Every change is on
 // disk before anybody hears of it.
-import { randomUUID } from 'node:crypto'
 import type { Conversation, Prompt } from '../domain/agent.ts'
 import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../domain/coding.ts'
-import type { GivenMessage, OutputKind, Waiting } from '../domain/coding.ts'
+import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
 import { LiveRecord } from './live-record.ts'
+import { Messages } from './messages.ts'
 import { Meter } from './meter.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
 import { begunAgain } from './recovery.ts'
 import { notRunning } from './refusals.ts'
-import { OutputLog } from './output-log.ts'
-import type { WrittenBlock } from './output-log.ts'
+import { OutputLog, passOn } from './output-log.ts'
 import { firstMessage, openingOf } from './opening.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
@@ -26,6 +25,7 @@ export class CodingRun {
   readonly over: Promise<CodingSession>
   #parts: CodingParts
   #record: LiveRecord
+  #messages: Messages
   #questions: Questions
   #conversation: Conversation | undefined
   #opening: Promise<Conversation> | undefined
@@ -45,6 +45,7 @@ export class CodingRun {
   constructor(parts: CodingParts, session: CodingSession) {
     this.#parts = parts
     this.#record = new LiveRecord(parts, session)
+    this.#messages = new Messages(this.#record)
     this.#questions = new Questions(parts, this.#record, {
       over: this.#stop.signal,
       metered: () => this.#metering,
@@ -53,7 +54,7 @@ export class CodingRun {
     })
     this.#meter = new Meter(parts, session)
     this.#vigil = new Vigil(parts.clock, session.request.timeoutSeconds, this.#acts())
-    this.#output = new OutputLog(parts, session.id, (blocks) => this.#written(blocks))
+    this.#output = new OutputLog(parts, session.id, (blocks) => passOn(parts, this.#record, blocks))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
 
@@ -67,7 +68,7 @@ export class CodingRun {
 
   /** Begins: takes turns in the background until no message waits. */
   start(): void {
-    if (this.isOver || this.session.inbox.length === 0) return
+    if (this.isOver || this.#messages.next === undefined) return
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined
       // What came while the last turn ended was not seen by the loop.
@@ -79,8 +80,9 @@ export class CodingRun {
   async send(text: string): Promise<void> {
     if (this.isOver) throw notRunning(this.session)
     this.#vigil.messageCame()
-    if (this.#mayJoin(text)) return this.#join({ text, uuid: randomUUID() })
-    await this.#record.change({ inbox: [...this.session.inbox, text] })
+    if (!this.#mayJoin(text)) await this.#messages.add(text)
+    else if (await this.#messages.join(text, this.#conversation, this.#stop.signal))
+      return this.isOver ? undefined : this.#say('prompt', text)
     this.start()
   }
 
@@ -88,19 +90,6 @@ export class CodingRun {
    *  call to the model before anybody is asked. */
   #mayJoin(text: string): boolean {
     return this.#conversation?.busy === true && !isCommand(text) && !this.#questions.limitReached()
-  }
-
-  async #join(message: GivenMessage): Promise<void> {
-    await this.#record.change({ given: [...this.session.given, message] })
-    // One that ended meanwhile has it among what is said when it is resumed.
-    if (this.isOver) return
-    if (this.#conversation?.steer(message)) return this.#say('prompt', message.text)
-    // The turn ended while it was written down: it begins the next one.
-    await this.#record.change({
-      ...this.#without(message.uuid),
-      inbox: [...this.session.inbox, message.text],
-    })
-    this.start()
   }
 
   /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. One that
@@ -133,8 +122,8 @@ export class CodingRun {
   /** Takes turns until no message waits. Never throws: what goes wrong ends the session and is said. */
   async #work(): Promise<void> {
     try {
-      for (let [text] = this.session.inbox; text !== undefined && !this.isOver; [text] = this.session.inbox) {
-        const turn = this.#takeTurn(text)
+      for (let { next } = this.#messages; next !== undefined && !this.isOver; { next } = this.#messages) {
+        const turn = this.#takeTurn(next)
         // Whoever waits for its end only wants to know that it is over; what went wrong is dealt with here.
         this.#turn = turn.catch(() => {})
         await turn
@@ -173,25 +162,13 @@ export class CodingRun {
         return await this.#end('failed', 'ended', 'budget', refusal)
       this.#conversation ??= await (this.#opening ??= this.#open())
       if (this.isOver) return
-      const uuid = await this.#give(said)
+      const uuid = await this.#messages.give()
       if (this.isOver) return
       if (this.#turnStop.signal.aborted) return await this.#stoppedBefore(uuid)
       await this.#converse(this.#conversation, { text, uuid, command: isCommand(text) })
     } finally {
       this.#leaveTurn()
     }
-  }
-
-  /** The first that waits is about to reach Claude: until it has dealt with it, it may have to be said again. */
-  async #give(text: string): Promise<string> {
-    const { given, inbox } = this.session
-    const uuid = randomUUID()
-    await this.#record.change({ inbox: inbox.slice(1), given: [...given, { uuid, text }] })
-    return uuid
-  }
-
-  #without(...uuids: string[]): Pick<CodingSession, 'given'> {
-    return { given: this.session.given.filter(({ uuid }) => !uuids.includes(uuid)) }
   }
 
   async #converse(conversation: Conversation, prompt: Prompt): Promise<void> {
@@ -212,7 +189,7 @@ export class CodingRun {
 
   /** Interrupted before Claude got the message: it was said, and is not said again. */
   async #stoppedBefore(uuid: string): Promise<void> {
-    await this.#record.change(this.#without(uuid))
+    await this.#record.change(this.#messages.without([uuid]))
     await this.#waitForInput('', false)
   }
 
@@ -248,7 +225,7 @@ export class CodingRun {
     await this.#meter.settle(result, turnId)
     const { sdkSessionId, contextTokens, contextWindow } = this.session
     await this.#record.change({
-      ...this.#without(...result.prompts),
+      ...this.#messages.without(result.prompts),
       turns: this.session.turns + 1,
       costUsd: this.#meter.costUsd,
       sdkSessionId: result.sdkSessionId ?? sdkSessionId,
@@ -262,7 +239,7 @@ export class CodingRun {
       const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
       return this.#end('failed', lifecycle, reasonOfFailure(why), message)
     }
-    if (this.session.inbox.length > 0) return
+    if (this.#messages.next !== undefined) return
     if (!this.session.request.multiTurn && result.end.kind === 'completed') {
       await this.#conversation?.close()
       return this.#end('completed', 'ended', 'done', '')
@@ -345,16 +322,5 @@ export class CodingRun {
 
   #say(kind: OutputKind, text: string): void {
     void this.#record.settle(this.#output.add(kind, text))
-  }
-
-  async #written(blocks: WrittenBlock[]): Promise<void> {
-    const { id } = this.session
-    const said = blocks.findLast((block) => block.kind !== 'prompt')
-    const doing = said && !this.session.end ? { doing: oneLine(said.text, 160) } : {}
-    await this.#record.change({ lastSeq: Math.max(this.session.lastSeq, blocks.at(-1)?.seq ?? 0), ...doing })
-    for (const block of blocks) {
-      this.#parts.events.emit({ type: 'coding-output', id, seq: block.seq, text: block.text })
-      if (block.kind !== 'prompt') this.#parts.notifications.onOutput(this.session, block)
-    }
   }
 }

@@ -2,6 +2,8 @@
 // only so much of it is held in memory.
 import type { OutputKind } from '../domain/coding.ts'
 import type { NewOutput } from '../store/coding-store.ts'
+import type { LiveRecord } from './live-record.ts'
+import { oneLine } from './names.ts'
 import type { CodingParts } from './parts.ts'
 
 /** A block that was written, with its number. */
@@ -66,6 +68,22 @@ export class OutputLog {
     const text = `(${this.#leftOut} blocks came faster than they could be stored; Claude's own transcript has them)`
     this.#leftOut = 0
     this.#hold('notice', text)
+  }
+}
+
+/** What was written is told: what the session does now, and the words to whoever watches. */
+export async function passOn(
+  { events, notifications }: Pick<CodingParts, 'events' | 'notifications'>,
+  record: LiveRecord,
+  blocks: WrittenBlock[],
+): Promise<void> {
+  const { session } = record
+  const said = blocks.findLast((block) => block.kind !== 'prompt')
+  const doing = said && !session.end ? { doing: oneLine(said.text, 160) } : {}
+  await record.change({ lastSeq: Math.max(session.lastSeq, blocks.at(-1)?.seq ?? 0), ...doing })
+  for (const block of blocks) {
+    events.emit({ type: 'coding-output', id: session.id, seq: block.seq, text: block.text })
+    if (block.kind !== 'prompt') notifications.onOutput(session, block)
   }
 }
 

@@ -4,8 +4,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SessionEntry } from '../domain/session.ts'
 import type { Queries } from './database.ts'
+import { wholeEntry } from './entry-columns.ts'
 import { keyFault } from './session-rules.ts'
-import { nextRevision, readRow, setAside, wholeEntry, writeRow } from './session-table.ts'
+import { nextRevision, readRow, setAside, writeRow } from './session-table.ts'
 import type { SessionsContent, Unusable } from './sessions-text.ts'
 
 export interface ImportReport {

@@ -1,7 +1,7 @@
 // The tables of a session database, and one row of them: read, written, removed.
 import type { SessionEntry } from '../domain/session.ts'
-import { bulkyFields } from '../domain/session.ts'
 import type { Migration, Queries } from './database.ts'
+import { splitEntry } from './entry-columns.ts'
 import { searchTextOf } from './session-rules.ts'
 
 export const sessionMigrations: Migration[] = [
@@ -58,20 +58,6 @@ export function readRow(queries: Queries, key: string): SessionRow | undefined {
   return queries.get<SessionRow>(`${wholeRow} WHERE key = ?`, key)
 }
 
-/** The entry as it was stored, its fields in the order that they had. */
-export function wholeEntry(row: SessionRow): SessionEntry {
-  const entry = JSON.parse(row.entry) as SessionEntry
-  if (row.bulk !== null) Object.assign(entry, JSON.parse(row.bulk))
-  return entry
-}
-
-/** Set to undefined, not deleted: an object that has lost a field is slow to read and to write out ever after. */
-export function leanEntry(text: string): SessionEntry {
-  const entry = JSON.parse(text) as SessionEntry
-  for (const field of bulkyFields) if (entry[field] !== undefined) entry[field] = undefined
-  return entry
-}
-
 /** Writes only what differs from `before`; the bulky fields are left alone when they are the same. */
 export function writeRow(
   queries: Queries,
@@ -80,7 +66,7 @@ export function writeRow(
   before: SessionRow | undefined,
   now: number,
 ): void {
-  const { lean, bulk } = split(entry)
+  const { lean, bulk } = splitEntry(entry)
   const { id } = queries.get<{ id: number }>(
     `INSERT INTO session (key, session_id, updated_at, archived_at, label, spawned_by, search_text, revision, entry)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -127,18 +113,6 @@ function makeRoomFor(queries: Queries, key: string, now: number): void {
     key,
   )
   if (old) setAside(queries, key, old.raw, `it ${old.fault}, and a new entry took its place`, now)
-}
-
-function split(entry: SessionEntry): { lean: string; bulk: string | null } {
-  const lean: SessionEntry = { ...entry }
-  const bulk: Record<string, unknown> = {}
-  for (const field of bulkyFields) {
-    if (entry[field] === undefined) continue
-    bulk[field] = entry[field]
-    // Keeps the field's place among the others.
-    Object.assign(lean, { [field]: null })
-  }
-  return { lean: JSON.stringify(lean), bulk: Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null }
 }
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)

@@ -6,17 +6,10 @@ import type { Log } from '../domain/log.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { Database } from './database.ts'
 import type { Queries } from './database.ts'
+import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found } from './session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from './session-store.ts'
-import {
-  leanEntry,
-  readRow,
-  removeRow,
-  sessionMigrations,
-  wholeEntry,
-  wholeRow,
-  writeRow,
-} from './session-table.ts'
+import { readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
 import type { SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from './sessions-json-mirror.ts'
 import { removeCopiesNaming } from './sessions-copies.ts'

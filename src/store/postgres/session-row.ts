@@ -1,6 +1,6 @@
-// One row of the sessions in PostgreSQL: how an entry becomes columns, and columns an entry again.
+// One row of the sessions in PostgreSQL: how an entry becomes columns.
 import type { SessionEntry } from '../../domain/session.ts'
-import { bulkyFields } from '../../domain/session.ts'
+import { splitEntry } from '../entry-columns.ts'
 import { searchTextOf } from '../session-rules.ts'
 
 export interface Row {
@@ -12,14 +12,7 @@ export interface Row {
 
 /** What `put_session` takes after the revision. */
 export function columnsOf(key: string, entry: SessionEntry): unknown[] {
-  const lean: SessionEntry = { ...entry }
-  const bulk: Record<string, unknown> = {}
-  for (const field of bulkyFields) {
-    if (entry[field] === undefined) continue
-    bulk[field] = entry[field]
-    // Keeps the field's place among the others.
-    Object.assign(lean, { [field]: null })
-  }
+  const { lean, bulk } = splitEntry(entry)
   return [
     storable(entry.sessionId),
     entry.updatedAt,
@@ -27,27 +20,15 @@ export function columnsOf(key: string, entry: SessionEntry): unknown[] {
     typeof entry.label === 'string' ? storable(entry.label) : null,
     typeof entry.spawnedBy === 'string' ? storable(entry.spawnedBy) : null,
     storable(searchTextOf(key, entry)),
-    JSON.stringify(lean),
-    Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null,
+    lean,
+    bulk,
   ]
-}
-
-export function wholeEntry(row: Row): SessionEntry {
-  const entry = JSON.parse(row.entry) as SessionEntry
-  if (row.bulk !== null) Object.assign(entry, JSON.parse(row.bulk))
-  return entry
 }
 
 /** Is this what the row holds? */
 export function isWritten(row: Row, entry: SessionEntry): boolean {
-  const [lean, bulk] = columnsOf(row.key, entry).slice(-2)
+  const { lean, bulk } = splitEntry(entry)
   return row.entry === lean && row.bulk === bulk
-}
-
-export function leanEntry(text: string): SessionEntry {
-  const entry = JSON.parse(text) as SessionEntry
-  for (const field of bulkyFields) delete entry[field]
-  return entry
 }
 
 /** PostgreSQL's text holds no NUL; the entry itself keeps it, escaped. */

@@ -2,11 +2,12 @@
 // reads again. Updates of one key wait for each other inside a process, so only other machines can be faster.
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { leanEntry, wholeEntry } from '../entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
 import { putAll } from './session-batch.ts'
-import { columnsOf, isWritten, leanEntry, storable, wholeEntry } from './session-row.ts'
+import { columnsOf, isWritten, storable } from './session-row.ts'
 import type { Row } from './session-row.ts'
 
 /** What the last try wanted to write. */

@@ -1,11 +1,14 @@
 // Several machines on one PostgreSQL, small: the real program twice, and a turn during which the database was away. At
 // size, with kills and outages: test/full/machines.test.ts and test/full/outage.test.ts.
-import { afterAll, expect, test } from 'vitest'
+import { existsSync } from 'node:fs'
+import { afterAll, expect, test, vi } from 'vitest'
 import type { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { StoreAway } from '../src/store/store-away.ts'
 import { openMachine } from './machine-flow.ts'
 import { machineLeaves } from './machines.ts'
 import { startPostgres } from './postgres.ts'
+import { openSharedHome } from './shared-homes.ts'
+import { said } from './talk.ts'
 
 const server = await startPostgres()
 afterAll(() => server?.stop())
@@ -57,3 +60,40 @@ test('a turn during which the database was away is taken again, marked, before w
     await machine.stop()
   }
 }, 60_000)
+
+test('what is said on one machine is found on another, and no longer after it was purged', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const [here, there] = [await openSharedHome(url, 'here'), await openSharedHome(url, 'there')]
+  try {
+    const key = 'agent:main:telegram:direct:7'
+    const sessionId = 'walnuts'
+    const say = (words: string): Promise<unknown> =>
+      here.app.transcripts('main').append({ sessionId }, [said(words)], { cwd: '/', key })
+    const find = async (query: string, home = there): Promise<Hit[]> =>
+      (await home.ask<{ hits: Hit[] }>('sessions.search', { query })).hits
+    await here.app.sessions('main').update(key, () => ({ sessionId, updatedAt: 1, channel: 'telegram' }))
+    await say('the first walnut')
+    // A command reads what is new itself, a gateway follows.
+    expect(await find('walnut')).toMatchObject([{ sessionKey: key, channel: 'telegram', source: 'rockpool' }])
+    await there.app.search().follow()
+    await say('a hazelnut too')
+    await vi.waitFor(async () => expect(await find('hazelnut')).toHaveLength(1))
+    const [hit] = await find('hazelnut')
+    const fork = await there.ask<{ key: string }>('sessions.fork', { key, leafId: hit!.messageId })
+    expect(fork.key).not.toBe(key)
+    await there.ask('sessions.delete', { key: fork.key, purge: true })
+    await here.ask('sessions.delete', { key, purge: true })
+    expect(await find('walnut', here)).toEqual([])
+    await vi.waitFor(async () => expect(await find('walnut')).toEqual([]))
+    expect(existsSync(hit!.path)).toBe(false)
+  } finally {
+    await here.close()
+    await there.close()
+  }
+}, 60_000)
+
+interface Hit {
+  sessionKey?: string
+  messageId?: string
+  path: string
+}

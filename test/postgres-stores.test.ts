@@ -1,7 +1,8 @@
 // PostgreSQL keeps the same contracts as SQLite and files: session rows, transcripts, and what must happen with messages.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Pool } from 'pg'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
@@ -16,6 +17,7 @@ import { sqliteReplyMap } from '../src/store/reply-map.ts'
 import { SpendStore } from '../src/store/spend-store.ts'
 import { sqliteWork } from '../src/store/work-database.ts'
 import { Members } from '../src/store/postgres/members.ts'
+import { migrate } from '../src/store/postgres/migrate.ts'
 import { PostgresPeople } from '../src/store/postgres/people.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
 import {
@@ -25,6 +27,7 @@ import {
 } from '../src/store/postgres/shared-approvals.ts'
 import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
+import { TranscriptCopies } from '../src/store/postgres/transcript-copies.ts'
 import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
@@ -34,6 +37,7 @@ import type { CodingStores } from './coding-store-contract.ts'
 import { copyBackAndForth } from './copied.ts'
 import { startPostgres } from './postgres.ts'
 import { sessionStoreContract } from './session-store-contract.ts'
+import { said } from './talk.ts'
 import { transcriptStoreContract } from './transcript-store-contract.ts'
 import { aDelivery, anInput, workStoreContract } from './work-store-contract.ts'
 
@@ -149,9 +153,9 @@ else {
   }, 30_000)
   test('a database that was made earlier gets the functions of today', async () => {
     const name = schema()
-    const older = connect(name)
-    await older.write('DROP FUNCTION claim_inputs')
-    await older.write('UPDATE schema_version SET version = 2')
+    const pool = new Pool({ connectionString: server.url })
+    await migrate(pool, name, 2)
+    await pool.end()
     const { inbox, lanes } = postgresWork(connect(name), systemClock)
     const { id, lane } = (await inbox.accept(anInput(1)))!
     const turn = { id: 't1', lane, agentId: 'main', kind: 'message' as const, owner: 'me' }
@@ -159,12 +163,72 @@ else {
     // The answer to a first try was lost.
     expect(await lanes.join('t1', [id])).toBe(true)
   })
+  test('copies of transcripts follow what is added, set aside and removed, and are whole again after a loss', async () => {
+    const postgres = connect(schema())
+    const transcripts = new PostgresTranscripts(postgres, {
+      agentId: 'main',
+      dir: '/nowhere',
+      clock: systemClock,
+    })
+    const say = (sessionId: string, ...words: string[]): Promise<unknown> =>
+      transcripts.append({ sessionId }, words.map(said), { cwd: '/' })
+    const place = join(folder, 'copies')
+    const copies = new TranscriptCopies(postgres, place, systemClock)
+    opened.push(copies)
+    const texts = async (): Promise<string[]> => {
+      await copies.catchUp()
+      return copies.all().map(({ path }) => spokenIn(path))
+    }
+    await say('one', 'a', 'b')
+    await say('two', 'c')
+    expect(await texts()).toEqual(['a b', 'c'])
+    await say('one', ...Array.from({ length: 1_200 }, (_, n) => `w${n}`))
+    expect((await texts()).find((text) => text.startsWith('a'))?.split(' ')).toHaveLength(1_202)
+    expect(copies.takeChanges().changed).toHaveLength(3)
+    // Somebody has torn the file; the next words bring all of it back.
+    truncateSync(copies.all().find(({ sessionId }) => sessionId === 'two')!.path, 10)
+    await say('two', 'd')
+    expect(await texts()).toContain('c d')
+    const archive = await transcripts.archive({ sessionId: 'two' }, 'reset')
+    await transcripts.archive({ sessionId: 'one' }, 'deleted')
+    expect(await texts()).toEqual(['c d'])
+    expect(copies.all()).toMatchObject([{ sessionId: 'two', isArchived: true }])
+    await transcripts.discard(archive!)
+    expect(await texts()).toEqual([])
+    expect(copies.takeChanges()).toMatchObject({
+      dropped: [{ sessionId: 'one' }],
+      gone: [{ sessionId: 'two' }],
+    })
+    // A database that was restored from a dump counts its transactions anew: what was there lies in the future.
+    await say('three', 'e')
+    await postgres.transaction(async ({ rows }) => {
+      await rows('ALTER TABLE transcript DISABLE TRIGGER transcript_changes')
+      await rows("UPDATE transcript SET changed = '9000000000000'")
+      await rows('ALTER TABLE transcript ENABLE TRIGGER transcript_changes')
+    })
+    const late = new TranscriptCopies(postgres, join(folder, 'copies-late'), systemClock)
+    opened.push(late)
+    await late.catchUp()
+    expect(late.takeChanges().changed).toHaveLength(1)
+    await late.catchUp()
+    expect(late.takeChanges().changed).toEqual([])
+    const [row] = await postgres.read<{ n: number }>(
+      "SELECT count(*) AS n FROM transcript WHERE changed = '9000000000000'",
+    )
+    expect(row!.n).toBe(0)
+  }, 30_000)
   test('a newer schema is refused, and left as it is', async () => {
     const name = schema()
     const older = connect(name)
     await older.write('UPDATE schema_version SET version = 99')
     await expect(connect(name).read('SELECT 1')).rejects.toMatchObject({ code: 'schema-newer' })
   })
+}
+
+/** What a transcript's file says, in words. */
+function spokenIn(path: string): string {
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n').slice(1)
+  return lines.map((line) => (JSON.parse(line) as { message: { content: string } }).message.content).join(' ')
 }
 
 async function fillTables(database: Database): Promise<void> {

@@ -12,6 +12,7 @@ import {
   noteSources,
   ourSource,
   searchSources,
+  sourcesOfSome,
   watchedFolders,
 } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
@@ -22,26 +23,38 @@ type Needs = SourceParts & Pick<App, 'clock' | 'events'>
 const gatherMs = 100
 /** Everything is looked at again this often, for what no event tells: notes, deletions, other processes. */
 const roundMs = 300_000
+/** Other machines tell us what they append; this is for what they could not tell. */
+const lookMs = 1_000
 
 /** Hears what was said and hands it to the thread that indexes. */
 export class SearchFollower {
   readonly #app: Needs
   readonly #thread: IndexThread
+  /** Sessions were removed for good, perhaps on another machine: nothing of them may be left. */
+  readonly #onGone: (sessionIds: string[]) => Promise<void>
   /** Transcripts of ours that grew: the file, and what the event says about it. */
   #ours = new Map<string, Extract<RockpoolEvent, { type: 'transcript-appended' }>>()
   #native = new Set<string>()
   /** Sessions whose transcript was set aside or brought back. */
   #moved: Array<{ agentId: string; key: string }> = []
   #hasNewNotes = false
+  /** The shared database is to be looked at. */
+  #mayHaveCopies = false
   #cancels: Array<() => void> = []
   #cancelGather: (() => void) | undefined
+  #cancelLook: (() => void) | undefined
   #watched = new Map<string, FSWatcher>()
   #isStopped = false
   /** How far the first look at everything is. */
   reading: IndexProgress | undefined
 
-  constructor(app: Needs, job: ConstructorParameters<typeof IndexThread>[0]) {
+  constructor(
+    app: Needs,
+    job: ConstructorParameters<typeof IndexThread>[0],
+    onGone: (sessionIds: string[]) => Promise<void>,
+  ) {
     this.#app = app
+    this.#onGone = onGone
     this.#thread = new IndexThread(
       job,
       (progress) => {
@@ -54,12 +67,14 @@ export class SearchFollower {
   start(): void {
     this.#cancels.push(this.#app.events.on((event) => this.#hear(event)))
     void this.#round()
+    if (this.#app.copies) this.#lookLater()
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const cancel of this.#cancels.splice(0)) cancel()
     this.#cancelGather?.()
+    this.#cancelLook?.()
     for (const watcher of this.#watched.values()) watcher.close()
     await this.#thread.stop()
   }
@@ -80,11 +95,23 @@ export class SearchFollower {
     if (!this.#isStopped) this.#cancels.push(this.#app.clock.after(roundMs, () => void this.#round()))
   }
 
+  /** In the shared database something may have changed that nobody told. */
+  #lookLater(): void {
+    const again = (): void => {
+      this.#mayHaveCopies = true
+      this.#gather()
+      this.#lookLater()
+    }
+    if (!this.#isStopped) this.#cancelLook = this.#app.clock.after(lookMs, again)
+  }
+
   #hear(event: RockpoolEvent): void {
-    if (event.type === 'transcript-appended') this.#ours.set(event.file, event)
-    else if (event.type === 'native-changed') this.#native.add(event.sessionId)
-    else if (event.type === 'session-changed' && /^(reset:|restored$)/.test(event.why))
-      this.#moved.push(event)
+    const isMove = event.type === 'session-changed' && /^(reset:|restored$)/.test(event.why)
+    const isOurs = event.type === 'transcript-appended' || event.type === 'session-deleted' || isMove
+    if (event.type === 'native-changed') this.#native.add(event.sessionId)
+    else if (isOurs && this.#app.copies) this.#mayHaveCopies = true
+    else if (event.type === 'transcript-appended') this.#ours.set(event.file, event)
+    else if (isMove) this.#moved.push(event)
     else return
     this.#gather()
   }
@@ -107,11 +134,27 @@ export class SearchFollower {
     this.#hasNewNotes = false
     const since = this.#app.clock.now() - roundMs
     const moved = this.#moved.splice(0).map((session) => movedSources(this.#app, session, since))
-    const found = await Promise.all([...moved, ...ours.map((event) => this.#sourceOfOurs(event))])
+    const found = await Promise.all([
+      ...moved,
+      ...ours.map((event) => this.#sourceOfOurs(event)),
+      this.#changedCopies(),
+    ])
     // A session that is gone again has no transcripts; the next round forgets them.
     const transcripts = native.length === 0 ? [] : await this.#app.discovery().transcripts(native)
     const sources = [...found.flat(), ...transcripts.map(nativeSource), ...notes]
     if (sources.length > 0 && !this.#isStopped) await this.#thread.read(sources, false)
+  }
+
+  /** What the shared database has that is new here; what is gone there is named too, so that the index forgets it. */
+  async #changedCopies(): Promise<SearchSource[]> {
+    const { copies } = this.#app
+    if (!copies || !this.#mayHaveCopies) return []
+    this.#mayHaveCopies = false
+    // While it is away the next look tries again, and what else is new is read all the same.
+    await this.#orReport(() => copies.catchUp())
+    const { changed, dropped, gone } = copies.takeChanges()
+    if (gone.length > 0) await this.#onGone(gone.map(({ sessionId }) => sessionId))
+    return sourcesOfSome(this.#app, [...changed, ...dropped])
   }
 
   async #sourceOfOurs({

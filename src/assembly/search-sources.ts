@@ -5,13 +5,18 @@ import type { SessionTranscript } from '../domain/discovered-session.ts'
 import type { SearchSource } from '../domain/search.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { App } from '../operations/app.ts'
+import type { TranscriptCopies } from '../store/postgres/transcript-copies.ts'
+import type { TranscriptCopy } from '../store/postgres/transcript-copy-file.ts'
 import { transcriptFile, transcriptOf } from '../store/transcript-paths.ts'
 import { agentFrom } from './agents.ts'
 
 export type SourceParts = Pick<
   App,
   'config' | 'paths' | 'environment' | 'agentIds' | 'sessions' | 'transcripts' | 'discovery' | 'log'
->
+> & {
+  /** The transcripts of a shared database as files of this machine. */
+  copies?: TranscriptCopies
+}
 
 /** The oldest first, so that what is indexed last, and found first, is the newest. */
 export async function searchSources(app: SourceParts): Promise<SearchSource[]> {
@@ -37,6 +42,7 @@ export function nativeSource(transcript: SessionTranscript): SearchSource {
 }
 
 async function ourSources(app: SourceParts): Promise<SearchSource[]> {
+  if (app.copies) return sourcesOfCopies(app, app.copies)
   const perAgent = await Promise.all(app.agentIds().map((agentId) => sourcesOfAgent(app, agentId)))
   return perAgent.flat()
 }
@@ -59,6 +65,40 @@ async function sourcesOfAgent(app: SourceParts, agentId: string): Promise<Search
       return path === undefined ? [] : [ourSource(agentId, path, ref.sessionId, byFile.get(path))]
     })
   return [...(await resetSources(app, agentId)), ...current]
+}
+
+async function sourcesOfCopies(app: SourceParts, copies: TranscriptCopies): Promise<SearchSource[]> {
+  await copies.catchUp()
+  const all = copies.all()
+  const sessions = new Map<string, { key: string; entry: SessionEntry }>()
+  for (const agentId of new Set(all.map((copy) => copy.agentId))) {
+    const rows = (await app.sessions(agentId).list()).sessions
+    for (const session of rows) sessions.set(placeOf(agentId, transcriptOf(session)), session)
+  }
+  return all.map((copy) => sourceOfCopy(copy, sessions.get(placeOf(copy.agentId, copy))))
+}
+
+/** The same for some of them. */
+export function sourcesOfSome(app: SourceParts, copies: TranscriptCopy[]): Promise<SearchSource[]> {
+  return Promise.all(
+    copies.map(async (copy) => {
+      const found = copy.isArchived ? [] : await app.sessions(copy.agentId).find(copy.sessionId)
+      const isIts = (session: { key: string; entry: SessionEntry }): boolean =>
+        placeOf(copy.agentId, transcriptOf(session)) === placeOf(copy.agentId, copy)
+      return sourceOfCopy(copy, found.find(isIts))
+    }),
+  )
+}
+
+function sourceOfCopy(
+  { agentId, path, sessionId, isArchived }: TranscriptCopy,
+  session: { key: string; entry: SessionEntry } | undefined,
+): SearchSource {
+  return ourSource(agentId, path, sessionId, isArchived ? undefined : session)
+}
+
+function placeOf(agentId: string, ref: { sessionId: string; topicId?: string | number }): string {
+  return JSON.stringify([agentId, ref.sessionId, ref.topicId === undefined ? null : String(ref.topicId)])
 }
 
 /** What a reset has set aside was said all the same. */

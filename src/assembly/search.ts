@@ -21,13 +21,15 @@ import { redactorOf } from '../memory/thread-work.ts'
 import { addSomeVectors } from '../memory/vectors.ts'
 import { hasTable, wordVectorFile } from '../memory/word-vectors.ts'
 import type { App } from '../operations/app.ts'
+import { TranscriptCopies } from '../store/postgres/transcript-copies.ts'
 import { SearchIndex } from '../store/search-index.ts'
+import { StoreAway } from '../store/store-away.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { SearchFollower } from './search-follower.ts'
 import { searchSources } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
-type Needs = SourceParts & Pick<App, 'clock' | 'events'>
+type Needs = SourceParts & Pick<App, 'clock' | 'events' | 'postgres'>
 
 const regexMs = 3_000
 /** A command that looks for a substring, or for what tools said, indexes that itself, for at most this long. */
@@ -55,7 +57,7 @@ class Search implements SearchPart {
   #cancelLetGo: (() => void) | undefined
 
   constructor(app: Needs, onProgress?: (progress: IndexProgress) => void) {
-    this.#app = app
+    this.#app = { ...app, ...copiesFor(app) }
     this.#onProgress = onProgress
     this.#secrets = knownSecrets(app)
     this.#redact = redactorOf(this.#secrets)
@@ -64,7 +66,7 @@ class Search implements SearchPart {
   }
 
   async search(question: SearchQuestion): Promise<SearchAnswer> {
-    if (!this.#follower) await this.refresh()
+    const late = this.#follower ? undefined : await this.#refreshed()
     const { text, regex, ...filter } = question
     if (!this.#follower && filter.role === 'tool') await this.#makeTools()
     const answer = regex
@@ -80,10 +82,22 @@ class Search implements SearchPart {
         )
       : await this.#searchText(text, filter)
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#notReadOfTools(filter))
+    if (late !== undefined) answer.notes.push(late)
     const reading = this.#follower?.reading
     if (reading)
       answer.notes.push(`Still reading: ${reading.filesDone} of ${reading.files} files are indexed.`)
     return answer
+  }
+
+  /** While the shared database is away there is still what was read before; the note says so. */
+  async #refreshed(): Promise<string | undefined> {
+    try {
+      await this.refresh()
+      return undefined
+    } catch (error) {
+      if (!(error instanceof StoreAway)) throw error
+      return `Not up to date: ${error.message}`
+    }
   }
 
   async #searchText(text: string, filter: Omit<SearchQuestion, 'text' | 'regex'>): Promise<SearchAnswer> {
@@ -177,6 +191,7 @@ class Search implements SearchPart {
 
   async rebuild(): Promise<IndexProgress> {
     await this.#index.clear()
+    await this.#app.copies?.clear()
     this.#near = undefined
     return this.refresh()
   }
@@ -188,7 +203,7 @@ class Search implements SearchPart {
       secrets: this.#secrets,
       meaning: this.#meaning,
     }
-    const follower = new SearchFollower(this.#app, thread)
+    const follower = new SearchFollower(this.#app, thread, (sessionIds) => this.#purgeIndex(sessionIds))
     this.#follower = follower
     follower.start()
     return async () => {
@@ -197,7 +212,12 @@ class Search implements SearchPart {
     }
   }
 
-  purge(sessionIds: string[]): Promise<void> {
+  async purge(sessionIds: string[]): Promise<void> {
+    await this.#app.copies?.catchUp()
+    await this.#purgeIndex(sessionIds)
+  }
+
+  #purgeIndex(sessionIds: string[]): Promise<void> {
     // Vectors in memory are read again.
     this.#near = undefined
     return this.#index.purge(sessionIds)
@@ -217,8 +237,13 @@ class Search implements SearchPart {
   async close(): Promise<void> {
     this.#cancelLetGo?.()
     await this.#follower?.stop()
+    await this.#app.copies?.close()
     await this.#index.close()
   }
+}
+
+function copiesFor({ postgres, paths, clock }: Needs): { copies?: TranscriptCopies } {
+  return postgres ? { copies: new TranscriptCopies(postgres, paths.transcriptCopies, clock) } : {}
 }
 
 function meaningSettings({ config, paths }: Pick<App, 'config' | 'paths'>): MeaningSettings {

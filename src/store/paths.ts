@@ -18,6 +18,8 @@ export interface StatePaths {
   /** Tables that can be thrown away and rebuilt. */
   discoveryIndex: string
   searchIndex: string
+  /** Transcripts of the shared database as files, for the search index; they can be thrown away. */
+  transcriptCopies: string
   credentials: string
   logs: string
   media: string
@@ -41,6 +43,7 @@ export function statePaths(root: string): StatePaths {
     sharedCopy: join(root, 'index', 'shared.sqlite'),
     discoveryIndex: join(root, 'index', 'discovery.sqlite'),
     searchIndex: join(root, 'index', 'search.sqlite'),
+    transcriptCopies: join(root, 'index', 'transcripts'),
     credentials: join(root, 'credentials'),
     logs: join(root, 'logs'),
     media: join(root, 'media'),

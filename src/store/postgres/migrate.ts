@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
 import { workFunctions } from './functions-work.ts'
 import { claudeTables } from './tables-claude.ts'
+import { copyTables } from './tables-copies.ts'
 import { memberTables } from './tables-members.ts'
 import { recordTables } from './tables-records.ts'
 import { sessionTables } from './tables-sessions.ts'
@@ -21,16 +22,18 @@ const migrations: string[] = [
   memberTables + claudeTables + sessionTables + workTables,
   recordTables,
   workFunctions,
+  copyTables,
 ]
 
-export async function migrate(pool: Pool, schema: string): Promise<void> {
+/** To this program's version; to an earlier one only for a test of what comes after it. */
+export async function migrate(pool: Pool, schema: string, to = migrations.length): Promise<void> {
   const client = await pool.connect()
   try {
     // Most starts find everything in place, and need no lock.
-    if ((await versionOf(client, schema)) === migrations.length) return
+    if ((await versionOf(client, schema)) === to) return
     await client.query('BEGIN')
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`rockpool ${schema}`])
-    await bringUp(client, schema)
+    await bringUp(client, schema, to)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {
@@ -42,15 +45,15 @@ export async function migrate(pool: Pool, schema: string): Promise<void> {
   }
 }
 
-async function bringUp(client: PoolClient, schema: string): Promise<void> {
+async function bringUp(client: PoolClient, schema: string, to: number): Promise<void> {
   const version = await versionOf(client, schema)
   if (version > migrations.length) throw newerSchema(schema, version)
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`)
   await client.query(`SET LOCAL search_path TO ${quoted(schema)}`)
   await client.query('CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL)')
-  for (const migration of migrations.slice(version)) await client.query(migration)
+  for (const migration of migrations.slice(version, to)) await client.query(migration)
   await client.query('DELETE FROM schema_version')
-  await client.query('INSERT INTO schema_version VALUES ($1)', [migrations.length])
+  await client.query('INSERT INTO schema_version VALUES ($1)', [to])
 }
 
 async function versionOf(client: PoolClient, schema: string): Promise<number> {

@@ -1,0 +1,250 @@
+// The transcripts of the shared database as files of this machine: the search index reads files. A copy has the records that
+// the file of a transcript would have, and follows by the transactions that changed it. All of it can be thrown away.
+import { rmSync } from 'node:fs'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { Database } from '../database.ts'
+import type { Postgres } from './connection.ts'
+import { copyMigrations, copyPath, fromCopyRow, isCut, forgetCopy, putLines } from './transcript-copy-file.ts'
+import type { CopyRow, SharedRow, TranscriptCopy } from './transcript-copy-file.ts'
+import { pieceRows } from './transcript-rows.ts'
+
+/** What looks at the shared database found. */
+export interface CopyChanges {
+  /** New, grown, or with another name. */
+  changed: TranscriptCopy[]
+  /** Set aside, so that nobody finds them any more. */
+  dropped: TranscriptCopy[]
+  /** Removed for good. */
+  gone: TranscriptCopy[]
+}
+
+/** Entries of one transcript that go into one statement. */
+interface Piece {
+  row: SharedRow
+  after: number
+  upTo: number
+}
+
+interface EntryRow {
+  transcript: number
+  id: string
+  parent_id: string | null
+  line: string
+}
+
+/** What is removed is remembered for 90 days; who did not look for so long compares everything. */
+const longestSilenceMs = 60 * 86_400_000
+const listRows = 2_000
+
+export class TranscriptCopies {
+  #postgres: Postgres
+  #clock: Clock
+  #folder: string
+  #db: Database
+  #looking: Promise<unknown> = Promise.resolve()
+  #found = noChanges()
+
+  constructor(postgres: Postgres, folder: string, clock: Clock) {
+    this.#postgres = postgres
+    this.#clock = clock
+    this.#folder = folder
+    this.#db = openCopies(folder)
+  }
+
+  /** Resolves when everything that was committed before is here. */
+  catchUp(): Promise<void> {
+    const look = (): Promise<void> => this.#look()
+    const done = this.#looking.then(look, look)
+    this.#looking = done
+    return done
+  }
+
+  /** What was found since the last time that somebody asked. */
+  takeChanges(): CopyChanges {
+    const found = this.#found
+    this.#found = noChanges()
+    return found
+  }
+
+  all(): TranscriptCopy[] {
+    const rows = this.#db.queries.all<CopyRow>('SELECT * FROM copy ORDER BY changed_at')
+    return rows.map((row) => fromCopyRow(this.#folder, row))
+  }
+
+  /** Forgets all of them; the next look copies them again. */
+  async clear(): Promise<void> {
+    const all = this.all()
+    await this.#db.write((q) => q.exec('DELETE FROM copy; DELETE FROM cursor'))
+    for (const { path } of all) rmSync(path, { force: true })
+  }
+
+  async close(): Promise<void> {
+    await this.#looking.catch(() => {
+      // Whoever waited for it was told.
+    })
+    await this.#db.close()
+  }
+
+  async #look(): Promise<void> {
+    const [there] = await this.#postgres.read<{ origin: string; tx: string }>(
+      'SELECT id AS origin, pg_snapshot_xmin(pg_current_snapshot())::text AS tx FROM record_origin',
+    )
+    const { origin, tx } = there!
+    const here = this.#db.queries.get<{ origin: string; tx: string; at: number }>('SELECT * FROM cursor')
+    if (here && here.origin !== origin) await this.clear()
+    const now = this.#clock.now()
+    // A database that was restored counts its transactions anew.
+    const mayGoOn =
+      here?.origin === origin && BigInt(here.tx) <= BigInt(tx) && now - here.at < longestSilenceMs
+    const found = mayGoOn ? await this.#since(here.tx) : await this.#everything()
+    this.#found.changed.push(...found.changed)
+    this.#found.dropped.push(...found.dropped)
+    this.#found.gone.push(...found.gone)
+    if (here?.tx !== tx)
+      await this.#db.write((q) => {
+        q.run('DELETE FROM cursor')
+        q.run('INSERT INTO cursor (origin, tx, at) VALUES (?, ?, ?)', origin, tx, now)
+      })
+  }
+
+  async #since(tx: string): Promise<CopyChanges> {
+    const rows = await this.#postgres.read<SharedRow>(
+      `SELECT ${sharedColumns} FROM transcript WHERE changed >= $1::xid8 ORDER BY id`,
+      [tx],
+    )
+    const removed = await this.#postgres.read<{ name: string }>(
+      `SELECT name FROM gone WHERE kind = 'transcript' AND changed >= $1::xid8`,
+      [tx],
+    )
+    const changes = await this.#take(rows)
+    changes.gone = await this.#forget(removed.map(({ name }) => Number(name)))
+    return changes
+  }
+
+  async #everything(): Promise<CopyChanges> {
+    // Numbers of transactions from before a restore lie in the future, and would count as new for a long time.
+    for (const table of ['transcript', 'gone'])
+      await this.#postgres.repeat(
+        `UPDATE ${table} SET changed = DEFAULT WHERE changed >= pg_snapshot_xmax(pg_current_snapshot())`,
+      )
+    const changes = noChanges()
+    const left = new Set(this.#db.queries.all<{ id: number }>('SELECT id FROM copy').map(({ id }) => id))
+    for (let last = 0; ;) {
+      const rows = await this.#postgres.read<SharedRow>(
+        `SELECT ${sharedColumns} FROM transcript WHERE id > $1 ORDER BY id LIMIT ${listRows}`,
+        [last],
+      )
+      const some = await this.#take(rows)
+      changes.changed.push(...some.changed)
+      changes.dropped.push(...some.dropped)
+      for (const { id } of rows) left.delete(id)
+      if (rows.length < listRows) break
+      last = rows.at(-1)!.id
+    }
+    changes.gone = await this.#forget([...left])
+    return changes
+  }
+
+  /** Brings the copies of these rows up to date. What was deleted or replaced has none: nobody is to find it. */
+  async #take(rows: SharedRow[]): Promise<CopyChanges> {
+    const pieces: Piece[] = []
+    const changed: number[] = []
+    const unwanted: number[] = []
+    for (const row of rows) {
+      const had = this.#row(row.id)
+      const isWanted = row.reason === null || row.reason === 'reset'
+      if (!isWanted) unwanted.push(row.id)
+      else if (had?.entries !== row.entries || had.name !== row.name) {
+        pieces.push(...piecesOf(row, isCut(this.#folder, had) ? 0 : (had?.entries ?? 0)))
+        changed.push(row.id)
+      }
+    }
+    for (const group of groupsOf(pieces)) await this.#copy(group)
+    const dropped = await this.#forget(unwanted)
+    const copies = changed.flatMap((id) => this.#row(id) ?? []).map((row) => fromCopyRow(this.#folder, row))
+    return { changed: copies, dropped, gone: [] }
+  }
+
+  async #copy(group: Piece[]): Promise<void> {
+    const entries = await this.#postgres.read<EntryRow>(
+      `SELECT e.transcript, e.id, e.parent_id, e.line
+       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS w (transcript, after, up_to)
+       JOIN transcript_entry AS e ON e.transcript = w.transcript AND e.seq > w.after AND e.seq <= w.up_to
+       ORDER BY e.transcript, e.seq`,
+      [group.map(({ row }) => row.id), group.map(({ after }) => after), group.map(({ upTo }) => upTo)],
+    )
+    const byTranscript = Map.groupBy(entries, ({ transcript }) => transcript)
+    await this.#db.write((q) => {
+      for (const { row, after } of group)
+        putLines(q, this.#folder, row, after, (byTranscript.get(row.id) ?? []).map(lineOf))
+    })
+  }
+
+  async #forget(ids: number[]): Promise<TranscriptCopy[]> {
+    const rows = ids.flatMap((id) => this.#row(id) ?? [])
+    if (rows.length === 0) return []
+    await this.#db.write((q) => {
+      for (const row of rows) forgetCopy(q, this.#folder, row)
+    })
+    return rows.map((row) => fromCopyRow(this.#folder, row))
+  }
+
+  #row(id: number): CopyRow | undefined {
+    return this.#db.queries.get<CopyRow>('SELECT * FROM copy WHERE id = ?', id)
+  }
+}
+
+function noChanges(): CopyChanges {
+  return { changed: [], dropped: [], gone: [] }
+}
+
+const sharedColumns = 'id, agent, name, session_id, topic_id, header, entries, reason, changed_at'
+
+/** One that is damaged or of a later version is no loss: it is made anew, and so are the files. */
+function openCopies(folder: string): Database {
+  const path = copyPath(folder)
+  const open = (): Database => Database.open(path, copyMigrations, { durability: 'relaxed' })
+  try {
+    return open()
+  } catch (error) {
+    const isUseless =
+      error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
+    if (!isUseless) throw error
+    rmSync(folder, { recursive: true, force: true })
+    return open()
+  }
+}
+
+function piecesOf(row: SharedRow, from: number): Piece[] {
+  const pieces: Piece[] = []
+  let after = from
+  do {
+    const upTo = Math.min(after + pieceRows, row.entries)
+    pieces.push({ row, after, upTo })
+    after = upTo
+  } while (after < row.entries)
+  return pieces
+}
+
+/** Small transcripts go together, a long one piece by piece. */
+function groupsOf(pieces: Piece[]): Piece[][] {
+  const groups: Piece[][] = []
+  let room = 0
+  for (const piece of pieces) {
+    const size = Math.max(1, piece.upTo - piece.after)
+    if (size > room || groups.at(-1)?.at(-1)?.row.id === piece.row.id) {
+      groups.push([])
+      room = pieceRows
+    }
+    groups.at(-1)!.push(piece)
+    room -= size
+  }
+  return groups
+}
+
+/** As the file of a transcript has it: with its place in the tree, which is not part of the stored text. */
+function lineOf({ id, parent_id: parentId, line }: EntryRow): string {
+  const place = JSON.stringify({ id, parentId }).slice(0, -1)
+  return line === '{}' ? `${place}}` : `${place},${line.slice(1)}`
+}

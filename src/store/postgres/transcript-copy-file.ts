@@ -1,0 +1,123 @@
+// One copy of a transcript: its row, which says how far it is, and its file. Two processes of a machine may copy at once,
+// and either may be killed: the row decides, and what the file has beyond it is written again.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Migration, Queries } from '../database.ts'
+import { checkAgentId } from '../paths.ts'
+
+export interface TranscriptCopy {
+  agentId: string
+  sessionId: string
+  topicId?: string
+  isArchived: boolean
+  path: string
+}
+
+/** A row of the shared table. */
+export interface SharedRow {
+  id: number
+  agent: string
+  name: string
+  session_id: string
+  topic_id: string | null
+  header: string
+  entries: number
+  reason: string | null
+  changed_at: number
+}
+
+/** A row here: so much of it is in the file. */
+export interface CopyRow {
+  id: number
+  agent: string
+  name: string
+  session_id: string
+  topic_id: string | null
+  archived: number
+  entries: number
+  bytes: number
+  changed_at: number
+}
+
+export const copyMigrations: Migration[] = [
+  `CREATE TABLE copy (
+     id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, session_id TEXT NOT NULL, topic_id TEXT,
+     archived INTEGER NOT NULL, entries INTEGER NOT NULL, bytes INTEGER NOT NULL, changed_at INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE cursor (origin TEXT NOT NULL, tx TEXT NOT NULL, at INTEGER NOT NULL) STRICT;`,
+]
+
+export function copyPath(folder: string): string {
+  return join(folder, 'copies.sqlite')
+}
+
+export function fromCopyRow(folder: string, row: CopyRow): TranscriptCopy {
+  return {
+    agentId: row.agent,
+    sessionId: row.session_id,
+    ...(row.topic_id === null ? {} : { topicId: row.topic_id }),
+    isArchived: row.archived === 1,
+    path: fileOf(folder, row),
+  }
+}
+
+/** The file lacks what its row says: somebody removed it, or the power went. */
+export function isCut(folder: string, row: CopyRow | undefined): boolean {
+  if (!row) return false
+  return (statSync(fileOf(folder, row), { throwIfNoEntry: false })?.size ?? 0) < row.bytes
+}
+
+/** Adds lines that follow the first `after`; nothing when another process has gone on meanwhile. */
+export function putLines(q: Queries, folder: string, row: SharedRow, after: number, lines: string[]): void {
+  const had = q.get<CopyRow>('SELECT * FROM copy WHERE id = ?', row.id)
+  const isAnew = after === 0
+  if (!isAnew && had?.entries !== after) return
+  const bytes = isAnew ? 0 : had!.bytes
+  const added = writeAt(fileOf(folder, row), bytes, [...(isAnew ? [row.header] : []), ...lines])
+  q.run(
+    `INSERT OR REPLACE INTO copy (id, agent, name, session_id, topic_id, archived, entries, bytes, changed_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    row.id,
+    row.agent,
+    row.name,
+    row.session_id,
+    row.topic_id,
+    row.reason === null ? 0 : 1,
+    after + lines.length,
+    bytes + added,
+    row.changed_at,
+  )
+}
+
+export function forgetCopy(q: Queries, folder: string, row: CopyRow): void {
+  q.run('DELETE FROM copy WHERE id = ?', row.id)
+  rmSync(fileOf(folder, row), { force: true })
+}
+
+function fileOf(folder: string, { agent, id }: { agent: string; id: number }): string {
+  return join(folder, checkAgentId(agent), `${id}.jsonl`)
+}
+
+function writeAt(path: string, at: number, lines: string[]): number {
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+  try {
+    if (fstatSync(fd).size > at) ftruncateSync(fd, at)
+    for (let done = 0; done < bytes.length;)
+      done += writeSync(fd, bytes, done, bytes.length - done, at + done)
+    return bytes.length
+  } finally {
+    closeSync(fd)
+  }
+}

@@ -136,7 +136,9 @@ function compareNumbers(
   for (let at = 0; at < count; at++) {
     if (unlike[at]! > mostUnlike) continue
     let likeness = 0
-    for (let k = 0, from = at * width; k < width; k++, from++) likeness += question[k]! * numbers[from]!
+    for (let k = 0, from = at * width; k < width; k++, from++) {
+      likeness = (likeness + Math.imul(question[k]!, numbers[from]!)) | 0
+    }
     if (likeness > best.least) best.add({ batch, at, likeness })
   }
 }
@@ -144,31 +146,35 @@ function compareNumbers(
 /** How many signs of each vector are other than the question's; counts how many vectors have how many. */
 function compareSigns(
   question: Int32Array,
-  { count, passages, sources, signs }: VectorBatch,
+  batch: VectorBatch,
   allowed: Set<number> | undefined,
   counts: Uint32Array,
 ): Uint16Array {
+  const { count, passages, sources } = batch
+  const unlike = unlikeSigns(question, batch)
+  for (let place = 0; place < count; place++) {
+    if (passages[place] === gone || (allowed && !allowed.has(sources[place]!))) unlike[place] = notAllowed
+    else counts[unlike[place]!]!++
+  }
+  return unlike
+}
+
+/** Four numbers of the question at a time, for all vectors: that way they stay in registers. */
+function unlikeSigns(question: Int32Array, { count, signs }: VectorBatch): Uint16Array {
   const unlike = new Uint16Array(count)
   const width = question.length
-  for (let place = 0, from = 0; place < count; place++, from += width) {
-    if (passages[place] === gone || (allowed && !allowed.has(sources[place]!))) {
-      unlike[place] = notAllowed
-      continue
+  let k = 0
+  for (; k + 3 < width; k += 4) {
+    const [a, b, c, d] = [question[k]!, question[k + 1]!, question[k + 2]!, question[k + 3]!]
+    for (let place = 0, at = k; place < count; place++, at += width) {
+      unlike[place]! += bitsIn(a ^ signs[at]!, b ^ signs[at + 1]!, c ^ signs[at + 2]!, d ^ signs[at + 3]!)
     }
-    let different = 0
-    let k = 0
-    for (; k + 3 < width; k += 4) {
-      const at = from + k
-      different += bitsIn(
-        question[k]! ^ signs[at]!,
-        question[k + 1]! ^ signs[at + 1]!,
-        question[k + 2]! ^ signs[at + 2]!,
-        question[k + 3]! ^ signs[at + 3]!,
-      )
+  }
+  for (; k < width; k++) {
+    const a = question[k]!
+    for (let place = 0, at = k; place < count; place++, at += width) {
+      unlike[place]! += bitsIn(a ^ signs[at]!, 0, 0, 0)
     }
-    for (; k < width; k++) different += bitsIn(question[k]! ^ signs[from + k]!, 0, 0, 0)
-    unlike[place] = different
-    counts[different]!++
   }
   return unlike
 }

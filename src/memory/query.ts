@@ -3,9 +3,9 @@ import { joinedRuns, pairsOf, splitIdentifier } from './identifiers.ts'
 
 export interface ParsedQuery {
   /** All terms must be there. */
-  all: string
+  all: string[]
   /** Any of those that mean something; for when few have all. Empty when that would be the same. */
-  any: string
+  any: string[]
   /** Substrings, for paths and symbols, and for when no word is found. */
   pieces: PiecesQuery | undefined
   /** Plain words to mark in a snippet, lower-cased. */
@@ -29,7 +29,7 @@ export function parseQuery(text: string): ParsedQuery | undefined {
   const pieces = piecesOf(terms)
   if (words.length === 0 && !pieces) return undefined
   return {
-    all: words.join(' AND '),
+    all: words,
     any: anyOf(terms, words),
     pieces,
     marks: terms.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
@@ -46,11 +46,11 @@ const fillers = new Set(
   ).split(' '),
 )
 
-function anyOf(terms: Term[], words: string[]): string {
-  if (words.length < 2) return ''
+function anyOf(terms: Term[], words: string[]): string[] {
+  if (words.length < 2) return []
   const meaningful = terms.filter(({ text }) => !fillers.has(text.toLowerCase())).map(expressionOf)
   const used = meaningful.filter((expression) => expression !== '')
-  return (used.length > 0 ? used : words).join(' OR ')
+  return used.length > 0 ? used : words
 }
 
 interface Term {

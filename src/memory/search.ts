@@ -54,16 +54,18 @@ interface FoundList {
 
 function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundList[] {
   const lists: FoundList[] = []
-  const all = query.all === '' ? [] : index.match('words', query.all, filter, candidates)
+  const byWords = (terms: string[], joint: 'AND' | 'OR'): FoundPassage[] =>
+    terms.length === 0 ? [] : index.matchWords({ terms, joint }, filter, candidates)
+  const all = byWords(query.all, 'AND')
   lists.push({ by: 'words', passages: all, weight: 1 })
   // Few passages have every word: then those that have some are better than nothing, after the others.
-  if (all.length < enough && query.any !== '') {
+  if (all.length < enough && query.any.length > 0) {
     const seen = new Set(all.map(({ id }) => id))
-    const some = index.match('words', query.any, filter, candidates).filter(({ id }) => !seen.has(id))
+    const some = byWords(query.any, 'OR').filter(({ id }) => !seen.has(id))
     lists.push({ by: 'words', passages: some, weight: someWeight })
   }
   if (query.pieces && (query.pieces.always || lists.every(({ passages }) => passages.length === 0))) {
-    const passages = index.match('pieces', query.pieces.expression, filter, candidates)
+    const passages = index.matchPieces(query.pieces.expression, filter, candidates)
     lists.push({ by: 'pieces', passages, weight: 1 })
   }
   return lists

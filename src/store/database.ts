@@ -79,7 +79,7 @@ export class Database {
         db.exec(
           `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`,
         )
-        migrate(db, path, migrations)
+        migrate(db, path, migrations, durability)
       }
       // A reader waits only in rare moments (a recovery, a last connection that closes), and then shortly.
       db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
@@ -237,11 +237,17 @@ function makeQueries(db: DatabaseSync): Queries {
   }
 }
 
-function migrate(db: DatabaseSync, path: string, migrations: Migration[]): void {
+function migrate(
+  db: DatabaseSync,
+  path: string,
+  migrations: Migration[],
+  durability: DatabaseOptions['durability'],
+): void {
   const version = versionOf(db)
   if (version === migrations.length) return
   if (version > migrations.length) throw newerSchema(path, version, migrations.length)
-  if (version > 0) backUp(db, path, version)
+  // An index that can be rebuilt needs no copy, and what is purged from it must not live on in one.
+  if (version > 0 && durability === 'full') backUp(db, path, version)
   db.exec('BEGIN IMMEDIATE')
   // Another process may have migrated while we waited for the lock.
   for (let next = versionOf(db); next < migrations.length; next++) db.exec(migrations[next]!)

@@ -16,6 +16,8 @@ import {
   sourceFromRow,
 } from './search-rows.ts'
 import type { FileState, FoundPassage, PassageRow, SourceRow } from './search-rows.ts'
+import { allowedSources, SearchMatch } from './search-match.ts'
+import type { WordsQuestion } from './search-match.ts'
 import { SearchVectors, vectorTable } from './search-vectors.ts'
 
 export type { FileState, FoundPassage } from './search-rows.ts'
@@ -45,6 +47,7 @@ const migrations = [
      model TEXT NOT NULL, vector BLOB NOT NULL
    ) STRICT;`,
   `DROP TABLE vector; UPDATE passage SET has_vector = 0; ${vectorTable}`,
+  'CREATE INDEX passage_at ON passage (at)',
 ]
 
 export interface NewPassage {
@@ -82,21 +85,20 @@ export interface KnownSource extends FileState {
 
 const end = Number.MAX_SAFE_INTEGER
 
-/** Matches that are ranked by their words; of more only the newest are, because ranking looks at each. */
-const mostRanked = 1_000
-
 /** How much is merged at once. */
 const mergePages = 500
 
 export class SearchIndex {
   readonly vectors: SearchVectors
   #db: Database
+  #match: SearchMatch
   /** Above these passages none lacks its pieces or its vector. */
   #below = { pieces: end, vector: end }
 
   private constructor(db: Database) {
     this.#db = db
     this.vectors = new SearchVectors(db)
+    this.#match = new SearchMatch(db.queries)
   }
 
   /** A damaged or unknown index is no loss: it is removed and built again. */
@@ -190,30 +192,21 @@ export class SearchIndex {
     })
   }
 
-  /** The best passages for a full-text expression. `words` are ranked by bm25, `pieces` by time. */
-  match(table: 'words' | 'pieces', expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
-    const { where, values } = conditions(filter)
-    const tables = 'JOIN passage p ON p.id = found.id JOIN source s ON s.id = p.source_id'
-    // Without a filter the rows of the passages are looked up only for the best ones.
-    const filtered = where === '' ? '' : tables.replaceAll('found.id', `${table}.rowid`)
-    const newest = `SELECT ${table}.rowid AS id, ${table === 'words' ? 'bm25(words)' : '0'} AS rank
-      FROM ${table} ${filtered} WHERE ${table} MATCH ? ${where} ORDER BY ${table}.rowid DESC LIMIT ?`
-    const rows = this.#db.queries.all<PassageRow>(
-      `SELECT ${passageColumns}, ${sourceColumns}, found.rank
-         FROM (SELECT * FROM (${newest}) ORDER BY rank, id DESC LIMIT ?) found ${tables} ORDER BY found.rank, p.id DESC`,
-      expression,
-      ...values,
-      table === 'words' ? mostRanked : limit,
-      limit,
-    )
-    return rows.map(foundFromRow)
+  /** The best passages for these words. */
+  matchWords(question: WordsQuestion, filter: SearchFilter, limit: number): FoundPassage[] {
+    return this.#match.byWords(question, filter, limit).map(foundFromRow)
+  }
+
+  /** The newest passages that have these pieces. */
+  matchPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
+    return this.#match.byPieces(expression, filter, limit).map(foundFromRow)
   }
 
   /** Passages that fit the filter, newest first: what a regular expression looks through. */
   newest(filter: SearchFilter, limit: number, beforeId = Number.MAX_SAFE_INTEGER): FoundPassage[] {
     const { where, values } = conditions(filter)
     const rows = this.#db.queries.all<PassageRow>(
-      `SELECT ${passageColumns}, 0 AS rank, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
+      `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
         WHERE p.id < ? ${where} ORDER BY p.id DESC LIMIT ?`,
       beforeId,
       ...values,
@@ -225,7 +218,7 @@ export class SearchIndex {
   passages(ids: number[], filter: SearchFilter): FoundPassage[] {
     const { where, values } = conditions(filter)
     const rows = this.#db.queries.all<PassageRow>(
-      `SELECT ${passageColumns}, 0 AS rank, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
+      `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
         WHERE p.id IN (SELECT value FROM json_each(?)) ${where}`,
       JSON.stringify(ids),
       ...values,
@@ -271,14 +264,9 @@ export class SearchIndex {
   }
 
   /** The sources that a filter lets through; undefined when it lets through all of them. */
-  sourceIds({ agentId, repoPaths, channel, source, sessionIds }: SearchFilter): Set<number> | undefined {
-    const { where, values } = conditions({ agentId, repoPaths, channel, source, sessionIds })
-    if (where === '') return undefined
-    const rows = this.#db.queries.all<{ id: number }>(
-      `SELECT s.id FROM source s WHERE true ${where}`,
-      ...values,
-    )
-    return new Set(rows.map(({ id }) => id))
+  sourceIds(filter: SearchFilter): Set<number> | undefined {
+    const ids = allowedSources(this.#db.queries, filter)
+    return ids && new Set(ids)
   }
 
   /** Forgets everything. */

@@ -22,8 +22,6 @@ export interface FoundPassage {
   length: number
   role: SearchRole
   at: number
-  /** Smaller is better. */
-  rank: number
 }
 
 export const sourceColumns = `s.path, s.kind, s.agent_ids, s.session_id, s.session_key, s.repo_path, s.branch, s.channel`
@@ -47,12 +45,11 @@ export interface PassageRow extends SourceRow {
   length: number
   role: number
   at: number
-  rank: number
 }
 
 export function foundFromRow(row: PassageRow): FoundPassage {
-  const { id, line, offset, length, at, rank } = row
-  return { id, line, offset, length, at, rank, role: roles[row.role]!, source: sourceFromRow(row) }
+  const { id, line, offset, length, at } = row
+  return { id, line, offset, length, at, role: roles[row.role]!, source: sourceFromRow(row) }
 }
 
 export function sourceFromRow(row: SourceRow): SearchSource {
@@ -107,27 +104,28 @@ export function putSource(q: Queries, source: SearchSource, state: FileState): n
 }
 
 export function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
-  const parts: Array<[string, string | number | undefined]> = [
-    [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, filter.agentId && `|${filter.agentId}|`],
-    [
-      `EXISTS (SELECT 1 FROM json_each(?) folder WHERE instr(s.repo_path || '/', folder.value) = 1)`,
-      filter.repoPaths && JSON.stringify(filter.repoPaths.map(asFolder)),
-    ],
-    ['s.channel = ?', filter.channel],
-    ['p.at >= ?', filter.since],
-    ['p.role = ?', filter.role === undefined ? undefined : roles.indexOf(filter.role)],
+  const { agentId, repoPaths, channel, since, role, source, sessionIds } = filter
+  const parts: Array<[sql: string, ...values: Array<string | number | undefined>]> = [
+    [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, agentId && `|${agentId}|`],
+    [`(${['false', ...(repoPaths ?? []).map(() => isWithin)].join(' OR ')})`, ...foldersOf(repoPaths)],
+    ['s.channel = ?', channel],
+    ['p.at >= ?', since],
+    ['p.role = ?', role === undefined ? undefined : roles.indexOf(role)],
     ['p.role <> ?', filter.withoutTools === true ? roles.indexOf('tool') : undefined],
-    ['s.kind = ?', filter.source],
-    [
-      's.session_id IN (SELECT value FROM json_each(?))',
-      filter.sessionIds && JSON.stringify(filter.sessionIds),
-    ],
+    ['s.kind = ?', source],
+    ['s.session_id IN (SELECT value FROM json_each(?))', sessionIds && JSON.stringify(sessionIds)],
   ]
-  const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
+  const used = parts.filter(([, ...values]) => !values.includes(undefined))
   return {
     where: used.map(([sql]) => ` AND ${sql}`).join(''),
-    values: used.map(([, value]) => value),
+    values: used.flatMap(([, ...values]) => values.filter((value) => value !== undefined)),
   }
+}
+
+const isWithin = `instr(s.repo_path || '/', ?) = 1`
+
+function foldersOf(repoPaths: string[] | undefined): Array<string | undefined> {
+  return repoPaths?.map(asFolder) ?? [undefined]
 }
 
 /** Ends in a slash: what begins with it is the folder itself, or in it. */

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SearchFilter } from '../domain/search.ts'
+import { SearchIndex } from './search-index.ts'
+import type { Addition } from './search-index.ts'
+
+let index: SearchIndex
+const day = 86_400_000
+
+/** More passages than a word may have to be weighed: every one has "tide", most have "harbour", the first one "heron". */
+beforeAll(async () => {
+  index = SearchIndex.open(':memory:')
+  await index.add([
+    chat(
+      'old',
+      ['main'],
+      [
+        ['tide and heron, heron, heron', 1 * day],
+        ['the tide and one heron among many other words', 2 * day],
+      ],
+    ),
+    chat(
+      'many',
+      ['support'],
+      Array.from({ length: 20_500 }, (_, i) => [`tide at the harbour ${i}`, 3 * day]),
+    ),
+    chat('new', ['main'], [['tide again', 9 * day]]),
+  ])
+})
+afterAll(() => index.close())
+
+function chat(name: string, agentIds: string[], said: Array<[text: string, at: number]>): Addition {
+  const state = { inode: name, size: 1, mtimeMs: 0, readBytes: 1, readLines: 1, toolsBytes: 0, toolsLines: 0 }
+  return {
+    source: { kind: 'rockpool', path: `/${name}`, sessionId: name, agentIds, repoPath: `/repo/${name}` },
+    from: undefined,
+    state,
+    passages: said.map(([text, at], i) => ({ text, line: i + 1, offset: 0, length: 1, role: 'user', at })),
+  }
+}
+
+function found(terms: string[], filter: SearchFilter = {}, joint: 'AND' | 'OR' = 'AND'): string[] {
+  return index
+    .matchWords({ terms, joint }, filter, 200)
+    .map(({ source, line }) => `${source.sessionId} ${line}`)
+}
+
+test('a rare word is found in the oldest passage, with a common word beside it or instead of it', () => {
+  expect(found(['"tide"', '"heron"'])).toEqual(['old 1', 'old 2'])
+  expect(found(['"tide"', '"heron"'], {}, 'OR').slice(0, 3)).toEqual(['old 1', 'old 2', 'new 1'])
+  expect(found(['"tide and heron"'])).toEqual(['old 1'])
+  expect(found(['"tid"*', '"her"*'])).toEqual(['old 1', 'old 2'])
+})
+
+test('what common words alone find comes newest first', () => {
+  expect(found(['"tide"']).slice(0, 2)).toEqual(['new 1', 'many 20500'])
+  expect(found(['"tide"', '"harbour"'])[0]).toBe('many 20500')
+  expect(found(['"tide"', '"nowhere"'])).toEqual([])
+})
+
+test('a filter lets the same through, whether it lets through little or much', () => {
+  expect(found(['"tide"'], { agentId: 'main' })).toEqual(['new 1', 'old 2', 'old 1'])
+  expect(found(['"tide"'], { agentId: 'support' })[0]).toBe('many 20500')
+  expect(found(['"tide"'], { since: 4 * day })).toEqual(['new 1'])
+  expect(found(['"tide"'], { since: 2 * day, agentId: 'main' })).toEqual(['new 1', 'old 2'])
+  expect(found(['"tide"'], { repoPaths: ['/repo/old', '/repo/ne'] })).toEqual(['old 2', 'old 1'])
+  expect(found(['"tide"'], { repoPaths: [] })).toEqual([])
+  expect(found(['"tide"'], { agentId: 'nobody' })).toEqual([])
+  expect(found(['"tide"', '"heron"'], { role: 'user' })).toEqual(['old 1', 'old 2'])
+  expect(found(['"tide"'], { role: 'assistant' })).toEqual([])
+})

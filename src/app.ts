@@ -13,6 +13,7 @@ import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
 import type { IndexProgress } from './domain/search.ts'
 import type { App } from './operations/app.ts'
+import { workspaceOf } from './operations/workspace.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
 import type { Database } from './store/database.ts'
@@ -22,6 +23,7 @@ import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openShared } from './store/postgres/open.ts'
 import type { Shared } from './store/postgres/open.ts'
+import { SharedMemory } from './store/postgres/memory.ts'
 import { SharedRecords } from './store/postgres/records.ts'
 import { PostgresPeople } from './store/postgres/people.ts'
 import { postgresWork } from './store/postgres/work.ts'
@@ -95,11 +97,12 @@ function storesOf(
     () => openStateDatabase(paths.database, { durability: shared ? 'relaxed' : 'full' }),
     (opened) => opened.close(),
   )
+  const agents = remembered(1000, clock, () => agentIds(config, paths))
   return {
     ...basis,
     startedAt: clock.now(),
     events,
-    agentIds: remembered(1000, clock, () => agentIds(config, paths)),
+    agentIds: agents,
     sessions: parts.perAgent(
       (agentId) => openSessionStore(agentId, storeParts),
       (store) => store.close(),
@@ -111,6 +114,7 @@ function storesOf(
     database,
     ...shared,
     ...(shared ? { records: recordsOf(shared, database, parts, basis) } : {}),
+    ...(shared ? { memory: memoryOf(shared, parts, basis, agents) } : {}),
     work: parts.once(() =>
       shared ? postgresWork(shared.postgres, clock, shared.members) : sqliteWork(database(), clock),
     ),
@@ -130,6 +134,32 @@ function recordsOf(
   return parts.once(
     () => new SharedRecords({ postgres, members, copy: copy(), clock, log }),
     (records) => records.close(),
+  )
+}
+
+/** The notes of agents, which all machines write. */
+function memoryOf(
+  { postgres, members }: Shared,
+  parts: Parts,
+  { config, paths, clock, log }: Pick<App, 'config' | 'paths' | 'clock' | 'log'>,
+  agentIds: () => string[],
+): () => SharedMemory {
+  return parts.once(
+    () =>
+      new SharedMemory({
+        postgres,
+        members,
+        bases: paths.memoryBase,
+        machine: members.machine,
+        agentIds,
+        placesOf: (agentId) => ({
+          workspace: workspaceOf({ config, paths }, agentId),
+          agentFolder: paths.agent(agentId),
+        }),
+        clock,
+        log,
+      }),
+    (memory) => memory.close(),
   )
 }
 

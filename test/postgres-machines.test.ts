@@ -1,6 +1,7 @@
 // Several machines on one PostgreSQL, small: the real program twice, and a turn during which the database was away. At
 // size, with kills and outages: test/full/machines.test.ts and test/full/outage.test.ts.
-import { existsSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
 import type { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { StoreAway } from '../src/store/store-away.ts'
@@ -8,6 +9,7 @@ import { openMachine } from './machine-flow.ts'
 import { machineLeaves } from './machines.ts'
 import { startPostgres } from './postgres.ts'
 import { openSharedHome } from './shared-homes.ts'
+import type { SharedHome } from './shared-homes.ts'
 import { said } from './talk.ts'
 
 const server = await startPostgres()
@@ -86,6 +88,47 @@ test('what is said on one machine is found on another, and no longer after it wa
     expect(await find('walnut', here)).toEqual([])
     await vi.waitFor(async () => expect(await find('walnut')).toEqual([]))
     expect(existsSync(hit!.path)).toBe(false)
+  } finally {
+    await here.close()
+    await there.close()
+  }
+}, 60_000)
+
+test('notes are the same on every machine: added at once, rewritten on both, removed, found, and there before a turn', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const [here, there] = [await openSharedHome(url, 'here'), await openSharedHome(url, 'there')]
+  const fileOf = ({ app }: SharedHome, name: string): string => join(app.paths.workspace('main'), name)
+  const notesOf = async (home: SharedHome): Promise<string[]> =>
+    (await home.ask<{ notes: Array<{ name: string }> }>('memory.list')).notes.map(({ name }) => name).sort()
+  const show = async (home: SharedHome, name: string): Promise<string> =>
+    (await home.ask<{ text: string }>('memory.show', { name })).text
+  try {
+    const { name } = await here.ask<{ name: string }>('memory.add', { text: 'Prefers green tea.' })
+    // The offline agent answers; the note is there when it is asked.
+    await there.ask('turns.run', { message: 'hello' })
+    expect(readFileSync(fileOf(there, name), 'utf8')).toContain('green tea')
+    appendFileSync(fileOf(here, name), 'From here.\n')
+    appendFileSync(fileOf(there, name), 'From there.\n')
+    writeFileSync(fileOf(here, 'MEMORY.md'), 'first\n')
+    const both = [await show(there, name), await show(here, name), await show(there, name)]
+    expect(both[1]).toBe(both[2])
+    for (const words of ['green tea', 'From here.', 'From there.']) expect(both[2]).toContain(words)
+    expect(await show(there, 'MEMORY.md')).toBe('first\n')
+    writeFileSync(fileOf(here, 'MEMORY.md'), 'one\n')
+    writeFileSync(fileOf(there, 'MEMORY.md'), 'other\n')
+    await notesOf(here)
+    const names = await notesOf(there)
+    const beside = names.find((each) => each.startsWith('memory/MEMORY (there '))!
+    expect([await show(there, 'MEMORY.md'), await show(here, beside)]).toEqual(['one\n', 'other\n'])
+    expect(await notesOf(here)).toEqual(names)
+    rmSync(fileOf(there, beside))
+    expect(await notesOf(there)).not.toContain(beside)
+    expect(await notesOf(here)).toEqual(['MEMORY.md', name])
+    const { hits } = await there.ask<{ hits: Hit[] }>('memory.search', { query: 'tea' })
+    expect(hits[0]!.path).toBe(fileOf(there, name))
+    // A workspace that was lost is filled again, and takes nothing from the others.
+    rmSync(there.app.paths.workspace('main'), { recursive: true })
+    expect(await notesOf(there)).toEqual(['MEMORY.md', name])
   } finally {
     await here.close()
     await there.close()

@@ -39,7 +39,7 @@ import { agentFrom } from './agents.ts'
 import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
 import { chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommandInfos, codingCommands } from './coding-commands.ts'
-import { joinOthers } from './sharing.ts'
+import { joinOthers, sharedNotes } from './sharing.ts'
 
 /** With its channels only in the gateway; a command that takes one turn needs none. */
 export async function openConversations(
@@ -119,6 +119,7 @@ async function flowParts(
       await forgetUploads(join(paths.media, 'inbound'), clock.now())
     },
     files: { give: (session, media) => giveToSession(paths.media, session, media), drop: dropMedia },
+    ...sharedNotes(app),
     attach: (session, path) =>
       attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
   }

@@ -29,7 +29,7 @@ import { SearchFollower } from './search-follower.ts'
 import { searchSources } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
-type Needs = SourceParts & Pick<App, 'clock' | 'events' | 'postgres'>
+type Needs = SourceParts & Pick<App, 'clock' | 'events' | 'postgres' | 'memory'>
 
 const regexMs = 3_000
 /** A command that looks for a substring, or for what tools said, indexes that itself, for at most this long. */
@@ -181,6 +181,7 @@ class Search implements SearchPart {
   async refresh(): Promise<IndexProgress> {
     if (this.#follower) return this.#follower.readAll()
     const options = { redact: this.#redact, onProgress: this.#onProgress }
+    await this.#app.memory?.().refresh(this.#app.agentIds())
     const began = this.#app.clock.monotonic()
     const progress = await indexSources(this.#index, await searchSources(this.#app), options)
     // As long again as a long first reading took; a command that found nothing new does not make people wait.

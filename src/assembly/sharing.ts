@@ -2,6 +2,7 @@
 import { basename, join } from 'node:path'
 import type { RockpoolEvent } from '../domain/events.ts'
 import { claudeConfigDir } from '../agent/credentials.ts'
+import type { FlowParts } from '../flow/parts.ts'
 import type { App } from '../operations/app.ts'
 import { claudeEntries } from '../store/claude-transcripts-postgres.ts'
 import { sharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
@@ -34,6 +35,7 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
     heard = heard.then(() => knowing(app, event)).then(() => pass(event))
   })
   app.records?.().follow()
+  if (members.serves) app.memory?.().follow()
   return async () => {
     endTelling()
     endHearing()
@@ -44,6 +46,24 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
 /** Whoever hears that a coding session or a question has changed will look at it: then it must be there. */
 async function knowing(app: App, { type }: RockpoolEvent): Promise<void> {
   if (type === 'coding-changed' || type === 'approval-changed') await app.records?.().refresh()
+}
+
+/** Notes that others wrote are here before a turn, and what the turn wrote goes to them. */
+export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
+  const memory = app.memory?.()
+  if (!memory) return {}
+  return {
+    notes: {
+      bring: (agentId) => memory.sync(agentId),
+      // The turn has its answer; what could not be told now is told at the next look.
+      give: (agentId) =>
+        memory
+          .give(agentId)
+          .catch((error: unknown) =>
+            app.log.warn({ agentId, error: String(error) }, 'Notes of a turn go to the others later.'),
+          ),
+    },
+  }
 }
 
 /** Claude's transcripts in the shared database. */

@@ -44,7 +44,10 @@ interface Turn {
 
 export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> {
   const agent = parts.agentOf(turn.batch.inputs[0]!.agentId)
-  const inputs = await Promise.all(turn.batch.inputs.map((input) => withFiles(input, agent.workspace)))
+  const [inputs] = await Promise.all([
+    Promise.all(turn.batch.inputs.map((input) => withFiles(input, agent.workspace))),
+    parts.notes?.bring(agent.id),
+  ])
   const batch = { ...turn.batch, inputs }
   const first = batch.inputs[0]!
   const found = await findSession(first, turn.claimed, parts)
@@ -78,6 +81,8 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
       },
       parts,
     )
+    // Before the turn ends: the next one may be taken elsewhere.
+    await parts.notes?.give(agent.id)
     const told = [...announcements, ...(lostThread === undefined ? [] : [lostThread])]
     return await conclude({ found, batch, live, result, told, heard: prompt.heard }, parts)
   } finally {

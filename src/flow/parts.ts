@@ -69,6 +69,11 @@ export interface FlowParts {
     give: (session: { agentId: string; key: string }, media: readonly Media[]) => Promise<Media[]>
     drop: (media: readonly Media[]) => Promise<void>
   }
+  /** Where machines share the notes of agents: theirs come here before a turn, and ours go there after it. */
+  notes?: {
+    bring: (agentId: string) => Promise<void>
+    give: (agentId: string) => Promise<void>
+  }
   /** Where several processes share the work: what one of them does for all. */
   chores?: Chores
   /** What else is forgotten from time to time. */

@@ -35,6 +35,7 @@ const list = operation({
   command: { examples: ['rockpool memory list', 'rockpool memory list --agent main --json'] },
   async run(app, input, caller) {
     const agents = visibleAgents(app, caller, input.agent)
+    await app.memory?.().refresh(agents)
     const owned = agents.flatMap((agentId) => notesOf(app, agentId).map((found) => ({ agentId, ...found })))
     const shared = sharedNotes(app).map((found) => ({ agentId: '*', ...found }))
     const byPath = new Map([...owned, ...shared].map((found) => [found.path, found]))
@@ -55,6 +56,7 @@ const show = operation({
   command: { positional: ['name'], examples: ['rockpool memory show MEMORY.md'] },
   async run(app, { name, agent }, caller) {
     const agentId = whose(app, caller, agent)
+    await app.memory?.().refresh([agentId])
     const found = readNote([...notesOf(app, agentId), ...sharedNotes(app)], name)
     if (found) return { agentId, ...found }
     throw new RockpoolError('not-found', `${agentId} has no note ${JSON.stringify(name)}.`, {
@@ -78,7 +80,11 @@ const add = operation({
   async run(app, { text, agent }, caller) {
     const agentId = whose(app, caller, agent)
     const day = dayOf(app.clock.now(), app.config.timeZone)
-    return { agentId, ...addNote(workspaceOf(app, agentId), day, text) }
+    await app.memory?.().refresh([agentId])
+    const added = addNote(workspaceOf(app, agentId), day, text)
+    // It is on disk; while the shared database is away the others get it later.
+    await app.memory?.().refresh([agentId])
+    return { agentId, ...added }
   },
 })
 

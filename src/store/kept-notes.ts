@@ -14,10 +14,15 @@ export async function restoreLost(before: ReadonlyMap<string, string>): Promise<
   for (const [path, old] of before) {
     const now = entryOf(path)[0]?.[1] ?? ''
     if (hasAllLines(now, old)) continue
-    await writeFileAtomically(path, joined(old, withoutLinesOf(old, now)))
+    await writeFileAtomically(path, withLinesOf(old, now))
     mended.push(path)
   }
   return mended
+}
+
+/** A text with the lines below it that only the other one has. */
+export function withLinesOf(text: string, other: string): string {
+  return joined(text, withoutLinesOf(text, other))
 }
 
 /** Every line is still there, and in its order; others may stand between them. */

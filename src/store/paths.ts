@@ -20,6 +20,8 @@ export interface StatePaths {
   searchIndex: string
   /** Transcripts of the shared database as files, for the search index; they can be thrown away. */
   transcriptCopies: string
+  /** What agents' notes were when this machine and the shared database agreed; it can be thrown away. */
+  memoryBase: string
   credentials: string
   logs: string
   media: string
@@ -44,6 +46,7 @@ export function statePaths(root: string): StatePaths {
     discoveryIndex: join(root, 'index', 'discovery.sqlite'),
     searchIndex: join(root, 'index', 'search.sqlite'),
     transcriptCopies: join(root, 'index', 'transcripts'),
+    memoryBase: join(root, 'index', 'memory.sqlite'),
     credentials: join(root, 'credentials'),
     logs: join(root, 'logs'),
     media: join(root, 'media'),

@@ -32,6 +32,7 @@ export type Signal =
   | { kind: 'work' }
   | { kind: 'people' }
   | { kind: 'records' }
+  | { kind: 'memory' }
   | { kind: 'event'; event: unknown }
 
 const beatMs = 1_000
@@ -65,6 +66,11 @@ export class Members {
   /** Are there others to tell anything? */
   get isAlone(): boolean {
     return this.#others === 0
+  }
+
+  /** The machine's name, for people. */
+  get machine(): string {
+    return this.#options.machine
   }
 
   get serves(): boolean {

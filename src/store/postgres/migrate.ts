@@ -5,6 +5,7 @@ import { workFunctions } from './functions-work.ts'
 import { claudeTables } from './tables-claude.ts'
 import { copyTables } from './tables-copies.ts'
 import { memberTables } from './tables-members.ts'
+import { memoryTables } from './tables-memory.ts'
 import { recordTables } from './tables-records.ts'
 import { sessionTables } from './tables-sessions.ts'
 import { workTables } from './tables-work.ts'
@@ -23,6 +24,7 @@ const migrations: string[] = [
   recordTables,
   workFunctions,
   copyTables,
+  memoryTables,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

@@ -1,0 +1,80 @@
+// What each note was when this machine and the others agreed about it: without that nobody could tell what was added here
+// from what was removed there. It can be thrown away; then what differs is joined line by line.
+import { rmSync } from 'node:fs'
+import { RockpoolError } from '../domain/errors.ts'
+import { Database } from './database.ts'
+
+export interface NoteBase {
+  revision: number
+  body: Buffer
+  /** The file as it was seen with this body; none when it may be another one. */
+  seen?: string
+}
+
+interface Row {
+  name: string
+  revision: number
+  body: Uint8Array
+  seen: string | null
+}
+
+const migrations = [
+  `CREATE TABLE base (
+     agent TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL, seen TEXT,
+     PRIMARY KEY (agent, name)
+   ) STRICT;`,
+]
+
+export class NoteBases {
+  #db: Database
+
+  private constructor(db: Database) {
+    this.#db = db
+  }
+
+  static open(path: string): NoteBases {
+    const open = (): NoteBases => new NoteBases(Database.open(path, migrations, { durability: 'relaxed' }))
+    try {
+      return open()
+    } catch (error) {
+      const isUseless =
+        error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
+      if (!isUseless) throw error
+      for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+      return open()
+    }
+  }
+
+  /** By name, without what they say. */
+  of(agentId: string): Map<string, { revision: number; seen: string | undefined }> {
+    const rows = this.#db.queries.all<Omit<Row, 'body'>>(
+      'SELECT name, revision, seen FROM base WHERE agent = ?',
+      agentId,
+    )
+    return new Map(rows.map(({ name, revision, seen }) => [name, { revision, seen: seen ?? undefined }]))
+  }
+
+  get(agentId: string, name: string): NoteBase | undefined {
+    const row = this.#db.queries.get<Row>('SELECT * FROM base WHERE agent = ? AND name = ?', agentId, name)
+    if (!row) return undefined
+    const { revision, body, seen } = row
+    return { revision, body: Buffer.from(body), ...(seen === null ? {} : { seen }) }
+  }
+
+  async set(agentId: string, name: string, { revision, body, seen }: NoteBase): Promise<void> {
+    const sql = 'INSERT OR REPLACE INTO base (agent, name, revision, body, seen) VALUES (?, ?, ?, ?, ?)'
+    await this.#db.write((q) => q.run(sql, agentId, name, revision, body, seen ?? null))
+  }
+
+  async remove(agentId: string, name: string): Promise<void> {
+    await this.#db.write((q) => q.run('DELETE FROM base WHERE agent = ? AND name = ?', agentId, name))
+  }
+
+  async forget(agentId: string): Promise<void> {
+    await this.#db.write((q) => q.run('DELETE FROM base WHERE agent = ?', agentId))
+  }
+
+  close(): Promise<void> {
+    return this.#db.close()
+  }
+}

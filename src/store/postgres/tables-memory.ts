@@ -1,0 +1,38 @@
+// The notes of agents, for all machines. A note has a number that counts its versions; who writes names the one that he read.
+
+export const memoryTables = `
+  CREATE TABLE memory_file (
+    agent text NOT NULL,
+    /* MEMORY.md, memory/2026-11-15.md; agent/memory/… for those in the folder of the agent itself. */
+    name text NOT NULL,
+    revision bigint NOT NULL,
+    /* None: it was removed, and machines that have it are to know. */
+    body bytea,
+    at bigint NOT NULL,
+    machine text NOT NULL,
+    PRIMARY KEY (agent, name)
+  );
+
+  /* Writes a note if it still has the revision that was read (0: there is none). Nothing: somebody was faster. */
+  CREATE FUNCTION put_memory(whose text, its_name text, known bigint, its_body bytea, its_at bigint, of_machine text)
+  RETURNS bigint LANGUAGE plpgsql AS $$
+  DECLARE given bigint;
+  BEGIN
+    IF known = 0 THEN
+      INSERT INTO memory_file VALUES (whose, its_name, 1, its_body, its_at, of_machine)
+        ON CONFLICT (agent, name) DO NOTHING RETURNING revision INTO given;
+    ELSE
+      UPDATE memory_file SET revision = known + 1, body = its_body, at = its_at, machine = of_machine
+        WHERE agent = whose AND name = its_name AND revision = known RETURNING revision INTO given;
+    END IF;
+    RETURN given;
+  END $$;
+
+  CREATE FUNCTION tell_memory() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM pg_notify(left('rockpool ' || current_schema(), 63), '{"from":"","signals":[{"kind":"memory"}]}');
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER memory_told AFTER INSERT OR UPDATE ON memory_file
+    FOR EACH STATEMENT EXECUTE FUNCTION tell_memory();
+`

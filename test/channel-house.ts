@@ -28,6 +28,7 @@ export interface ChannelHouse {
 export interface ChannelHouseOptions {
   channels?: Record<string, unknown>
   config?: Record<string, unknown>
+  coding?: Record<string, unknown>
   /** What the agent may use without asking. */
   allowedTools?: string[]
   /** Without Claude the offline agent answers, and fast. */
@@ -46,7 +47,7 @@ export async function openChannelHouse(options: ChannelHouseOptions = {}): Promi
     },
     claude: { credential: options.offline ? 'none' : 'auto', maxRetries: 1 },
     channels: options.channels ?? {},
-    coding: { defaultWorkdir: home.project },
+    coding: { defaultWorkdir: home.project, ...options.coding },
     ...options.config,
   }
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))

@@ -346,6 +346,16 @@ describe('answers in words', () => {
     expect(answerInWords([asked('tool'), asked('tool', { id: 'cd34' })], 'yes')).toBe('/approve')
   })
 
+  test('"yes all" means all that ask the same; where different things are asked, the id is asked for', () => {
+    const alike = (kind: Approval['kind']) => [asked(kind), asked(kind, { id: 'cd34' })]
+    expect(answerInWords(alike('tool'), 'yes all')).toBe('/approve all cd34')
+    expect(answerInWords(alike('tool'), 'No, to all!')).toBe('/deny all cd34')
+    expect(answerInWords(alike('question'), '2 for all')).toBe('/approve all cd34 2')
+    expect(answerInWords(alike('question'), 'take them all')).toBeUndefined()
+    const different = [...alike('tool'), asked('tool', { id: 'ef56', inputHash: 'other' })]
+    expect(answerInWords(different, 'yes all')).toBe('/approve all')
+  })
+
   test('T126: the whole command is shown, controls are made visible, and the hash is there', () => {
     const shown = `echo ${'x'.repeat(5_000)}\n\u001b[2K\u202e${' '.repeat(500)}; rm -rf /`
     const { text } = approvalReply('[s]', asked('tool', { shown }))
@@ -363,6 +373,53 @@ describe('answers in words', () => {
     await vi.waitFor(() => expect(house.app.coding().approvals.pending()).toHaveLength(1))
     expect(openInChat(house.app, stranger, 'agent:main:x')).toHaveLength(1)
     expect(openInChat(house.app, home, 'agent:main:x')).toHaveLength(0)
+  })
+
+  test('all means what was shown in this chat: not what another chat asks, what was asked later, or something else', async () => {
+    const house = await openGateway()
+    const { approvals } = house.app.coding()
+    const ask = async (name: string, originChannel: string, command = 'make'): Promise<Approval> => {
+      const before = approvals.pending().length
+      const prompt = `[[offline: ask Bash {"command":"${command}"}]]`
+      await rpc(house, 'coding.launch', { prompt, name, workdir: newRepo(house), fresh: true, originChannel })
+      await vi.waitFor(() => expect(approvals.pending()).toHaveLength(before + 1))
+      return approvals
+        .pending()
+        .find(({ shown, codingId }) => shown === command && nameOf(codingId) === name)!
+    }
+    const nameOf = (id?: string) => house.app.coding().store.get(id ?? '')?.name
+    const here = 'telegram|default|7'
+    const first = await ask('first', here)
+    await ask('elsewhere', 'telegram|default|8')
+    await ask('different', here, 'make install')
+    const last = await ask('last', here)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    await ask('later', here)
+    const notice = (await house.app.work().outbox.list()).find(({ delivery }) =>
+      delivery.idempotencyKey.includes(last.id),
+    )?.delivery
+    expect(notice?.reply.text).toContain('2 sessions ask exactly this: [first], [last].')
+    const button = notice?.reply.buttons?.flat().find(({ label }) => label === 'Allow once for all 2')
+    // Somebody is faster with one of them: that answer stays, and the rest is answered all the same.
+    await approvals.answer(last.id, { behavior: 'deny', by: 'bob' })
+    const message = {
+      address: stranger,
+      chatType: 'direct',
+      sender: { id: '7' },
+      button,
+    } as unknown as Message
+    expect(await pressedButton(house.app, message, true)).toEqual({ text: 'allowed [first]' })
+    expect(house.app.coding().approvalStore.get(first.id)).toMatchObject({ state: 'allowed' })
+    expect(house.app.coding().approvalStore.get(last.id)).toMatchObject({
+      state: 'denied',
+      answeredBy: 'bob',
+    })
+    expect(approvals.pending().map(({ codingId }) => nameOf(codingId))).toEqual([
+      'elsewhere',
+      'different',
+      'later',
+    ])
+    expect(await pressedButton(house.app, message, true)).toMatchObject({ isError: true })
   })
 
   test('T129: "always" is listed, and when it is taken back the next time is asked again', async () => {

@@ -8,7 +8,9 @@ import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import { approvalReply } from '../coding/approval-reply.ts'
+import { isSameOrigin } from '../coding/origin.ts'
 import type { App } from '../operations/app.ts'
+import { wordsFor } from '../operations/coding-text.ts'
 import { perform } from '../operations/perform.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
@@ -42,15 +44,29 @@ const no = /^(n|no|deny|denied|reject|rejected|👎)[.!]?$/iu
 const always = /^(allow )?always[.!]?$/i
 const revise = /^revise\b[:,]?\s+([\s\S]+)$/i
 
+const forAll = /^(.+?),? (?:to |for )?all[.!]?$/isu
+
 /** The command that plain words mean, when something is asked in this chat: "yes", "no", a number, "revise: …". With
- *  several open questions the words could mean any of them, so the id is asked for. */
+ *  several open questions the words could mean any of them, so the id is asked for; "yes all" means those that ask the same. */
 export function answerInWords(open: Approval[], text: string): string | undefined {
   const said = text.trim()
-  const [one, ...others] = open
+  const [, toAll] = forAll.exec(said) ?? []
+  return (toAll === undefined ? undefined : answerAll(open, toAll)) ?? answerOne(open, said)
+}
+
+function answerOne([one, ...others]: Approval[], said: string): string | undefined {
   if (!one) return undefined
   const words = wordsAsAnswer(one, said)
   if (words === undefined || others.length === 0) return words
   return yes.test(said) || no.test(said) || always.test(said) ? '/approve' : undefined
+}
+
+/** The last of them stands for all; where different things are asked, the id is asked for. */
+function answerAll(open: Approval[], said: string): string | undefined {
+  const last = open.at(-1)
+  const words = last && wordsAsAnswer(last, said)?.replace(' ', ' all ')
+  const isOne = open.every(({ inputHash }) => inputHash === last?.inputHash)
+  return words === undefined || isOne ? words : '/approve all'
 }
 
 function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined {
@@ -70,14 +86,14 @@ export function openInChat(app: App, address: Address, sessionKey: string): Appr
   const { approvals, store } = app.coding()
   return approvals.pending().filter(({ codingId, sessionKey: asking }) => {
     if (codingId === undefined) return asking === sessionKey
-    return store.get(codingId)?.request.originChannel === origin
+    return isSameOrigin(store.get(codingId)?.request.originChannel ?? '', origin)
   })
 }
 
 /** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them, and only in private: in a group
  *  nothing is asked, so a button there was carried over from elsewhere. */
 export async function pressedButton(app: App, message: Message, owner: boolean): Promise<Reply | undefined> {
-  const [, id, answer] = /^approve:([^:]+):(.*)$/.exec(message.button?.data ?? '') ?? []
+  const [, id, all, answer] = /^approve:([^:]+):(all-)?(.*)$/.exec(message.button?.data ?? '') ?? []
   if (id === undefined || answer === undefined) return undefined
   const refusal = !owner
     ? 'Only the owner may answer this.'
@@ -96,9 +112,12 @@ export async function pressedButton(app: App, message: Message, owner: boolean):
     via: 'chat',
     scopes: ['approve'],
     name: `${message.address.channel}:${message.sender.id}`,
+    address: message.address,
   } as const
   try {
-    await perform(app, 'approvals.answer', { id, ...answerOf(answer) }, by)
+    const said = { id, ...answerOf(answer), alike: all !== undefined }
+    const output = await perform(app, 'approvals.answer', said, by)
+    if (all !== undefined) return { text: wordsFor('approvals.answer', output) ?? 'Done.' }
     return { text: answer === 'deny' ? 'Denied.' : 'Done.' }
   } catch (error) {
     return { text: asRockpoolError(error).message, isError: true }

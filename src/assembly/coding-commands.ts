@@ -68,17 +68,17 @@ const commands: Readonly<Record<string, Spoken>> = {
   },
   claude_stats: { says: '/claude_stats: figures over all coding sessions', read: () => ({}) },
   approve: {
-    says: '/approve [id] [always | an answer]: allow what a session asks',
+    says: '/approve [all] [id] [always | an answer]: allow what a session asks, or all that ask the same',
     read: (rest) => {
-      const [id, text] = firstWord(rest)
-      return text === 'always' ? { id, always: true } : { id, ...(text ? { text } : {}) }
+      const { text, ...which } = whichApproval(rest)
+      return text === 'always' ? { ...which, always: true } : { ...which, ...(text ? { text } : {}) }
     },
   },
   deny: {
-    says: '/deny [id] [reason]: refuse it',
+    says: '/deny [all] [id] [reason]: refuse it',
     read: (rest) => {
-      const [id, text] = firstWord(rest)
-      return { id, ...(text ? { text } : {}) }
+      const { text, ...which } = whichApproval(rest)
+      return { ...which, ...(text ? { text } : {}) }
     },
   },
 }
@@ -120,6 +120,14 @@ function callerOf(input: Input): Caller {
     address,
     name: `${address.channel}:${sender.id}`,
   }
+}
+
+/** `all` before the id means those that ask the same as well. */
+function whichApproval(rest: string): { id: string; alike: boolean; text: string } {
+  const [word, others] = firstWord(rest)
+  const alike = word === 'all'
+  const [id, text] = alike ? firstWord(others) : [word, others]
+  return { id, alike, text }
 }
 
 function firstWord(text: string): [word: string, rest: string] {

@@ -64,8 +64,7 @@ export function openCodingWorld(app: App): CodingWorld {
     priceOf: callCost,
     dayOf: (at) => dayIn(app.config.timeZone, at),
   })
-  const isTaken = (session: CodingSession): boolean =>
-    repos.workingIn(session.request.workdir, session.id).length > 0
+  const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
   const select: CodingWorld['select'] = ({ task, workdir: repo, agentId, label, maxBudgetUsd, asAgent }) =>
     chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
   const today = (): string => dayIn(app.config.timeZone, app.clock.now())

@@ -1,10 +1,12 @@
 // How a question of a session looks in a chat.
 import type { Approval } from '../domain/coding.ts'
 import type { Reply } from '../domain/reply.ts'
+import { oneLine } from './names.ts'
 import { questionsOf } from './question-text.ts'
 
-/** What is asked, in full, with buttons where the platform has them and words where it has none. */
-export function approvalReply(who: string, approval: Approval): Reply {
+/** What is asked, in full, with buttons where the platform has them and words where it has none. `alike` are the sessions
+ *  that ask the same, if there are several: then all can be answered at once. */
+export function approvalReply(who: string, approval: Approval, alike: string[] = []): Reply {
   const heading = {
     tool: `🔐 ${who} would like to use ${approval.toolName}:`,
     question: `❓ ${who} would like to know:`,
@@ -19,10 +21,17 @@ export function approvalReply(who: string, approval: Approval): Reply {
     budget: `Answer yes or no, or /approve ${id} <dollars>, /deny ${id}`,
   }[approval.kind]
   const what = `${id} · #${approval.inputHash.slice(0, 8)}`
+  const together = alike.length > 1 ? `\n${wordsForAll(approval, alike)}` : ''
   return {
-    text: `${heading}\n${withVisibleControls(approval.shown)}\n\n${words} (${what})`,
-    buttons: approvalButtons(approval),
+    text: `${heading}\n${withVisibleControls(approval.shown)}\n\n${words} (${what})${together}`,
+    buttons: approvalButtons(approval, alike.length),
   }
+}
+
+function wordsForAll({ id, kind }: Approval, alike: string[]): string {
+  const names = alike.map((name) => `[${name}]`).join(', ')
+  const words = kind === 'question' ? '<number> all' : 'yes all or no all'
+  return `${alike.length} sessions ask exactly this: ${names}. For all of them: ${words}, or /approve all ${id}, /deny all ${id}`
 }
 
 /** A command must look like what it does: what would hide or move text on a screen is written out. */
@@ -32,16 +41,37 @@ export function withVisibleControls(text: string): string {
   )
 }
 
-function approvalButtons(approval: Approval): Reply['buttons'] {
-  const button = (label: string, answer: string) => ({ label, data: `approve:${approval.id}:${answer}` })
+/** Discord takes 80; what does not fit stands in the text. */
+const maxLabelChars = 60
+
+type Row = NonNullable<Reply['buttons']>[number]
+
+function approvalButtons(approval: Approval, alike: number): Reply['buttons'] {
+  const ways = [
+    { which: '', suffix: '' },
+    ...(alike > 1 ? [{ which: 'all-', suffix: ` for all ${alike}` }] : []),
+  ]
+  const row = (answers: Array<[label: string, answer: string]>): Row[] =>
+    ways.map(({ which, suffix }) =>
+      answers.map(([label, answer]) => ({
+        label: `${oneLine(label, maxLabelChars)}${suffix}`,
+        data: `approve:${approval.id}:${which}${answer}`,
+      })),
+    )
   if (approval.kind === 'question') {
     const [first, ...more] = questionsOf(approval.input)
+    // An option and the same for all stand side by side: some platforms have room for five rows only.
     return first && more.length === 0
-      ? first.options.map((label, i) => [button(label, String(i + 1))])
+      ? first.options.map((label, i) => row([[label, String(i + 1)]]).flat())
       : undefined
   }
   const yes =
     approval.kind === 'plan' ? 'Approve the plan' : approval.kind === 'budget' ? 'Go on' : 'Allow once'
-  const row = [button(yes, 'allow'), button(approval.kind === 'plan' ? 'Reject' : 'Deny', 'deny')]
-  return approval.kind === 'tool' ? [row, [button('Allow always in this session', 'always')]] : [row]
+  const no = approval.kind === 'plan' ? 'Reject' : 'Deny'
+  const rows = row([
+    [yes, 'allow'],
+    [no, 'deny'],
+  ])
+  if (approval.kind !== 'tool') return rows
+  return [...rows, [{ label: 'Allow always in this session', data: `approve:${approval.id}:always` }]]
 }

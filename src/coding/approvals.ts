@@ -98,12 +98,21 @@ export class Approvals {
     return this.#parts.store.get(approval.id)!
   }
 
-  /** The same question of several sessions, answered together. */
-  async answerAlike(id: string, answer: ApprovalAnswer): Promise<Approval[]> {
-    const first = this.#find(id)
-    const alike = this.pending().filter((other) => other.inputHash === first.inputHash)
+  /** Those that ask exactly the same and are open, in the order in which they were asked. */
+  alike({ inputHash }: Approval): Approval[] {
+    return this.pending().filter((other) => other.inputHash === inputHash)
+  }
+
+  /** The same question of several sessions, answered together; also when this one was answered already. */
+  async answerAlike(
+    id: string,
+    answer: ApprovalAnswer,
+    isMeant: (other: Approval, named: Approval) => boolean = () => true,
+  ): Promise<Approval[]> {
+    const first = this.#parts.store.get(id) ?? this.#find(id, true)
+    const meant = this.alike(first).filter((other) => isMeant(other, first))
     const settled: Approval[] = []
-    for (const approval of alike) {
+    for (const approval of meant) {
       try {
         settled.push(await this.answer(approval.id, answer))
       } catch (error) {
@@ -126,11 +135,13 @@ export class Approvals {
     return open
   }
 
-  /** By id or a prefix of it; without one, the only open question there is. */
-  #find(id: string): Approval {
+  /** By id or a prefix of it; without one, the only open question there is. Where all that ask the same are meant, the
+   *  last of them stands for all. */
+  #find(id: string, alike = false): Approval {
     const open = this.pending()
     const found = id === '' ? open : open.filter((approval) => approval.id.startsWith(id))
-    if (found.length === 1) return found[0]!
+    const isOne = new Set(found.map(({ inputHash, id: each }) => (alike ? inputHash : each))).size === 1
+    if (isOne) return found.at(-1)!
     const known = this.#parts.store.get(id)
     if (known) throw alreadySettled(known)
     const list = open.map((approval) => `${approval.id} (${oneLine(approval.shown, 60)})`).join(', ')

@@ -118,9 +118,11 @@ export class NotificationRouter {
     for (const key of this.#streams.keys()) await this.flush(key.slice(0, key.indexOf(' ')))
   }
 
-  async onApproval(session: CodingSession, approval: Approval): Promise<void> {
+  /** `alike` are the sessions of this chat that ask the same. */
+  async onApproval(session: CodingSession, approval: Approval, alike: string[] = []): Promise<void> {
     await this.flush(session.id)
-    await this.#tellChat(session, `approval:${approval.id}`, approvalReply(`[${session.name}]`, approval))
+    const reply = approvalReply(`[${session.name}]`, approval, alike)
+    await this.#tellChat(session, `approval:${approval.id}`, reply)
   }
 
   async onSessionComplete(session: CodingSession): Promise<void> {

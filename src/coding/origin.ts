@@ -1,5 +1,5 @@
 // Where a coding session came from: the chat that is told about it, and the marker in its first message.
-import { parseOriginChannel } from '../domain/address.ts'
+import { formatOriginChannel, parseOriginChannel } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { CodingRequest } from '../domain/coding.ts'
 import type { CodingConfig } from '../domain/config/coding.ts'
@@ -33,6 +33,15 @@ function channelOfDirectory(
 export function addressOfOrigin(originChannel: string, threadId?: string): Address | undefined {
   const address = parseOriginChannel(originChannel)
   return address && (threadId === undefined ? address : { ...address, threadId })
+}
+
+/** Whether two names mean the same chat: the default account may be named or left out. */
+export function isSameOrigin(one: string, other: string): boolean {
+  const plain = (name: string): string => {
+    const address = parseOriginChannel(name)
+    return address ? formatOriginChannel(address) : name
+  }
+  return plain(one) === plain(other)
 }
 
 /** Marks the first message as ours. Whatever the text itself says at its beginning is not believed. */

@@ -2,6 +2,7 @@
 // at once (sub-agents ask too); the session waits until the last of them is answered.
 import type { PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
 import type { Approval } from '../domain/coding.ts'
+import { askingAlike } from './alike.ts'
 import { awaiting } from './awaiting.ts'
 import { amountOf, budgetAsking, budgetReached, describeBudget, raisedBudget } from './budget.ts'
 import type { BudgetReached } from './budget.ts'
@@ -84,7 +85,9 @@ export class Questions {
     this.#open.push(approval)
     this.#moments.onAsked()
     this.#record.later(waitingFor(approval))
-    void this.#record.settle(this.#parts.notifications.onApproval(this.#record.session, approval))
+    const { session } = this.#record
+    const alike = askingAlike(this.#parts, approval, session.request)
+    void this.#record.settle(this.#parts.notifications.onApproval(session, approval, alike))
   }
 
   async #answered({ id }: Approval): Promise<void> {

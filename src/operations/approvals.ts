@@ -1,6 +1,8 @@
 // What coding sessions ask people, and the answers.
 import { z } from 'zod'
+import { shownWith } from '../coding/alike.ts'
 import { questionsOf } from '../coding/question-text.ts'
+import { formatOriginChannel } from '../domain/address.ts'
 import type { Approval } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
@@ -91,11 +93,16 @@ const answer = operation({
     const { approvals } = app.coding()
     const said = { behavior: input.decision, text: input.text, always: input.always, by: nameOf(caller) }
     const settled = input.alike
-      ? await approvals.answerAlike(input.id, said)
+      ? await approvals.answerAlike(input.id, said, meantBy(app, caller))
       : [await approvals.answer(input.id, said, input.inputHash)]
     return { approvals: rowsOf(app, settled) }
   },
 })
+
+/** In a chat all means what was shown there; at a desk it means all there are. */
+function meantBy(app: App, { address }: Caller): ReturnType<typeof shownWith> | undefined {
+  return address && shownWith(app.coding().store, formatOriginChannel(address))
+}
 
 const grants = operation({
   name: 'approvals.grants',

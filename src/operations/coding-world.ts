@@ -17,7 +17,7 @@ export interface CodingWorld {
   spend: SpendStore
   /** The day by which budgets count, YYYY-MM-DD in the configured time zone. */
   today(): string
-  /** Does somebody else work in its repository, so that it has to wait? */
+  /** Do as many others work in its repository as may, so that it has to wait? */
   isTaken(session: CodingSession): boolean
   /** Which conversation should take this task. */
   select(task: SelectTask): Promise<{ selection: SessionSelection; decisionId: string }>

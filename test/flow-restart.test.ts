@@ -57,6 +57,33 @@ test('a message whose turn is cut off a second time is given up, and its sender 
   expect(await third.work.inbox.waiting()).toEqual([])
 })
 
+test('what people said is on disk in the transcript before it leaves the inbox, also when nothing was answered', async () => {
+  const bench = await flow()
+  const order: string[] = []
+  const { transcripts, work } = bench
+  const append = transcripts.append.bind(transcripts)
+  const sync = transcripts.sync.bind(transcripts)
+  const finish = work.lanes.finish.bind(work.lanes)
+  transcripts.append = async (...args) => {
+    const entries = await append(...args)
+    order.push(args[2].isKeptElsewhere ? 'written' : 'on disk')
+    return entries
+  }
+  transcripts.sync = async (...args) => {
+    await sync(...args)
+    order.push('on disk')
+  }
+  work.lanes.finish = (...args) => {
+    order.push('finished')
+    return finish(...args)
+  }
+  await bench.channel.say('hello')
+  await bench.settled()
+  await bench.channel.say('[[offline: wait 1]]')
+  await bench.settled()
+  expect(order.join(', ')).toBe('written, on disk, finished, written, on disk, finished')
+})
+
 test('the answer of a retried turn is marked', async () => {
   const bench = await flow()
   const input = (await bench.work.inbox.accept(

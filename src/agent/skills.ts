@@ -35,7 +35,7 @@ export async function ensureSkillSnapshot(question: SkillSnapshotQuestion): Prom
   const { sessionEntry, isFirstTurnInSession, workspaceDir, skillFilter } = question
   const before = sessionEntry?.skillsSnapshot
   const skills = readSkills(workspaceDir).filter((skill) => skillFilter?.includes(skill.name) ?? true)
-  const snapshot = snapshotOf(skills, before, newestChange(workspaceDir))
+  const snapshot = snapshotOf(skills, before, workspaceDir)
   const isNew = isFirstTurnInSession || snapshot.version !== before?.version
   if (!sessionEntry) return { skillsSnapshot: snapshot, systemSent: true }
   const entry = isNew ? { ...sessionEntry, skillsSnapshot: snapshot, systemSent: true } : sessionEntry
@@ -45,7 +45,7 @@ export async function ensureSkillSnapshot(question: SkillSnapshotQuestion): Prom
 function snapshotOf(
   skills: Skill[],
   before: SessionSkillSnapshot | undefined,
-  newest: number,
+  workspaceDir: string,
 ): SessionSkillSnapshot {
   const prompt = renderSkills(skills)
   if (before?.prompt === prompt && before.version !== undefined) return before
@@ -53,7 +53,7 @@ function snapshotOf(
     prompt,
     skills: skills.map(({ name, primaryEnv }) => ({ name, ...(primaryEnv ? { primaryEnv } : {}) })),
     resolvedSkills: skills,
-    version: Math.max((before?.version ?? 0) + 1, newest),
+    version: Math.max((before?.version ?? 0) + 1, newestChange(workspaceDir)),
   }
 }
 

@@ -87,6 +87,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
     return await conclude({ found, batch, live, result, told, heard: prompt.heard }, parts)
   } finally {
     live.stopShowing()
+    await live.sync()
   }
 }
 

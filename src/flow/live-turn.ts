@@ -43,6 +43,8 @@ export class LiveTurn implements TurnInHand {
   #opening = Promise.withResolvers<Conversation | undefined>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
+  /** Whether everything that was appended is. */
+  #isOnDisk = true
 
   constructor(
     turn: { turnId: string; session: Session; batch: Batch; transcript: TranscriptRef; cwd: string },
@@ -59,22 +61,26 @@ export class LiveTurn implements TurnInHand {
     this.#stream = this.#makeStream()
   }
 
-  async append(bodies: EntryBody[]): Promise<TranscriptEntry[]> {
+  async append(bodies: EntryBody[], isKeptElsewhere = false): Promise<TranscriptEntry[]> {
     const { agentId, key } = this.#session
-    const about = { cwd: this.#cwd, key }
+    const about = { cwd: this.#cwd, key, isKeptElsewhere }
     const entries = await this.#parts.transcripts(agentId).append(this.#transcript, bodies, about)
+    this.#isOnDisk = !isKeptElsewhere
     this.lastEntryId = entries.at(-1)?.id ?? this.lastEntryId
     return entries
   }
 
-  /** What people said, on disk before the agent is asked. Resolves to the entry's id. */
+  /**
+   * What people said, in the transcript before the agent is asked. Until the turn ends it is in the inbox, too, which is
+   * on disk. Resolves to the entry's id.
+   */
   async recordUser(text: string): Promise<string> {
     const message = {
       role: 'user' as const,
       content: [{ type: 'text' as const, text }],
       timestamp: this.#parts.clock.now(),
     }
-    const [entry] = await this.append([{ type: 'message', message }])
+    const [entry] = await this.append([{ type: 'message', message }], true)
     return entry!.id
   }
 
@@ -120,6 +126,12 @@ export class LiveTurn implements TurnInHand {
   async ended(result: TurnResult): Promise<void> {
     this.stopShowing()
     await Promise.all([this.#stream?.end(), this.#record.end(result)])
+  }
+
+  /** Before what people said leaves the inbox. */
+  async sync(): Promise<void> {
+    if (!this.#isOnDisk) await this.#parts.transcripts(this.#session.agentId).sync(this.#transcript)
+    this.#isOnDisk = true
   }
 
   stopShowing(): void {

@@ -28,6 +28,26 @@ test('writes that meet share a transaction, and one that throws undoes only itse
   await db.close()
 })
 
+test('a write that throws by itself is run once; one whose neighbour throws may be run again', async () => {
+  const db = Database.open(newPath(), schema)
+  let runs = 0
+  const refused = db.write(() => {
+    runs++
+    throw new Error('no')
+  })
+  await expect(refused).rejects.toThrow('no')
+  expect(runs).toBe(1)
+  const other = db.write((q) => {
+    runs++
+    return q.run('INSERT INTO thing (name) VALUES (?)', 'a').changes
+  })
+  const failing = db.write((q) => q.exec('INSERT INTO nothing VALUES (1)'))
+  await expect(failing).rejects.toThrow(/nothing/)
+  expect(await other).toBe(1)
+  expect(runs).toBe(3)
+  await db.close()
+})
+
 test('a database of a newer Rockpool is refused and left alone', async () => {
   const path = newPath()
   await Database.open(path, [...schema, 'CREATE TABLE more (id INTEGER)']).close()

@@ -38,6 +38,9 @@ export interface HeldLock {
   isWanted(): boolean
 }
 
+/** Far below the age at which anybody takes a lock for left behind. */
+const trustMs = 200
+
 /** Whatever keeps others out while `fn` runs. */
 export interface Lock {
   /** `op` says what it is held for, to those who wait in vain. */
@@ -66,7 +69,7 @@ export class FileLock implements Lock {
   async hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
     const payload = newPayload(op, this.#clock.now())
     await this.#take(payload)
-    const confirm = confirmation(this.#file, payload)
+    const confirm = confirmation(this.#file, payload, this.#clock)
     const touching = setInterval(() => touch(this.#file), this.#touchEveryMs).unref()
     try {
       return await fn({
@@ -158,10 +161,16 @@ function removeDeadGuard(guard: string): void {
   }
 }
 
-/** Looks whether the lock is still ours. It is read only when somebody has touched it since the last time. */
-function confirmation(file: string, payload: LockPayload): () => void {
+/**
+ * Looks whether the lock is still ours. It is read only when somebody has touched it since the last time, and not looked
+ * at twice within a moment in which nobody could have found it old; a process that was stopped for longer looks again.
+ */
+function confirmation(file: string, payload: LockPayload, clock: Clock): () => void {
   let known: string | undefined
+  let trustedUntil = -Infinity
   return () => {
+    if (clock.monotonic() < trustedUntil) return
+    trustedUntil = clock.monotonic() + trustMs
     // Looked at first and read after: what changes in between is noticed the next time.
     const now = fileIdentity(file)
     if (now !== undefined && now === known) return

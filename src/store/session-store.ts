@@ -80,14 +80,20 @@ export interface TranscriptPage {
 /** What is left out of a reading, in words. */
 export type OnDamage = (what: string) => void
 
+export interface AppendOptions {
+  cwd: string
+  parentSession?: string
+  key?: string
+  /** A crash of the machine cannot lose it, as it is also in the inbox: it need not be on disk before the next append or sync. */
+  isKeptElsewhere?: boolean
+}
+
 export interface TranscriptStore {
   readonly agentId: string
   /** Adds entries below the current leaf as one durable write; makes the transcript with its header when there is none. */
-  append(
-    ref: TranscriptRef,
-    bodies: EntryBody[],
-    options: { cwd: string; parentSession?: string; key?: string },
-  ): Promise<TranscriptEntry[]>
+  append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]>
+  /** What was appended is on disk, also what is kept elsewhere. */
+  sync(ref: TranscriptRef): Promise<void>
   /** The last `limit` entries, or those before a mark of an earlier page. Reads only as much of the file as needed. */
   tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage>
   /** Every entry in the order of writing, branches and all, a piece at a time. */

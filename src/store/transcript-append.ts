@@ -2,7 +2,7 @@
 // lock, a write and a sync, and each is answered after that sync. Before the first new line the end of the file is
 // looked at: a missing newline is added, and a torn line moves to `<file>.torn` beside it.
 import { randomUUID } from 'node:crypto'
-import { constants, fstatSync } from 'node:fs'
+import { constants, fstatSync, writeSync } from 'node:fs'
 import { appendFile, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -19,12 +19,15 @@ import { readTree } from './transcript-tree.ts'
 /** Up to this size all ids are known and new ones are eight digits; beyond it new ones are long, and need no look. */
 const knownIdsBytes = 1 << 20
 
-const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW, O_DSYNC } = constants
+const shortBytes = 1 << 16
+
+const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
 
 export interface NewEntries {
   bodies: EntryBody[]
   /** For the header, when there is no file yet. */
   header: { id: string; cwd: string; parentSession?: string }
+  isKeptElsewhere: boolean
 }
 
 /** What is known of the end of a file; true as long as the file is the same and has this size. */
@@ -46,7 +49,12 @@ export interface Appended {
 export async function appendEntries(
   file: OpenTranscript,
   groups: NewEntries[],
-  options: { known: FileEnd | undefined; clock: Clock; sync: boolean; confirm: () => void },
+  options: {
+    known: FileEnd | undefined
+    clock: Clock
+    durability: 'full' | 'relaxed'
+    confirm: () => void
+  },
 ): Promise<Appended> {
   const { handle, path } = file
   try {
@@ -55,8 +63,10 @@ export async function appendEntries(
     const { text, entries } = compose(groups, end, options.clock)
     options.confirm()
     const bytes = Buffer.from(text)
-    await writeWhole(handle, bytes, Number(end.size))
-    if (isNew && options.sync) await syncDirectory(dirname(path))
+    const mayWait = !isNew && groups.every((group) => group.isKeptElsewhere)
+    const sync = options.durability === 'full' && !mayWait
+    await writeWhole(handle, bytes, Number(end.size), sync)
+    if (isNew && sync) await syncDirectory(dirname(path))
     const size = end.size + BigInt(bytes.length)
     return { entries, end: { ...end, size, leafId: entries.at(-1)!.at(-1)!.id, needsHeader: false } }
   } catch (error) {
@@ -101,11 +111,10 @@ export function checkBodies(bodies: EntryBody[]): void {
   for (const body of bodies) entryLine({ ...body, id: '00000000', parentId: null, timestamp: '' })
 }
 
-/** With `sync` every write is on disk when it returns. */
-export async function openToAppend(file: string, sync: boolean): Promise<OpenTranscript> {
+export async function openToAppend(file: string): Promise<OpenTranscript> {
   let handle: FileHandle
   try {
-    handle = await open(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | (sync ? O_DSYNC : 0), 0o600)
+    handle = await open(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   } catch (error) {
     throw asFileError(error, file)
   }
@@ -221,12 +230,10 @@ function newId(taken: Set<string> | undefined): string {
   }
 }
 
-async function writeWhole(handle: FileHandle, bytes: Buffer, size: number): Promise<void> {
+async function writeWhole(handle: FileHandle, bytes: Buffer, size: number, sync: boolean): Promise<void> {
   try {
-    for (let done = 0; done < bytes.length;) {
-      const { bytesWritten } = await handle.write(bytes, done)
-      done += bytesWritten
-    }
+    for (let done = 0; done < bytes.length;) done += await writeSome(handle, bytes, done)
+    if (sync) await handle.datasync()
   } catch (error) {
     // Half a line must not stay; nor a line that may not survive, since we are about to say that it failed.
     await handle.truncate(size).catch(() => {
@@ -234,4 +241,10 @@ async function writeWhole(handle: FileHandle, bytes: Buffer, size: number): Prom
     })
     throw error
   }
+}
+
+/** What is short goes into the kernel's memory faster than another thread could be woken for it. */
+async function writeSome(handle: FileHandle, bytes: Buffer, from: number): Promise<number> {
+  if (bytes.length <= shortBytes) return writeSync(handle.fd, bytes, from)
+  return (await handle.write(bytes, from)).bytesWritten
 }

@@ -10,6 +10,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
 import type {
+  AppendOptions,
   OnDamage,
   TranscriptArchive,
   TranscriptPage,
@@ -69,16 +70,17 @@ export class FileTranscripts implements TranscriptStore {
       options.lockOf ?? ((file) => new FileLock(file, { staleMs: staleLockMs, pollIntervalMs: 5 }))
   }
 
-  async append(
-    ref: TranscriptRef,
-    bodies: EntryBody[],
-    options: { cwd: string; parentSession?: string; key?: string },
-  ): Promise<TranscriptEntry[]> {
-    const { key, ...header } = options
+  async append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
+    const { key, isKeptElsewhere = false, ...header } = options
     const file = this.#fileOf(ref)
-    const entries = await this.#queueOf(file).append({ bodies, header: { id: ref.sessionId, ...header } })
+    const added = { bodies, header: { id: ref.sessionId, ...header }, isKeptElsewhere }
+    const entries = await this.#queueOf(file).append(added)
     this.#tell(ref.sessionId, file, key)
     return entries
+  }
+
+  async sync(ref: TranscriptRef): Promise<void> {
+    await this.#queueOf(this.#fileOf(ref)).sync()
   }
 
   async close(): Promise<void> {

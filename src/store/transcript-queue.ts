@@ -68,6 +68,11 @@ export class TranscriptQueue {
     })
   }
 
+  /** What was appended is on disk, also what is kept elsewhere. */
+  async sync(): Promise<void> {
+    if (this.#options.durability === 'full') await syncFile(this.#file)
+  }
+
   /** Lets go of the lock, when what waits is written. */
   async settle(): Promise<void> {
     this.#others++
@@ -107,7 +112,7 @@ export class TranscriptQueue {
     const answerAll = (): void => answers.splice(0).forEach((answer) => answer())
     try {
       await this.#hold('append', async (held) => {
-        const file = await openToAppend(this.#file, this.#options.durability === 'full')
+        const file = await openToAppend(this.#file)
         const sliceEnd = this.#options.clock.monotonic() + sliceMs
         try {
           // In a rush the lock costs more than the writing, so it is kept from one write to the next.
@@ -130,7 +135,7 @@ export class TranscriptQueue {
     const group = this.#appends.splice(0)
     const entries = group.map((append) => append.entries)
     const { clock, durability } = this.#options
-    const options = { known: this.#end, clock, sync: durability === 'full', confirm: () => held.confirm() }
+    const options = { known: this.#end, clock, durability, confirm: () => held.confirm() }
     try {
       const written = await appendEntries(file, entries, options)
       this.#end = written.end

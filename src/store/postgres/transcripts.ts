@@ -8,6 +8,7 @@ import type { Events } from '../../domain/events.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { checkSessionId } from '../paths.ts'
 import type {
+  AppendOptions,
   OnDamage,
   TranscriptArchive,
   TranscriptPage,
@@ -55,11 +56,7 @@ export class PostgresTranscripts implements TranscriptStore {
   }
 
   /** Appends of one transcript follow each other here; the row's lock sees to those of other machines. */
-  append(
-    ref: TranscriptRef,
-    bodies: EntryBody[],
-    options: { cwd: string; parentSession?: string; key?: string },
-  ): Promise<TranscriptEntry[]> {
+  append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
     const name = JSON.stringify([ref.file ?? ref.sessionId, ref.topicId])
     const before = this.#appends.get(name) ?? Promise.resolve()
     const work = (): Promise<TranscriptEntry[]> => this.#append(ref, bodies, options)
@@ -70,6 +67,10 @@ export class PostgresTranscripts implements TranscriptStore {
     }
     done.then(forget, forget)
     return done
+  }
+
+  async sync(): Promise<void> {
+    // Every append is a transaction of its own, and on disk when it is answered.
   }
 
   async tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage> {
@@ -218,13 +219,9 @@ export class PostgresTranscripts implements TranscriptStore {
     await Promise.allSettled(this.#appends.values())
   }
 
-  async #append(
-    ref: TranscriptRef,
-    bodies: EntryBody[],
-    options: { cwd: string; parentSession?: string; key?: string },
-  ): Promise<TranscriptEntry[]> {
+  async #append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
     checkBodies(bodies)
-    const { key, ...header } = options
+    const { key, isKeptElsewhere: _isKeptElsewhere, ...header } = options
     const now = this.#options.clock.now()
     const timestamp = new Date(now).toISOString()
     const ids = bodies.map(() => randomUUID())

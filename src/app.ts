@@ -3,6 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { HeavyCode } from './assembly/heavy.ts'
+import { openSharedMedia, openSharedMemory } from './operations/shared-files.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { Config } from './domain/config.ts'
@@ -13,7 +14,6 @@ import { silentLog } from './domain/log.ts'
 import type { Log } from './domain/log.ts'
 import type { IndexProgress } from './domain/search.ts'
 import type { App } from './operations/app.ts'
-import { workspaceOf } from './operations/workspace.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
 import type { Database } from './store/database.ts'
@@ -23,7 +23,6 @@ import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openShared } from './store/postgres/open.ts'
 import type { Shared } from './store/postgres/open.ts'
-import { SharedMemory } from './store/postgres/memory.ts'
 import { SharedRecords } from './store/postgres/records.ts'
 import { PostgresPeople } from './store/postgres/people.ts'
 import { postgresWork } from './store/postgres/work.ts'
@@ -114,7 +113,7 @@ function storesOf(
     database,
     ...shared,
     ...(shared ? { records: recordsOf(shared, database, parts, basis) } : {}),
-    ...(shared ? { memory: memoryOf(shared, parts, basis, agents) } : {}),
+    ...(shared ? filesOf(shared, parts, { ...basis, agentIds: agents }) : {}),
     work: parts.once(() =>
       shared ? postgresWork(shared.postgres, clock, shared.members) : sqliteWork(database(), clock),
     ),
@@ -137,30 +136,22 @@ function recordsOf(
   )
 }
 
-/** The notes of agents, which all machines write. */
-function memoryOf(
-  { postgres, members }: Shared,
+/** The files of agents that all machines share. */
+function filesOf(
+  shared: Shared,
   parts: Parts,
-  { config, paths, clock, log }: Pick<App, 'config' | 'paths' | 'clock' | 'log'>,
-  agentIds: () => string[],
-): () => SharedMemory {
-  return parts.once(
-    () =>
-      new SharedMemory({
-        postgres,
-        members,
-        bases: paths.memoryBase,
-        machine: members.machine,
-        agentIds,
-        placesOf: (agentId) => ({
-          workspace: workspaceOf({ config, paths }, agentId),
-          agentFolder: paths.agent(agentId),
-        }),
-        clock,
-        log,
-      }),
-    (memory) => memory.close(),
-  )
+  basis: Parameters<typeof openSharedMemory>[1],
+): Pick<App, 'memory' | 'media'> {
+  return {
+    memory: parts.once(
+      () => openSharedMemory(shared, basis),
+      (memory) => memory.close(),
+    ),
+    media: parts.once(
+      () => openSharedMedia(shared, basis),
+      async (media) => media.close(),
+    ),
+  }
 }
 
 /** The parts that work with the stores. */

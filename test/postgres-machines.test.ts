@@ -1,9 +1,20 @@
 // Several machines on one PostgreSQL, small: the real program twice, and a turn during which the database was away. At
 // size, with kills and outages: test/full/machines.test.ts and test/full/outage.test.ts.
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
+import { formatOriginChannel } from '../src/domain/address.ts'
 import type { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
+import { sessionMediaFolder } from '../src/store/media-files.ts'
 import { StoreAway } from '../src/store/store-away.ts'
 import { openMachine } from './machine-flow.ts'
 import { machineLeaves } from './machines.ts'
@@ -11,6 +22,7 @@ import { startPostgres } from './postgres.ts'
 import { openSharedHome } from './shared-homes.ts'
 import type { SharedHome } from './shared-homes.ts'
 import { said } from './talk.ts'
+import { aDelivery, aMessage, anInput } from './work-store-contract.ts'
 
 const server = await startPostgres()
 afterAll(() => server?.stop())
@@ -129,6 +141,69 @@ test('notes are the same on every machine: added at once, rewritten on both, rem
     // A workspace that was lost is filled again, and takes nothing from the others.
     rmSync(there.app.paths.workspace('main'), { recursive: true })
     expect(await notesOf(there)).toEqual(['MEMORY.md', name])
+  } finally {
+    await here.close()
+    await there.close()
+  }
+}, 60_000)
+
+test('a file that one machine took in is there for the turn and for the reply on another, once, and goes with its session', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const here = await openSharedHome(url, 'here')
+  const there = await openSharedHome(url, 'there', { isGateway: true })
+  const key = 'agent:main:web:direct:file'
+  const bytes = randomBytes(2_500_000)
+  const keep = async (folder: string, name: string): Promise<string> => {
+    const path = join(sessionMediaFolder(here.app.paths.media, 'main', key), folder, name)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, bytes)
+    await here.app.media!().give(path)
+    return path
+  }
+  const count = async (table: string): Promise<number> =>
+    (await here.app.postgres!.read<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
+  try {
+    const [received, sent] = [await keep('received', 'a.bin'), await keep('one', 'b.bin')]
+    expect([await count('media_file'), await count('media_blob'), await count('media_piece')]).toEqual([
+      2, 1, 3,
+    ])
+    const address = { channel: 'web', accountId: 'default', to: 'page' }
+    const file = {
+      path: received,
+      mimeType: 'application/octet-stream',
+      bytes: bytes.length,
+      kind: 'file' as const,
+    }
+    const message = aMessage('file', { address, media: [file] })
+    await here.app.work().inbox.accept(anInput('file', key, { message }))
+    const reply = { text: 'look', media: [sent] }
+    const { expiresAt: _, ...delivery } = aDelivery('file', {
+      lane: `notices:${formatOriginChannel(address)}`,
+      address,
+      reply,
+    })
+    await here.app.work().outbox.add([{ ...delivery, createdAt: Date.now() }])
+    await (await there.app.conversations()).start()
+    const copy = join(there.app.paths.workspace('main'), 'attachments', 'a.bin')
+    await vi.waitFor(() => expect(readFileSync(copy).equals(bytes)).toBe(true))
+    const told = (): Promise<unknown> => there.ask('web.notices', { chatId: 'page' })
+    await vi.waitFor(async () =>
+      expect(await told()).toMatchObject({
+        notices: [{ text: 'look', files: [{ name: 'b.bin', bytes: bytes.length }] }],
+      }),
+    )
+    await vi.waitFor(async () => expect(await there.app.sessions('main').peek(key)).toBeDefined())
+    await (await there.app.conversations()).converse.idle()
+    await here.ask('sessions.delete', { key, purge: true })
+    expect([await count('media_file'), await count('media_blob'), await count('media_piece')]).toEqual([
+      0, 0, 0,
+    ])
+    const mine = sessionMediaFolder(there.app.paths.media, 'main', key)
+    const left = (): string[] =>
+      readdirSync(mine, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+    await vi.waitFor(() => expect([left(), existsSync(copy)]).toEqual([[], false]))
   } finally {
     await here.close()
     await there.close()

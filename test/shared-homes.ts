@@ -18,7 +18,7 @@ export interface SharedHome {
 export async function openSharedHome(
   url: string,
   name: string,
-  config: Record<string, unknown> = {},
+  options: { config?: Record<string, unknown>; isGateway?: boolean } = {},
 ): Promise<SharedHome> {
   const home = mkdtempSync(join(tmpdir(), `rockpool-${name}-`))
   const stateDir = join(home, 'state')
@@ -29,7 +29,7 @@ export async function openSharedHome(
     claude: { credential: 'none' },
     // The words are what is tested; a model takes seconds.
     memory: { meaning: { use: 'none' } },
-    ...config,
+    ...options.config,
   }
   writeFileSync(join(stateDir, 'rockpool.json'), JSON.stringify(settings), { mode: 0o600 })
   const environment = readEnvironment({
@@ -38,7 +38,10 @@ export async function openSharedHome(
     ROCKPOOL_DATABASE_URL: url,
     CLAUDE_CONFIG_DIR: join(home, 'claude'),
   })
-  const app = await openApp(environment, { version: '0.0.0-test' })
+  const app = await openApp(environment, {
+    version: '0.0.0-test',
+    isGateway: options.isGateway ?? false,
+  })
   return {
     app,
     ask: async <T>(operation: string, input: Record<string, unknown> = {}) =>

@@ -18,6 +18,7 @@ import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
 import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/parts.ts'
+import { keepKeysMs } from '../flow/upkeep.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/access.ts'
 import { boundAgent } from '../inbound/bindings.ts'
@@ -30,6 +31,7 @@ import type { Chores } from '../store/chores.ts'
 import { SharedChores } from '../store/postgres/chores.ts'
 import { postgresReplyMap } from '../store/postgres/kept.ts'
 import { dropMedia, giveToSession } from '../store/media-files.ts'
+import { mediaHere } from '../store/media-names.ts'
 import { sqliteReplyMap } from '../store/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
@@ -117,11 +119,38 @@ async function flowParts(
       await sent.forget(clock.now())
       // Files whose message was lost on its way here.
       await forgetUploads(join(paths.media, 'inbound'), clock.now())
+      await app.media?.().forget(clock.now() - keepKeysMs)
     },
-    files: { give: (session, media) => giveToSession(paths.media, session, media), drop: dropMedia },
+    ...fileParts(app),
     ...sharedNotes(app),
-    attach: (session, path) =>
-      attachWorkspaceFile(paths.media, agentFrom(config, paths, session.agentId).workspace, path, session),
+  }
+}
+
+/** Files come and go with messages. Where machines share the work each has them when it needs them. */
+function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
+  const { config, paths } = app
+  const shared = app.media?.()
+  const give = async (path: string): Promise<string> => {
+    await shared?.give(path)
+    return path
+  }
+  return {
+    files: {
+      async give(session, media) {
+        const given = await giveToSession(paths.media, session, media)
+        for (const { path } of given) await give(path)
+        return given
+      },
+      bring: (all) =>
+        Promise.all(all.map(async (path) => (shared ? shared.bring(path) : mediaHere(paths.media, path)))),
+      drop: dropMedia,
+    },
+    async attach(session, path) {
+      const { workspace } = agentFrom(config, paths, session.agentId)
+      const attached = await attachWorkspaceFile(paths.media, workspace, path, session)
+      if ('path' in attached) await give(attached.path)
+      return attached
+    },
   }
 }
 

@@ -35,7 +35,10 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
     heard = heard.then(() => knowing(app, event)).then(() => pass(event))
   })
   app.records?.().follow()
-  if (members.serves) app.memory?.().follow()
+  if (members.serves) {
+    app.memory?.().follow()
+    await app.media?.().follow()
+  }
   return async () => {
     endTelling()
     endHearing()

@@ -14,6 +14,7 @@ import { commandIn } from './chat-commands.ts'
 import { announcementsOf, contextFor, findSession } from './find-session.ts'
 import type { FoundSession } from './find-session.ts'
 import { LiveTurn } from './live-turn.ts'
+import { withFilesHere } from './files-here.ts'
 import { composePrompt } from './prompt.ts'
 import type { Preview } from './deliveries.ts'
 import type { TurnParts, WatchedEnd } from './parts.ts'
@@ -44,8 +45,9 @@ interface Turn {
 
 export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> {
   const agent = parts.agentOf(turn.batch.inputs[0]!.agentId)
+  const received = await Promise.all(turn.batch.inputs.map((input) => withFilesHere(input, parts)))
   const [inputs] = await Promise.all([
-    Promise.all(turn.batch.inputs.map((input) => withFiles(input, agent.workspace))),
+    Promise.all(received.map((input) => withFiles(input, agent.workspace))),
     parts.notes?.bring(agent.id),
   ])
   const batch = { ...turn.batch, inputs }
@@ -72,7 +74,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
         address: first.message.address,
         text: prompt.text,
         systemPromptAppend,
-        images: await picturesOf(turn.batch.inputs.flatMap(({ message }) => message.media)),
+        images: await picturesOf(received.flatMap(({ message }) => message.media)),
         ...(prompt.command ? { command: true } : {}),
         ...(first.wish?.model === undefined ? {} : { model: first.wish.model }),
         ...(first.wish?.thinking === undefined ? {} : { thinking: first.wish.thinking }),

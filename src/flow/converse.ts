@@ -11,6 +11,7 @@ import type { Input, WaitingInput } from '../store/work.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
 import { Door } from './door.ts'
+import { replyWithFilesHere } from './files-here.ts'
 import type { FlowParts, TurnWatcher } from './parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
@@ -183,6 +184,7 @@ function makeDeliverer(
   const deliverer: Deliverer = new Deliverer({
     ...parts,
     outbox: parts.work.outbox,
+    withFiles: (delivery) => replyWithFilesHere(delivery, parts),
     mirror: async (delivery) => parts.mirror?.(delivery),
     onDead: (delivery, end) =>
       reportUndelivered(delivery, end, {

@@ -12,6 +12,7 @@ import { appendUntrustedContext } from '../inbound/untrusted.ts'
 import { picturesOf, withFiles } from '../store/message-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work.ts'
+import { withFilesHere } from './files-here.ts'
 import type { Preview } from './deliveries.ts'
 import { contextFor } from './find-session.ts'
 import type { TurnParts } from './parts.ts'
@@ -106,10 +107,11 @@ export class LiveTurn implements TurnInHand {
   async steer(input: WaitingInput): Promise<boolean> {
     const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
-    const ctx = contextFor(await withFiles(input, this.#cwd), this.#parts)
+    const received = await withFilesHere(input, this.#parts)
+    const ctx = contextFor(await withFiles(received, this.#cwd), this.#parts)
     const said = ctx.BodyForAgent ?? input.message.text
     const uuid = randomUUID()
-    const images = await picturesOf(input.message.media)
+    const images = await picturesOf(received.message.media)
     const text = appendUntrustedContext(said, ctx.UntrustedContext)
     if (!conversation.steer({ text, uuid, ...(images.length > 0 ? { images } : {}) })) return false
     this.steered.set(uuid, input)

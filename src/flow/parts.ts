@@ -67,6 +67,8 @@ export interface FlowParts {
   /** Files that came with a message go to its session, or away when nobody takes it. */
   files?: {
     give: (session: { agentId: string; key: string }, media: readonly Media[]) => Promise<Media[]>
+    /** Another machine may have taken them in: where they are on this one, when this resolves. */
+    bring: (paths: readonly string[]) => Promise<string[]>
     drop: (media: readonly Media[]) => Promise<void>
   }
   /** Where machines share the notes of agents: theirs come here before a turn, and ours go there after it. */

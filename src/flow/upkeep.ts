@@ -14,7 +14,7 @@ export interface UpkeepParts {
 /** A message whose turn was lost this often is given up, and its sender told. */
 const mostLostTurns = 1
 /** Platforms repeat what they think was lost for days; as long the keys are kept. */
-const keepKeysMs = 7 * 86_400_000
+export const keepKeysMs = 7 * 86_400_000
 
 /** Takes up what an earlier process left: turns that were cut off, inputs that waited, replies that were not sent. */
 export async function recoverWork(

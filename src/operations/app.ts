@@ -17,6 +17,7 @@ import type { People } from '../store/pairing.ts'
 import type { Postgres } from '../store/postgres/connection.ts'
 import type { SharedRecords } from '../store/postgres/records.ts'
 import type { Members } from '../store/postgres/members.ts'
+import type { SharedMedia } from '../store/postgres/media.ts'
 import type { SharedMemory } from '../store/postgres/memory.ts'
 import type { WorkStore } from '../store/work.ts'
 import type { CodingWorld } from './coding-world.ts'
@@ -47,6 +48,8 @@ export interface App {
   records?(): SharedRecords
   /** The notes of agents that all machines share, with `store: "postgres"`. */
   memory?(): SharedMemory
+  /** The files of messages and replies that all machines share, with `store: "postgres"`. */
+  media?(): SharedMedia
   /** Coding sessions, approvals, people, answers to repeated requests: the tables of this machine, or its copy of them. */
   database(): Database
   /** The gateway of this process, when it is one. */

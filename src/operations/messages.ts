@@ -87,10 +87,16 @@ function addressOf(input: z.output<typeof sendInput>): Address {
 /** Files of this machine are read only for those who may do everything on it. */
 async function mediaOf(app: App, source: string, caller: Caller): Promise<string> {
   const media = openMediaFiles(app.paths.media)
-  if (/^https?:\/\//i.test(source)) return (await fetchMedia(source, { media })).path
+  if (/^https?:\/\//i.test(source)) return forAll(app, (await fetchMedia(source, { media })).path)
   if (caller.agentId === undefined && includes(caller.scopes, 'admin'))
-    return copyForSending(app.paths.media, source)
+    return forAll(app, await copyForSending(app.paths.media, source))
   throw new RockpoolError('forbidden', 'Only an operator may send files of this machine.')
+}
+
+/** Where several machines share the work, another one may send it. */
+async function forAll(app: App, path: string): Promise<string> {
+  if (app.gateway) await app.media?.().give(path)
+  return path
 }
 
 async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<Sent> {

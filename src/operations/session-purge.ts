@@ -6,7 +6,7 @@ import type { Session } from '../domain/session.ts'
 import { routeOf } from '../flow/heartbeat.ts'
 import { historyKeyOf } from '../flow/prompt.ts'
 import { removeClaudeTranscript } from '../store/claude-file.ts'
-import { removeSessionMedia } from '../store/media-files.ts'
+import { removeSessionMedia, sessionMediaName } from '../store/media-files.ts'
 import { purgeSharedWork } from '../store/postgres/purge-work.ts'
 import { purgeWork } from '../store/purge-work.ts'
 import type { App } from './app.ts'
@@ -43,6 +43,7 @@ export async function purgeTraces(
   const purged = { key, agentId, group: groupOf(session) }
   const sent = await purgeWork(app.database(), purged)
   if (app.postgres) sent.push(...(await purgeSharedWork(app.postgres, purged)))
+  await app.media?.().remove({ folder: sessionMediaName(agentId, key), paths: sent })
   await removeSessionMedia(app.paths.media, { agentId, key, workspace: workspaceOf(app, agentId) }, sent)
   if (claude) {
     await removeClaudeTranscript(claude.path)

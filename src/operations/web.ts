@@ -154,7 +154,7 @@ const fetchFile = operation({
     const row = await app.work().outbox.get(delivery)
     const path = row?.delivery.address.channel === 'web' ? row.delivery.reply.media?.[index] : undefined
     if (path === undefined) throw new RockpoolError('not-found', 'That file was not sent to the page.')
-    const { path: real, bytes } = await openMediaFiles(app.paths.media).outgoing(path)
+    const { path: real, bytes } = await openMediaFiles(app.paths.media).outgoing(await fileHere(app, path))
     return { data: Buffer.from(await readPiece(real, at)).toString('base64'), bytes }
   },
 })
@@ -189,11 +189,16 @@ async function filesOf(app: App, { id, reply }: Delivery): Promise<Array<z.outpu
   const found = await Promise.all(
     (reply.media ?? []).map(async (path, index) => {
       // A file that has gone since is no longer shown.
-      const sent = await media.outgoing(path).catch(() => undefined)
+      const sent = await media.outgoing(await fileHere(app, path)).catch(() => undefined)
       return sent && { delivery: id, index, name: sent.name, type: sent.mimeType, bytes: sent.bytes }
     }),
   )
   return found.filter((one) => one !== undefined)
+}
+
+/** Another machine may have composed the reply. */
+async function fileHere(app: App, path: string): Promise<string> {
+  return app.media ? app.media().bring(path) : path
 }
 
 function uploadsOf(app: App): string {

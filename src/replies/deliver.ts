@@ -20,6 +20,8 @@ export interface DeliverOptions {
   channelFor: (address: Address) => Channel | undefined
   /** What was sent as which messages, before the delivery counts as sent. */
   onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
+  /** The delivery with its files where this machine has them. */
+  withFiles?: (delivery: Delivery) => Promise<Delivery>
   /** The transcript's copy of what is not in it yet. */
   mirror: (delivery: Delivery) => Promise<void>
   /** Somebody should know: a reply will not be sent (again). Done before its row is closed, so it may be done twice. */
@@ -166,6 +168,7 @@ export class Deliverer {
     if (row.notBefore > now) return { again: row.notBefore }
     const channel = channelFor(delivery.address)
     if (!channel) return { again: now + 5_000 }
+    row.delivery = (await this.#options.withFiles?.(row.delivery)) ?? row.delivery
     const isMarked = row.isMarked === true
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
     const isEdit = delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)

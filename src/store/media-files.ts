@@ -9,6 +9,7 @@ import type { MediaFiles, OutgoingFile } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
 import { plainLine } from '../domain/plain-text.ts'
+import { mediaHere } from './media-names.ts'
 import { kindOf, sniffType, typeOfName, typesByExtension } from './media-types.ts'
 
 const defaultLimitBytes = 25 * 1_048_576
@@ -27,8 +28,13 @@ export function openMediaFiles(root: string, options: MediaOptions = {}): MediaF
 
 /** Where a session's own files are; the only place that its replies may send files from. */
 export function sessionMediaFolder(root: string, agentId: string, sessionKey: string): string {
+  return join(root, sessionMediaName(agentId, sessionKey))
+}
+
+/** The name of that folder, the same on every machine. */
+export function sessionMediaName(agentId: string, sessionKey: string): string {
   const name = createHash('sha256').update(`${agentId}\0${sessionKey}`).digest('hex').slice(0, 32)
-  return join(root, 'sessions', name)
+  return `sessions/${name}`
 }
 
 /** What came with a message, moved to the files of its session: there it is found when the session is purged. */
@@ -61,7 +67,10 @@ export async function removeSessionMedia(
 ): Promise<void> {
   const received = await readdir(receivedFolder(root, session)).catch(() => [])
   const copies = received.map((name) => attachmentPath(session.workspace, name))
-  const outgoing = sent.filter((path) => dirname(dirname(path)) === join(root, 'outgoing')).map(dirname)
+  const outgoing = sent
+    .map((path) => mediaHere(root, path))
+    .filter((path) => dirname(dirname(path)) === join(root, 'outgoing'))
+    .map(dirname)
   const own = sessionMediaFolder(root, session.agentId, session.key)
   for (const path of [...copies, ...outgoing, own]) await rm(path, { recursive: true, force: true })
 }

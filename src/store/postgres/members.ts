@@ -33,6 +33,7 @@ export type Signal =
   | { kind: 'people' }
   | { kind: 'records' }
   | { kind: 'memory' }
+  | { kind: 'gone' }
   | { kind: 'event'; event: unknown }
 
 const beatMs = 1_000

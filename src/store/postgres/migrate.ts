@@ -4,6 +4,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { workFunctions } from './functions-work.ts'
 import { claudeTables } from './tables-claude.ts'
 import { copyTables } from './tables-copies.ts'
+import { mediaTables } from './tables-media.ts'
 import { memberTables } from './tables-members.ts'
 import { memoryTables } from './tables-memory.ts'
 import { recordTables } from './tables-records.ts'
@@ -25,6 +26,7 @@ const migrations: string[] = [
   workFunctions,
   copyTables,
   memoryTables,
+  mediaTables,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

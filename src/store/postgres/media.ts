@@ -1,0 +1,223 @@
+// Files that came with messages, or go with replies, in the shared database: the machine that takes the turn, or sends the
+// reply, has them before. On each machine they are files of its media folder; what is gone there goes here, too.
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Log } from '../../domain/log.ts'
+import { temporaryName } from '../atomic-file.ts'
+import { attachmentPath } from '../media-files.ts'
+import { mediaName } from '../media-names.ts'
+import type { Postgres } from './connection.ts'
+import type { Members } from './members.ts'
+
+export interface SharedMediaParts {
+  postgres: Postgres
+  members?: Pick<Members, 'on'>
+  /** The media folder of this machine. */
+  root: string
+  /** Where agents have copies of what they were sent. */
+  workspaces: () => string[]
+  clock: Clock
+  log: Log
+}
+
+const pieceBytes = 1_048_576
+/** Others tell us at once; this is for what they could not tell. */
+const roundMs = 60_000
+
+export class SharedMedia {
+  #parts: SharedMediaParts
+  #stopHearing: (() => void) | undefined
+  #cancelRound = (): void => {}
+  #isClosed = false
+
+  constructor(parts: SharedMediaParts) {
+    this.#parts = parts
+  }
+
+  /** When this resolves the others have it. Bytes that are there, under whatever name, are not sent again. */
+  async give(path: string): Promise<boolean> {
+    const { postgres, clock } = this.#parts
+    const name = mediaName(path)
+    if (name === undefined) return false
+    const { hash, bytes } = await digestOf(path)
+    const values = [name, hash, clock.now()]
+    const [named] = await postgres.repeat<{ done: boolean }>('SELECT name_media($1, $2, $3) AS done', values)
+    if (named!.done) return true
+    await postgres.untilBack(() =>
+      postgres.transaction(async ({ rows }) => {
+        await rows('SELECT lock_media($1)', [hash])
+        const made = await rows(
+          'INSERT INTO media_blob VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING hash',
+          [hash, bytes],
+        )
+        let n = 0
+        if (made.length > 0)
+          for await (const data of piecesOf(path))
+            await rows('INSERT INTO media_piece VALUES ($1, $2, $3)', [hash, n++, data])
+        await rows('INSERT INTO media_file VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', values)
+      }),
+    )
+    return true
+  }
+
+  /** Where the file is on this machine, brought here if need be; a path of something else stays as it is. */
+  async bring(path: string): Promise<string> {
+    const name = mediaName(path)
+    if (name === undefined) return path
+    const here = join(this.#parts.root, name)
+    const isHere = await stat(here).then(
+      () => true,
+      () => false,
+    )
+    if (!isHere) await this.#fetch(name, here)
+    return here
+  }
+
+  /** Everything that begins with a name, for all machines. */
+  async remove({ folder, paths = [] }: { folder?: string; paths?: readonly string[] }): Promise<void> {
+    const { postgres } = this.#parts
+    const inFolder = folder === undefined ? [] : await this.names(folder)
+    const names = [...inFolder, ...paths.flatMap((path) => mediaName(path) ?? [])]
+    if (names.length > 0) await postgres.repeat('SELECT remove_media($1)', [names])
+  }
+
+  /** Files that left, or were to leave, and whose rows are forgotten. */
+  async forget(before: number): Promise<void> {
+    const rows = await this.#parts.postgres.read<{ name: string }>(
+      "SELECT name FROM media_file WHERE at < $1 AND (name LIKE 'outgoing/%' OR name LIKE 'inbound/%')",
+      [before],
+    )
+    if (rows.length > 0)
+      await this.#parts.postgres.repeat('SELECT remove_media($1)', [rows.map(({ name }) => name)])
+  }
+
+  /** All names, or those in one folder. */
+  async names(folder = ''): Promise<string[]> {
+    const rows = await this.#parts.postgres.read<{ name: string }>(
+      'SELECT name FROM media_file WHERE starts_with(name, $1) ORDER BY name',
+      [folder === '' ? '' : `${folder}/`],
+    )
+    return rows.map(({ name }) => name)
+  }
+
+  /** The files that this machine has, by their paths. */
+  async here(): Promise<string[]> {
+    const { root } = this.#parts
+    const found = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
+    const paths = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    return paths.filter((path) => mediaName(path) !== undefined && !path.endsWith('.part'))
+  }
+
+  /** Removes here what was removed elsewhere, until it is closed. */
+  async follow(): Promise<void> {
+    if (this.#stopHearing || this.#isClosed) return
+    this.#stopHearing =
+      this.#parts.members?.on(({ kind }) => {
+        if (kind === 'gone') void this.#dropGone('10 minutes')
+      }) ?? (() => {})
+    await this.#dropGone('90 days')
+    this.#roundLater()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#stopHearing?.()
+    this.#cancelRound()
+  }
+
+  #roundLater(): void {
+    if (this.#isClosed) return
+    this.#cancelRound = this.#parts.clock.after(
+      roundMs,
+      () => void this.#dropGone('10 minutes').then(() => this.#roundLater()),
+    )
+  }
+
+  async #dropGone(since: string): Promise<void> {
+    const { postgres, root, workspaces, log } = this.#parts
+    try {
+      const rows = await postgres.read<{ name: string }>(
+        "SELECT name FROM gone WHERE kind = 'media' AND at > now() - $1::interval",
+        [since],
+      )
+      for (const { name } of rows) {
+        if (mediaName(name) !== name) continue
+        const copies = workspaces().map((workspace) => attachmentPath(workspace, basename(name)))
+        const isReceived = basename(dirname(name)) === 'received'
+        for (const path of [join(root, name), ...(isReceived ? copies : [])]) await rm(path, { force: true })
+      }
+    } catch (error) {
+      if (!this.#isClosed)
+        log.warn({ error: String(error) }, 'Files that were removed elsewhere are still here.')
+    }
+  }
+
+  async #fetch(name: string, path: string): Promise<void> {
+    const { postgres } = this.#parts
+    const [file] = await postgres.read<{ hash: string; bytes: number }>(
+      'SELECT hash, bytes FROM media_file JOIN media_blob USING (hash) WHERE name = $1',
+      [name],
+    )
+    // Whoever needs it says that it is not there.
+    if (!file) return
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const draft = temporaryName(path)
+    try {
+      await this.#write(draft, file)
+      await rename(draft, path)
+    } finally {
+      await rm(draft, { force: true })
+    }
+  }
+
+  async #write(draft: string, { hash, bytes }: { hash: string; bytes: number }): Promise<void> {
+    const digest = createHash('sha256')
+    const handle = await open(draft, 'wx', 0o600)
+    try {
+      for (let n = 0, written = 0; written < bytes; n++) {
+        const [piece] = await this.#parts.postgres.read<{ data: string }>(
+          'SELECT data FROM media_piece WHERE hash = $1 AND n = $2',
+          [hash, n],
+        )
+        if (!piece) break
+        const data = Buffer.from(piece.data.slice('\\x'.length), 'hex')
+        digest.update(data)
+        await handle.writeFile(data)
+        written += data.length
+      }
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    if (digest.digest('hex') !== hash)
+      throw new RockpoolError('damaged', 'A file in the shared database is not whole.')
+  }
+}
+
+async function digestOf(path: string): Promise<{ hash: string; bytes: number }> {
+  const digest = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    digest.update(chunk)
+    bytes += chunk.length
+  }
+  return { hash: digest.digest('hex'), bytes }
+}
+
+/** Full ones, but for the last. */
+async function* piecesOf(path: string): AsyncGenerator<Buffer> {
+  const handle = await open(path, 'r')
+  try {
+    for (;;) {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(pieceBytes), 0, pieceBytes)
+      if (bytesRead === 0) return
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await handle.close()
+  }
+}

@@ -197,7 +197,10 @@ function openParts(
     ),
     coding: parts.once(
       () => code.of('coding').openCodingWorld(app()),
-      (coding) => coding.pool.drain(),
+      (coding) => {
+        coding.machines?.close()
+        return coding.pool.drain()
+      },
     ),
   }
 }

@@ -12,6 +12,7 @@ import { startGateway } from './gateway/server.ts'
 import type { App } from './operations/app.ts'
 import { channelSecrets } from './store/channel-tokens.ts'
 import type { Environment } from './store/config-file.ts'
+import { serveErrands } from './operations/errands.ts'
 import { followSpawnedCoding } from './operations/spawned-coding.ts'
 import { followSubagents } from './operations/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
@@ -100,6 +101,7 @@ async function talkHere(app: App): Promise<void> {
 /** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. Gives what ends it. */
 async function live(app: App): Promise<() => Promise<void>> {
   await app.coding().pool.recover()
+  serveErrands(app)
   await (await app.conversations()).start()
   await followSubagents(app)
   await followSpawnedCoding(app)

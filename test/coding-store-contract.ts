@@ -80,6 +80,11 @@ export function codingStoreContract(
     expect(coding.asked(['a', 'b'])).toEqual([
       { id: 'r1', codingId: 'a', action: 'kill', input: { n: 1 }, askedAt: 5 },
     ])
+    const taken = await Promise.all([
+      here.coding.answerFirst('r1', { by: 'here' }),
+      coding.answerFirst('r1', { by: 'other' }),
+    ])
+    expect(new Set(taken)).toEqual(new Set([false, true]))
     await coding.answer('r1', { ok: true })
     await coding.markOwner('me', 7)
     const again = (await other()).coding

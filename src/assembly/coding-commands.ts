@@ -20,11 +20,10 @@ interface Spoken {
 
 const commands: Readonly<Record<string, Spoken>> = {
   claude: {
-    says: '/claude [--name <name>] <prompt>: start Claude Code in the background',
+    says: '/claude [--name <name>] [--repo <repository>] [--machine <machine>] <prompt>: start Claude Code in the background',
     read: (rest) => {
-      const named = /^--name\s+(\S+)\s+/.exec(rest)
-      const prompt = named ? rest.slice(named[0].length) : rest
-      return { prompt: wanted(prompt, 'what to do'), ...(named ? { name: named[1] } : {}) }
+      const { options, words } = withOptions(rest, { name: 'name', repo: 'workdir', machine: 'machine' })
+      return { prompt: wanted(words, 'what to do'), ...options }
     },
   },
   claude_sessions: { says: '/claude_sessions: list coding sessions', read: () => ({}) },
@@ -41,16 +40,26 @@ const commands: Readonly<Record<string, Spoken>> = {
     read: (rest) => (rest === '' ? {} : { session: rest }),
   },
   claude_resume: {
-    says: '/claude_resume [--fork] <session> [prompt] | --list: go on with an earlier one',
+    says: '/claude_resume [--fork] [--machine <machine>] <session> [prompt] | --list: go on with an earlier one',
     instead: (rest) => (rest === '' || rest === '--list' ? 'claude_sessions' : undefined),
     read: (rest) => {
       const fork = /^--fork\s+/.exec(rest)
-      const [session, prompt] = firstWord(fork ? rest.slice(fork[0].length) : rest)
+      const after = fork ? rest.slice(fork[0].length) : rest
+      const { options, words } = withOptions(after, { machine: 'machine' })
+      const [session, prompt] = firstWord(words)
       return {
+        ...options,
         session: wanted(session, 'which session'),
         ...(prompt ? { prompt } : {}),
         ...(fork ? { fork: true } : {}),
       }
+    },
+  },
+  claude_move: {
+    says: '/claude_move <session> <machine>: let it go on on another machine that has its repository',
+    read: (rest) => {
+      const [session, machine] = firstWord(rest)
+      return { session: wanted(session, 'which session'), machine: wanted(machine, 'which machine') }
     },
   },
   claude_respond: {
@@ -128,6 +137,21 @@ function whichApproval(rest: string): { id: string; alike: boolean; text: string
   const alike = word === 'all'
   const [id, text] = alike ? firstWord(others) : [word, others]
   return { id, alike, text }
+}
+
+/** Options stand before everything else; what they are called here, and which fields they are. */
+function withOptions(
+  text: string,
+  fields: Readonly<Record<string, string>>,
+): { options: Record<string, string>; words: string } {
+  const options: Record<string, string> = {}
+  let words = text
+  for (;;) {
+    const [whole, name = '', value = ''] = /^--(\w+)\s+(\S+)\s*/.exec(words) ?? []
+    if (whole === undefined || !Object.hasOwn(fields, name)) return { options, words }
+    options[fields[name]!] = value
+    words = words.slice(whole.length)
+  }
 }
 
 function firstWord(text: string): [word: string, rest: string] {

@@ -26,6 +26,7 @@ import { SharedApprovalStore, SharedSpendStore } from '../store/postgres/shared-
 import { SharedCodingStore } from '../store/postgres/shared-coding.ts'
 import { SpendStore } from '../store/spend-store.ts'
 import { agentFrom } from './agents.ts'
+import { machinesOf } from './machines.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app
@@ -42,7 +43,10 @@ export function openCodingWorld(app: App): CodingWorld {
     note: ({ sessionKey, text, instead }) => app.work().systemEvents.add(sessionKey, text, 20, instead),
   })
   const ownerLives = ownership(store, clock)
-  const repos = new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives })
+  const machines = machinesOf(app, store)
+  const machine = machines?.name
+  const atOnce = config.perRepo.running
+  const repos = new RepoGate({ store, clock, atOnce, isOwned: ownerLives, machine })
   const pool = new CodingPool({
     store,
     spend,
@@ -54,7 +58,7 @@ export function openCodingWorld(app: App): CodingWorld {
     clock,
     log,
     events,
-    isShared: app.records !== undefined,
+    machine,
     self: identifyProcess(process.pid)!,
     ownerLives,
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
@@ -68,7 +72,7 @@ export function openCodingWorld(app: App): CodingWorld {
   const select: CodingWorld['select'] = ({ task, workdir: repo, agentId, label, maxBudgetUsd, asAgent }) =>
     chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
   const today = (): string => dayIn(app.config.timeZone, app.clock.now())
-  return { pool, notifications, approvals, approvalStore, store, spend, today, isTaken, select }
+  return { pool, machines, notifications, approvals, approvalStore, store, spend, today, isTaken, select }
 }
 
 function codingStores(app: App): Pick<CodingWorld, 'store' | 'spend' | 'approvalStore'> {

@@ -2,6 +2,7 @@
 import type { Grant } from '../domain/coding.ts'
 import { ago, duration, oneLine, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
+import type { Machine } from '../domain/machine.ts'
 
 export interface CodingRow {
   id: string
@@ -12,6 +13,7 @@ export interface CodingRow {
   endMessage?: string
   prompt: string
   workdir: string
+  machine?: string
   costUsd: number
   budgetUsd: number
   turns: number
@@ -61,7 +63,7 @@ export const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> =
   { title: 'name', value: (row) => row.name, min: 12 },
   { title: 'state', value: stateOf, min: 15, style: styleOf },
   { title: 'now', value: nowOf, min: 16 },
-  { title: 'where', value: (row) => row.workdir.split('/').at(-1) ?? '', min: 8 },
+  { title: 'where', value: whereOf, min: 8 },
   {
     title: 'age',
     value: (row) => duration(Math.max(0, row.now - row.lastActivityAt)),
@@ -99,7 +101,7 @@ export function printLaunched(
   if (output.output !== undefined) return visible(output.output)
   const how = output.action ? ` (${oneLine(`${output.action}: ${output.reason ?? ''}`)})` : ''
   return [
-    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${launchedAs(output)}${how}`,
+    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${launchedAs(output)}${onOf(output)}${how}`,
     styled(
       page,
       'dim',
@@ -111,6 +113,44 @@ export function printLaunched(
 /** It is in the queue for a moment before it starts; only one that has to wait there is called queued. */
 function launchedAs(row: CodingRow & { action?: string }): string {
   return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : stateOf(row)
+}
+
+export function printMoved(row: CodingRow & { warnings: string[] }, page: Page): string {
+  return [
+    `${oneLine(row.name)} goes on${onOf(row)}: ${oneLine(row.workdir)}`,
+    ...row.warnings.map((warning) => styled(page, 'yellow', oneLine(warning))),
+  ].join('\n')
+}
+
+export function printMachines(output: { machines: Machine[] }, page: Page): string {
+  const rows = output.machines.map((machine) => ({ ...machine, now: page.now }))
+  return table(rows, machineColumns, page)
+}
+
+const machineColumns: ReadonlyArray<Column<Machine & { now: number }>> = [
+  { title: 'machine', value: ({ name, isHere }) => (isHere ? `${name} (here)` : name), min: 12 },
+  { title: 'labels', value: ({ labels }) => labels.join(', '), min: 6 },
+  {
+    title: 'state',
+    value: ({ awaySince, now }) => (awaySince === undefined ? 'lives' : `away ${duration(now - awaySince)}`),
+    min: 6,
+    style: ({ awaySince }) => (awaySince === undefined ? 'green' : 'yellow'),
+  },
+  { title: 'sessions', value: ({ running }) => String(running), align: 'right', min: 3 },
+  {
+    title: 'repositories',
+    value: ({ repositories }) => repositories.map(({ path }) => path).join(' '),
+    min: 20,
+  },
+]
+
+function whereOf({ workdir, machine }: CodingRow): string {
+  const folder = workdir.split('/').at(-1) ?? ''
+  return machine === undefined ? folder : `${machine}:${folder}`
+}
+
+function onOf({ machine }: CodingRow): string {
+  return machine === undefined ? '' : ` on ${oneLine(machine)}`
 }
 
 export function printSent(row: CodingRow): string {

@@ -6,6 +6,8 @@ import type { OutputKind, Waiting } from '../domain/coding.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
+import { givenTo } from './hand-over.ts'
+import type { HandOver } from './hand-over.ts'
 import { LiveRecord } from './live-record.ts'
 import { Messages } from './messages.ts'
 import { Meter } from './meter.ts'
@@ -13,10 +15,11 @@ import { isCommand, oneLine, outputOf } from './names.ts'
 import { begunAgain } from './recovery.ts'
 import { notRunning } from './refusals.ts'
 import { OutputLog, passOn } from './output-log.ts'
-import { firstMessage, openingOf } from './opening.ts'
+import { firstMessage, openingOf, withAside } from './opening.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
-import { nothingToSay } from './unsaid.ts'
+import { ended, turnTaken } from './session-changes.ts'
+import { unsaidIn } from './unsaid.ts'
 import { Vigil } from './vigil.ts'
 import type { VigilActs } from './vigil.ts'
 
@@ -68,7 +71,8 @@ export class CodingRun {
 
   /** Begins: takes turns in the background until no message waits. */
   start(): void {
-    if (this.isOver || this.#messages.next === undefined) return
+    if (this.isOver) return
+    if (this.#messages.next === undefined) return this.#stayIdle()
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined
       // What came while the last turn ended was not seen by the loop.
@@ -114,6 +118,25 @@ export class CodingRun {
     await this.#end('killed', resumable ? 'suspended' : 'ended', reason, message)
   }
 
+  /** Gives it to another machine: what it does is stopped, Claude closes its transcript, and from then on the row is
+   *  theirs. Nobody is told that it ended. */
+  async handOver(to: HandOver): Promise<void> {
+    if (this.isOver) throw notRunning(this.session)
+    const wasCut = this.#conversation?.busy === true
+    this.#stop.abort()
+    this.#leaveTurn()
+    this.#vigil.end()
+    const conversation = await this.#opening?.catch(() => undefined)
+    await conversation?.close()
+    await this.#turn
+    await this.#metering
+    await this.#output.add('notice', `Moved to ${to.machine}: ${to.workdir}`)
+    await this.#output.settled()
+    const unsaid = await unsaidIn(this.#parts, this.session)
+    await this.#record.change(givenTo(this.session, to, { unsaid, wasCut }))
+    this.#finish(this.session)
+  }
+
   /** It never got to Claude, so there is nothing to resume: it begins again with the next start. */
   async #putBack(): Promise<void> {
     await this.#record.change(begunAgain(this.session))
@@ -150,6 +173,7 @@ export class CodingRun {
         this.session.startedAt === undefined
           ? await firstMessage(this.#parts, this.#record, said, this.#stop.signal)
           : said
+      const told = withAside(this.session, text)
       await this.#output.add('prompt', text)
       await this.#record.change({
         lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
@@ -165,17 +189,18 @@ export class CodingRun {
       const uuid = await this.#messages.give()
       if (this.isOver) return
       if (this.#turnStop.signal.aborted) return await this.#stoppedBefore(uuid)
-      await this.#converse(this.#conversation, { text, uuid, command: isCommand(text) })
+      await this.#converse(this.#conversation, { text: told.text, uuid, command: isCommand(text) }, told.left)
     } finally {
       this.#leaveTurn()
     }
   }
 
-  async #converse(conversation: Conversation, prompt: Prompt): Promise<void> {
+  /** `aside`: what Claude is still to be told afterwards. */
+  async #converse(conversation: Conversation, prompt: Prompt, aside: string | undefined): Promise<void> {
     this.#turnBeganAt = this.#parts.clock.now()
     this.#vigil.turnBegan()
     const result = await conversation.turn(prompt, (event) => this.#onEvent(event))
-    if (!this.isOver) await this.#afterTurn(result, prompt.uuid)
+    if (!this.isOver) await this.#afterTurn(result, prompt.uuid, aside)
   }
 
   /** Waits for its place; a session that has to wait says so. False when it ended meanwhile. */
@@ -220,18 +245,13 @@ export class CodingRun {
     if (said) this.#say(said.kind, said.text)
   }
 
-  async #afterTurn(result: TurnResult, turnId: string): Promise<void> {
+  async #afterTurn(result: TurnResult, turnId: string, aside: string | undefined): Promise<void> {
     await this.#output.settled()
     await this.#meter.settle(result, turnId)
-    const { sdkSessionId, contextTokens, contextWindow } = this.session
     await this.#record.change({
       ...this.#messages.without(result.prompts),
-      turns: this.session.turns + 1,
-      costUsd: this.#meter.costUsd,
-      sdkSessionId: result.sdkSessionId ?? sdkSessionId,
-      contextTokens: result.contextTokens ?? contextTokens,
-      contextWindow: result.contextWindow ?? contextWindow,
-      doing: undefined,
+      ...turnTaken(this.session, result, this.#meter.costUsd),
+      aside,
     })
     if (result.end.kind === 'failed') {
       const { why, message } = result.end
@@ -245,6 +265,12 @@ export class CodingRun {
       return this.#end('completed', 'ended', 'done', '')
     }
     await this.#waitForInput(oneLine(result.text, 200), result.end.kind === 'completed')
+  }
+
+  /** Nothing is to be said to it: one that another machine handed over, or that has done its turn. */
+  #stayIdle(): void {
+    if (this.session.lifecycle === 'awaiting-input')
+      this.#vigil.waitsForMessage(this.#parts.config.idleTimeoutMinutes * 60_000)
   }
 
   async #waitForInput(about: string, tell: boolean): Promise<void> {
@@ -292,15 +318,7 @@ export class CodingRun {
     this.#vigil.end()
     await this.#output.settled()
     const end = { reason, message, at: this.#parts.clock.now() }
-    await this.#record.change({
-      status,
-      lifecycle,
-      end,
-      waiting: undefined,
-      doing: undefined,
-      owner: undefined,
-      ...(reason === 'user' ? nothingToSay() : {}),
-    })
+    await this.#record.change(ended({ status, lifecycle, end }))
     await this.#parts.notifications.onSessionComplete(this.session)
     this.#finish(this.session)
   }

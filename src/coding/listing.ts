@@ -25,7 +25,7 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
   const { resume } = session.request
   const lines = [
     `${icon} ${session.name} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
-    `📁 ${session.request.workdir}`,
+    `📁 ${session.request.workdir}${session.machine === undefined ? '' : ` on ${session.machine}`}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
     ...(session.waiting ? [`⏳ waits for ${session.waiting.for}: ${session.waiting.about}`] : []),
     ...(session.startedAt ? unsaidOf(session) : []).map(

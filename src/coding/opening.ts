@@ -3,6 +3,7 @@ import type { ConversationOptions } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import { chooseWhenFree } from './choose-when-free.ts'
 import type { LiveRecord } from './live-record.ts'
+import { isCommand } from './names.ts'
 import { tagOf, withOriginMarker } from './origin.ts'
 import type { CodingParts } from './parts.ts'
 
@@ -43,4 +44,12 @@ export async function firstMessage(
     await record.change({ request: chosen, resumedFrom: resume?.sdkSessionId })
   }
   return record.session.request.resume ? prompt : withOriginMarker(request.agentId, prompt)
+}
+
+/** What Claude is to be told stands before the message. A command is for Claude Code alone: then it is left for the next. */
+export function withAside(
+  { aside }: Pick<CodingSession, 'aside'>,
+  text: string,
+): { text: string; left?: string } {
+  return aside === undefined || isCommand(text) ? { text, left: aside } : { text: `${aside}\n\n${text}` }
 }

@@ -1,5 +1,5 @@
 // One process owns a running session. Others leave a request in the store; the owner does it and answers there. So
-// `cc kill` works from any terminal, with or without a gateway.
+// `cc kill` works from any terminal, with or without a gateway. A machine has a desk too: what others ask of it.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CodingSession } from '../domain/coding.ts'
@@ -7,31 +7,32 @@ import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { ErrorReport } from '../domain/errors.ts'
 import type { CodingParts } from './parts.ts'
 
-type Action = (codingId: string, input: Record<string, unknown>) => Promise<void>
+/** What it resolves to is the answer. */
+export type DeskAction = (desk: string, input: Record<string, unknown>) => Promise<unknown>
 type Parts = Pick<CodingParts, 'store' | 'clock' | 'log'>
 
 const lookMs = 200
-const answerWithinMs = 15_000
 
-/** Where a process looks for what others ask of its sessions. */
+/** Where a process looks for what others ask of its sessions, or of its machine. */
 export class OwnerDesk {
   #parts: Parts
-  #actions: Record<string, Action>
+  #actions: Record<string, DeskAction>
   #mine = new Set<string>()
+  #begun = new Set<string>()
   #cancel: (() => void) | undefined
 
-  constructor(parts: Parts, actions: Record<string, Action>) {
+  constructor(parts: Parts, actions: Record<string, DeskAction>) {
     this.#parts = parts
     this.#actions = actions
   }
 
-  watch(codingId: string): void {
-    this.#mine.add(codingId)
+  watch(desk: string): void {
+    this.#mine.add(desk)
     this.#cancel ??= this.#parts.clock.after(lookMs, () => this.#look())
   }
 
-  forget(codingId: string): void {
-    this.#mine.delete(codingId)
+  forget(desk: string): void {
+    this.#mine.delete(desk)
   }
 
   close(): void {
@@ -39,29 +40,78 @@ export class OwnerDesk {
     this.#mine.clear()
   }
 
-  async perform(codingId: string, action: string, input: Record<string, unknown>): Promise<void> {
+  async perform(desk: string, action: string, input: Record<string, unknown>): Promise<unknown> {
     const known = this.#actions[action]
     if (!known) throw new RockpoolError('input-invalid', `A coding session cannot be asked to ${action}.`)
-    await known(codingId, input)
+    return known(desk, input)
   }
 
   #look(): void {
     this.#cancel = undefined
-    for (const request of this.#parts.store.asked([...this.#mine])) {
-      void this.#answer(request.id, () => this.perform(request.codingId, request.action, request.input))
+    for (const { id, codingId, action, input } of this.#parts.store.asked([...this.#mine])) {
+      // That it was begun is on its way to the store.
+      if (this.#begun.has(id)) continue
+      this.#begun.add(id)
+      this.#answer(id, () => this.perform(codingId, action, input))
+        .catch((error: unknown) =>
+          this.#parts.log.error(
+            { action, error: String(error) },
+            'What another process asked was not answered.',
+          ),
+        )
+        .finally(() => this.#begun.delete(id))
     }
     if (this.#mine.size > 0) this.#cancel = this.#parts.clock.after(lookMs, () => this.#look())
   }
 
-  async #answer(id: string, work: () => Promise<void>): Promise<void> {
-    await this.#parts.store.answer(id, { taken: true })
+  async #answer(id: string, work: () => Promise<unknown>): Promise<void> {
+    const { store } = this.#parts
+    if (!(await store.answerFirst(id, { taken: true }))) return
     try {
-      await work()
-      await this.#parts.store.answer(id, { ok: true })
+      const value = await work()
+      await store.answer(id, { ok: true, value })
     } catch (error) {
-      await this.#parts.store.answer(id, { error: asRockpoolError(error).report() })
+      await store.answer(id, { error: asRockpoolError(error).report() })
     }
   }
+}
+
+interface Answer {
+  taken?: true
+  ok?: true
+  value?: unknown
+  error?: ErrorReport
+}
+
+export interface Asking {
+  desk: string
+  action: string
+  input: Record<string, unknown>
+  withinMs: number
+  /** Does whoever is to answer still live? */
+  lives(): boolean | Promise<boolean>
+  /** What to say when no answer came: whether the request was begun, or taken back. */
+  late(wasTaken: boolean): RockpoolError
+}
+
+/** Resolves to the answer, and to nothing when whoever was asked died before it gave one. What was not begun in time is
+ *  taken back: it never happens later. */
+export async function askAt(parts: Parts, asking: Asking): Promise<{ value: unknown } | undefined> {
+  const { store, clock } = parts
+  const { desk: codingId, action, input } = asking
+  const id = randomUUID()
+  await store.ask({ id, codingId, action, input, askedAt: clock.now() })
+  for (const until = clock.monotonic() + asking.withinMs; clock.monotonic() < until;) {
+    const answer = store.answerTo(id) as Answer | undefined
+    if (answer?.ok) return { value: answer.value }
+    if (answer?.error) throw asThrown(answer.error)
+    if (!(await asking.lives())) {
+      await store.answerFirst(id, { withdrawn: true })
+      return undefined
+    }
+    await sleep(lookMs / 2)
+  }
+  throw asking.late(!(await store.answerFirst(id, { withdrawn: true })))
 }
 
 /** Asks the owner of a session and waits for its answer. False when it died before it gave one. */
@@ -71,18 +121,21 @@ export async function askOwner(
   action: string,
   input: Record<string, unknown>,
 ): Promise<boolean> {
-  const id = randomUUID()
-  await parts.store.ask({ id, codingId: session.id, action, input, askedAt: parts.clock.now() })
-  const until = parts.clock.monotonic() + answerWithinMs
-  while (parts.clock.monotonic() < until) {
-    const answer = parts.store.answerTo(id) as { ok?: true; error?: ErrorReport } | undefined
-    if (answer?.ok) return true
-    if (answer?.error)
-      throw new RockpoolError(answer.error.code, answer.error.message, { hint: answer.error.hint })
-    if (!parts.ownerLives(session)) return false
-    await sleep(lookMs / 2)
-  }
-  throw new RockpoolError('timed-out', `The process that runs ${session.name} does not answer.`, {
-    hint: `It is process ${session.owner?.pid ?? 'unknown'} on ${session.owner?.host ?? 'an unknown machine'}.`,
+  const { name, owner } = session
+  const answer = await askAt(parts, {
+    desk: session.id,
+    action,
+    input,
+    withinMs: 15_000,
+    lives: () => parts.ownerLives(session),
+    late: () =>
+      new RockpoolError('timed-out', `The process that runs ${name} does not answer.`, {
+        hint: `It is process ${owner?.pid ?? 'unknown'} on ${owner?.host ?? 'an unknown machine'}.`,
+      }),
   })
+  return answer !== undefined
+}
+
+function asThrown({ code, message, hint }: ErrorReport): RockpoolError {
+  return new RockpoolError(code, message, { hint })
 }

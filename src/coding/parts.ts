@@ -38,8 +38,8 @@ export interface CodingParts {
   clock: Clock
   log: Log
   events: Events
-  /** Several machines see these sessions; each has repositories of its own. */
-  isShared?: boolean
+  /** How others call this machine, where several see these sessions; each has repositories of its own. */
+  machine?: string
   /** This process: the owner of the sessions that it runs. */
   self: ProcessIdentity
   /** Does the process that owns a session still live? */

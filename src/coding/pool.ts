@@ -7,14 +7,17 @@ import type { CodingFilter } from '../store/coding-store.ts'
 import { CodingRun } from './coding-session.ts'
 import { codingMetrics } from './metrics.ts'
 import type { CodingMetrics } from './metrics.ts'
-import { generateSessionName, newCodingId } from './names.ts'
+import { giveAway } from './hand-over.ts'
+import type { HandOver } from './hand-over.ts'
 import { askOwner, OwnerDesk } from './owner-requests.ts'
 import type { CodingParts, NativeSession } from './parts.ts'
 import { closeSession, recoverOrphans } from './recovery.ts'
 import { isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
 import { Repeating } from './repeating.ts'
 import { nativeOrigin, ownOrigin } from './resume-origin.ts'
-import { asOwner, isRunning, isWorking, ownerSignMs } from './run-state.ts'
+import { asOwner, isOn, isRunning, isWorking, ownerSignMs } from './run-state.ts'
+import { launched } from './session-changes.ts'
+import type { Beginning } from './session-changes.ts'
 import { SignOfLife } from './sign-of-life.ts'
 import { nothingToSay, unsaidIn } from './unsaid.ts'
 import { bringToForeground, putToBackground } from './watching.ts'
@@ -28,6 +31,10 @@ export interface ResumeOptions {
   multiTurn?: boolean
   /** Where it is gone on with: the chat, and the session when an agent does so. As before when absent. */
   origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
+  /** Its repository on this machine, when it was on another one before, and what Claude is told about that. */
+  moved?: { workdir: string; aside: string }
+  /** The id of the new session. */
+  id?: string
 }
 
 const keepOutputMs = 30 * 24 * 3_600_000
@@ -47,6 +54,8 @@ export class CodingPool {
       kill: (id) => this.#runOf(id).kill('user'),
       interrupt: (id) => this.#runOf(id).interrupt(),
       send: (id, input) => this.#runOf(id).send(String(input['text'])),
+      // What `handOver` below has left.
+      handOver: (id, input) => this.#runOf(id).handOver(input['to'] as HandOver),
     })
     this.#me = asOwner(parts.self)
     this.#upkeep = [
@@ -57,12 +66,11 @@ export class CodingPool {
     this.#sign = new SignOfLife(parts, this.#me, () => this.#live.size > 0)
   }
 
-  /** Starts a session in the background, or queues it when its repository is taken. It says first what an earlier one
-   *  was told and has not said. */
-  async spawn(asked: LaunchRequest, unsaid: string[] = []): Promise<CodingSession> {
+  /** Starts a session in the background, or queues it when its repository is taken. */
+  async spawn(asked: LaunchRequest, beginning: Beginning = {}): Promise<CodingSession> {
     const workdir = checkWorkdir(asked.workdir, this.#parts.config.workspaceRoots)
     const request = { ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 }
-    const session = await this.#create(request, [...unsaid, asked.prompt])
+    const session = await this.#create(request, beginning)
     this.#begin(session)
     return session
   }
@@ -155,11 +163,12 @@ export class CodingPool {
         ...from.request,
         // Whoever resumes it from elsewhere is told there, in all that belongs to a place.
         ...options.origin,
+        workdir: options.moved?.workdir ?? from.request.workdir,
         prompt,
         resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
         multiTurn: options.multiTurn ?? from.request.multiTurn,
       },
-      unsaid,
+      { unsaid, aside: options.moved?.aside ?? earlier?.aside, id: options.id },
     )
     if (!fork && earlier) await this.#goneOnAs(earlier, session)
     return session
@@ -169,6 +178,19 @@ export class CodingPool {
     await this.#parts.store.update(earlier.id, (stored) => Object.assign(stored, nothingToSay()))
     if (earlier.lifecycle === 'suspended')
       await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${name}.`)
+  }
+
+  /** Gives a session to another machine that has its repository; it goes on there when that one takes it. */
+  async handOver(ref: string, to: HandOver): Promise<CodingSession> {
+    const session = await this.#present(ref)
+    if (!session.owner || !(await this.#owner(session, 'handOver', { to })))
+      await giveAway(this.#parts, (await this.#present(session.id)).id, to)
+    return this.resolve(session.id)
+  }
+
+  /** Begins now what was given to this machine, and does not wait for the next look. */
+  takeOver(): Promise<void> {
+    return this.#beginQueued()
   }
 
   output(ref: string, lines: number): { session: CodingSession; blocks: OutputBlock[] } {
@@ -215,13 +237,18 @@ export class CodingPool {
     return orphans
   }
 
+  /** Begins what waits for this machine and nobody runs: queued here, or handed over by another one. */
   async #beginQueued(): Promise<void> {
-    const queued = this.list({ running: true }).filter(
-      (session) => session.lifecycle === 'queued' && !session.owner,
+    const { machine } = this.#parts
+    const waiting = this.list({ running: true }).filter(
+      (session) =>
+        !session.owner &&
+        (session.lifecycle === 'queued' || session.lifecycle === 'awaiting-input') &&
+        isOn(machine, session),
     )
-    for (const { id, request } of queued.reverse()) {
+    for (const { id, request, machine: its } of waiting.reverse()) {
       // It waits for a machine that has its repository.
-      if (this.#parts.isShared && !isDirectory(request.workdir)) continue
+      if (machine !== undefined && its === undefined && !isDirectory(request.workdir)) continue
       await this.#sign.give()
       const taken = await this.#parts.store.update(id, (session) => (session.owner ??= this.#me))
       if (isDeepStrictEqual(taken.owner, this.#me)) this.#begin(taken)
@@ -253,28 +280,9 @@ export class CodingPool {
     await this.#parts.notifications.close()
   }
 
-  async #create(request: CodingRequest, inbox: string[]): Promise<CodingSession> {
-    const now = this.#parts.clock.now()
-    const wanted: CodingSession = {
-      id: newCodingId(),
-      name: request.name ?? generateSessionName(request.prompt),
-      request,
-      status: 'starting',
-      lifecycle: 'queued',
-      owner: this.#me,
-      createdAt: now,
-      lastActivityAt: now,
-      budgetUsd: request.budgetUsd,
-      allowances: {},
-      costUsd: 0,
-      turns: 0,
-      autoResponds: 0,
-      waitedMs: 0,
-      inbox,
-      given: [],
-      lastSeq: 0,
-      resumedFrom: request.resume?.sdkSessionId,
-    }
+  async #create(request: CodingRequest, beginning: Beginning): Promise<CodingSession> {
+    const { machine, clock } = this.#parts
+    const wanted = launched(request, beginning, { owner: this.#me, machine, now: clock.now() })
     const [session] = await Promise.all([
       this.#parts.store.add(wanted, () => this.#checkRoom(request.workdir)),
       this.#sign.give(),
@@ -295,10 +303,10 @@ export class CodingPool {
   }
 
   #checkRoom(workdir: string): void {
-    const { ownerLives, repos, config } = this.#parts
+    const { ownerLives, repos, config, machine } = this.#parts
     const { maxSessions, perRepo } = config
     const running = this.list({ running: true }).filter(
-      (session) => isRunning(session) && ownerLives(session),
+      (session) => isRunning(session) && isOn(machine, session) && ownerLives(session),
     )
     if (running.length >= maxSessions) throw noRoom(running, maxSessions)
     const working = repos.workingIn(workdir)
@@ -328,7 +336,7 @@ export class CodingPool {
   /** False when the owner died before it did so. */
   async #owner(
     session: CodingSession,
-    action: 'kill' | 'interrupt' | 'send',
+    action: 'kill' | 'interrupt' | 'send' | 'handOver',
     input: Record<string, unknown>,
   ): Promise<boolean> {
     if (!this.#live.has(session.id)) return askOwner(this.#parts, session, action, input)

@@ -3,6 +3,7 @@
 import type { Clock } from '../domain/clock.ts'
 import type { CodingLifecycle, CodingSession } from '../domain/coding.ts'
 import type { CodingStore } from '../store/coding-store.ts'
+import { isOn } from './run-state.ts'
 
 const working: ReadonlySet<CodingLifecycle> = new Set([
   'starting',
@@ -19,6 +20,8 @@ export interface RepoGateParts {
   atOnce: number
   /** Does the process that owns this session still live? Sessions of dead owners hold nothing. */
   isOwned: (session: CodingSession) => boolean
+  /** This machine: a directory of the same name on another one is not the same. */
+  machine?: string
 }
 
 /** How often to look whether a session of another process has left the repository. */
@@ -35,16 +38,18 @@ export class RepoGate {
 
   /** Who else works in this repository now, in any process. */
   workingIn(repo: string, exceptId?: string): CodingSession[] {
-    return this.#parts.store
-      .list({ repo, open: true })
-      .filter(
-        (session) =>
-          session.id !== exceptId && working.has(session.lifecycle) && this.#parts.isOwned(session),
-      )
+    return this.#openIn(repo).filter(
+      (session) => session.id !== exceptId && working.has(session.lifecycle) && this.#parts.isOwned(session),
+    )
   }
 
   queuedIn(repo: string): CodingSession[] {
-    return this.#parts.store.list({ repo, open: true }).filter((session) => session.lifecycle === 'queued')
+    return this.#openIn(repo).filter((session) => session.lifecycle === 'queued')
+  }
+
+  #openIn(repo: string): CodingSession[] {
+    const { store, machine } = this.#parts
+    return store.list({ repo, open: true }).filter((session) => isOn(machine, session))
   }
 
   isFree(repo: string, id: string): boolean {

@@ -18,6 +18,11 @@ export function isWorking(session: CodingSession): boolean {
   return isRunning(session) && session.lifecycle !== 'awaiting-input'
 }
 
+/** Does it belong to this machine? One that knows of no machines was begun before there were several. */
+export function isOn(machine: string | undefined, session: Pick<CodingSession, 'machine'>): boolean {
+  return machine === undefined || session.machine === undefined || session.machine === machine
+}
+
 export function asOwner(self: ProcessIdentity): CodingOwner {
   return { ...self, machine: readMachineId(), host: hostname() }
 }

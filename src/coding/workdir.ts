@@ -15,12 +15,21 @@ export function checkWorkdir(workdir: string, roots: string[]): string {
       cause,
     })
   }
-  const inside = (root: string): boolean =>
-    real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
-  if (roots.length === 0 || roots.some(inside)) return real
+  if (isInside(real, roots)) return real
   throw new RockpoolError('refused', `${real} is outside of coding.workspaceRoots.`, {
     hint: `Allowed: ${roots.join(', ')}.`,
   })
+}
+
+/** A directory in which sessions may run. */
+export function isAllowed(path: string, roots: string[]): boolean {
+  return isDirectory(path) && isInside(realpathSync(path), roots)
+}
+
+function isInside(real: string, roots: string[]): boolean {
+  const inside = (root: string): boolean =>
+    real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
+  return roots.length === 0 || roots.some(inside)
 }
 
 export function isDirectory(path: string): boolean {

@@ -41,7 +41,7 @@ export interface Waiting {
   approvalId?: string
 }
 
-/** What was asked for at launch. Stays as it was. */
+/** What was asked for at launch. Stays as it was, but for the place: that changes when it is moved. */
 export interface CodingRequest {
   prompt: string
   workdir: string
@@ -115,6 +115,10 @@ export interface CodingSession {
   doing?: string
   /** The last sequence number of its output. */
   lastSeq: number
+  /** Which machine it belongs to, where several share a database: the one that has its repository. */
+  machine?: string
+  /** What Claude is told before the next message: that it was moved, and what is different. */
+  aside?: string
   /** The process that runs it, and the machine that this process is on. */
   owner?: CodingOwner
   /** The session it went on from, for display. */

@@ -26,6 +26,7 @@ export const groups: Readonly<Record<string, Group>> = {
   coding: together(
     () => import('./coding.ts'),
     () => import('./coding-interrupt.ts'),
+    () => import('./coding-move.ts'),
   ),
   approvals: () => import('./approvals.ts'),
   tokens: () => import('./tokens.ts'),
@@ -38,6 +39,7 @@ export const groups: Readonly<Record<string, Group>> = {
   doctor: () => import('./upkeep.ts'),
   backup: () => import('./upkeep.ts'),
   db: () => import('./db.ts'),
+  machines: () => import('./machines.ts'),
   config: system,
   health: system,
   logs: system,

@@ -7,9 +7,11 @@ import type { PermissionMode } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionSelection } from '../domain/selection.ts'
 import { resolveOriginChannel } from '../coding/origin.ts'
+import { newCodingId } from '../coding/names.ts'
 import type { App } from './app.ts'
 import { findCoding } from './coding-row.ts'
 import type { Caller } from './operation.ts'
+import { placeOfLaunch } from './place.ts'
 import { workspaceOf } from './workspace.ts'
 
 export interface LaunchInput {
@@ -38,6 +40,8 @@ export interface LaunchInput {
   /** The agent whose session launches it, when it is to belong to another one. */
   launchedBy?: string
   relay?: CodingRequest['relay']
+  /** The machine that is to do it: its name, or a label that it carries. */
+  machine?: string
 }
 
 export interface Launched {
@@ -47,15 +51,40 @@ export interface Launched {
   reason: string
 }
 
-export async function launchCoding(app: App, input: LaunchInput, caller: Caller): Promise<Launched> {
+/** Here, or on the machine that has the repository. */
+export async function launchCoding(app: App, asked: LaunchInput, caller: Caller): Promise<Launched> {
+  const { machine: called, ...input } = asked
+  const { workdir, elsewhere } = await placeOfLaunch(app, workdirOf(app, input.workdir, caller), called)
+  if (!elsewhere) return launchHere(app, { ...input, workdir }, caller)
+  const agent = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
+  return launchThere(app, elsewhere.name, { ...input, agent, workdir }, caller)
+}
+
+type Here = LaunchInput & { workdir: string }
+
+/** The id is ours, so that we find what was launched although the answer was lost. */
+async function launchThere(app: App, machine: string, input: Here, caller: Caller): Promise<Launched> {
+  const { machines, store, pool } = app.coding()
+  const id = newCodingId()
+  try {
+    const answer = await machines!.ask(machine, 'launch', { id, input, caller })
+    return { session: pool.resolve(id), ...(answer as Omit<Launched, 'session'>) }
+  } catch (error) {
+    const session = store.get(id)
+    if (!session) throw error
+    return { session, action: 'fresh', reason: `launched on ${machine}` }
+  }
+}
+
+export async function launchHere(app: App, input: Here, caller: Caller, id?: string): Promise<Launched> {
   const { config } = app
-  const workdir = workdirOf(app, input.workdir, caller)
+  const { workdir } = input
   const permissionMode = input.permissionMode ?? config.coding.permissionMode
   refuseBypass(permissionMode, caller)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
   const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
   const messageChannel = caller.address && formatOriginChannel(caller.address)
-  const session = await app.coding().pool.spawn({
+  const request = {
     prompt: input.prompt,
     workdir,
     agentId,
@@ -78,7 +107,8 @@ export async function launchCoding(app: App, input: LaunchInput, caller: Caller)
     originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
-  })
+  }
+  const session = await app.coding().pool.spawn(request, { id })
   // `cc why` then finds the decision by the session that came of it.
   if (chosen.decisionId !== undefined) await app.decisions().became(chosen.decisionId, session.id)
   const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)

@@ -21,6 +21,7 @@ export const codingRow = z.object({
   endMessage: z.string().optional(),
   prompt: z.string(),
   workdir: z.string(),
+  machine: z.string().optional().describe('The machine that it runs on, where several share a database.'),
   agentId: z.string(),
   label: z.string().optional(),
   model: z.string().optional(),

@@ -7,12 +7,13 @@ const texts: Readonly<Record<string, (output: Output) => string>> = {
   'coding.launch': (row) =>
     [
       `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})`,
-      `📁 ${String(row['workdir'])}`,
+      placeOf(row),
       typeof row['output'] === 'string'
         ? row['output']
         : 'It runs in the background; you are told when it waits or is done.',
     ].join('\n'),
-  'coding.resume': (row) => `Resumed as ${named(row)}\n📁 ${String(row['workdir'])}`,
+  'coding.resume': (row) => `Resumed as ${named(row)}\n${placeOf(row)}`,
+  'coding.move': (row) => [`Moved ${named(row)}`, placeOf(row), ...(row['warnings'] as string[])].join('\n'),
   'coding.respond': (row) => `Sent to ${named(row)}.`,
   'coding.kill': (row) => (row['killed'] ? `⛔ ${named(row)} was ended.` : `${named(row)} is over already.`),
   'coding.sessions': ({ sessions }) =>
@@ -38,6 +39,10 @@ export function wordsFor(operation: string, output: unknown): string | undefined
 export function wordsForError(error: unknown): string {
   const { message, hint } = asRockpoolError(error)
   return [message, hint].filter(Boolean).join(' ')
+}
+
+function placeOf({ workdir, machine }: Output): string {
+  return `📁 ${String(workdir)}${typeof machine === 'string' ? ` on ${machine}` : ''}`
 }
 
 function named(row: Output): string {

@@ -1,5 +1,6 @@
 // What operations need of coding sessions; made by src/assembly/coding.ts.
 import type { Approvals } from '../coding/approvals.ts'
+import type { Machines } from '../coding/machines.ts'
 import type { NotificationRouter } from '../coding/notifications.ts'
 import type { CodingPool } from '../coding/pool.ts'
 import type { CodingSession } from '../domain/coding.ts'
@@ -15,6 +16,8 @@ export interface CodingWorld {
   approvalStore: ApprovalStore
   store: CodingStore
   spend: SpendStore
+  /** The machines among which sessions are divided, where several share a database. */
+  machines?: Machines
   /** The day by which budgets count, YYYY-MM-DD in the configured time zone. */
   today(): string
   /** Do as many others work in its repository as may, so that it has to wait? */

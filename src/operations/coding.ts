@@ -1,12 +1,11 @@
 // Coding sessions: launch, watch, answer, approve, end, resume. The names of the plugin (`claude_launch`,
 // `claude-code.launch`, `/claude`) are aliases of these.
 import { z } from 'zod'
-import { formatOriginChannel } from '../domain/address.ts'
 import { budgetsLeft } from '../coding/budget.ts'
 import type { BudgetLeft } from '../coding/budget.ts'
 import { formatOutput, formatStats } from '../coding/listing.ts'
-import type { ResumeOptions } from '../coding/pool.ts'
-import { launchCoding, refuseBypass } from './coding-launch.ts'
+import { launchCoding } from './coding-launch.ts'
+import { resumeCoding } from './coding-resume.ts'
 import { ref, watching } from './coding-output.ts'
 import { afterRecovery, codingRow, findCoding, rowOf } from './coding-row.ts'
 import type { App } from './app.ts'
@@ -14,6 +13,13 @@ import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 
 const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
+
+/** One word for it everywhere. */
+const machine = z
+  .string()
+  .max(100)
+  .optional()
+  .describe('The machine that is to do it: its name, or a label that it carries.')
 
 const sessions = operation({
   name: 'coding.sessions',
@@ -63,6 +69,7 @@ const launch = operation({
     fresh: z.boolean().default(false).describe('Begin a new conversation, whatever there is.'),
     multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
     originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
+    machine,
     wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
   }),
   output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional() }),
@@ -77,6 +84,7 @@ const launch = operation({
     examples: [
       'rockpool cc launch "fix the failing test" --repo . --wait',
       'rockpool cc launch "review the diff" --fresh --model haiku',
+      'rockpool cc launch "train it again" --repo . --machine gpu',
     ],
   },
   async run(app, input, caller) {
@@ -97,6 +105,7 @@ const resume = operation({
     fork: z.boolean().default(false).describe('Leave the earlier one as it is.'),
     atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
     originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
+    machine,
     wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
   }),
   output: codingRow.extend({ output: z.string().optional() }),
@@ -108,15 +117,8 @@ const resume = operation({
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {
-    const { pool, store } = app.coding()
-    // One that Claude Code made without us gets the configured mode.
-    const known = store.resolve(input.session).length > 0 ? pool.resolve(input.session) : undefined
-    refuseBypass(known?.request.permissionMode, caller)
-    // Going back to a message in place would take away what came after it.
-    const fork = input.fork || input.atMessage !== undefined
-    const { atMessage } = input
-    const origin = originOfResume(caller, input.originChannel)
-    const session = await pool.resume(input.session, input.prompt, { fork, atMessage, origin })
+    const { pool } = app.coding()
+    const session = await resumeCoding(app, input, caller)
     if (!input.wait) return rowOf(app, session)
     const quiet = await pool.whenQuiet(session.id)
     return {
@@ -125,14 +127,6 @@ const resume = operation({
     }
   },
 })
-
-/** The chat that resumes it is told from now on; a terminal or a program that names none leaves it as it was. */
-function originOfResume(caller: Caller, named: string | undefined): ResumeOptions['origin'] {
-  const originChannel = caller.address ? formatOriginChannel(caller.address) : named
-  if (originChannel === undefined) return undefined
-  const originSessionKey = caller.agentId === undefined ? undefined : caller.sessionKey
-  return { originChannel, originThreadId: caller.address?.threadId, originSessionKey }
-}
 
 const respond = operation({
   name: 'coding.respond',

@@ -217,6 +217,18 @@ export class CodingStore {
     })
   }
 
+  /** The same, if nobody has answered yet: only one takes a request, or takes it back. */
+  answerFirst(id: string, answer: unknown): Promise<boolean> {
+    return this.#db.write(
+      (q) =>
+        q.run(
+          'UPDATE coding_request SET answer = ? WHERE id = ? AND answer IS NULL',
+          JSON.stringify(answer),
+          id,
+        ).changes > 0,
+    )
+  }
+
   answerTo(id: string): unknown {
     const row = this.#db.queries.get<{ answer: string | null }>(
       'SELECT answer FROM coding_request WHERE id = ?',
@@ -252,6 +264,7 @@ export class CodingStore {
 
 export interface OwnerRequest {
   id: string
+  /** Whose it is: a coding session's, or a machine's (`machine:<name>`). */
   codingId: string
   action: string
   input: Record<string, unknown>

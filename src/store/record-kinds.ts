@@ -1,5 +1,6 @@
 // What a shared record becomes in a machine's copy: the same rows that the stores write where nothing is shared.
 import type { Approval, CodingSession, Grant } from '../domain/coding.ts'
+import type { Repository } from '../domain/machine.ts'
 import type { Decision } from '../domain/selection.ts'
 import { putApproval, putGrant } from './approval-store.ts'
 import {
@@ -29,6 +30,13 @@ export interface RecordBodies {
   grant: Grant
   spend: Spend
   decision: Decision
+  /** What a machine says of itself. */
+  machine: MachineBody
+}
+
+export interface MachineBody {
+  labels: string[]
+  repositories: Repository[]
 }
 
 export type RecordKind = keyof RecordBodies
@@ -68,6 +76,8 @@ const appliers: { [Kind in RecordKind]: Applier<RecordBodies[Kind]> } = {
   grant: { put: putGrant, drop: (q, id) => q.run('DELETE FROM grant_always WHERE id = ?', id) },
   spend: { put: putSpend },
   decision: { put: putDecision },
+  // Asked of the database itself, together with who lives.
+  machine: { put: () => {} },
 }
 
 const tables = [

@@ -11,6 +11,7 @@ export class SharedCodingStore extends CodingStore {
   #copy: Database
   #records: SharedRecords
   #keepBlocks: number
+  #saving = new Map<string, Promise<void>>()
 
   constructor(copy: Database, records: SharedRecords, options: { keepBlocks?: number } = {}) {
     super(copy, options)
@@ -19,8 +20,17 @@ export class SharedCodingStore extends CodingStore {
     this.#keepBlocks = options.keepBlocks ?? keptBlocks
   }
 
+  /** One after the other for each session, over whichever connections: the last that was said is what stays. */
   override save(session: CodingSession): Promise<void> {
-    return this.#records.put('coding', session.id, session)
+    const { id } = session
+    const write = (): Promise<void> => this.#records.put('coding', id, session)
+    const saved = (this.#saving.get(id) ?? Promise.resolve()).then(write, write)
+    this.#saving.set(id, saved)
+    const forget = (): void => {
+      if (this.#saving.get(id) === saved) this.#saving.delete(id)
+    }
+    void saved.then(forget, forget)
+    return saved
   }
 
   override async update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
@@ -71,6 +81,12 @@ export class SharedCodingStore extends CodingStore {
       'request',
       id,
       (request) => request && { ...request, answer },
+    )
+  }
+
+  override answerFirst(id: string, answer: unknown): Promise<boolean> {
+    return this.#records.update<RecordBodies['request']>('request', id, (request) =>
+      request && request.answer === undefined ? { ...request, answer } : undefined,
     )
   }
 

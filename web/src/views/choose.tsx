@@ -42,6 +42,7 @@ export function Choose({ inRepo }: { inRepo?: string }) {
         <label for="task">What is to be done?</label>
         <textarea id="task" rows={4} value={task} onInput={(event) => setTask(event.currentTarget.value)} />
         <Repository value={repo} set={setRepo} sessions={known.data?.sessions ?? []} />
+        <Where set={(machine) => setMore((before) => ({ ...before, machine }))} />
         <More set={(change) => setMore((before) => ({ ...before, ...change }))} />
         <div class="buttons">
           <button type="submit" disabled={!ready || busy}>
@@ -98,6 +99,33 @@ function Repository({ value, set, sessions }: RepositoryProps) {
         ))}
       </div>
     </>
+  )
+}
+
+/** Only asked where several machines share the work. */
+function Where({ set }: { set: (machine: string | undefined) => void }) {
+  const { data } = useLive('machines.list', {})
+  const machines = data?.machines ?? []
+  if (machines.length < 2) return null
+  const labels = [...new Set(machines.flatMap((machine) => machine.labels))]
+  return (
+    <label>
+      Machine
+      <select onChange={(event) => set(event.currentTarget.value || undefined)}>
+        <option value="">whichever has the repository</option>
+        {machines.map(({ name, awaySince }) => (
+          <option key={name} value={name} disabled={awaySince !== undefined}>
+            {visible(name)}
+            {awaySince !== undefined && ' (away)'}
+          </option>
+        ))}
+        {labels.map((label) => (
+          <option key={label} value={label}>
+            any with {visible(label)}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }
 

@@ -1,0 +1,143 @@
+// The machines that share one PostgreSQL, and which repositories each of them has: where a coding session can run. The
+// same repository may be at another path on each.
+import { RockpoolError } from './errors.ts'
+
+export interface Repository {
+  path: string
+  /** Its name in `coding.repos` of that machine. */
+  name?: string
+  /** Where it was cloned from, without what differs between two clones: `github.com/ada/webapp`. */
+  origin?: string
+  /** Its first commit, which tells clones without an origin apart. */
+  rootCommit?: string
+}
+
+export interface Machine {
+  name: string
+  labels: string[]
+  repositories: Repository[]
+  /** The one that this process runs on. */
+  isHere: boolean
+  /** How many coding sessions run there. */
+  running: number
+  /** Since when nobody has heard of it; absent while it lives. */
+  awaySince?: number
+}
+
+export interface Wanted {
+  /** A path, the name of a repository, or its address. */
+  workdir: string
+  /** The repository that is meant, when it is known, and the folder within it. */
+  repository?: Repository
+  within?: string
+  /** The name of a machine, or a label that it must carry. */
+  machine?: string
+}
+
+export interface Place {
+  machine: Machine
+  /** Its path there. */
+  workdir: string
+}
+
+/** A machine that lives and has what is wanted: this one if it can be, else the one with the least to do. */
+export function placeFor(machines: readonly Machine[], wanted: Wanted): Place {
+  const asked = machinesCalled(machines, wanted.machine)
+  const places = asked.flatMap((machine) => {
+    const workdir = pathOn(machine, wanted)
+    return workdir === undefined ? [] : [{ machine, workdir }]
+  })
+  if (places.length === 0) throw nobodyHas(asked, wanted)
+  const [best] = places.filter(({ machine }) => machine.awaySince === undefined).sort(byLoad)
+  if (best) return best
+  throw isAway(places[0]!)
+}
+
+/** By name, else by label; all when nothing is asked for. */
+export function machinesCalled(machines: readonly Machine[], called: string | undefined): Machine[] {
+  if (called === undefined) return [...machines]
+  const named = machines.filter(({ name }) => name === called)
+  const found = named.length > 0 ? named : machines.filter(({ labels }) => labels.includes(called))
+  if (found.length > 0) return found
+  throw new RockpoolError('not-found', `No machine is called ${called} or has this label.`, {
+    hint: `There are: ${machines.map(calls).join(', ')}.`,
+  })
+}
+
+export function isSameRepository(one: Repository, other: Repository): boolean {
+  if (one.origin !== undefined && other.origin !== undefined) return one.origin === other.origin
+  return one.rootCommit !== undefined && one.rootCommit === other.rootCommit
+}
+
+/** The innermost repository that this path is in, and the rest of the way. */
+export function repositoryAt(
+  repositories: readonly Repository[],
+  path: string,
+): { repository: Repository; within: string } | undefined {
+  const [repository] = repositories
+    .filter((each) => path === each.path || path.startsWith(`${each.path}/`))
+    .sort((a, b) => b.path.length - a.path.length)
+  return repository && { repository, within: path.slice(repository.path.length + 1) }
+}
+
+/** The address of a remote without what two clones of it may spell differently, and without a password. Undefined for one
+ *  on the same disk: on another machine it means something else. */
+export function normalizedOrigin(url: string): string | undefined {
+  const [, host, path] =
+    /^(?:https?|ssh|git):\/\/(?:[^@/]*@)?([^/:]+)(?::\d+)?\/(.+)$/i.exec(url) ??
+    /^(?:[^@/\s]+@)?([^/:\s]{2,}):(?!\/\/)(.+)$/.exec(url) ??
+    []
+  if (host === undefined || path === undefined) return undefined
+  return `${host.toLowerCase()}/${path
+    .replace(/^\/+/, '')
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '')}`
+}
+
+function pathOn({ repositories }: Machine, { workdir, repository, within = '' }: Wanted): string | undefined {
+  if (repository) {
+    const same = repositories.find((each) => isSameRepository(each, repository))
+    return same && (within === '' ? same.path : `${same.path}/${within}`)
+  }
+  if (repositoryAt(repositories, workdir)) return workdir
+  const origin = normalizedOrigin(workdir)
+  const named = repositories.find((each) => each.name === workdir || (origin && each.origin === origin))
+  return named?.path
+}
+
+function byLoad(a: Place, b: Place): number {
+  return (
+    Number(b.machine.isHere) - Number(a.machine.isHere) ||
+    a.machine.running - b.machine.running ||
+    (a.machine.name < b.machine.name ? -1 : 1)
+  )
+}
+
+const mostShown = 5
+
+function nobodyHas(asked: Machine[], { workdir }: Wanted): RockpoolError {
+  const what = asked.map((machine) => `${calls(machine)} has ${shown(machine.repositories)}`).join('; ')
+  const who = asked.length === 1 ? `${asked[0]!.name} does not have` : 'No machine has'
+  return new RockpoolError('not-found', `${who} the repository ${workdir}: ${what}.`, {
+    hint: 'Clone it there and launch again; a repository elsewhere than in coding.workspaceRoots is named in coding.repos.',
+  })
+}
+
+function shown(repositories: Repository[]): string {
+  if (repositories.length === 0) return 'none'
+  const some = repositories.slice(0, mostShown).map(({ path }) => path)
+  const more = repositories.length - some.length
+  return more > 0 ? `${some.join(', ')} and ${more} more` : some.join(', ')
+}
+
+function isAway({ machine, workdir }: Place): RockpoolError {
+  const since = new Date(machine.awaySince ?? 0).toISOString()
+  return new RockpoolError('unavailable', `${workdir} is on ${machine.name}, which is away since ${since}.`, {
+    hint: 'Start Rockpool there, or name another machine that has the repository: `rockpool machines` shows them.',
+  })
+}
+
+function calls({ name, labels, awaySince }: Machine): string {
+  const about = [...labels, ...(awaySince === undefined ? [] : ['away'])]
+  return about.length > 0 ? `${name} (${about.join(', ')})` : name
+}

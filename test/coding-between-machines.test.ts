@@ -1,0 +1,113 @@
+// Coding sessions of two Rockpools on one PostgreSQL, small: what is asked of one is done by the one that has the
+// repository. With real processes and the real Claude binary: test/full/coding-machines.test.ts.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { openApp } from '../src/app.ts'
+import type { App } from '../src/operations/app.ts'
+import { serveErrands } from '../src/operations/errands.ts'
+import type { Caller } from '../src/operations/operation.ts'
+import { perform } from '../src/operations/perform.ts'
+import { readEnvironment } from '../src/store/config-file.ts'
+import { startPostgres } from './postgres.ts'
+
+const server = await startPostgres()
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-between-')))
+afterAll(async () => {
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const operator: Caller = { via: 'cli', scopes: ['read', 'write', 'approve', 'admin'] }
+
+test('a launch goes to the machine that has the repository, which answers; a session is moved and goes on', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const webapp = [repository('a', 'webapp'), repository('b', 'shop')]
+  const model = repository('b', 'model', 'https://example.org/model.git')
+  const [a, b] = await Promise.all([openMachine('a', url), openMachine('b', url)])
+  const ask = async (app: App, name: string, input: object): Promise<Record<string, unknown>> =>
+    (await perform(app, name, { ...input }, operator)) as Record<string, unknown>
+  const whenQuiet = async (app: App, id: unknown): Promise<void> => {
+    await expect.poll(() => app.coding().store.get(String(id))?.lifecycle).toBe('awaiting-input')
+  }
+  try {
+    for (const app of [a, b]) await app.coding().machines!.announce()
+    const there = await ask(a, 'coding.launch', { prompt: 'train', workdir: 'https://example.org/model' })
+    expect(there).toMatchObject({ machine: 'b', workdir: model })
+    await whenQuiet(a, there['id'])
+    await ask(a, 'coding.respond', { session: there['id'], message: 'once more' })
+    await expect.poll(() => a.coding().store.get(String(there['id']))?.turns).toBe(2)
+    await ask(a, 'coding.kill', { session: there['id'] })
+
+    const { id } = await ask(a, 'coding.launch', { prompt: 'look', workdir: webapp[0], fresh: true })
+    await whenQuiet(b, id)
+    writeFileSync(join(webapp[1]!, 'draft'), 'x')
+    const moved = await ask(b, 'coding.move', { session: id, machine: 'gpu' })
+    expect(moved).toMatchObject({ id, machine: 'b', workdir: webapp[1], lifecycle: 'awaiting-input' })
+    expect(moved['warnings']).toEqual([`1 file is not committed in ${webapp[1]} on b already.`])
+    await ask(a, 'coding.respond', { session: id, message: 'what now' })
+    await expect.poll(() => a.coding().store.get(String(id))?.turns).toBe(2)
+    expect(b.coding().store.get(String(id))).toMatchObject({ machine: 'b' })
+    expect(b.coding().store.get(String(id))).not.toHaveProperty('aside')
+
+    await expect(ask(a, 'coding.launch', { prompt: 'x', workdir: '/nowhere' })).rejects.toMatchObject({
+      code: 'not-found',
+      message: `No machine has the repository /nowhere: a has ${webapp[0]}; b (gpu) has ${model}, ${webapp[1]}.`,
+    })
+    const inVain = ask(a, 'coding.launch', { prompt: 'x', workdir: model, machine: 'a' })
+    await expect(inVain).rejects.toMatchObject({ code: 'refused' })
+  } finally {
+    await a.close()
+    await b.close()
+  }
+}, 60_000)
+
+/** Clones of one another when they have no address: their first commits are the same. */
+function repository(machine: string, name: string, origin?: string): string {
+  const path = join(folder, machine, name)
+  mkdirSync(path, { recursive: true })
+  const git = (...args: string[]): unknown =>
+    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
+      cwd: path,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z',
+        GIT_COMMITTER_DATE: '2026-01-01T00:00:00Z',
+      },
+    })
+  git('init', '--quiet', '--initial-branch', 'main')
+  if (origin !== undefined) git('remote', 'add', 'origin', origin)
+  git('commit', '--quiet', '--allow-empty', '-m', origin ?? 'Begin')
+  return path
+}
+
+async function openMachine(name: string, url: string): Promise<App> {
+  const home = join(folder, name, 'home')
+  const stateDir = join(home, 'state')
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+  const config = {
+    store: 'postgres',
+    machine: { name, labels: name === 'b' ? ['gpu'] : [] },
+    claude: { credential: 'none' },
+    coding: { workspaceRoots: [join(folder, name)] },
+  }
+  writeFileSync(join(stateDir, 'rockpool.json'), JSON.stringify(config), { mode: 0o600 })
+  const environment = readEnvironment({
+    PATH: process.env['PATH'],
+    HOME: home,
+    ROCKPOOL_STATE_DIR: stateDir,
+    CLAUDE_CONFIG_DIR: join(home, '.claude'),
+    ROCKPOOL_DATABASE_URL: url,
+  })
+  const app = await openApp(environment, { version: 'test', isGateway: true })
+  const runtime = makeOfflineAgent({ clock: app.clock, directions: true })
+  app.runtime = async () => runtime
+  await app.conversations()
+  await app.coding().pool.recover()
+  serveErrands(app)
+  return app
+}

@@ -1,0 +1,129 @@
+// Coding sessions on two machines: launched, answered, approved, ended and moved from either, with the real Claude binary.
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { commit, openCodingMachines } from '../coding-machines.ts'
+import type { CodingMachines, CodingRow } from '../coding-machines.ts'
+import { inline } from '../messages-api.ts'
+import { startPostgres } from '../postgres.ts'
+
+const server = await startPostgres()
+let here: CodingMachines
+beforeAll(async () => {
+  if (server) here = await openCodingMachines(server.url)
+}, 120_000)
+afterAll(async () => {
+  await here?.close()
+  await server?.stop()
+}, 60_000)
+
+const needsServer = (skip: (why: string) => void): void => {
+  if (!server) skip('PostgreSQL is not installed')
+}
+
+test('a launch for a repository that is elsewhere runs there; it is answered, approved and ended from here', async (ctx) => {
+  needsServer(ctx.skip)
+  const { a, b, model, api } = here
+  const row = await a.type('cc', 'launch', `train ${inline({ text: 'trained once' })}`, '--repo', model)
+  expect(row).toMatchObject({ machine: 'b', workdir: model })
+  await a.until(row.id, 'awaiting-input')
+  const file = join(model, 'made-by-claude')
+  const asked = inline(
+    { tools: [{ name: 'Bash', input: { command: `touch ${file}` } }] },
+    { text: 'made it' },
+  )
+  await a.type('cc', 'respond', row.id, `make it ${asked}`)
+  const { waiting } = await a.until(row.id, 'awaiting-approval')
+  expect(existsSync(file)).toBe(false)
+  await a.type('cc', 'approve', waiting!.approvalId!)
+  await b.until(row.id, 'awaiting-input')
+  expect(existsSync(file)).toBe(true)
+  const { result } = await a.type<{ result: string }>('cc', 'output', row.id)
+  expect(result).toContain('trained once')
+  expect(result).toContain('made it')
+  expect(api.calls().at(-1)!.text).toContain(model)
+  expect(await a.type('cc', 'kill', row.id)).toMatchObject({ killed: true, machine: 'b' })
+}, 180_000)
+
+test('a label or a name chooses the machine, which uses its own path; in vain it says who has what', async (ctx) => {
+  needsServer(ctx.skip)
+  const { a, b, webapp, model } = here
+  const said = inline({ text: 'done there' })
+  const byLabel = await a.type('cc', 'launch', `x ${said}`, '--repo', webapp.a, '--machine', 'gpu', '--wait')
+  expect(byLabel).toMatchObject({ machine: 'b', workdir: webapp.b })
+  expect(String(byLabel['output'])).toContain('done there')
+  const byName = await b.type('cc', 'launch', `y ${said}`, '--repo', webapp.b, '--machine', 'a', '--fresh')
+  expect(byName).toMatchObject({ machine: 'a', workdir: webapp.a, action: 'fresh' })
+  await b.until(byName.id, 'awaiting-input')
+  for (const { id } of [byLabel, byName]) await b.type('cc', 'kill', id)
+  expect(await a.typeInVain('cc', 'launch', 'z', '--repo', '/nowhere')).toMatchObject({
+    code: 'not-found',
+    message: `No machine has the repository /nowhere: a has ${webapp.a}; b (gpu) has ${model}, ${webapp.b}.`,
+  })
+  expect(await b.typeInVain('cc', 'launch', 'z', '--repo', model, '--machine', 'a')).toMatchObject({
+    message: `a does not have the repository ${model}: a has ${webapp.a}.`,
+  })
+  expect(await a.typeInVain('cc', 'launch', 'z', '--repo', webapp.a, '--machine', 'moon')).toMatchObject({
+    hint: 'There are: a, b (gpu).',
+  })
+}, 180_000)
+
+test('a session is moved while it waits and while it works, and Claude knows what was said', async (ctx) => {
+  needsServer(ctx.skip)
+  const { a, b, webapp, api } = here
+  const { id } = await a.type(
+    'cc',
+    'launch',
+    `the word is walnut ${inline({ text: 'noted' })}`,
+    '--repo',
+    webapp.a,
+    '--fresh',
+  )
+  await a.until(id, 'awaiting-input')
+  writeFileSync(join(webapp.a, 'draft'), 'not committed')
+  const [before, after] = [commit(webapp.a, 'one', '1'), commit(webapp.b, 'two', '2')]
+  const moved = await a.type<CodingRow & { warnings: string[] }>('cc', 'move', id, '--machine', 'b')
+  expect(moved).toMatchObject({ id, machine: 'b', workdir: webapp.b, lifecycle: 'awaiting-input' })
+  const [checkedOut, draft] = moved.warnings
+  for (const commitId of [before, after]) expect(checkedOut).toContain(commitId.slice(0, 8))
+  expect(draft).toBe(`1 file is not committed in ${webapp.a} on a: they stay there.`)
+
+  api.script('go on with the long one', [{ hold: 'long', text: 'never said' }])
+  api.script('Continue where you left off', [{ text: 'went on' }])
+  await a.type('cc', 'respond', id, 'go on with the long one')
+  const first = await api.requested(({ prompt }) => prompt.includes('the long one'))
+  expect(first.text).toContain('the word is walnut')
+  expect(first.text).toContain(`moved from a:${webapp.a}`)
+  expect(first.text).toContain(webapp.b)
+
+  await b.type('cc', 'move', id, '--machine', 'a')
+  const again = await api.requested(({ prompt }) => prompt.includes('Continue where you left off'))
+  for (const said of ['the word is walnut', 'the long one', `moved from b:${webapp.b}`])
+    expect(again.text).toContain(said)
+  expect(await b.until(id, 'awaiting-input')).toMatchObject({ machine: 'a', workdir: webapp.a, turns: 2 })
+  expect(await a.typeInVain('cc', 'move', id, '--machine', 'a')).toMatchObject({ code: 'conflict' })
+  await a.type('cc', 'kill', id)
+}, 240_000)
+
+test('a machine that is away gets nothing; what ran there is resumed where the repository is', async (ctx) => {
+  needsServer(ctx.skip)
+  const { a, b, webapp, model, api } = here
+  const said = inline({ text: 'noted' })
+  const { id } = await b.type('cc', 'launch', `the tree is birch ${said}`, '--repo', webapp.b, '--fresh')
+  await a.until(id, 'awaiting-input')
+  await b.kill()
+  await expect
+    .poll(async () => (await a.typeInVain('cc', 'launch', 'z', '--repo', model)).message, { timeout: 60_000 })
+    .toContain(`${model} is on b, which is away`)
+  expect(await a.typeInVain('cc', 'move', id, '--machine', 'b')).toMatchObject({ code: 'conflict' })
+  const resumed = await a.type('cc', 'resume', id, `what is it ${inline({ text: 'birch' })}`, '--wait')
+  expect(resumed).toMatchObject({ machine: 'a', workdir: webapp.a })
+  const last = api.calls().at(-1)!
+  for (const text of ['the tree is birch', `moved from b:${webapp.b}`]) expect(last.text).toContain(text)
+  await b.start()
+  await expect
+    .poll(async () => (await a.type('cc', 'launch', `z ${said}`, '--repo', model)).machine, {
+      timeout: 60_000,
+    })
+    .toBe('b')
+}, 240_000)

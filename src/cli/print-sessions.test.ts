@@ -42,8 +42,8 @@ test('a history says when, in which zone, and when there is nothing', () => {
   const entry = (timestamp: string) => ({ type: 'compaction', timestamp, summary: 'short' })
   const print = (timestamp: string) =>
     printHistory({ key: 'main', entries: [entry(timestamp)], damage: [] }, page)
-  expect(print('2026-01-01T01:00:00+01:00')).toBe('2026-01-01 00:00:00Z compacted  short')
-  expect(print('\u001b[2J')).toBe('- compacted  short')
+  expect(print('2026-01-01T01:00:00+01:00')).toBe('2026-01-01 00:00:00Z compacted\n  short')
+  expect(print('\u001b[2J')).toBe('- compacted\n  short')
   const nothing = { key: 'agent:main:main', entries: [], damage: [] }
   expect(printHistory(nothing, page)).toBe('Nothing was said in agent:main:main yet.')
   expect(printHistory(nothing, { ...page, following: true })).toBe('')

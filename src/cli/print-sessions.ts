@@ -156,7 +156,7 @@ function printEntry(entry: Entry, page: Page): string[] {
   const when = styled(page, 'dim', timeOf(entry.timestamp))
   if (entry.type === 'message') return printMessage(entry['message'] as Message, when, page)
   if (entry.type === 'compaction')
-    return [`${when} ${styled(page, 'magenta', 'compacted')}  ${said(entry['summary'])}`]
+    return [`${when} ${styled(page, 'magenta', 'compacted')}`, prose(said(entry['summary']), page, 2)]
   if (entry.type === 'model_change')
     return [`${when} ${styled(page, 'dim', `model ${said(entry['modelId'])}`)}`]
   return []

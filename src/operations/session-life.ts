@@ -169,7 +169,7 @@ const restoreOperation = operation({
       .string()
       .min(1)
       .max(2000)
-      .describe('A key, an id, the beginning of an id, or the name of an archive.'),
+      .describe('A key, an id, the beginning of an id, a label, or the name of an archive.'),
     agentId: which.agentId,
     key: z.string().optional().describe('Under which key, when the archive does not say.'),
   }),

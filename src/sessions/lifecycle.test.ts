@@ -181,6 +181,17 @@ describe('put away and brought back', () => {
     expect(await folder.transcripts.archives()).toEqual([])
   })
 
+  test('an archived session comes back by its key, its label, its id and the beginning of it', async () => {
+    const folder = sessionFolder()
+    const { entry } = await openSession(folder.parts, key, { label: 'work' })
+    for (const ref of [key, 'work', entry.sessionId, entry.sessionId.slice(0, 8)]) {
+      await archiveSession(folder.parts, key)
+      const { session } = await restoreSession(folder.parts, ref)
+      expect(session).toMatchObject({ key, entry: { label: 'work' } })
+      expect(session.entry.archivedAt).toBeUndefined()
+    }
+  })
+
   test('a deleted session without a transcript comes back too', async () => {
     const folder = sessionFolder()
     await openSession(folder.parts, key, { label: 'empty' })

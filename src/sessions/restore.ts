@@ -14,14 +14,14 @@ export interface RestoreResult {
   archived?: string
 }
 
-/** `ref` is a key, a session id (or its beginning), or the name of an archive. `key` helps an archive without a name. */
+/** `ref` is a key, a session id (or its beginning), a label, or the name of an archive. `key` helps an archive without a name. */
 export async function restoreSession(
   parts: SessionParts,
   ref: string,
   options: { key?: string } = {},
 ): Promise<RestoreResult> {
-  const entry = await parts.sessions.get(ref)
-  if (entry?.archivedAt !== undefined) return { session: await bringBackRow(parts, ref, entry) }
+  const row = await findArchivedRow(parts, ref)
+  if (row) return { session: await bringBackRow(parts, row) }
   const { archive, note } = await findArchive(parts, ref)
   const key = options.key ?? note?.key ?? (ref.startsWith('agent:') ? ref : undefined)
   if (key === undefined) {
@@ -36,13 +36,19 @@ export async function restoreSession(
   return bringBackArchive(parts, key, archive, note)
 }
 
-async function bringBackRow(parts: SessionParts, key: string, entry: SessionEntry): Promise<Session> {
-  const session = { key, agentId: parts.sessions.agentId, entry }
+async function findArchivedRow(parts: SessionParts, ref: string): Promise<Session | undefined> {
+  const rows = (await parts.sessions.find(ref)).filter(({ entry }) => entry.archivedAt !== undefined)
+  const keys = rows.map(({ key }) => key)
+  if (keys.length > 1) throw ambiguous(ref, keys)
+  return rows[0]
+}
+
+async function bringBackRow(parts: SessionParts, session: Session): Promise<Session> {
   const current = await changeEntry(parts, session, ({ archivedAt: _at, ...rest }) => ({
     ...rest,
     updatedAt: parts.clock.now(),
   }))
-  tellChange(parts, key, 'restored')
+  tellChange(parts, session.key, 'restored')
   return { ...session, entry: current }
 }
 
@@ -103,7 +109,8 @@ async function findArchive(
     readArchiveNote(parts.transcripts, await parts.transcripts.archiveRef(name))
   if (byId.length > 0) {
     const ids = new Set(byId.map(({ sessionId }) => sessionId))
-    if (ids.size > 1) throw ambiguous(ref, byId)
+    const names = byId.map(({ name }) => name)
+    if (ids.size > 1) throw ambiguous(ref, names)
     return { archive: byId[0]!, note: await noteFor(byId[0]!) }
   }
   // Newest first: the last conversation that had this key or label.
@@ -120,13 +127,10 @@ function noArchive(ref: string): RockpoolError {
   })
 }
 
-function ambiguous(ref: string, archives: TranscriptArchive[]): RockpoolError {
-  const names = archives.slice(0, 10).map(({ name }) => name)
+function ambiguous(ref: string, names: string[]): RockpoolError {
   return new RockpoolError(
     'ambiguous',
-    `${JSON.stringify(ref)} may mean several archives: ${names.join('; ')}.`,
-    {
-      hint: 'Give the name of one.',
-    },
+    `${JSON.stringify(ref)} may mean several that were put away: ${names.slice(0, 10).join('; ')}.`,
+    { hint: 'Give the name of one.' },
   )
 }

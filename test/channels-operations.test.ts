@@ -7,6 +7,7 @@ import { commands } from '../src/cli/channels-add.ts'
 import type { Host } from '../src/cli/local-command.ts'
 import { openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
+import { makeClaudeHome } from './claude-home.ts'
 import { DiscordApi } from './discord-api.ts'
 import { startProgram } from './program.ts'
 import type { Ran } from './program.ts'
@@ -134,6 +135,33 @@ test('without a gateway a message goes straight to the platform', async () => {
   await expect(
     house.ask('message.send', { channel: 'discord', target: '501', message: 'x' }),
   ).rejects.toMatchObject({ code: 'not-found' })
+})
+
+test('another process with other folders does not receive for a bot that is received for', async () => {
+  await add()
+  await connected()
+  const other = makeClaudeHome({ apiUrl: house.api.url, name: 'second' })
+  const config = { channels: { telegram: { apiRoot: telegram.root, botToken: telegram.token } } }
+  writeFileSync(join(other.stateDir, 'rockpool.json'), JSON.stringify(config), { mode: 0o600 })
+  expect(other.variables['TMPDIR']).not.toBe(house.home.variables['TMPDIR'])
+  const second = startProgram(['up', '--port', '0', '--json'], other.variables)
+  try {
+    await second.line
+    await vi.waitFor(async () => {
+      const status = startProgram(['channels', 'status', '--json'], other.variables)
+      expect((await status.ended).json()['channels']).toContainEqual(
+        expect.objectContaining({
+          state: 'failed',
+          lastError: expect.stringMatching(/in use by another process/),
+        }),
+      )
+    }, waiting)
+    expect(await stateOf(house, 'telegram')).toBe('connected')
+  } finally {
+    second.child.kill()
+    await second.ended
+    other.remove()
+  }
 })
 
 test('a channel that is removed stops at once and forgets its token', async () => {

@@ -1,5 +1,6 @@
 // Discord on loopback: its REST API and its gateway (HELLO, IDENTIFY, READY, heartbeats, RESUME with replay), with
 // faults on demand. The real discord.js talks to it.
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -56,7 +57,8 @@ interface Sent {
 const epoch = 1_420_070_400_000
 
 export class DiscordApi {
-  readonly token = 'MTIzNDU2.discord.test-token-on-loopback'
+  /** Another one each time: a bot has one receiver on the machine, and several tests run at once. */
+  readonly token = `MTIzNDU2.discord.${randomUUID()}`
   readonly bot = { id: '9000', username: 'rockpool', bot: true }
   readonly channels = new Map<string, DiscordChannelRow>()
   readonly messages: DiscordRow[] = []

@@ -1,5 +1,6 @@
 // A Telegram Bot API on loopback: long polling and webhook, files, Telegram's own rules about text, and faults on
 // demand. It speaks what Telegram documents; the real grammY talks to it.
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -46,7 +47,8 @@ export interface ApiCall {
 const visibleLimit = 4_096
 
 export class TelegramApi {
-  readonly token = '123456789:AAtest-token-for-the-loopback-server'
+  /** Another one each time: a bot has one receiver on the machine, and several tests run at once. */
+  readonly token = `123456789:AAtest-${randomUUID()}`
   readonly bot: User & { username: string } = {
     id: 123456789,
     is_bot: true,

@@ -11,6 +11,7 @@ import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 import { messageIdOf } from './discord-events.ts'
 import { toDiscord } from './formatting.ts'
+import { networkCode, neverLeft } from './network-failure.ts'
 import type { PartOutcome } from './parts.ts'
 import { marked, markLength, PartSender } from './parts.ts'
 
@@ -133,24 +134,6 @@ async function outcomeOf(call: () => Promise<string>): Promise<PartOutcome> {
     if (error instanceof DiscordAPIError) return { kind: 'refused', reason }
     return neverLeft(error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
   }
-}
-
-function neverLeft(error: unknown): boolean {
-  return [
-    'ECONNREFUSED',
-    'ENOTFOUND',
-    'EAI_AGAIN',
-    'ENETUNREACH',
-    'EHOSTUNREACH',
-    'UND_ERR_CONNECT_TIMEOUT',
-  ].includes(networkCode(error))
-}
-
-function networkCode(error: unknown): string {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 3; cause = cause.cause, depth++) {
-    if ('code' in cause && typeof cause.code === 'string') return cause.code
-  }
-  return ''
 }
 
 /** What went wrong, without the token. */

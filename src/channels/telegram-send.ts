@@ -8,6 +8,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 import { toTelegramHtml, visibleText } from './formatting.ts'
+import { networkCode, neverLeft } from './network-failure.ts'
 import type { PartOutcome } from './parts.ts'
 import { marked, markLength, PartSender } from './parts.ts'
 import { messageIdOf } from './telegram-updates.ts'
@@ -173,12 +174,6 @@ function outcomeOf(error: unknown): PartOutcome {
   return { kind: 'refused', reason }
 }
 
-/** The connection never came about, so the message certainly did not arrive. */
-function neverLeft(error: unknown): boolean {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
-  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH'].includes(code)
-}
-
 export function retryAfterMs(error: unknown): number | undefined {
   const seconds = error instanceof GrammyError ? error.parameters.retry_after : undefined
   return seconds === undefined ? undefined : seconds * 1_000
@@ -188,10 +183,8 @@ export function retryAfterMs(error: unknown): number | undefined {
 export function describeFailure(error: unknown): string {
   if (error instanceof GrammyError) return `Telegram said ${error.error_code}: ${error.description}`
   if (error instanceof HttpError) {
-    const cause = error.error
-    const code =
-      typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : ''
-    return `Telegram could not be reached${code}`
+    const code = networkCode(error.error)
+    return `Telegram could not be reached${code && ` (${code})`}`
   }
   return error instanceof RockpoolError
     ? error.message

@@ -1,6 +1,6 @@
 // The one place that reads the environment and the configuration file.
 import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -48,10 +48,16 @@ export function readEnvironment(variables: Record<string, string | undefined> = 
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
     claudeConfigDir: variables['CLAUDE_CONFIG_DIR'],
     openclawStateDir: resolve(variables['OPENCLAW_STATE_DIR'] || join(home, '.openclaw')),
-    machineDir: join(variables['TMPDIR'] || '/tmp', `rockpool-${process.getuid?.() ?? 'user'}`),
+    machineDir: machineDirectory(),
     sessionCacheTtlMs: milliseconds(variables['OPENCLAW_SESSION_CACHE_TTL_MS']),
     variables,
   }
+}
+
+/** Not by TMPDIR or HOME: two processes that find different ones would not meet, and both receive for one bot. */
+function machineDirectory(): string {
+  const user = process.getuid?.()
+  return user === undefined ? join(userInfo().homedir, '.rockpool-machine') : `/tmp/rockpool-${user}`
 }
 
 /** A number of milliseconds, if it is one. */

@@ -1,5 +1,5 @@
 // A folder that all Rockpools of one user on a machine share, whatever their state directories: what only one of them may
-// have is held there. It lies where everybody may write, so it must really be ours.
+// have is held there. It lies where everybody may write and always in the same place, so it must really be ours.
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import { errorCode } from './atomic-file.ts'
@@ -27,7 +27,7 @@ function checkedStats(path: string): { uid: number; mode: number } {
 
 function notOurs(path: string, why: string, cause?: unknown): RockpoolError {
   return new RockpoolError('refused', `${path} ${why}, so nobody can tell who receives for a bot.`, {
-    hint: 'Remove it, or set TMPDIR to a folder of your own.',
+    hint: 'Remove it, or have it removed by whoever may; then start again.',
     ...(cause === undefined ? {} : { cause }),
   })
 }

@@ -28,7 +28,7 @@ export interface SessionPoint {
 /** A reply in the outbox: it stays until the platform took it or refused it for good. */
 export interface Delivery {
   id: string
-  /** Deliveries with the same lane are sent in order; the session key, or the address for notices. */
+  /** The session key, or the address for notices: to one chat, deliveries of the same lane are sent in order. */
   lane: string
   address: Address
   reply: Reply

@@ -56,7 +56,7 @@ async function finish(
   const finished = parts.work.lanes.finish(turnId, {
     ...outcome,
     deliveries,
-    sendsFirst: parts.deliverer.isFree(batch.lane, batch.inputs.at(-1)!.message.address),
+    sendsFirst: parts.deliverer.isFree({ lane: batch.lane, address: batch.inputs.at(-1)!.message.address }),
     unanswered: unanswered.map((input) => input.id),
   })
   parts.deliverer.add(await finished)

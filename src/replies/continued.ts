@@ -1,6 +1,6 @@
 // Output that streams into a chat is one message that grows, where the platform can edit: what follows is added to the
 // last message of the same stream, as long as it is the last thing that was said there and there is room in it.
-import type { Address } from '../domain/address.ts'
+import { chatKey } from '../domain/address.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { Delivery } from '../domain/reply.ts'
 
@@ -16,7 +16,7 @@ export class Continued {
 
   /** The message that this delivery is added to, with the whole text that it then has. */
   joins({ address, reply, continues }: Delivery, channel: Channel): Omit<Growing, 'stream'> | undefined {
-    const last = this.#last.get(chatOf(address))
+    const last = this.#last.get(chatKey(address))
     if (continues === undefined || last?.stream !== continues || !channel.abilities.edits) return undefined
     const text = `${last.text}\n${reply.text ?? ''}`
     const isPlain = !reply.media && !reply.buttons
@@ -26,13 +26,9 @@ export class Continued {
   }
 
   sent({ address, reply, continues }: Delivery, messageIds: string[], wholeText = reply.text ?? ''): void {
-    const chat = chatOf(address)
+    const chat = chatKey(address)
     const [messageId, ...others] = messageIds
     if (continues === undefined || messageId === undefined || others.length > 0) this.#last.delete(chat)
     else this.#last.set(chat, { stream: continues, messageId, text: wholeText })
   }
-}
-
-function chatOf({ channel, accountId, to, threadId }: Address): string {
-  return JSON.stringify([channel, accountId, to, threadId])
 }

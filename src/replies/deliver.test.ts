@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { MemoryChannel } from '../../test/memory-channel.ts'
 import type { MemoryChannelOptions } from '../../test/memory-channel.ts'
 import { aDelivery } from '../../test/work-store-contract.ts'
@@ -64,6 +64,32 @@ function bench(channelOptions: MemoryChannelOptions = {}, work?: WorkStore) {
   })
   return { channel, work, deliverer, dead, uncertain, mirrored, clock }
 }
+
+test('a platform that is down holds up its own chat, not the other chats of the same session', async () => {
+  let isDown = true
+  const { channel, deliverer } = bench({
+    answer: async ({ channel: platform }) =>
+      isDown && platform === 'telegram'
+        ? { outcome: { kind: 'retry', reason: 'down', retryAfterMs: 50_000 }, taken: false }
+        : undefined,
+  })
+  const onDiscord = { address: { channel: 'discord', to: 'user:7', accountId: 'default' } }
+  await deliverer.deliver([
+    aDelivery(1),
+    aDelivery(2, onDiscord),
+    aDelivery(3),
+    aDelivery(4, onDiscord),
+    aDelivery(5),
+  ])
+  await channel.untilSent(2)
+  expect(channel.texts).toEqual(['reply 2', 'reply 4'])
+  expect(deliverer.isFree(aDelivery(6))).toBe(false)
+  await vi.waitFor(() => expect(deliverer.isFree(aDelivery(6, onDiscord))).toBe(true))
+  isDown = false
+  await channel.untilSent(5)
+  expect(channel.texts.slice(2)).toEqual(['reply 1', 'reply 3', 'reply 5'])
+  await deliverer.stop()
+})
 
 test('replies of a lane are sent in order, and each is marked before it is sent', async () => {
   const states: string[] = []

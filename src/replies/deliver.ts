@@ -1,5 +1,7 @@
-// Sends what is in the outbox. Within a lane one after the other, in order; lanes do not wait for each other. A row is
-// marked `attempting` on disk before the platform is called, so that after a crash we know what we do not know.
+// Sends what is in the outbox. Within a lane and a chat one after the other, in order; lanes do not wait for each other,
+// and neither do the chats of one session, which may be on several platforms. A row is marked `attempting` on disk before
+// the platform is called, so that after a crash we know what we do not know.
+import { chatKey } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Channel, SendOptions, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -86,15 +88,17 @@ export class Deliverer {
   }
 
   #queue(row: OutboxRow): void {
-    const lane = this.#lanes.get(row.delivery.lane)
-    if (lane) return void lane.push(row)
-    this.#lanes.set(row.delivery.lane, [row])
-    this.#begin(row.delivery.lane)
+    const lane = laneOf(row.delivery)
+    const rows = this.#lanes.get(lane)
+    if (rows) return void rows.push(row)
+    this.#lanes.set(lane, [row])
+    this.#begin(lane)
   }
 
-  /** Would a reply of this lane be sent at once? Then it can be marked in the same step in which it is queued. */
-  isFree(lane: string, address: Address): boolean {
-    return !this.#stopped && !this.#lanes.has(lane) && this.#options.channelFor(address) !== undefined
+  /** Would this reply be sent at once? Then it can be marked in the same step in which it is queued. */
+  isFree(delivery: Pick<Delivery, 'lane' | 'address'>): boolean {
+    const hasWay = this.#options.channelFor(delivery.address) !== undefined
+    return !this.#stopped && !this.#lanes.has(laneOf(delivery)) && hasWay
   }
 
   /** Rows that another process has queued since we last looked. */
@@ -184,7 +188,7 @@ export class Deliverer {
     row.state = 'attempting'
     const outcome = await this.#send(channel, row)
     // What became of it is known; it is not sent again because it could not be noted.
-    return this.#untilStored(delivery.lane, () => this.#settle(row, outcome, isRepeatable))
+    return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
   }
 
   async #send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
@@ -309,6 +313,11 @@ export class Deliverer {
     cancel()
     this.#wake.delete(lane)
   }
+}
+
+/** A platform that is down holds up what goes there, and nothing that the same session says elsewhere. */
+function laneOf({ lane, address }: Pick<Delivery, 'lane' | 'address'>): string {
+  return `${lane} ${chatKey(address)}`
 }
 
 function keyOf(delivery: Delivery): { key?: string } {

@@ -19,13 +19,17 @@ export type SourceParts = Pick<
 }
 
 /** The oldest first, so that what is indexed last, and found first, is the newest. */
-export async function searchSources(app: SourceParts): Promise<SearchSource[]> {
-  const [native, ours] = await Promise.all([nativeSources(app), ourSources(app)])
-  return [...native, ...ours, ...noteSources(app)]
+export async function searchSources(
+  app: SourceParts,
+  transcripts = app.discovery().transcripts(),
+): Promise<SearchSource[]> {
+  const [native, ours] = await Promise.all([transcripts, sourcesOfOurs(app)])
+  return [...native.map(nativeSource), ...ours]
 }
 
-async function nativeSources(app: SourceParts): Promise<SearchSource[]> {
-  return (await app.discovery().transcripts()).map(nativeSource)
+/** Our transcripts and the notes. */
+export async function sourcesOfOurs(app: SourceParts): Promise<SearchSource[]> {
+  return [...(await ourSources(app)), ...noteSources(app)]
 }
 
 export function nativeSource(transcript: SessionTranscript): SearchSource {

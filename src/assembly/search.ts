@@ -5,6 +5,7 @@ import type {
   IndexProgress,
   SearchAnswer,
   SearchFilter,
+  SearchKind,
   SearchPart,
   SearchQuestion,
   SearchStatus,
@@ -26,7 +27,7 @@ import { SearchIndex } from '../store/search-index.ts'
 import { StoreAway } from '../store/store-away.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { SearchFollower } from './search-follower.ts'
-import { searchSources } from './search-sources.ts'
+import { searchSources, sourcesOfOurs } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
 type Needs = SourceParts & Pick<App, 'clock' | 'events' | 'postgres' | 'memory'>
@@ -180,13 +181,26 @@ class Search implements SearchPart {
 
   async refresh(): Promise<IndexProgress> {
     if (this.#follower) return this.#follower.readAll()
-    const options = { redact: this.#redact, onProgress: this.#onProgress }
     await this.#app.memory?.().refresh(this.#app.agentIds())
     const began = this.#app.clock.monotonic()
-    const progress = await indexSources(this.#index, await searchSources(this.#app), options)
+    const progress = await this.#readNew()
     // As long again as a long first reading took; a command that found nothing new does not make people wait.
     const tookMs = this.#app.clock.monotonic() - began
     if (progress.passages > 0) await this.#makeVectors(progress.passages < worthTable ? vectorsMs : tookMs)
+    return progress
+  }
+
+  /** When no transcript of Claude's has changed since the last look, they are not even loaded. */
+  async #readNew(): Promise<IndexProgress> {
+    const options = { redact: this.#redact, onProgress: this.#onProgress }
+    const look = await this.#app.discovery().look()
+    if (this.#index.isSettled(look.stamp)) {
+      const kinds: SearchKind[] = ['rockpool', 'memory']
+      return indexSources(this.#index, await sourcesOfOurs(this.#app), { ...options, kinds })
+    }
+    const sources = await searchSources(this.#app, look.transcripts())
+    const progress = await indexSources(this.#index, sources, options)
+    await this.#index.settle(look.stamp)
     return progress
   }
 

@@ -351,6 +351,29 @@ test('a second look reads only what was appended, and sees a file that was cut, 
   await expect(second.get(numbered('1'))).rejects.toMatchObject({ code: 'not-found' })
 })
 
+test('a look at names, sizes and times tells whether anything changed, and after it some sessions are known without the rest', async () => {
+  const configDir = copyOfFixtures()
+  const state = folder()
+  const owner: RegistryRow[] = []
+  const open = (): Discovery => discover([configDir], { state, registries: [async () => owner] })
+  const first = open()
+  const look = await first.look()
+  const { stamp } = look
+  expect(await look.transcripts()).toEqual(await first.transcripts())
+  const { sessions } = await first.list()
+  const second = open()
+  expect((await second.look()).stamp).toBe(stamp)
+  const ids = sessions.slice(0, 3).map(({ sessionId }) => sessionId)
+  const about = (each: (typeof sessions)[number]): unknown[] => [each.sessionId, each.title, each.costUsd]
+  expect((await second.known(ids)).map(about)).toEqual(sessions.slice(0, 3).map(about))
+  owner.push({ sessionId: ids[0]!, source: 'openclaw', agentId: 'main' })
+  const owned = (await second.look()).stamp
+  expect(owned).not.toBe(stamp)
+  appendFileSync(sessions[0]!.filePath, '{}\n')
+  expect((await second.look()).stamp).not.toBe(owned)
+  expect(await second.known(ids)).toHaveLength(3)
+})
+
 test('a damaged index is made anew', async () => {
   const state = folder()
   const first = discover([fixtures], { state })

@@ -12,6 +12,7 @@ import type {
   SessionHealth,
   SessionList,
   SessionTranscript,
+  TranscriptLook,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
@@ -21,13 +22,15 @@ import type { SessionFiles } from './assemble.ts'
 import { reportCosts } from './cost.ts'
 import type { FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
+import type { Listing } from './list-files.ts'
 import { readLiveSessions } from './live-registry.ts'
 import type { LiveSession } from './live-registry.ts'
 import { NativeIndex, indexFormat } from './native-index.ts'
 import { readRegistries } from './registry.ts'
-import type { RegistrySource } from './registry.ts'
+import type { RegistryRow, RegistrySource } from './registry.ts'
 import { withoutMarker } from './origin-marker.ts'
 import { repairTranscript } from './repair.ts'
+import { stampOf } from './stamp.ts'
 import { watchTranscripts } from './watch.ts'
 import type { Change } from './watch.ts'
 import { xray } from './xray.ts'
@@ -54,6 +57,8 @@ class SessionDiscovery implements Discovery {
   readonly #native: NativeIndex
   readonly #assembler = new Assembler()
   #groups: Map<string, SessionFiles> | undefined
+  /** What the last look at names, sizes and times has seen. */
+  #listed: Listing | undefined
   #isWatching = false
   /** As it was when it last changed; questions read it anew. */
   #live = new Map<string, LiveSession>()
@@ -74,15 +79,33 @@ class SessionDiscovery implements Discovery {
   }
 
   async known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]> {
-    if (this.#groups === undefined) await this.refresh()
-    return this.#assemble(this.#groupsOf(sessionIds))
+    const wanted = new Set(sessionIds)
+    const some =
+      this.#groups === undefined ? this.#listed && this.#native.some(this.#listed, wanted) : undefined
+    if (this.#groups === undefined && !some) await this.refresh()
+    return this.#assemble(groupsOf(wanted, some ? groupFiles(some) : this.#groups!))
   }
 
   async transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]> {
     await this.#look()
-    const { registries, log } = this.#parts
-    const rows = await readRegistries(registries, log)
-    const groups = sessionIds ? this.#groupsOf(sessionIds) : [...this.#groups!.values()]
+    return this.#transcripts(await this.#registryRows(), sessionIds)
+  }
+
+  async look(): Promise<TranscriptLook> {
+    const listing = this.#native.list()
+    const rows = await this.#registryRows()
+    this.#listed = listing
+    return {
+      stamp: stampOf(listing, rows),
+      transcripts: async () => {
+        this.#noteChanges(await this.#native.refreshTo(listing, this.#parts.onProgress))
+        return this.#transcripts(rows)
+      },
+    }
+  }
+
+  #transcripts(rows: Map<string, RegistryRow>, sessionIds?: Iterable<string>): SessionTranscript[] {
+    const groups = sessionIds ? groupsOf(sessionIds, this.#groups!) : [...this.#groups!.values()]
     return groups
       .sort((a, b) => a.main.file.mtimeMs - b.main.file.mtimeMs)
       .flatMap((files) => transcriptsOf(files, rows.get(files.sessionId)))
@@ -128,7 +151,10 @@ class SessionDiscovery implements Discovery {
   }
 
   async refresh(onProgress = this.#parts.onProgress): Promise<void> {
-    const changed = await this.#native.refresh(onProgress)
+    this.#noteChanges(await this.#native.refresh(onProgress))
+  }
+
+  #noteChanges(changed: string[]): void {
     if (changed.length > 0 || this.#groups === undefined)
       this.#groups = groupFiles(this.#native.files.values())
   }
@@ -192,15 +218,14 @@ class SessionDiscovery implements Discovery {
     if (!this.#isWatching || this.#groups === undefined) await this.refresh()
   }
 
-  #groupsOf(sessionIds: Iterable<string>): SessionFiles[] {
-    return [...new Set(sessionIds)].flatMap((id) => this.#groups!.get(id) ?? [])
+  #registryRows(): Promise<Map<string, RegistryRow>> {
+    return readRegistries(this.#parts.registries, this.#parts.log)
   }
 
   async #assemble(groups: SessionFiles[]): Promise<DiscoveredSession[]> {
-    const { registries, log, clock } = this.#parts
-    const rows = await readRegistries(registries, log)
+    const rows = await this.#registryRows()
     const live = this.#readLive()
-    const now = clock.now()
+    const now = this.#parts.clock.now()
     return groups.map((files) =>
       this.#assembler.assemble(files, {
         side: this.#native.side.get(files.sessionId),
@@ -243,6 +268,10 @@ class SessionDiscovery implements Discovery {
     const { firstTimestamp } = this.#native.files.get(path)!.facts
     return (firstTimestamp && Date.parse(firstTimestamp)) || 0
   }
+}
+
+function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {
+  return [...new Set(sessionIds)].flatMap((id) => groups.get(id) ?? [])
 }
 
 function dayIn(timeZone: string | undefined): (ms: number) => string {

@@ -4,7 +4,7 @@ import type { ScanProgress } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, IndexedFile } from '../store/discovery-index.ts'
 import { listTranscripts } from './list-files.ts'
-import type { SideFiles, TranscriptFile } from './list-files.ts'
+import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './price-table.ts'
 import { scanAll, scanWorkerFile } from './scan-pool.ts'
 import type { ScanJob, ScanOutcome } from './scan-job.ts'
@@ -51,6 +51,31 @@ export class NativeIndex {
     return looked
   }
 
+  /** Only names, sizes and times. */
+  list(): Listing {
+    return listTranscripts(this.#configDirs)
+  }
+
+  /** Brings what is known to what was listed. */
+  refreshTo(listing: Listing, onProgress?: (progress: ScanProgress) => void): Promise<string[]> {
+    const look = (): Promise<string[]> => this.#refresh(onProgress, listing)
+    const looked = this.#looking.then(look, look)
+    this.#looking = looked
+    return looked
+  }
+
+  /** The files of these sessions, without loading those of all others; undefined when the index does not know them all
+   *  as they were listed. Files that do not say by their name whose they are may be anybody's. */
+  some(listing: Listing, sessionIds: ReadonlySet<string>): KnownFile[] | undefined {
+    const files = listing.files.filter(
+      ({ sessionId }) => sessionId === undefined || sessionIds.has(sessionId),
+    )
+    const stored = new Map(this.#index.filesAt(files.map(({ path }) => path)).map((row) => [row.path, row]))
+    if (!files.every((file) => isCurrent(file, stored.get(file.path)))) return undefined
+    this.side = listing.side
+    return files.map((file) => knownFrom(file, stored.get(file.path)!))
+  }
+
   *usage(): Generator<{ path: string; usage: UsageTable }> {
     for (const { path, usage } of this.#index.allUsage())
       if (this.files.has(path)) yield { path, usage: new UsageTable(usage) }
@@ -65,9 +90,8 @@ export class NativeIndex {
     return this.#index.close()
   }
 
-  async #refresh(onProgress?: (progress: ScanProgress) => void): Promise<string[]> {
+  async #refresh(onProgress?: (progress: ScanProgress) => void, listing = this.list()): Promise<string[]> {
     this.#load()
-    const listing = listTranscripts(this.#configDirs)
     for (const reason of listing.unreadable) this.#log.warn({ reason }, 'A transcript cannot be looked at.')
     this.side = listing.side
     const found = new Map(listing.files.map((file) => [file.path, file]))
@@ -104,8 +128,7 @@ export class NativeIndex {
   }
 
   #isCurrent(file: TranscriptFile): boolean {
-    const stored = this.#stored.get(file.path)
-    return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
+    return isCurrent(file, this.#stored.get(file.path))
   }
 
   /** Nothing new in it; its place may have moved between kinds or directories all the same. */
@@ -117,9 +140,8 @@ export class NativeIndex {
 
   #remember(file: TranscriptFile, stored: IndexedFile): void {
     this.#stored.set(file.path, stored)
-    const facts = JSON.parse(stored.facts) as TranscriptFacts
+    this.files.set(file.path, knownFrom(file, stored))
     stored.facts = ''
-    this.files.set(file.path, { file, facts, torn: stored.torn === 1 })
   }
 
   #forget(path: string): void {
@@ -166,6 +188,14 @@ export class NativeIndex {
     }
     return scanned
   }
+}
+
+function isCurrent(file: TranscriptFile, stored: IndexedFile | undefined): boolean {
+  return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
+}
+
+function knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile {
+  return { file, facts: JSON.parse(stored.facts) as TranscriptFacts, torn: stored.torn === 1 }
 }
 
 type Scanned = IndexedFile & { usage: Uint8Array }

@@ -186,12 +186,21 @@ export interface SessionTranscript extends Pick<
   mtimeMs: number
 }
 
+export interface TranscriptLook {
+  /** Another one whenever a transcript, or what a registry says of one, has changed. */
+  stamp: string
+  /** What `transcripts()` would have given at that moment. */
+  transcripts(): Promise<SessionTranscript[]>
+}
+
 export interface Discovery {
   list(filter?: SessionFilter): Promise<SessionList>
   /** These sessions as the last look found them; those that it did not find are left out. */
   known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
   /** The files of all listed sessions, or of these; the session that was written last comes last. */
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
+  /** Looks at names, sizes and times alone: mostly nothing has changed, and then nothing need be loaded. */
+  look(): Promise<TranscriptLook>
   /** The one session with this id or unique beginning of an id. Refuses with `not-found` or `ambiguous`. */
   get(idOrPrefix: string): Promise<DiscoveredSession>
   costs(filter?: CostFilter): Promise<CostReport>

@@ -1,7 +1,7 @@
 // Brings the index up to date with its sources: reads only what was appended, forgets what is gone.
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import type { IndexProgress, SearchSource } from '../domain/search.ts'
+import type { IndexProgress, SearchKind, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/file-lines.ts'
 import { aboutSource } from '../store/search-rows.ts'
 import type { Addition, FileState, KnownSource, NewPassage, SearchIndex } from '../store/search-index.ts'
@@ -15,6 +15,8 @@ export interface IndexOptions {
   /** Lets the event loop breathe; called between pieces of work. */
   pause?: () => Promise<void>
   signal?: AbortSignal
+  /** The sources are all that there are of these kinds; files of other kinds are left as they are. */
+  kinds?: SearchKind[]
 }
 
 /** What goes into one transaction; bounded, so that nobody waits long for the disk. */
@@ -25,13 +27,13 @@ const groupFiles = 200
 const notWhole = -1
 const lineEnd = 10
 
-/** Reads what is new in all of these, and forgets every other file. */
+/** Reads what is new in all of these, and forgets every other file (of the kinds that these are all of). */
 export async function indexSources(
   index: SearchIndex,
   sources: Iterable<SearchSource>,
   options: IndexOptions,
 ): Promise<IndexProgress> {
-  const known = index.known()
+  const known = index.known(options.kinds)
   const wanted = [...sources]
   const progress = await new Reading(index, known, options).read(wanted)
   for (const { path } of wanted) known.delete(path)

@@ -111,6 +111,7 @@ const status = operation({
     lack: z.string().optional().describe('Why nothing is found by meaning.'),
   }),
   scope: 'read',
+  needs: ['discovery', 'search'],
   command: { examples: ['rockpool memory status'] },
   run: async (app) => app.search().status(),
 })
@@ -122,6 +123,7 @@ const rebuild = operation({
   output: z.object({ files: z.number(), passages: z.number(), bytesRead: z.number() }),
   scope: 'admin',
   acts: true,
+  needs: ['discovery', 'search'],
   command: { examples: ['rockpool memory rebuild'] },
   async run(app) {
     const { files, passages, bytesRead } = await app.search().rebuild()

@@ -107,6 +107,7 @@ export const searchMemory = operation({
   output: searchOutput,
   scope: 'read',
   forAgents: true,
+  needs: ['discovery', 'search'],
   command: { positional: ['query'], examples: ['rockpool memory search "favourite tea"'] },
   async run(app, { query, agent, limit }, caller) {
     return answer(app, { text: query, limit, source: 'memory', ...seenBy(caller, agent) })

@@ -62,6 +62,11 @@ export class DiscoveryIndex {
     return this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
   }
 
+  filesAt(paths: string[]): IndexedFile[] {
+    const sql = `SELECT ${columns} FROM file WHERE path IN (SELECT value FROM json_each(?))`
+    return this.#database.read((q) => q.all<IndexedFile>(sql, JSON.stringify(paths)))
+  }
+
   usage(path: string): Uint8Array | undefined {
     return this.#database.read((q) =>
       q.get<{ usage: Uint8Array }>('SELECT usage FROM file WHERE path = ?', path),

@@ -48,6 +48,7 @@ const migrations = [
    ) STRICT;`,
   `DROP TABLE vector; UPDATE passage SET has_vector = 0; ${vectorTable}`,
   'CREATE INDEX passage_at ON passage (at)',
+  'CREATE TABLE settled (stamp TEXT NOT NULL) STRICT',
 ]
 
 export interface NewPassage {
@@ -118,12 +119,27 @@ export class SearchIndex {
     return this.#db.close()
   }
 
-  known(): Map<string, KnownSource> {
+  /** All sources, or those of some kinds. */
+  known(kinds?: SearchKind[]): Map<string, KnownSource> {
     const rows = this.#db.queries.all<SourceRow & FileState>(
       `SELECT ${sourceColumns}, inode, size, mtime_ms AS mtimeMs, read_bytes AS readBytes, read_lines AS readLines,
-              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source s`,
+              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source s
+        WHERE ? IS NULL OR kind IN (SELECT value FROM json_each(?))`,
+      ...[1, 2].map(() => (kinds ? JSON.stringify(kinds) : null)),
     )
     return new Map(rows.map((row) => [row.path, { ...stateFromRow(row), source: sourceFromRow(row) }]))
+  }
+
+  /** Claude's transcripts are all indexed as a look with this stamp saw them. */
+  isSettled(stamp: string): boolean {
+    return this.#db.queries.get('SELECT 1 FROM settled WHERE stamp = ?', stamp) !== undefined
+  }
+
+  settle(stamp: string): Promise<void> {
+    return this.#db.write((q) => {
+      q.exec('DELETE FROM settled')
+      q.run('INSERT INTO settled (stamp) VALUES (?)', stamp)
+    })
   }
 
   /** Adds what was read and remembers how far, as one step: a crash never indexes anything twice, and neither do two
@@ -147,6 +163,7 @@ export class SearchIndex {
   async remove(paths: string[]): Promise<void> {
     if (paths.length === 0) return
     await this.#db.write((q) => {
+      q.exec('DELETE FROM settled')
       for (const path of paths) forget(q, path)
     })
   }
@@ -273,7 +290,7 @@ export class SearchIndex {
   clear(): Promise<void> {
     this.#below = { pieces: end, vector: end }
     return this.#db.write((q) => {
-      q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors')
+      q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled')
       for (const table of ['words', 'pieces']) q.run(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)
     })
   }

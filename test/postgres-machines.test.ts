@@ -210,6 +210,39 @@ test('a file that one machine took in is there for the turn and for the reply on
   }
 }, 60_000)
 
+test('notes and media go to PostgreSQL and to another machine, equal, and a second time nothing is copied', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const config = { store: 'sqlite' }
+  const [from, to] = [
+    await openSharedHome(url, 'from', { config }),
+    await openSharedHome(url, 'to', { config }),
+  ]
+  const placesOf = ({ app }: SharedHome): string[] => [
+    join(app.paths.workspace('main'), 'memory', 'deep', 'é 🦞.md'),
+    join(app.paths.agent('main'), 'memory', 'own.md'),
+    join(sessionMediaFolder(app.paths.media, 'main', 'k'), 'received', 'a.png'),
+    join(app.paths.media, 'outgoing', 'one', 'a b.pdf'),
+  ]
+  const contents = Buffer.from([0, 255, 10, 13])
+  try {
+    for (const path of placesOf(from)) {
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, contents)
+    }
+    const empty = join(dirname(placesOf(from)[2]!), 'empty.bin')
+    writeFileSync(empty, '')
+    expect(await from.ask('db.import')).toMatchObject({ media: 3, problems: [] })
+    expect(await from.ask('db.import')).toMatchObject({ media: 0, problems: [] })
+    expect(await to.ask('db.export')).toMatchObject({ media: 3, problems: [] })
+    expect(await to.ask('db.export')).toMatchObject({ media: 0, problems: [] })
+    for (const path of placesOf(to)) expect([path, readFileSync(path)]).toEqual([path, contents])
+    expect(readFileSync(join(dirname(placesOf(to)[2]!), 'empty.bin'))).toHaveLength(0)
+  } finally {
+    await from.close()
+    await to.close()
+  }
+}, 60_000)
+
 interface Hit {
   sessionKey?: string
   messageId?: string

@@ -2,6 +2,7 @@
 import { basename, join } from 'node:path'
 import type { RockpoolEvent } from '../domain/events.ts'
 import { claudeConfigDir } from '../agent/credentials.ts'
+import { followPurges } from './purged-elsewhere.ts'
 import type { FlowParts } from '../flow/parts.ts'
 import type { App } from '../operations/app.ts'
 import { claudeEntries } from '../store/claude-transcripts-postgres.ts'
@@ -39,9 +40,11 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
     app.memory?.().follow()
     await app.media?.().follow()
   }
+  const endPurges = members.serves ? await followPurges(app) : undefined
   return async () => {
     endTelling()
     endHearing()
+    endPurges?.()
     await members.close()
   }
 }

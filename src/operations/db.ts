@@ -15,6 +15,8 @@ import { openStateDatabase } from '../store/state-database.ts'
 import { openSessionStore, openTranscriptStore } from '../store/stores.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
+import { filesFromPostgres, filesToPostgres } from './copy-files.ts'
+import type { CopiedFiles } from './copy-files.ts'
 import { operation } from './operation.ts'
 
 const report = z.object({
@@ -25,6 +27,8 @@ const report = z.object({
   entries: z.number(),
   /** Rows of the other tables that are new there: messages, replies, people, coding sessions, approvals, … */
   rows: z.record(z.string(), z.number()),
+  notes: z.number().describe('Notes of agents that both sides have now: they are merged.'),
+  media: z.number().describe('Files of messages and replies that were copied.'),
   /** What could not be copied, in words. */
   problems: z.array(z.string()),
 })
@@ -84,7 +88,7 @@ const fromTo = z.strictObject({
 
 const importAll = operation({
   name: 'db.import',
-  says: 'Copy what this machine keeps into the shared database: sessions, transcripts, messages, people, coding sessions. Can be repeated; what is there stays.',
+  says: 'Copy what this machine keeps into the shared database: sessions, transcripts, messages, people, coding sessions, notes, media. Can be repeated; what is there stays.',
   input: fromTo,
   output: report,
   scope: 'admin',
@@ -94,13 +98,13 @@ const importAll = operation({
     withPostgres(app, async (postgres) => {
       const report = await copyAll(app, storesIn(app, from), storesIn(app, 'postgres', postgres))
       const rows = await withTables(app, (here) => tablesToPostgres(here, postgres, progressOf(app)))
-      return { ...report, rows }
+      return withFiles({ ...report, rows }, await filesToPostgres(app, postgres))
     }),
 })
 
 const exportAll = operation({
   name: 'db.export',
-  says: 'Copy what the shared database keeps to this machine: sessions, transcripts, messages, people, coding sessions. Can be repeated; what is there stays.',
+  says: 'Copy what the shared database keeps to this machine: sessions, transcripts, messages, people, coding sessions, notes, media. Can be repeated; what is there stays.',
   input: z.strictObject({
     to: z
       .enum(['sqlite', 'files'])
@@ -117,11 +121,18 @@ const exportAll = operation({
       const there = agents.map(({ agent }) => agent)
       const report = await copyAll(app, storesIn(app, 'postgres', postgres), storesIn(app, to), there)
       const rows = await withTables(app, (here) => tablesFromPostgres(postgres, here, progressOf(app)))
-      return { ...report, rows }
+      return withFiles({ ...report, rows }, await filesFromPostgres(app, postgres))
     }),
 })
 
 export const operations = [status, migrate, importAll, exportAll]
+
+function withFiles<T extends CopyReport>(
+  report: T,
+  { notes, media, problems }: CopiedFiles,
+): T & CopiedFiles {
+  return { ...report, notes, media, problems: [...report.problems, ...problems] }
+}
 
 /** The connection that this process has, or one for this request: the configuration may still say `sqlite`. */
 async function withPostgres<T>(app: App, work: (postgres: Postgres) => Promise<T>): Promise<T> {

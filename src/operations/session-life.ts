@@ -82,7 +82,7 @@ const deleteOperation = operation({
     const claude = input.claudeFile ? await findClaudeFile(app, session) : undefined
     const { key } = session
     const { archived, sessionIds } = await deleteSession(partsOf(app, session), key, { purge })
-    if (purge) await purgeTraces(app, session, sessionIds, claude)
+    if (purge) await purgeTraces(app, session, sessionIds, { asked: input.claudeFile, file: claude })
     const left = archived === undefined ? [] : [archived]
     return { ok: true, key, deleted: true, archived: left, claudeFile: claude?.path }
   },

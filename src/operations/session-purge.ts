@@ -7,7 +7,7 @@ import { routeOf } from '../flow/heartbeat.ts'
 import { historyKeyOf } from '../flow/prompt.ts'
 import { removeClaudeTranscript } from '../store/claude-file.ts'
 import { removeSessionMedia, sessionMediaName } from '../store/media-files.ts'
-import { purgeSharedWork } from '../store/postgres/purge-work.ts'
+import { purgeSharedClaude, purgeSharedWork } from '../store/postgres/purge-work.ts'
 import { purgeWork } from '../store/purge-work.ts'
 import type { App } from './app.ts'
 import { workspaceOf } from './workspace.ts'
@@ -37,19 +37,22 @@ export async function purgeTraces(
   app: App,
   session: Session,
   sessionIds: string[],
-  claude: ClaudeFile | undefined,
+  claude: { asked: boolean; file: ClaudeFile | undefined },
 ): Promise<void> {
-  const { key, agentId } = session
+  const { key, agentId, entry } = session
   const purged = { key, agentId, group: groupOf(session) }
   const sent = await purgeWork(app.database(), purged)
   if (app.postgres) sent.push(...(await purgeSharedWork(app.postgres, purged)))
   await app.media?.().remove({ folder: sessionMediaName(agentId, key), paths: sent })
   await removeSessionMedia(app.paths.media, { agentId, key, workspace: workspaceOf(app, agentId) }, sent)
-  if (claude) {
-    await removeClaudeTranscript(claude.path)
+  const { file } = claude
+  if (file) {
+    await removeClaudeTranscript(file.path)
     await app.discovery().purge()
   }
-  await app.search().purge(claude ? [...sessionIds, claude.sessionId] : sessionIds)
+  if (claude.asked && app.postgres && entry.sdkSessionId !== undefined)
+    await purgeSharedClaude(app.postgres, entry.sdkSessionId)
+  await app.search().purge(file ? [...sessionIds, file.sessionId] : sessionIds)
 }
 
 /** Under which name the talk of its group is kept. */

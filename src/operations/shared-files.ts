@@ -1,4 +1,5 @@
 // The notes and the media of agents in the shared database, with the places that they have on this machine.
+import { hostname } from 'node:os'
 import type { Postgres } from '../store/postgres/connection.ts'
 import { SharedMedia } from '../store/postgres/media.ts'
 import { SharedMemory } from '../store/postgres/memory.ts'
@@ -19,7 +20,7 @@ export function openSharedMemory({ postgres, members }: Connected, basis: Basis)
     postgres,
     ...(members ? { members } : {}),
     bases: paths.memoryBase,
-    machine: members?.machine ?? config.machine.name ?? 'machine',
+    machine: members?.machine ?? config.machine.name ?? hostname(),
     agentIds: () => basis.agentIds(),
     placesOf: (agentId) => ({
       workspace: workspaceOf({ config, paths }, agentId),

@@ -72,7 +72,7 @@ const appliers: { [Kind in RecordKind]: Applier<RecordBodies[Kind]> } = {
   watch: { put: putWatch },
   request: { put: putRequest },
   owner: { put: putOwner },
-  approval: { put: putApproval },
+  approval: { put: putApproval, drop: (q, id) => q.run('DELETE FROM approval WHERE id = ?', id) },
   grant: { put: putGrant, drop: (q, id) => q.run('DELETE FROM grant_always WHERE id = ?', id) },
   spend: { put: putSpend },
   decision: { put: putDecision },

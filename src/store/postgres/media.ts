@@ -104,6 +104,11 @@ export class SharedMedia {
     return rows.map(({ name }) => name)
   }
 
+  /** Under which name all know a file of this machine. */
+  nameOf(path: string): string {
+    return mediaName(path) ?? path
+  }
+
   /** The files that this machine has, by their paths. */
   async here(): Promise<string[]> {
     const { root } = this.#parts

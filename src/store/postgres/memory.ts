@@ -1,7 +1,7 @@
 // The notes of agents in the shared database. They stay files in the workspace, where agents and people write them; what
 // others wrote is brought here before a turn, and what was written here goes to the others after it.
 import type { Clock } from '../../domain/clock.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import { isSame, mergeNotes } from '../merge-notes.ts'
 import type { Merged, NoteBody } from '../merge-notes.ts'
@@ -83,6 +83,11 @@ export class SharedMemory {
     for (const agentId of agentIds) await this.#orLater(() => this.sync(agentId))
   }
 
+  /** Notes that could not be shared, in words. */
+  problems(): string[] {
+    return [...this.#said]
+  }
+
   /** Follows what others write, and what is written here, until it is closed. */
   follow(): void {
     if (this.#stopHearing || this.#isClosed) return
@@ -147,7 +152,7 @@ export class SharedMemory {
       await this.#agree(agentId, places, name)
     } catch (error) {
       if (error instanceof StoreAway) throw error
-      const said = `${agentId} ${name} ${String(error)}`
+      const said = `note ${name} of ${agentId}: ${asRockpoolError(error).message}`
       if (this.#said.has(said)) return
       this.#said.add(said)
       this.#parts.log.warn({ agentId, name, error: String(error) }, 'A note is not shared with the others.')

@@ -5,7 +5,17 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { Database } from '../database.ts'
 import type { Postgres } from './connection.ts'
-import { copyMigrations, copyPath, fromCopyRow, isCut, forgetCopy, putLines } from './transcript-copy-file.ts'
+import {
+  copyMigrations,
+  copyPath,
+  dropCopy,
+  fromCopyRow,
+  isCut,
+  isDropped,
+  isKept,
+  putLines,
+  removeCopy,
+} from './transcript-copy-file.ts'
 import type { CopyRow, SharedRow, TranscriptCopy } from './transcript-copy-file.ts'
 import { pieceRows } from './transcript-rows.ts'
 
@@ -68,14 +78,15 @@ export class TranscriptCopies {
   }
 
   all(): TranscriptCopy[] {
-    const rows = this.#db.queries.all<CopyRow>('SELECT * FROM copy ORDER BY changed_at')
+    const rows = this.#db.queries.all<CopyRow>(`SELECT * FROM copy WHERE ${isKept} ORDER BY changed_at`)
     return rows.map((row) => fromCopyRow(this.#folder, row))
   }
 
   /** Forgets all of them; the next look copies them again. */
   async clear(): Promise<void> {
     const all = this.all()
-    await this.#db.write((q) => q.exec('DELETE FROM copy; DELETE FROM cursor'))
+    // What was set aside has no file, and its words are forgotten; only its name is still to be known.
+    await this.#db.write((q) => q.exec(`DELETE FROM copy WHERE ${isKept}; DELETE FROM cursor`))
     for (const { path } of all) rmSync(path, { force: true })
   }
 
@@ -118,7 +129,7 @@ export class TranscriptCopies {
       [tx],
     )
     const changes = await this.#take(rows)
-    changes.gone = await this.#forget(removed.map(({ name }) => Number(name)))
+    changes.gone = await this.#remove(removed.map(({ name }) => Number(name)))
     return changes
   }
 
@@ -142,7 +153,7 @@ export class TranscriptCopies {
       if (rows.length < listRows) break
       last = rows.at(-1)!.id
     }
-    changes.gone = await this.#forget([...left])
+    changes.gone = await this.#remove([...left])
     return changes
   }
 
@@ -161,7 +172,7 @@ export class TranscriptCopies {
       }
     }
     for (const group of groupsOf(pieces)) await this.#copy(group)
-    const dropped = await this.#forget(unwanted)
+    const dropped = await this.#drop(unwanted)
     const copies = changed.flatMap((id) => this.#row(id) ?? []).map((row) => fromCopyRow(this.#folder, row))
     return { changed: copies, dropped, gone: [] }
   }
@@ -181,12 +192,15 @@ export class TranscriptCopies {
     })
   }
 
-  async #forget(ids: number[]): Promise<TranscriptCopy[]> {
+  async #drop(ids: number[]): Promise<TranscriptCopy[]> {
+    const rows = ids.flatMap((id) => this.#row(id) ?? []).filter((row) => !isDropped(row))
+    if (rows.length > 0) await this.#db.write((q) => rows.forEach((row) => dropCopy(q, this.#folder, row)))
+    return rows.map((row) => fromCopyRow(this.#folder, row))
+  }
+
+  async #remove(ids: number[]): Promise<TranscriptCopy[]> {
     const rows = ids.flatMap((id) => this.#row(id) ?? [])
-    if (rows.length === 0) return []
-    await this.#db.write((q) => {
-      for (const row of rows) forgetCopy(q, this.#folder, row)
-    })
+    if (rows.length > 0) await this.#db.write((q) => rows.forEach((row) => removeCopy(q, this.#folder, row)))
     return rows.map((row) => fromCopyRow(this.#folder, row))
   }
 

@@ -43,6 +43,7 @@ export interface CopyRow {
   name: string
   session_id: string
   topic_id: string | null
+  /** 0 in use, 1 kept from before a reset, 2 set aside so that nobody finds it: only the row is left of it. */
   archived: number
   entries: number
   bytes: number
@@ -99,7 +100,19 @@ export function putLines(q: Queries, folder: string, row: SharedRow, after: numb
   )
 }
 
-export function forgetCopy(q: Queries, folder: string, row: CopyRow): void {
+export const isKept = 'archived <> 2'
+
+export function isDropped(row: CopyRow): boolean {
+  return row.archived === 2
+}
+
+/** The row stays: when it is removed for good, its words are to be looked for once more. */
+export function dropCopy(q: Queries, folder: string, row: CopyRow): void {
+  q.run("UPDATE copy SET archived = 2, name = '' WHERE id = ?", row.id)
+  rmSync(fileOf(folder, row), { force: true })
+}
+
+export function removeCopy(q: Queries, folder: string, row: CopyRow): void {
   q.run('DELETE FROM copy WHERE id = ?', row.id)
   rmSync(fileOf(folder, row), { force: true })
 }

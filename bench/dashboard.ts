@@ -22,9 +22,7 @@ export async function bench(): Promise<BenchResult[]> {
       native = new NativeTranscript(home, `${home.root}/long`, longId)
       for (let i = 0; i < entries / 2; i++) {
         native.prompt(`Step ${i}: look at part ${i % 97} once more`)
-        native.answer(
-          `Part ${i % 97} is **well**.\n\n- first\n- second\n\n\`\`\`ts\nconst part = ${i}\n\`\`\``,
-        )
+        native.answer(i % 100 === 99 ? Array.from({ length: 60 }, () => about(i)).join('\n\n') : about(i))
       }
     },
   })
@@ -39,6 +37,11 @@ export async function bench(): Promise<BenchResult[]> {
   } finally {
     await house.close()
   }
+}
+
+/** What is said of a part; a hundredth of the answers say it sixty times. */
+function about(i: number): string {
+  return `Part ${i % 97} is **well**.\n\n- first\n- second\n\n\`\`\`ts\nconst part = ${i}\n\`\`\``
 }
 
 /** The first look at the machine is the scan's matter, and is measured there. */
@@ -97,8 +100,22 @@ async function script(house: DashboardHouse): Promise<BenchResult> {
 async function scrolling(house: DashboardHouse): Promise<BenchResult> {
   const page = await house.open(`/session/${longId}`)
   await page.locator('.virtual .card').first().waitFor()
-  // Up to the beginning, so that all entries are in the list; then through it while the main thread is watched.
-  await page.evaluate(`(async () => {
+  const loading = await longestTask(page, () => goUp(page))
+  const going = await longestTask(page, () => goThrough(page))
+  await page.context().close()
+  const longest = Math.max(loading, going)
+  return {
+    name: `scrolling ${entries.toLocaleString('en')} entries`,
+    measured: `longest task ${longest.toFixed(1)} ms (${loading.toFixed(1)} ms while they are loaded)`,
+    wanted: 'no task over 20 ms',
+    ok: longest <= 20,
+    how: "from the end up to the beginning while piece after piece is loaded, then 240 frames through the whole list, slowly and in leaps; processor time of the main thread's tasks from Chromium's trace",
+  }
+}
+
+/** Up to the beginning, so that all entries are in the list. */
+function goUp(page: Page): Promise<void> {
+  return page.evaluate(`(async () => {
     const list = document.querySelector('.virtual')
     for (let still = 0; still < 20; ) {
       const before = list.scrollHeight
@@ -107,23 +124,16 @@ async function scrolling(house: DashboardHouse): Promise<BenchResult> {
       still = list.scrollHeight === before ? still + 1 : 0
     }
   })()`)
-  const longest = await longestTask(page, async () => {
-    await page.evaluate(`(async () => {
-      const list = document.querySelector('.virtual')
-      for (let frame = 0; frame < 240; frame++) {
-        list.scrollTop += frame < 120 ? 400 : list.scrollHeight / 120
-        await new Promise((resolve) => requestAnimationFrame(resolve))
-      }
-    })()`)
-  })
-  await page.context().close()
-  return {
-    name: `scrolling ${entries.toLocaleString('en')} entries`,
-    measured: `longest task ${longest.toFixed(1)} ms`,
-    wanted: 'no task over 20 ms',
-    ok: longest <= 20,
-    how: "240 frames through the whole list, slowly and then in leaps; processor time of the main thread's tasks from Chromium's trace",
-  }
+}
+
+function goThrough(page: Page): Promise<void> {
+  return page.evaluate(`(async () => {
+    const list = document.querySelector('.virtual')
+    for (let frame = 0; frame < 240; frame++) {
+      list.scrollTop += frame < 120 ? 400 : list.scrollHeight / 120
+      await new Promise((resolve) => requestAnimationFrame(resolve))
+    }
+  })()`)
 }
 
 interface TraceEvent {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chatItems, placeInChat } from './chat-cards.ts'
+import { inOrder, itemsOf, placeInChat } from './chat-cards.ts'
 
 const said = (id: string, second: number, text: string) => ({
   type: 'message',
@@ -10,16 +10,25 @@ const said = (id: string, second: number, text: string) => ({
 
 test('a message of a chat is found by its id, or as the first at or after a time', () => {
   const notice = { id: 'n1', at: 15_000, text: 'Launched', buttons: [], files: [] }
-  const items = chatItems([said('a', 10, 'one'), said('b', 20, 'two'), said('c', 30, 'three')], [notice])
+  const known = [said('a', 10, 'one'), said('b', 20, 'two'), said('c', 30, 'three')].flatMap(itemsOf)
+  const items = inOrder(known, [notice], false)
   expect(items.map((item) => ('card' in item ? item.card.text : item.notice.text))).toEqual([
     'one',
     'Launched',
     'two',
     'three',
   ])
-  expect(placeInChat(items, 'b')).toBe(2)
-  expect(placeInChat(items, '@20000')).toBe(2)
-  expect(placeInChat(items, '@20001')).toBe(3)
-  expect(placeInChat(items, '@99000')).toBe(-1)
-  expect(placeInChat(items, 'gone')).toBe(-1)
+  expect(placeInChat(items, 'b', false)).toBe(2)
+  expect(placeInChat(items, '@20000', false)).toBe(2)
+  expect(placeInChat(items, '@20001', false)).toBe(3)
+  expect(placeInChat(items, '@99000', false)).toBe(-1)
+  expect(placeInChat(items, 'gone', false)).toBe(-1)
+})
+
+test('what lies before the part that is known is not taken for its beginning', () => {
+  const known = itemsOf(said('b', 20, 'two'))
+  const notice = { id: 'n1', at: 15_000, text: 'Launched', buttons: [], files: [] }
+  expect(inOrder(known, [notice], true).map(({ key }) => key)).toEqual(['b 0'])
+  expect(placeInChat(known, '@10000', true)).toBe(-1)
+  expect(placeInChat(known, '@10000', false)).toBe(0)
 })

@@ -2,6 +2,9 @@
 import type { TranscriptMessage } from '../../src/domain/transcript.ts'
 import { parseReplyDirectives } from '../../src/replies/directives.ts'
 import type { Card, Notice } from './data.ts'
+import { timeIn } from './route.ts'
+import { partsOfCard } from './split-text.ts'
+import type { CardPart } from './split-text.ts'
 
 export interface Entry {
   type: string
@@ -10,22 +13,29 @@ export interface Entry {
   message?: TranscriptMessage
 }
 
-export type ChatItem = { id: string; at: number; card: Card } | { id: string; at: number; notice: Notice }
+export type ChatItem = (CardPart & { key: string; at: number }) | { key: string; at: number; notice: Notice }
 
-/** In the order in which it happened. */
-export function chatItems(entries: Entry[], notices: Notice[]): ChatItem[] {
-  const said = entries.flatMap((entry) =>
-    cardsOf(entry).map((card, i) => ({ id: `${entry.id}${i}`, at: card.at, card })),
-  )
-  const told = notices.map((notice) => ({ id: notice.id, at: notice.at, notice }))
-  return [...said, ...told].sort((a, b) => a.at - b.at)
+export function itemsOf(entry: Entry): ChatItem[] {
+  return cardsOf(entry)
+    .flatMap(partsOfCard)
+    .map((part, i) => ({ ...part, key: `${entry.id} ${i}`, at: part.card.at }))
 }
 
-/** Where the message is that an address names: by its id, or the first one at or after a time (`@` and milliseconds). */
-export function placeInChat(items: ChatItem[], at: string): number {
-  const time = /^@(\d+)$/.exec(at)?.[1]
-  if (time !== undefined) return items.findIndex((item) => item.at >= Number(time))
-  return items.findIndex((item) => 'card' in item && item.card.uuid === at)
+/** In the order in which it happened. What was told before the first that is known waits until that is read. */
+export function inOrder(said: ChatItem[], notices: Notice[], hasMore: boolean): ChatItem[] {
+  const from = hasMore ? (said[0]?.at ?? 0) : 0
+  const told = notices.filter(({ at }) => at >= from)
+  return [...said, ...told.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
+    (a, b) => a.at - b.at,
+  )
+}
+
+/** Where the message is that an address names: by its id, or the first one at or after a time. */
+export function placeInChat(items: ChatItem[], at: string, hasMore: boolean): number {
+  const time = timeIn(at)
+  if (time === undefined) return items.findIndex((item) => 'card' in item && item.card.uuid === at)
+  const isInside = !hasMore || (items[0] !== undefined && items[0].at <= time)
+  return isInside ? items.findIndex((item) => item.at >= time) : -1
 }
 
 function cardsOf({ type, id, timestamp, message }: Entry): Card[] {

@@ -75,6 +75,12 @@ function decode(text: string): string | undefined {
   }
 }
 
+/** An address may name a time instead of a message: `@` and milliseconds. */
+export function timeIn(at: string): number | undefined {
+  const time = /^@(\d+)$/.exec(at)?.[1]
+  return time === undefined ? undefined : Number(time)
+}
+
 export function go(route: Route): void {
   history.pushState(null, '', pathOf(route))
   dispatchEvent(new PopStateEvent('popstate'))

@@ -3,10 +3,11 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Card } from '../data.ts'
 import { clock, visible } from '../format.ts'
+import type { CardPart } from '../split-text.ts'
 import { Diff } from './diff.tsx'
 import { Markdown } from './markdown.tsx'
 
-interface CardProps {
+export interface CardProps {
   card: Card
   /** Files of this folder are named without it. */
   root?: string
@@ -15,36 +16,39 @@ interface CardProps {
   agent?: string
   /** The one that the address names. */
   isTarget?: boolean
+  /** It goes on from the card before, of which it is a part. */
+  goesOn?: CardPart['goesOn']
   onFork?: (uuid: string) => void
   onLink?: (uuid: string) => void
 }
 
-export function CardView({ card, root, result, agent = 'Claude', isTarget, onFork, onLink }: CardProps) {
-  const target = isTarget ? ' target' : ''
+export function CardView(props: CardProps) {
+  const { card, root, result, agent = 'Claude', isTarget, goesOn, onFork, onLink } = props
+  const more = `${isTarget ? ' target' : ''}${goesOn ? ` goes-on ${goesOn}` : ''}`
   switch (card.kind) {
     case 'prompt':
       return (
-        <article class={`card prompt${target}`}>
-          <Head who="You" card={card} onFork={onFork} onLink={onLink} />
+        <article class={`card prompt${more}`}>
+          {!goesOn && <Head who="You" card={card} onFork={onFork} onLink={onLink} />}
           <p class="said">{visible(card.text)}</p>
         </article>
       )
     case 'text':
       return (
-        <article class={`card answer${target}`}>
-          <Head who={agent} card={card} onFork={onFork} onLink={onLink} />
+        <article class={`card answer${more}`}>
+          {!goesOn && <Head who={agent} card={card} onFork={onFork} onLink={onLink} />}
           <Markdown text={card.text} />
         </article>
       )
     case 'thinking':
       return (
-        <details class={`card thinking${target}`}>
+        <details class={`card thinking${more}`}>
           <summary>Thinking</summary>
           <p class="said">{visible(card.text)}</p>
         </details>
       )
     case 'tool':
-      return <ToolCard card={card} root={root} result={result} target={target} />
+      return <ToolCard card={card} root={root} result={result} more={more} />
     case 'compaction':
       return (
         <div class="cliff" role="separator">
@@ -52,8 +56,13 @@ export function CardView({ card, root, result, agent = 'Claude', isTarget, onFor
         </div>
       )
     default:
-      return <p class={`card notice${target}`}>{visible(card.text)}</p>
+      return <p class={`card notice${more}`}>{visible(card.text)}</p>
   }
+}
+
+/** What it costs to show a card: Markdown has to be read, and all of it laid out. */
+export function weightOf({ kind, text }: Card): number {
+  return kind === 'text' ? 1 + text.length / 300 : 1 + (kind === 'prompt' ? text.length / 1000 : 0)
 }
 
 function Head({
@@ -82,15 +91,15 @@ function Quiet({ onClick, children }: { onClick: () => void; children: Component
 }
 
 interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result'> {
-  target: string
+  more: string
 }
 
-function ToolCard({ card, root, result, target }: ToolProps) {
+function ToolCard({ card, root, result, more }: ToolProps) {
   const [open, setOpen] = useState(false)
   const { name, input } = card.tool!
   const state = result === undefined ? 'runs' : result.isError ? 'failed' : 'done'
   return (
-    <article class={`card tool ${state}${target}`}>
+    <article class={`card tool ${state}${more}`}>
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class="toolname">{visible(name)}</span>{' '}
         <span class="about">{visible(aboutTool(input, root))}</span>

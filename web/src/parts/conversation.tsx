@@ -1,10 +1,11 @@
 // What was said in a Claude Code session, live: cards that can be linked to, forked from, and seen as they were written.
-import { useMemo, useState } from 'preact/hooks'
-import type { Card } from '../data.ts'
+import { useCallback, useMemo, useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { placeOf, useCards } from '../read-cards.ts'
+import type { NamedCard } from '../read-cards.ts'
 import { go } from '../route.ts'
-import { CardView } from './cards.tsx'
+import { CardView, weightOf } from './cards.tsx'
+import type { CardProps } from './cards.tsx'
 import { Empty, Problem } from './states.tsx'
 import { VirtualList } from './virtual-list.tsx'
 
@@ -20,16 +21,13 @@ interface ConversationProps {
 
 export function Conversation({ id, root, at, onFork, problem }: ConversationProps) {
   const [raw, setRaw] = useState(false)
-  const { cards, more, error, isLoading } = useCards(id, { raw, at })
-  const results = useMemo(
-    () => new Map(cards.filter((card) => card.kind === 'result').map((card) => [card.toolUseId, card])),
-    [cards],
-  )
+  const { items: cards, results, hasMore, more, error, isLoading } = useCards(id, { raw, at })
   const shown = useMemo(
-    () => cards.filter((card, i) => (raw ? card.raw !== cards[i - 1]?.raw : card.kind !== 'result')),
+    () => cards.filter(({ card, isFirstOfRecord }) => (raw ? isFirstOfRecord : card.kind !== 'result')),
     [cards, raw],
   )
-  const place = at === undefined ? -1 : placeOf(shown, at)
+  const place = at === undefined ? -1 : placeOf(shown, at, hasMore)
+  const onLink = useCallback((uuid: string) => go({ view: 'session', id, at: uuid }), [id])
   const wrong = problem ?? error
   return (
     <section class="conversation" aria-label="Conversation">
@@ -48,42 +46,50 @@ export function Conversation({ id, root, at, onFork, problem }: ConversationProp
       ) : (
         <VirtualList
           items={shown}
-          keyOf={keyOf}
+          keyOf={({ key }) => key}
           onStart={more}
+          weightOf={({ card }) => weightOf(card)}
           target={place === -1 ? undefined : place}
           label="What was said"
         >
-          {(card, index) =>
-            raw ? (
-              <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre>
-            ) : (
-              <CardView
-                card={card}
-                root={root}
-                result={results.get(card.toolUseId)}
-                isTarget={index === place}
-                onFork={onFork}
-                onLink={(uuid) => go({ view: 'session', id, at: uuid })}
-              />
-            )
-          }
+          {({ card, goesOn }, index) => (
+            <Said
+              card={card}
+              goesOn={goesOn}
+              raw={raw}
+              root={root}
+              result={results.get(card.toolUseId)}
+              isTarget={index === place}
+              onFork={onFork}
+              onLink={onLink}
+            />
+          )}
         </VirtualList>
       )}
     </section>
   )
 }
 
-function keyOf(card: Card, index: number): string {
-  return `${card.uuid ?? index}${card.kind}${card.toolUseId ?? ''}${card.text.length}`
+interface SaidProps extends CardProps {
+  raw: boolean
+}
+
+/** Drawn again only when something of it is another: the list is drawn in every frame while one scrolls. */
+function Said({ raw, ...about }: SaidProps) {
+  const { card, goesOn, root, result, isTarget, onFork, onLink } = about
+  return useMemo(
+    () => (raw ? <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre> : <CardView {...about} />),
+    [raw, card, goesOn, root, result, isTarget, onFork, onLink],
+  )
 }
 
 /** More would be felt while older pages arrive; Find leads to the others. */
 const maxPrompts = 50
 
 /** The last prompts, to jump between them. */
-function Prompts({ id, cards }: { id: string; cards: Card[] }) {
+function Prompts({ id, cards }: { id: string; cards: NamedCard[] }) {
   const all = useMemo(
-    () => cards.filter((card) => card.kind === 'prompt' && card.uuid !== undefined),
+    () => cards.filter(({ card, goesOn }) => card.kind === 'prompt' && card.uuid !== undefined && !goesOn),
     [cards],
   )
   const prompts = all.slice(-maxPrompts)
@@ -98,7 +104,7 @@ function Prompts({ id, cards }: { id: string; cards: Card[] }) {
         <option value="">
           {all.length} {all.length === 1 ? 'prompt' : 'prompts'}: go to…
         </option>
-        {prompts.map((card) => (
+        {prompts.map(({ card }) => (
           <option key={card.uuid} value={card.uuid}>
             {visible(card.text.slice(0, 90))}
           </option>

@@ -1,7 +1,9 @@
-// A very long list that stays smooth: only what is on the screen, and a little around it, is in the page. Heights are
-// measured as items are shown; what was not shown yet is guessed.
+// A very long list that stays smooth: only what is on the screen, and a little around it, is in the page. Items stand in
+// the flow of the page, so that one which is higher than guessed moves what follows without our help; the list is drawn
+// once a frame at most, and a few new items at a time.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Reader } from './reader.ts'
 
 interface VirtualListProps<Item> {
   items: readonly Item[]
@@ -11,194 +13,178 @@ interface VirtualListProps<Item> {
   onStart?: () => void
   /** The item to bring into view; after that the reader is free to go. */
   target?: number
+  /** What it costs to show it; a short line costs 1. */
+  weightOf?: (item: Item) => number
   label: string
 }
 
-const guessPx = 96
 const aroundPx = 500
-/** A little of what came before stays in sight. */
-const aboveTargetPx = 80
-/** More than this many new items in one frame would be felt. */
-const newPerFrame = 2
+/** New items of more weight would be felt in one frame; one alone may be heavier. */
+const weightPerFrame = 5
 
-export function VirtualList<Item>({
-  items,
-  keyOf,
-  children,
-  onStart,
-  target,
-  label,
-}: VirtualListProps<Item>) {
-  const box = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ top: 0, height: 800 })
-  const stuck = useRef(true)
-  const { sizes, ends, keys, watch } = useHeights(items, keyOf, box)
-  const first = firstAfter(ends, view.top - aroundPx)
-  const last = Math.min(items.length, firstAfter(ends, view.top + view.height + aroundPx) + 1)
-  const total = ends.at(-1) ?? 0
-
-  const onScroll = (): void => {
-    const { scrollTop, clientHeight, scrollHeight } = box.current!
-    stuck.current = scrollHeight - scrollTop - clientHeight < 40
-    setView({ top: scrollTop, height: clientHeight })
-    if (scrollTop < aroundPx) onStart?.()
-  }
-  // A reader at the end stays at the end; one who reads above stays where they are when older items arrive.
-  const before = useRef({ total: 0, firstKey: '' })
-  useLayoutEffect(() => {
-    const element = box.current
-    if (!element) return
-    const firstKey = keys[0] ?? ''
-    if (stuck.current) element.scrollTop = element.scrollHeight
-    else if (before.current.firstKey !== firstKey) element.scrollTop += total - before.current.total
-    before.current = { total, firstKey }
-  }, [keys, total])
-  const targetKey = target === undefined ? undefined : keys[target]
-  useLayoutEffect(() => {
-    if (target === undefined || targetKey === undefined || !box.current) return
-    stuck.current = false
-    box.current.scrollTop = ends[target]! - sizes[target]! - aboveTargetPx
-  }, [targetKey])
-  useEffect(onScroll, [])
-
-  const shown = useGradually(keys, first, last, firstAfter(ends, view.top))
+export function VirtualList<Item>(props: VirtualListProps<Item>) {
+  const { items, keyOf, children, target, label } = props
+  const keys = useMemo(() => items.map(keyOf), [items])
+  const drawSoon = useDrawing()
+  const { box, reader, watch, ...hands } = useReader(keys, { target, onStart: props.onStart, drawSoon })
+  const { first, last } = reader
+  const weightAt = (place: number): number => props.weightOf?.(items[place]!) ?? 1
+  const shown = useGradually(keys, reader, { weightAt, drawSoon })
   return (
-    <div class="virtual" ref={box} onScroll={onScroll} role="log" aria-label={label} tabIndex={0}>
-      <div style={{ height: `${total}px`, position: 'relative' }}>
-        {items.slice(first, last).map((item, i) => {
-          const index = first + i
-          const key = keys[index]!
-          const top = ends[index]! - sizes[index]!
-          if (!shown.has(key)) return null
-          return (
-            <Measured key={key} itemKey={key} top={top} watch={watch}>
-              {children(item, index)}
-            </Measured>
-          )
-        })}
-      </div>
+    <div class="virtual" ref={box} role="log" aria-label={label} tabIndex={0} {...hands}>
+      <div key="above" style={{ height: `${reader.startOf(first)}px` }} />
+      {items.slice(first, last).map((item, i) => {
+        const place = first + i
+        const key = keys[place]!
+        return shown.has(key) ? (
+          <Measured key={key} itemKey={key} watch={watch}>
+            {children(item, place)}
+          </Measured>
+        ) : (
+          <div key={`${key} later`} style={{ height: `${reader.sizeOf(place)}px` }} />
+        )
+      })}
+      <div key="below" style={{ height: `${reader.total - reader.startOf(last)}px` }} />
     </div>
   )
 }
 
-interface Heights {
-  keys: string[]
-  sizes: Float64Array
-  /** Where each item ends. */
-  ends: Float64Array
-  watch: (element: HTMLElement, key: string) => () => void
+type Watch = (element: HTMLElement, key: string) => () => void
+
+interface Wishes {
+  target: number | undefined
+  onStart: (() => void) | undefined
+  drawSoon: () => void
 }
 
-/** What was measured, and a guess for the rest. One observer for all, so that a frame is one change. */
-function useHeights<Item>(
-  items: readonly Item[],
-  keyOf: (item: Item, index: number) => string,
-  box: { current: HTMLDivElement | null },
-): Heights {
-  const measured = useRef(new Map<string, number>())
-  const [version, setVersion] = useState(0)
-  const keys = useMemo(() => items.map(keyOf), [items, items.length])
-  const places = useMemo(() => new Map(keys.map((key, i) => [key, i])), [keys])
-  const sizes = useMemo(() => Float64Array.from(keys, (key) => measured.current.get(key) ?? guessPx), [keys])
-  const ends = useMemo(() => endsOf(sizes), [sizes, version])
-  const now = useRef({ places, sizes, ends })
-  now.current = { places, sizes, ends }
-  const watch = useMemo(() => {
-    const keyOfElement = new WeakMap<Element, string>()
-    const observer = new ResizeObserver((entries) => {
-      const heights = entries.map(({ target }) => [keyOfElement.get(target)!, heightOf(target)] as const)
-      const changed = heights.filter(([key, height]) => height > 0 && measured.current.get(key) !== height)
-      if (changed.length === 0) return
-      for (const [key, height] of changed) measured.current.set(key, height)
-      takeIn(box.current, now.current, changed)
-      setVersion((current) => current + 1)
-    })
-    return (element: HTMLElement, key: string) => {
-      keyOfElement.set(element, key)
-      observer.observe(element)
-      return () => observer.unobserve(element)
-    }
-  }, [])
-  return { keys, sizes, ends, watch }
-}
-
-function heightOf(element: Element): number {
-  return element instanceof HTMLElement ? element.offsetHeight : 0
-}
-
-/** What is above the reader became higher or lower than guessed: what they read stays where it is. */
-function takeIn(
-  box: HTMLDivElement | null,
-  { places, sizes, ends }: { places: Map<string, number>; sizes: Float64Array; ends: Float64Array },
-  changed: ReadonlyArray<readonly [key: string, height: number]>,
-): void {
-  const visible = firstAfter(ends, box?.scrollTop ?? 0)
-  let shift = 0
-  for (const [key, height] of changed) {
-    const place = places.get(key)
-    if (place === undefined) continue
-    if (place < visible) shift += height - sizes[place]!
-    sizes[place] = height
+/** The reader of this list, and what moves them: the list itself, new items, items that turn out higher than guessed. */
+function useReader(keys: string[], { target, onStart, drawSoon }: Wishes) {
+  const box = useRef<HTMLDivElement>(null)
+  const reader = useMemo(() => new Reader(), [])
+  const targetKey = target === undefined ? undefined : keys[target]
+  const reached = useRef<string>(undefined)
+  reader.take(keys, targetKey === reached.current ? undefined : targetKey)
+  reached.current = targetKey
+  reader.look(aroundPx)
+  useLayoutEffect(() => stand(box.current, reader), [keys, targetKey])
+  const watch = useMemo(
+    () =>
+      watchHeights((heights) => {
+        const shift = reader.grew(heights)
+        if (shift !== 0 || reader.isAtEnd) stand(box.current, reader)
+        drawSoon()
+      }),
+    [],
+  )
+  const onScroll = (): void => {
+    reader.moved(box.current!)
+    drawSoon()
+    if (reader.top < aroundPx) onStart?.()
   }
-  if (box && shift !== 0) box.scrollTop += shift
+  useEffect(onScroll, [keys])
+  const letGo = (): void => reader.letGo()
+  const onClick = (event: MouseEvent): void => {
+    // What is unfolded grows downwards from where it was clicked, also at the end.
+    if (event.target instanceof Element && event.target.closest('[aria-expanded], summary'))
+      reader.isAtEnd = false
+  }
+  return {
+    box,
+    reader,
+    watch,
+    onScroll,
+    onWheel: letGo,
+    onTouchMove: letGo,
+    onPointerDown: letGo,
+    onKeyDown: letGo,
+    onClick,
+  }
+}
+
+/** The list stands where it was drawn for. */
+function stand(box: HTMLDivElement | null, reader: Reader): void {
+  if (!box) return
+  if (reader.isAtEnd) box.scrollTop = box.scrollHeight
+  else if (Math.abs(box.scrollTop - reader.top) >= 1) box.scrollTop = reader.top
+}
+
+/** Draws again, once in the next frame, however often it is asked for. */
+function useDrawing(): () => void {
+  const [, draw] = useState(0)
+  const frame = useRef<number>(undefined)
+  useEffect(() => () => cancelAnimationFrame(frame.current ?? 0), [])
+  return () => {
+    frame.current ??= requestAnimationFrame(() => {
+      frame.current = undefined
+      draw((count) => count + 1)
+    })
+  }
+}
+
+/** One observer for all items: a frame is one change, and the heights are there without asking the page to lay out. */
+function watchHeights(onChange: (heights: Map<string, number>) => void): Watch {
+  const keyOf = new WeakMap<Element, string>()
+  const known = new Map<string, number>()
+  const observer = new ResizeObserver((entries) => {
+    const heights = new Map(
+      entries.map(({ target, borderBoxSize }) => [keyOf.get(target)!, borderBoxSize[0]?.blockSize ?? 0]),
+    )
+    // A list that is not shown has no heights.
+    for (const [key, height] of heights) if (height === 0 || known.get(key) === height) heights.delete(key)
+    if (heights.size === 0) return
+    for (const [key, height] of heights) known.set(key, height)
+    onChange(heights)
+  })
+  return (element, key) => {
+    keyOf.set(element, key)
+    observer.observe(element)
+    return () => observer.unobserve(element)
+  }
 }
 
 /** The items that may be in the page now: those that were, and a few new ones each frame, from where the reader looks. */
-function useGradually(keys: string[], first: number, last: number, from: number): Set<string> {
+function useGradually(
+  keys: string[],
+  reader: Reader,
+  { weightAt, drawSoon }: { weightAt: (place: number) => number; drawSoon: () => void },
+): Set<string> {
   const before = useRef(new Set<string>())
-  const [, draw] = useState(0)
-  const wanted = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i)
+  const from = reader.firstInSight()
+  const wanted = Array.from({ length: reader.last - reader.first }, (_, i) => reader.first + i)
   wanted.sort((a, b) => nearness(a, from) - nearness(b, from))
   const shown = new Set<string>()
-  let left = newPerFrame
-  for (const index of wanted) {
-    const key = keys[index]!
-    if (before.current.has(key) || left-- > 0) shown.add(key)
+  let weight = 0
+  for (const place of wanted) {
+    const key = keys[place]!
+    const isNew = !before.current.has(key)
+    if (isNew && weight > 0 && weight + weightAt(place) > weightPerFrame) break
+    if (isNew) weight += weightAt(place)
+    shown.add(key)
   }
   before.current = shown
-  const isAll = shown.size === wanted.length
   useEffect(() => {
-    if (isAll) return undefined
-    const frame = requestAnimationFrame(() => draw((count) => count + 1))
-    return () => cancelAnimationFrame(frame)
+    if (shown.size < wanted.length) drawSoon()
   })
   return shown
 }
 
 /** What comes next is nearer than what has passed. */
-function nearness(index: number, from: number): number {
-  return index >= from ? index - from : (from - index) * 2
+function nearness(place: number, from: number): number {
+  return place >= from ? place - from : (from - place) * 2
 }
 
 interface MeasuredProps {
   itemKey: string
-  top: number
-  watch: Heights['watch']
+  watch: Watch
   children: ComponentChildren
 }
 
-function Measured({ itemKey, top, watch, children }: MeasuredProps) {
+function Measured({ itemKey, watch, children }: MeasuredProps) {
   const element = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => (element.current ? watch(element.current, itemKey) : undefined), [])
   return (
-    <div ref={element} style={{ position: 'absolute', top: `${top}px`, left: 0, right: 0 }}>
+    <div class="item" ref={element}>
       {children}
     </div>
   )
-}
-
-function endsOf(sizes: Float64Array): Float64Array {
-  let end = 0
-  return sizes.map((size) => (end += size))
-}
-
-function firstAfter(ends: Float64Array, position: number): number {
-  let low = 0
-  let high = ends.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (ends[middle]! < position) low = middle + 1
-    else high = middle
-  }
-  return low
 }

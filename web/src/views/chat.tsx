@@ -1,17 +1,18 @@
 // Talk to an agent in the page: its conversations at the side, what is said as it is written.
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import { chatItems, placeInChat, wordsOf } from '../chat-cards.ts'
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { inOrder, placeInChat, wordsOf } from '../chat-cards.ts'
 import type { ChatItem } from '../chat-cards.ts'
 import type { Card, Notice, SentAnswer } from '../data.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
-import { CardView } from '../parts/cards.tsx'
+import { CardView, weightOf } from '../parts/cards.tsx'
 import { Conversations } from '../parts/conversations.tsx'
 import { NoticeView } from '../parts/notices.tsx'
 import { Say } from '../parts/say.tsx'
 import type { Answered } from '../parts/say.tsx'
 import { SentFiles } from '../parts/sent-files.tsx'
-import { Empty, Loaded, Problem } from '../parts/states.tsx'
+import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
+import { useSaid } from '../read-chat.ts'
 import { go } from '../route.ts'
 
 export function Chat({ sessionKey, at }: { sessionKey?: string; at?: string }) {
@@ -31,49 +32,44 @@ export function Chat({ sessionKey, at }: { sessionKey?: string; at?: string }) {
   )
 }
 
-const heard = new Set(['transcript-appended', 'turn-ended', 'message-accepted', 'session-changed'])
-
 function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; at?: string }) {
-  const history = useLive(
-    'sessions.history',
-    { key: sessionKey, limit: 1000 },
-    (event) => heard.has(event.type) && 'key' in event && event.key === sessionKey,
-  )
+  const said = useSaid(sessionKey, at)
   const { notices, answers } = useTold(isOwn, sessionKey)
   const [answered, setAnswered] = useState<Answered>()
-  const turn = useTurn(sessionKey, history.reload)
-  const said = useMemo(() => chatItems(history.data?.entries ?? [], notices), [history.data, notices])
-  const items = [...said, ...turn.items]
+  const turn = useTurn(sessionKey, said.reload)
+  const items = useMemo(() => inOrder(said.items, notices, said.hasMore), [said.items, notices, said.hasMore])
   const results = useMemo(() => resultsOf(items), [items])
-  const shown = items.filter((item) => !('card' in item) || item.card.kind !== 'result')
-  const place = at === undefined ? -1 : placeInChat(shown, at)
+  const shown = useMemo(
+    () => [...items.filter((item) => !('card' in item) || item.card.kind !== 'result'), ...turn.items],
+    [items, turn.items],
+  )
+  const place = at === undefined ? -1 : placeInChat(shown, at, said.hasMore)
+  const onLink = useCallback(
+    (entry: string) => go({ view: 'chat', key: sessionKey, at: entry }),
+    [sessionKey],
+  )
   return (
     <section class="conversation" aria-label="Conversation">
+      {said.error && <Problem text={said.error} retry={() => void said.reload()} />}
       {shown.length === 0 ? (
-        <Empty title="Say hello">
-          <p>
-            The agent answers here, with its tools and its memory. Without a log-in to Claude, the offline
-            agent answers and says how to connect it.
-          </p>
-          <p class="faint">
-            <code>/help</code> lists commands; <code>/claude</code> starts a coding session.
-          </p>
-        </Empty>
+        <Beginning isLoading={said.isLoading} />
       ) : (
         <VirtualList
           items={shown}
-          keyOf={(item) => `${item.id}${'card' in item ? item.card.text.length : ''}`}
-          target={at !== undefined && place >= 0 ? place : undefined}
+          keyOf={({ key }) => key}
+          onStart={said.more}
+          target={place === -1 ? undefined : place}
+          weightOf={(item) => ('card' in item ? weightOf(item.card) : 1)}
           label="What was said"
         >
           {(item, index) => (
             <Item
               item={item}
-              results={results}
+              result={'card' in item ? results.get(item.card.toolUseId ?? 'none') : undefined}
               answer={isLastOf(item, shown[index + 1]) ? answers.get(item.card.uuid ?? '') : undefined}
               onReply={setAnswered}
               isTarget={index === place}
-              onLink={(entry) => go({ view: 'chat', key: sessionKey, at: entry })}
+              onLink={onLink}
             />
           )}
         </VirtualList>
@@ -87,11 +83,26 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
         sessionKey={sessionKey}
         isOwn={isOwn}
         isBusy={turn.isBusy}
-        onSent={history.reload}
+        onSent={() => void said.reload()}
         answered={answered}
         onAnswered={setAnswered}
       />
     </section>
+  )
+}
+
+function Beginning({ isLoading }: { isLoading: boolean }) {
+  if (isLoading) return <Loading />
+  return (
+    <Empty title="Say hello">
+      <p>
+        The agent answers here, with its tools and its memory. Without a log-in to Claude, the offline agent
+        answers and says how to connect it.
+      </p>
+      <p class="faint">
+        <code>/help</code> lists commands; <code>/claude</code> starts a coding session.
+      </p>
+    </Empty>
   )
 }
 
@@ -104,19 +115,31 @@ interface ItemProps {
   item: ChatItem
   answer: SentAnswer | undefined
   onReply: (answered: Answered) => void
-  results: Map<string | undefined, Card>
+  result: Card | undefined
   isTarget: boolean
   onLink: (entry: string) => void
 }
 
-function Item({ item, answer, results, isTarget, onLink, onReply }: ItemProps) {
+/** Drawn again only when something of it is another: the list is drawn in every frame while one scrolls. */
+function Item(props: ItemProps) {
+  const { item, answer, result, isTarget, onLink, onReply } = props
+  return useMemo(() => <Told {...props} />, [item, answer, result, isTarget, onLink, onReply])
+}
+
+function Told({ item, answer, result, isTarget, onLink, onReply }: ItemProps) {
   const { run, error } = useAction()
   if ('card' in item) {
     const { card } = item
-    const result = results.get(card.toolUseId ?? 'none')
     return (
       <>
-        <CardView agent="Agent" card={card} result={result} isTarget={isTarget} onLink={onLink} />
+        <CardView
+          agent="Agent"
+          card={card}
+          goesOn={item.goesOn}
+          result={result}
+          isTarget={isTarget}
+          onLink={onLink}
+        />
         {answer && <SentFiles files={answer.files} />}
         {answer && <ReplyButton answered={{ id: answer.id, text: card.text }} onReply={onReply} />}
       </>
@@ -150,16 +173,16 @@ function resultsOf(items: ChatItem[]): Map<string | undefined, Card> {
   return new Map(cards.map((card) => [card.toolUseId, card]))
 }
 
-interface Told {
+interface WhatWasTold {
   notices: Notice[]
   /** By the entry of the transcript. */
   answers: Map<string, SentAnswer>
 }
 
 /** What the page was told that is not in the transcript; only its own chat is told. */
-function useTold(isOwn: boolean, sessionKey: string): Told {
+function useTold(isOwn: boolean, sessionKey: string): WhatWasTold {
   const gateway = useGateway()
-  const told = useLive('web.notices', { sessionKey })
+  const told = useLive('web.notices', { sessionKey, limit: 500 })
   useEffect(() => {
     const again = { event: told.reload, gap: told.reload }
     return gateway.listen('web', {}, again)
@@ -177,15 +200,23 @@ interface RunningTurn {
   doing: string
 }
 
-function useTurn(sessionKey: string, reload: () => void): RunningTurn {
+function useTurn(sessionKey: string, reload: () => Promise<void>): RunningTurn {
   const gateway = useGateway()
   const [text, setText] = useState('')
   const [doing, setDoing] = useState('')
   useEffect(() => {
+    let isWhole = false
+    // What was said stays in sight until it is read from the transcript.
+    const read = (): void => void reload().then(() => isWhole && setText(''))
     const rest = (): void => {
-      setText('')
+      isWhole = true
       setDoing('')
-      reload()
+      read()
+    }
+    const add = (more: string): void => {
+      const wasWhole = isWhole
+      isWhole = false
+      setText((before) => (wasWhole ? more : before + more))
     }
     return gateway.listen(
       'sessions.messages',
@@ -193,12 +224,12 @@ function useTurn(sessionKey: string, reload: () => void): RunningTurn {
       {
         event(event) {
           if (event.type === 'message-accepted') setDoing('…')
-          if (event.type === 'transcript-appended') reload()
+          if (event.type === 'transcript-appended') read()
           if (event.type === 'turn-ended') rest()
           if (event.type !== 'turn-event') return
           const { event: told } = event
-          if (told.type === 'text-delta') setText((before) => before + told.text)
-          if (told.type === 'text') setText('')
+          if (told.type === 'text-delta') add(told.text)
+          if (told.type === 'text') isWhole = true
           if (told.type === 'turn-start' || told.type === 'tool-end') setDoing('Thinking…')
           if (told.type === 'tool-start') setDoing(`${told.name}…`)
         },
@@ -206,10 +237,9 @@ function useTurn(sessionKey: string, reload: () => void): RunningTurn {
       },
     )
   }, [gateway, sessionKey])
-  const card: Card = { kind: 'text', at: 0, text: wordsOf(text) }
-  return {
-    isBusy: doing !== '' || text !== '',
-    doing,
-    items: text === '' ? [] : [{ id: 'writing', at: Infinity, card }],
-  }
+  const items = useMemo((): ChatItem[] => {
+    const card: Card = { kind: 'text', at: 0, text: wordsOf(text) }
+    return text === '' ? [] : [{ key: 'writing', at: Infinity, card }]
+  }, [text])
+  return { isBusy: doing !== '' || text !== '', doing, items }
 }

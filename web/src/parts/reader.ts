@@ -1,0 +1,121 @@
+// Where somebody is in a long list, and how high its items are: measured where they were shown, guessed elsewhere. A
+// reader at the end stays at the end; one who came for an item keeps it in sight until they put a hand on the list; one
+// who reads elsewhere stays where they are, whatever comes or grows above them.
+const guessPx = 96
+const nearEndPx = 40
+/** A little of what came before stays in sight. */
+const aboveTargetPx = 80
+
+export class Reader {
+  top = 0
+  height = 800
+  isAtEnd = true
+  /** The items that the page holds now. */
+  first = 0
+  last = 0
+  #keys: readonly string[] = []
+  #sizes = new Float64Array(0)
+  #ends = new Float64Array(0)
+  readonly #measured = new Map<string, number>()
+  #cameFor: string | undefined
+
+  /** The list as it is now; `target` is the item that the reader comes for. */
+  take(keys: readonly string[], target: string | undefined): void {
+    if (keys !== this.#keys) {
+      const came = this.#takeKeys(keys)
+      this.#addUp()
+      this.top = this.isAtEnd ? this.total - this.height : this.top + this.startOf(came)
+    }
+    if (target === undefined) return
+    this.isAtEnd = false
+    this.#cameFor = target
+    this.top = this.startOf(keys.indexOf(target)) - aboveTargetPx
+  }
+
+  /** What is on the screen, and so much around it. */
+  look(aroundPx: number): void {
+    this.first = this.#firstAfter(this.top - aroundPx)
+    this.last = Math.min(this.#keys.length, this.#firstAfter(this.top + this.height + aroundPx) + 1)
+  }
+
+  moved(box: { scrollTop: number; clientHeight: number; scrollHeight: number }): void {
+    this.top = box.scrollTop
+    this.height = box.clientHeight
+    this.isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < nearEndPx
+  }
+
+  letGo(): void {
+    this.#cameFor = undefined
+  }
+
+  /** Items were seen higher or lower than thought. How far has what the reader looks at moved? */
+  grew(heights: ReadonlyMap<string, number>): number {
+    const came = this.#cameFor === undefined ? -1 : this.#keys.indexOf(this.#cameFor)
+    const looksAt = came === -1 ? this.firstInSight() : came
+    let shift = 0
+    for (let place = this.first; place < this.last; place++) {
+      const key = this.#keys[place]!
+      const height = heights.get(key)
+      if (height === undefined) continue
+      if (place < looksAt) shift += height - this.#sizes[place]!
+      this.#sizes[place] = height
+      this.#measured.set(key, height)
+    }
+    this.#addUp()
+    this.top += shift
+    return shift
+  }
+
+  firstInSight(): number {
+    return this.#firstAfter(this.top)
+  }
+
+  sizeOf(place: number): number {
+    return this.#sizes[place] ?? 0
+  }
+
+  startOf(place: number): number {
+    return this.#ends[place - 1] ?? 0
+  }
+
+  get total(): number {
+    return this.#ends.at(-1) ?? 0
+  }
+
+  /** How many came before those that were there. What is known of the others is taken over as it is, however many. */
+  #takeKeys(keys: readonly string[]): number {
+    const known = this.#keys
+    const came = Math.max(0, keys.indexOf(known[0] ?? ''))
+    const sizes = new Float64Array(keys.length)
+    const isSame = known.length > 0 && keys[came + known.length - 1] === known.at(-1)
+    const guess = (from: number, to: number): void => {
+      for (let i = from; i < to; i++) sizes[i] = this.#measured.get(keys[i]!) ?? guessPx
+    }
+    if (isSame) {
+      guess(0, came)
+      sizes.set(this.#sizes, came)
+      guess(came + known.length, keys.length)
+    } else guess(0, keys.length)
+    this.#keys = keys
+    this.#sizes = sizes
+    return came
+  }
+
+  #addUp(): void {
+    if (this.#ends.length !== this.#sizes.length) this.#ends = new Float64Array(this.#sizes.length)
+    let end = 0
+    for (let i = 0; i < this.#sizes.length; i++) this.#ends[i] = end += this.#sizes[i]!
+  }
+
+  /** The first item that ends after a position. */
+  #firstAfter(position: number): number {
+    let low = 0
+    let high = this.#ends.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#ends[middle]! < position) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -145,6 +145,22 @@ test('the palette finds within a repository, opens a hit at its place, and acts;
   await found.getByRole('option', { name: /Only/ }).first().click()
   await page.waitForURL(new RegExp(`/session/${paymentsId}/.+`))
   await page.locator('.card.target', { hasText: 'both retry now' }).waitFor()
+  // Opened again, it knows nothing of what was looked for before, however it was closed.
+  await page.keyboard.press('Control+k')
+  const words = page.getByRole('combobox', { name: 'Find' })
+  expect(await words.inputValue()).toBe('')
+  await words.fill('charge a card')
+  await page.getByRole('button', { name: 'I said' }).click()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('/')
+  expect(await words.inputValue()).toBe('')
+  expect(await page.getByRole('button', { name: 'All', exact: true }).getAttribute('aria-pressed')).toBe(
+    'true',
+  )
+  expect(await found.getByRole('option', { name: /Only/ }).count()).toBe(0)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await find(page, 'dark')
   await found
     .getByRole('option', { name: /^This page Dark|^Dark/ })
@@ -247,8 +263,10 @@ describe('attacks', () => {
         '[click](javascript:alert(4)) [data](data:text/html,<script>alert(5)</script>)',
         '<a href="javascript:alert(6)">raw</a> <iframe src="javascript:alert(7)"></iframe>',
         '<svg onload=alert(8)></svg> <form action="/logout"><button>go</button></form> **bold** \u202egnp.exe',
+        '[good](https://127.0.0.1:9/) [bad](javascript:alert(10))',
       ].join('\n\n'),
     )
+    for (const depth of [1_000, 20_000]) hostile.answer(`${'>'.repeat(depth)} the end of ${depth}`)
     const row = page.locator('.row', { hasText: '<img src=x onerror=alert(1)>' })
     expect(await row.locator('.repo').textContent()).toBe(String.raw`evil\u202etxt`)
     await house.call('cc.label', { id: hostileId, title: '</script><script>alert(9)</script>' })
@@ -259,10 +277,14 @@ describe('attacks', () => {
       elements: document.querySelectorAll('main :is(script, img, iframe, svg[onload], form[action])').length,
       links: [...document.querySelectorAll('.markdown a')].map((link) => link.getAttribute('href')),
     })`)
-    expect(found).toEqual({ elements: 0, links: [null, null, null] })
+    expect(found).toEqual({ elements: 0, links: ['https://127.0.0.1:9/'] })
     expect(await page.locator('.card.prompt').textContent()).toContain('\\u202egnp.exe')
     expect(await page.locator('.markdown').first().textContent()).toContain('\\u202egnp.exe')
-    for (const link of await page.locator('.markdown a').all()) await link.click({ force: true })
+    const link = page.locator('.markdown a')
+    expect(await link.getAttribute('rel')).toBe('noreferrer noopener')
+    for (const depth of [1_000, 20_000]) await page.getByText(`the end of ${depth}`).first().waitFor()
+    for (const word of ['click', 'data', 'raw'])
+      await page.locator('.markdown').getByText(word).first().click()
     expect(alerts).toEqual([])
     expect(page.url()).toBe(`${house.url()}/session/${hostileId}`)
     await page.context().close()

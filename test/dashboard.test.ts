@@ -292,6 +292,14 @@ test('a file dropped into the chat reaches the agent with the words; its answer 
   const workspace = join(house.home.stateDir, 'agents/main/workspace')
   expect(readFileSync(resolve(workspace, path!), 'utf8')).toBe(table)
   await page.locator('.talks a[aria-current]').getByText('Low tide at').waitFor()
+  // It is found in the chat, not in Claude's copy of it, and opens at its place.
+  await expect
+    .poll(() => house.call('sessions.search', { query: 'tide', source: 'rockpool' }), { timeout: 20_000 })
+    .toMatchObject({ hits: [{ snippet: expect.stringContaining('six') as string }] })
+  await find(page, 'low tide')
+  await page.getByRole('option', { name: /Low tide at/ }).click()
+  await page.waitForURL(/\/chat\/agent%3Amain[^/]+\/\w{8}$/)
+  await page.locator('.card.target', { hasText: 'Low tide at six' }).waitFor()
   // What is said is seen while it is said, and can be stopped.
   house.api.script('count slowly', [{ text: 'One, two, three, four', chunkSize: 5, hangAfter: 2 }])
   await page.getByLabel('Message').fill('count slowly')

@@ -139,3 +139,20 @@ test('two who read the same lines at once index them once', async () => {
     await other.close()
   }
 })
+
+test("what was said in a chat is found there, not in Claude's copy of it", async () => {
+  const chat = join(folder, 'chat.jsonl')
+  const message = { role: 'assistant', content: [{ type: 'text', text: 'Low tide at six.' }] }
+  const entry = { type: 'message', id: 'abcd1234', timestamp: '2026-11-01T10:00:00Z', message }
+  writeFileSync(chat, `${JSON.stringify(entry)}\n`)
+  const ours: SearchSource = { kind: 'rockpool', path: chat, sessionId: 'chat', sessionKey: 'agent:main:web' }
+  const copy = native('copy', [['assistant', 'Low tide at six.']])
+  for (const sources of [
+    [ours, copy],
+    [copy, ours],
+  ])
+    await indexSources(index, sources, { redact })
+  expect(await find('tide')).toMatchObject([
+    { source: 'rockpool', sessionKey: 'agent:main:web', messageId: 'abcd1234' },
+  ])
+})

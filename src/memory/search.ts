@@ -118,7 +118,10 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
   return isNear ? 1.1 : 1
 }
 
-/** Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. */
+/**
+ * Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. Claude keeps a
+ * record of our chats too; of the two, ours is shown, because there the conversation goes on.
+ */
 function toHits(
   parts: SearchParts,
   fused: Fused[],
@@ -126,20 +129,26 @@ function toHits(
   limit: number,
 ): { hits: SearchHit[]; left: number } {
   const hits: SearchHit[] = []
-  const said = new Set<string>()
+  const said = new Map<string, number>()
   let left = 0
   for (const { passage, score, by } of fused) {
     if (hits.length >= limit) break
     const message = readMessage(placeOf(passage))
     const text = message?.text
     const isWrong = by.length === 1 && by[0] === 'pieces' && !hasAll(text, query.pieces?.substrings)
-    if (text === undefined || isWrong || said.has(text)) {
+    if (text === undefined || isWrong) {
       left++
       continue
     }
-    said.add(text)
+    const place = said.get(text)
+    const known = hits[place ?? -1]
+    const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
+    if (known) left++
+    if (known && !isOurs) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
-    hits.push({ ...hitOf(passage, snippet, score, by), messageId: message?.id })
+    const hit = { ...hitOf(passage, snippet, known?.score ?? score, by), messageId: message?.id }
+    said.set(text, place ?? hits.length)
+    hits[place ?? hits.length] = hit
   }
   return { hits, left }
 }

@@ -95,3 +95,37 @@ test('what a session asks is told wherever one is, stays in the chat, and is ans
   await house.api.requested(({ text }) => text.includes('A person said no'))
   await page.context().close()
 })
+
+test('a chat is read back to its very first message, and what is read stays where it is while older ones come', async () => {
+  const key = 'agent:main:web:direct:%64ashboard'
+  for (let i = 0; i < 1_100; i++) await house.call('sessions.inject', { key, message: `Shell number ${i}.` })
+  const page = await house.open('/chat')
+  await page.getByText('Shell number 1099.').first().waitFor()
+  const moved = await page.evaluate<number>(`(async () => {
+    const list = document.querySelector('.virtual')
+    const settled = () => new Promise((resolve) => setTimeout(resolve, 400))
+    list.scrollTop = 600
+    await settled()
+    const read = [...list.querySelectorAll('.card')].find((card) => card.getBoundingClientRect().top > 200)
+    const words = read.textContent
+    list.scrollTop -= 300
+    const before = list.scrollHeight
+    const at = read.getBoundingClientRect().top
+    for (let i = 0; i < 50 && list.scrollHeight === before; i++) await settled()
+    await settled()
+    const now = [...list.querySelectorAll('.card')].find((card) => card.textContent === words)
+    return list.scrollHeight === before ? NaN : Math.abs(now.getBoundingClientRect().top - at)
+  })()`)
+  expect(moved).toBeLessThan(3)
+  const first = page.getByText('Shell number 0.')
+  await expect
+    .poll(
+      async () => {
+        await page.evaluate("document.querySelector('.virtual').scrollTop = 0")
+        return first.count()
+      },
+      { timeout: 60_000 },
+    )
+    .toBeGreaterThan(0)
+  await page.context().close()
+})

@@ -16,21 +16,25 @@ const directions = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 function blocksOf(text: string): ComponentChildren {
   const seen = text.replace(directions, visible)
   try {
-    return all(marked.lexer(seen, { gfm: true }))
+    return all(marked.lexer(seen, { gfm: true }), 0)
   } catch {
     // Nested too deeply to be read as Markdown by anybody: as it was written.
     return <pre>{seen}</pre>
   }
 }
 
-function all(tokens: Token[] | undefined): ComponentChildren[] {
+/** Nobody writes deeper than this on purpose; what lies deeper is shown as it was written. */
+const maxDepth = 24
+
+function all(tokens: Token[] | undefined, depth: number): ComponentChildren[] {
+  if (depth > maxDepth) return (tokens ?? []).map(({ raw }) => raw)
   // Without extensions, marked makes its own tokens only.
-  return (tokens as MarkedToken[] | undefined)?.map(shown) ?? []
+  return (tokens as MarkedToken[] | undefined)?.map((token) => shown(token, depth + 1)) ?? []
 }
 
 const sameName = { strong: 'strong', em: 'em', del: 'del', paragraph: 'p', blockquote: 'blockquote' } as const
 
-function shown(token: MarkedToken): ComponentChildren {
+function shown(token: MarkedToken, depth: number): ComponentChildren {
   switch (token.type) {
     case 'paragraph':
     case 'blockquote':
@@ -38,12 +42,15 @@ function shown(token: MarkedToken): ComponentChildren {
     case 'em':
     case 'del': {
       const Name = sameName[token.type]
-      return <Name>{all(token.tokens)}</Name>
+      return <Name>{all(token.tokens, depth)}</Name>
     }
     case 'text':
-      return token.tokens ? all(token.tokens) : unescaped(token.text)
-    case 'heading':
-      return <Heading depth={token.depth}>{all(token.tokens)}</Heading>
+      return token.tokens ? all(token.tokens, depth) : unescaped(token.text)
+    case 'heading': {
+      // Within a card, which has a heading of its own.
+      const Name = (['h4', 'h4', 'h5'] as const)[token.depth - 1] ?? 'h6'
+      return <Name class={`depth${token.depth}`}>{all(token.tokens, depth)}</Name>
+    }
     case 'code':
       return (
         <pre>
@@ -53,11 +60,11 @@ function shown(token: MarkedToken): ComponentChildren {
     case 'codespan':
       return <code>{token.text}</code>
     case 'list':
-      return <List list={token} />
+      return listOf(token, depth)
     case 'table':
-      return <Table table={token} />
+      return tableOf(token, depth)
     case 'link':
-      return <Link link={token} />
+      return linkOf(token, depth)
     case 'hr':
       return <hr />
     case 'br':
@@ -78,24 +85,18 @@ function shown(token: MarkedToken): ComponentChildren {
 
 const lineBreak = /^<br\s*\/?>$/i
 
-function Heading({ depth, children }: { depth: number; children: ComponentChildren }) {
-  // Within a card, which has a heading of its own.
-  const Name = (['h4', 'h4', 'h5'][depth - 1] ?? 'h6') as 'h4' | 'h5' | 'h6'
-  return <Name class={`depth${depth}`}>{children}</Name>
-}
-
-function List({ list }: { list: Tokens.List }): JSX.Element {
-  const items = list.items.map((item, i) => <li key={i}>{all(item.tokens)}</li>)
+function listOf(list: Tokens.List, depth: number): JSX.Element {
+  const items = list.items.map((item, i) => <li key={i}>{all(item.tokens, depth)}</li>)
   return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>
 }
 
-function Table({ table }: { table: Tokens.Table }) {
+function tableOf(table: Tokens.Table, depth: number): JSX.Element {
   return (
     <table>
       <thead>
         <tr>
           {table.header.map((cell, i) => (
-            <th key={i}>{all(cell.tokens)}</th>
+            <th key={i}>{all(cell.tokens, depth)}</th>
           ))}
         </tr>
       </thead>
@@ -103,7 +104,7 @@ function Table({ table }: { table: Tokens.Table }) {
         {table.rows.map((row, i) => (
           <tr key={i}>
             {row.map((cell, j) => (
-              <td key={j}>{all(cell.tokens)}</td>
+              <td key={j}>{all(cell.tokens, depth)}</td>
             ))}
           </tr>
         ))}
@@ -113,11 +114,11 @@ function Table({ table }: { table: Tokens.Table }) {
 }
 
 /** To the web and nowhere else, in a tab of its own; the address is told to whoever points at it. */
-function Link({ link }: { link: Tokens.Link }) {
-  if (!/^https?:\/\//i.test(link.href)) return <>{all(link.tokens)}</>
+function linkOf(link: Tokens.Link, depth: number): JSX.Element {
+  if (!/^https?:\/\//i.test(link.href)) return <>{all(link.tokens, depth)}</>
   return (
     <a href={link.href} title={link.href} target="_blank" rel="noreferrer noopener">
-      {all(link.tokens)}
+      {all(link.tokens, depth)}
     </a>
   )
 }

@@ -54,6 +54,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (event.key === 'ArrowDown') setChosen((at) => Math.min(at + 1, items.length - 1))
     else if (event.key === 'ArrowUp') setChosen((at) => Math.max(at - 1, 0))
     else if (event.key === 'Enter') open(items[chosen])
+    // The browser would only empty the field.
+    else if (event.key === 'Escape') box.current?.close()
     else return
     event.preventDefault()
   }

@@ -266,7 +266,6 @@ describe('attacks', () => {
         '[good](https://127.0.0.1:9/) [bad](javascript:alert(10))',
       ].join('\n\n'),
     )
-    for (const depth of [1_000, 20_000]) hostile.answer(`${'>'.repeat(depth)} the end of ${depth}`)
     const row = page.locator('.row', { hasText: '<img src=x onerror=alert(1)>' })
     expect(await row.locator('.repo').textContent()).toBe(String.raw`evil\u202etxt`)
     await house.call('cc.label', { id: hostileId, title: '</script><script>alert(9)</script>' })
@@ -282,11 +281,14 @@ describe('attacks', () => {
     expect(await page.locator('.markdown').first().textContent()).toContain('\\u202egnp.exe')
     const link = page.locator('.markdown a')
     expect(await link.getAttribute('rel')).toBe('noreferrer noopener')
-    for (const depth of [1_000, 20_000]) await page.getByText(`the end of ${depth}`).first().waitFor()
     for (const word of ['click', 'data', 'raw'])
       await page.locator('.markdown').getByText(word).first().click()
     expect(alerts).toEqual([])
     expect(page.url()).toBe(`${house.url()}/session/${hostileId}`)
+    for (const depth of [1_000, 20_000]) {
+      hostile.answer(`${'>'.repeat(depth)} the end of ${depth}`)
+      await page.getByText(`the end of ${depth}`).first().waitFor()
+    }
     await page.context().close()
   })
 

@@ -1,6 +1,6 @@
 // A record that is read from its end: the last piece at once, older ones as the reader goes up, new ones as they are
 // written. What is known stays as it is, so that one more piece costs no more at the end of a long way than at its start.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { RockpoolEvent } from './gateway.ts'
 import { messageOf, useGateway } from './live.ts'
 
@@ -42,37 +42,18 @@ export function useReading<Item extends { key: string }>(
   source: Source<Item>,
   isThere: (items: Item[]) => boolean = () => true,
 ): Reading<Item> {
-  const gateway = useGateway()
   const [older, setOlder] = useState<Item[]>([])
-  const [newest, setNewest] = useState<Item[]>()
   const [error, setError] = useState<string>()
   const before = useRef<number>(undefined)
   const loading = useRef(false)
-  const reload = useRef<() => Promise<void>>(() => Promise.resolve())
   const fail = (problem: unknown): void => setError(messageOf(problem))
-  useEffect(() => {
-    const newestPiece = keepNewest(source, (items, mark) => {
-      if (mark) {
-        setOlder([])
-        before.current = mark.before
-      }
-      setNewest(items)
-      setError(undefined)
-    })
-    reload.current = () => newestPiece.look().catch(fail)
-    const event = (told: RockpoolEvent): void => {
-      if (source.isNews(told)) void reload.current()
+  const { newest, reload } = useNewest(source, fail, (mark) => {
+    if (mark) {
+      setOlder([])
+      before.current = mark.before
     }
-    const stops = [
-      gateway.listen('sessions', {}, { event, gap: () => void reload.current() }),
-      gateway.onConnected(() => void reload.current()),
-      newestPiece.stop,
-    ]
-    void reload.current()
-    return () => {
-      for (const stop of stops) stop()
-    }
-  }, [source.name])
+    setError(undefined)
+  })
   const more = (limit = olderLimit): void => {
     if (loading.current || before.current === undefined) return
     loading.current = true
@@ -92,20 +73,51 @@ export function useReading<Item extends { key: string }>(
   useEffect(() => {
     if (newest && !isThere(items)) more(source.most)
   })
-  return {
-    items,
-    hasMore: before.current !== undefined,
-    more: () => more(),
-    reload: () => reload.current(),
-    error,
-    isLoading: newest === undefined && error === undefined,
-  }
+  const hasMore = before.current !== undefined
+  const isLoading = newest === undefined && error === undefined
+  return { items, hasMore, more: () => more(), reload, error, isLoading }
 }
 
-/** The end of the record as it grows; `mark` is given when it is another end than before, and older pieces do not fit. */
+/** When the newest piece is another one than before, a mark says where the older ones end. */
+type Mark = { before: number | undefined } | undefined
+
+/** The end of the record, looked at again whenever there is news. */
+function useNewest<Item extends { key: string }>(
+  source: Source<Item>,
+  fail: (problem: unknown) => void,
+  onShown: (mark: Mark) => void,
+): { newest: Item[] | undefined; reload: () => Promise<void> } {
+  const gateway = useGateway()
+  const [newest, setNewest] = useState<Item[]>()
+  const look = useRef<() => Promise<void>>(() => Promise.resolve())
+  const reload = useCallback(() => look.current(), [])
+  useEffect(() => {
+    const piece = keepNewest(source, (items, mark) => {
+      onShown(mark)
+      setNewest(items)
+    })
+    look.current = () => piece.look().catch(fail)
+    const again = (): void => void reload()
+    const event = (told: RockpoolEvent): void => {
+      if (source.isNews(told)) again()
+    }
+    const stops = [
+      gateway.listen('sessions', {}, { event, gap: again }),
+      gateway.onConnected(again),
+      piece.stop,
+    ]
+    again()
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }, [source.name])
+  return { newest, reload }
+}
+
+/** The end of the record as it grows. */
 function keepNewest<Item extends { key: string }>(
   source: Source<Item>,
-  show: (items: Item[], mark?: { before: number | undefined }) => void,
+  show: (items: Item[], mark: Mark) => void,
 ): { look: () => Promise<void>; stop: () => void } {
   let known: Item[] = []
   let isGone = false

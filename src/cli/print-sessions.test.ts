@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { SessionRowOutput } from '../operations/session-row.ts'
 import { cellWidth } from './cell-width.ts'
-import { printExport, printHistory, printList } from './print-sessions.ts'
+import { printExport, printHistory, printKey, printList, printLost, printStanding } from './print-sessions.ts'
 
 const page = { width: 100, color: false, now: 1_000_000_000 }
 const row: SessionRowOutput = {
@@ -36,6 +36,19 @@ test('an empty list says whether nothing is there or nothing fits', () => {
   expect(printList(nothing, page)).toContain('`rockpool chat` begins one')
   expect(printList(nothing, { ...page, input: { search: 'x' } })).toBe('No session fits.')
   expect(printList(nothing, { ...page, input: { archived: true } })).toContain('rockpool sessions archives')
+})
+
+test('how a session stands is a few lines, its key alone is one, and what a compaction removed is readable', () => {
+  expect(printStanding(row, page).split('\n')[0]).toMatch(/^Key +agent:main:telegram:direct:42$/)
+  expect(printStanding(row, page)).toMatch(/Context +58k 29%/)
+  expect(printKey(row)).toBe(row.key)
+  const lost = { key: row.key, compactions: 1, total: 2 }
+  const lines = [{ role: 'user', text: 'the harbour\u001b[2J', at: '2026-01-01T00:00:00Z' }]
+  expect(printLost({ ...lost, lines }, page)).toBe(
+    '2026-01-01 00:00:00Z user\n  the harbour\\x1b[2J\nThe last 1 of 2; --limit shows more.',
+  )
+  expect(printLost({ ...lost, lines: [] }, page)).toContain('has these words')
+  expect(printLost({ ...lost, compactions: 0, lines: [] }, page)).toContain('was never compacted')
 })
 
 test('a history says when, in which zone, and when there is nothing', () => {

@@ -52,19 +52,54 @@ interface SessionView {
   withoutEffect: string[]
 }
 
+export function printStanding(row: SessionRowOutput, page: Page): string {
+  return pairs(standing(row, page), page)
+}
+
+function standing(row: SessionRowOutput, page: Page): Array<[string, string | undefined]> {
+  return [
+    ['Key', row.key],
+    ['Label', row.label],
+    ['Id', row.sessionId],
+    ['Agent', row.agentId],
+    ['Active', ago(row.updatedAt, page.now)],
+    ['Model', row.model],
+    ['Context', contextOf(row)],
+    ['Cost', row.estimatedCostUsd === undefined ? undefined : usd(row.estimatedCostUsd)],
+    ['Claude', row.sdkSessionId],
+    ['Archived', row.archivedAt === undefined ? undefined : ago(row.archivedAt, page.now)],
+  ]
+}
+
+/** The key alone: whoever asks for it wants to use it in another command. */
+export function printKey({ key }: { key: string }): string {
+  return oneLine(key)
+}
+
+interface Lost {
+  key: string
+  compactions: number
+  total: number
+  lines: Array<{ role: string; text: string; at: string }>
+}
+
+export function printLost({ key, compactions, total, lines }: Lost, page: Page): string {
+  if (compactions === 0) return `${oneLine(key)} was never compacted: all of it is in the context.`
+  if (lines.length === 0) return 'Nothing that a compaction removed has these words.'
+  const said = lines.flatMap(({ role, text, at }) => [
+    `${styled(page, 'dim', timeOf(at))} ${oneLine(role)}`,
+    prose(visible(text), page, 2),
+  ])
+  return [
+    ...said,
+    ...(lines.length < total ? [`The last ${lines.length} of ${total}; --limit shows more.`] : []),
+  ].join('\n')
+}
+
 export function printView({ session, transcript, items, withoutEffect }: SessionView, page: Page): string {
   const facts = pairs(
     [
-      ['Key', session.key],
-      ['Label', session.label],
-      ['Id', session.sessionId],
-      ['Agent', session.agentId],
-      ['Active', ago(session.updatedAt, page.now)],
-      ['Model', session.model],
-      ['Context', contextOf(session)],
-      ['Cost', session.estimatedCostUsd === undefined ? undefined : usd(session.estimatedCostUsd)],
-      ['Claude', session.sdkSessionId],
-      ['Archived', session.archivedAt === undefined ? undefined : ago(session.archivedAt, page.now)],
+      ...standing(session, page),
       ['Transcript', transcript.exists ? undefined : 'none yet'],
       ['No effect', withoutEffect.length > 0 ? withoutEffect.join(', ') : undefined],
       ['Damage', transcript.damage.length > 0 ? transcript.damage.join('\n') : undefined],

@@ -16,6 +16,18 @@ import {
 import type { Page } from './print.ts'
 import { printList } from './print-sessions.ts'
 
+interface ServiceStatus {
+  installed: boolean
+  running: boolean
+  file: string
+}
+
+export function printService({ installed, running, file }: ServiceStatus): string {
+  if (!installed) return 'The service is not installed. `rockpool service install` installs it.'
+  const how = running ? 'runs' : 'does not run; `rockpool service logs` may say why'
+  return `The service is installed (${oneLine(file)}) and ${how}.`
+}
+
 interface Status {
   version: string
   gateway: { url: string; pid: number; uptimeMs: number } | null

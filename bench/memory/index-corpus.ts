@@ -11,6 +11,7 @@ import { wordVectorFile } from '../../src/memory/word-vectors.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 import { statePaths } from '../../src/store/paths.ts'
 import { SearchIndex } from '../../src/store/search-index.ts'
+import { questions } from './questions.ts'
 
 export interface CorpusRun {
   indexMs: number
@@ -55,16 +56,6 @@ const near = embedder && new NearestPassages(index, embedder)
 await near?.readNew()
 const nearest = near && ((text: string): Promise<number[]> => near.find(text, {}))
 
-const questions = [
-  'parser',
-  'branch names',
-  '"every token"',
-  'größer',
-  'helper renamed file',
-  'cach*',
-  'Task 42',
-  'review tests logs',
-]
 const times: number[] = []
 for (let round = 0; round < 15; round++) {
   for (const question of questions) {

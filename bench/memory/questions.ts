@@ -1,0 +1,12 @@
+// What the benches ask: one to three words, a phrase, a beginning, an accent, a number, a whole sentence.
+export const questions = [
+  'parser',
+  'branch names',
+  '"every token"',
+  'größer',
+  'helper renamed file',
+  'cach*',
+  'Task 42',
+  'review tests logs',
+  'why does the helper read every file twice before the review',
+]

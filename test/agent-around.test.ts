@@ -87,8 +87,10 @@ test('the memory flush sees the conversation, writes its file, and leaves no tra
     now: Date.UTC(2026, 0, 31, 23, 30),
     timeZone: 'Europe/Berlin',
     uuid: randomUUID(),
+    copies: join(t.home.project, '..', 'copies'),
   })
   expect(result).toMatchObject({ end: { kind: 'completed' }, text: 'NO_REPLY' })
+  expect(readdirSync(join(t.home.project, '..', 'copies'))).toEqual([])
   expect(readFileSync(file, 'utf8')).toBe('- tea at five\n\n- the cat is called Miez\n')
   expect(existsSync(outside)).toBe(false)
   expect(t.api.calls().at(-1)!.text).toContain('my cat is called Miez')

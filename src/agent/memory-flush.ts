@@ -5,7 +5,7 @@ import type { AgentRuntime, ConversationOptions } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { TurnResult } from '../domain/turn.ts'
-import { restoreLost, textOfNotes } from '../store/kept-notes.ts'
+import { keepNotes } from '../store/kept-notes.ts'
 
 export const DEFAULT_MEMORY_FLUSH_SOFT_TOKENS = 4_000
 export const DEFAULT_MEMORY_FLUSH_RESERVE_TOKENS_FLOOR = 20_000
@@ -105,11 +105,13 @@ export async function runMemoryFlush(
     now: number
     timeZone?: string
     uuid: string
+    /** Where copies of the notes are kept meanwhile. */
+    copies: string
   },
 ): Promise<TurnResult> {
   const folder = join(options.agent.workspace, 'memory')
   const memory = `/${folder}/**`
-  const before = textOfNotes(folder)
+  const putBack = await keepNotes(folder, flush.copies)
   const fork = await runtime.open({
     ...options,
     key: `${options.key}#memory-flush`,
@@ -134,6 +136,6 @@ export async function runMemoryFlush(
   } finally {
     await fork.close()
     // It was told to add only; whatever it did, what stood there stays.
-    await restoreLost(before)
+    await putBack()
   }
 }

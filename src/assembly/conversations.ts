@@ -32,6 +32,7 @@ import { SharedChores } from '../store/postgres/chores.ts'
 import { postgresReplyMap } from '../store/postgres/kept.ts'
 import { dropMedia, giveToSession } from '../store/media-files.ts'
 import { mediaHere } from '../store/media-names.ts'
+import { restoreAbandoned } from '../store/kept-notes.ts'
 import { sqliteReplyMap } from '../store/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/process-identity.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
@@ -90,6 +91,9 @@ async function flowParts(
   const ownTools = await chatTools(app, pairing)
   const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
   const replies = makeReplyRouting({ ...app, replies: sent })
+  const runtime = await app.runtime()
+  // Claude's processes of before have ended by now: nothing overwrites what is put back.
+  await restoreAbandoned(paths.noteCopies, log)
   return {
     config,
     clock,
@@ -99,10 +103,11 @@ async function flowParts(
     work: app.work(),
     sessions: (agentId) => app.sessions(agentId),
     transcripts: (agentId) => app.transcripts(agentId),
-    runtime: await app.runtime(),
+    runtime,
     defaultAgentId: defaultAgentId(config),
     agentOf: (agentId) => readyAgent(app, agentId),
     storePathOf: (agentId) => paths.sessionsJson(agentId),
+    noteCopies: paths.noteCopies,
     self: ownerText(identifyProcess(process.pid)!),
     // Where machines share the work, the database decides who lives.
     isAlive: (owner) => app.postgres !== undefined || isAlive(owner),

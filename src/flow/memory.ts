@@ -62,6 +62,7 @@ async function flush(
     settings,
     now,
     uuid: randomUUID(),
+    copies: parts.noteCopies,
     ...(timeZone === undefined ? {} : { timeZone }),
   }
   const { end, usage, costUsd } = await runMemoryFlush(parts.runtime, options, about)

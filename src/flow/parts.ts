@@ -39,6 +39,8 @@ export interface FlowParts {
   agentOf: (agentId: string) => Agent
   /** Where the session rows of an agent are, for those who ask. */
   storePathOf: (agentId: string) => string
+  /** Where copies of notes are kept while an agent writes them. */
+  noteCopies: string
   /** This process, and whether another one still lives. */
   self: Owner
   /** Leaves the others, where several processes share the work. */

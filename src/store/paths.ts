@@ -29,6 +29,8 @@ export interface StatePaths {
   claudeProcesses: string
   /** Claude's own temporary files. */
   claudeTemporary: string
+  /** What notes said while Claude writes them. */
+  noteCopies: string
   agent(agentId: string): string
   sessions(agentId: string): string
   sessionDatabase(agentId: string): string
@@ -52,6 +54,7 @@ export function statePaths(root: string): StatePaths {
     media: join(root, 'media'),
     claudeProcesses: join(root, 'claude', 'processes.sqlite'),
     claudeTemporary: join(root, 'claude', 'tmp'),
+    noteCopies: join(root, 'claude', 'notes'),
     agent,
     sessions: (agentId) => join(agent(agentId), 'sessions'),
     sessionDatabase: (agentId) => join(agent(agentId), 'sessions', 'sessions.sqlite'),

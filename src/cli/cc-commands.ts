@@ -7,6 +7,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { loadConfig } from '../store/config-file.ts'
 import { openAsker } from './ask.ts'
 import type { Host, LocalCommand } from './local-command.ts'
+import { oneLine } from './print.ts'
 
 export const commands: LocalCommand[] = [
   {
@@ -16,12 +17,7 @@ export const commands: LocalCommand[] = [
     command: { examples: ['rockpool cc watch'] },
     async run(host) {
       const { watch } = await import('./cc-watch.ts')
-      const asker = await openAsker(host)
-      try {
-        await watch(host, asker)
-      } finally {
-        await asker.close()
-      }
+      await watch(host, () => openAsker(host))
       return undefined
     },
   },
@@ -41,16 +37,30 @@ export const commands: LocalCommand[] = [
 
 interface Attachable {
   session: { sessionId: string; repoPath: string; isRunning: boolean; filePath: string }
+  /** If it is one of ours. */
+  coding?: { id: string; name: string; lifecycle: string; unsaid: string[] }
 }
 
-/** Two writers would tear the conversation apart, so a session that runs is not attached to. */
+/** Two writers would tear the conversation apart: one of ours that waits is let go first, and one at work is not attached
+ *  to. Afterwards it is ours again, with what was said in the terminal. */
 async function attach(host: Host, ref: string): Promise<void> {
-  const { session } = await findSession(host, ref)
-  if (session.isRunning) {
-    throw new RockpoolError('conflict', `${ref} runs now; two writers would tear it apart.`, {
-      hint: 'Answer it with `rockpool cc respond`, end it with `rockpool cc kill`, or fork it with `rockpool cc fork`.',
-    })
+  const asker = await openAsker(host)
+  try {
+    const found = (await asker.ask({ name: 'cc.info' }, { id: ref })) as Attachable
+    checkAttachable(host, ref, found)
+    const { coding, session } = found
+    if (session.isRunning && coding) await asker.ask({ name: 'coding.release' }, { session: coding.id })
+    for (const text of coding?.unsaid ?? []) host.terminal.err(`Not delivered yet: ${oneLine(text)}\n`)
+    const { config } = await loadConfig(host.environment)
+    await handOver(config.claude.binary ?? bundledClaude() ?? 'claude', session)
+    const name = coding?.name ?? session.sessionId
+    host.terminal.err(`Back from Claude Code. Go on in the background: rockpool cc resume ${name} "…"\n`)
+  } finally {
+    await asker.close()
   }
+}
+
+function checkAttachable(host: Host, ref: string, { session, coding }: Attachable): void {
   if (session.filePath === '') {
     throw new RockpoolError('not-found', `${ref} never got to Claude, so there is nothing to go on with.`, {
       hint: 'Launch it again with `rockpool cc launch`.',
@@ -61,13 +71,15 @@ async function attach(host: Host, ref: string): Promise<void> {
       hint: 'Bring the directory back, then try again.',
     })
   }
-  if (!host.terminal.canAsk) {
-    throw new RockpoolError('usage', 'cc attach hands this terminal to Claude Code, and this is none.', {
-      hint: 'Go on with `rockpool cc resume` in a script.',
+  if (session.isRunning && coding?.lifecycle !== 'awaiting-input') {
+    throw new RockpoolError('conflict', `${ref} is at work; two writers would tear it apart.`, {
+      hint: 'Answer it with `rockpool cc respond`, stop it with `rockpool cc interrupt`, or fork it with `rockpool cc fork`.',
     })
   }
-  const { config } = await loadConfig(host.environment)
-  await handOver(config.claude.binary ?? bundledClaude() ?? 'claude', session)
+  if (host.terminal.canAsk) return
+  throw new RockpoolError('usage', 'cc attach hands this terminal to Claude Code, and this is none.', {
+    hint: 'Go on with `rockpool cc resume` in a script.',
+  })
 }
 
 async function handOver(claude: string, { sessionId, repoPath }: Attachable['session']): Promise<void> {
@@ -77,13 +89,4 @@ async function handOver(claude: string, { sessionId, repoPath }: Attachable['ses
     child.on('exit', resolve)
   })
   if (code !== 0) throw new RockpoolError('agent-failed', `Claude Code ended with ${code ?? 'a signal'}.`)
-}
-
-async function findSession(host: Host, ref: string): Promise<Attachable> {
-  const asker = await openAsker(host)
-  try {
-    return (await asker.ask({ name: 'cc.info' }, { id: ref })) as Attachable
-  } finally {
-    await asker.close()
-  }
 }

@@ -1,6 +1,6 @@
 // `rockpool cc watch`: all coding sessions on the whole screen, live, with keys to look, answer, approve and end.
 import { emitKeypressEvents } from 'node:readline'
-import { RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Asker } from './ask.ts'
 import type { Host } from './local-command.ts'
 import { byWhoMustAct } from './print-coding.ts'
@@ -15,14 +15,14 @@ const leaveScreen = '\u001b[?25h\u001b[?1049l'
 const outputBlocks = 60
 
 /** Draws, listens and asks until the person leaves. */
-export async function watch(host: Host, asker: Asker): Promise<void> {
+export async function watch(host: Host, openAsker: () => Promise<Asker>): Promise<void> {
   if (!host.terminal.canAsk) {
     throw new RockpoolError('usage', 'cc watch needs a terminal.', {
       hint: 'Use `rockpool coding sessions --json` in a script.',
     })
   }
   const { stdin, stdout } = process
-  const live = new LiveScreen(host, asker)
+  const live = new LiveScreen(host, await openAsker(), openAsker)
   stdout.write(enterScreen)
   stdin.setRawMode(true)
   emitKeypressEvents(stdin)
@@ -41,18 +41,26 @@ export async function watch(host: Host, asker: Asker): Promise<void> {
     stdin.setRawMode(false)
     stdin.pause()
     stdout.write(leaveScreen)
+    await live.close()
   }
 }
 
 class LiveScreen {
   #host: Host
   #asker: Asker
+  #openAsker: () => Promise<Asker>
   #state: WatchState = { rows: [], selected: 0 }
   #looking: Promise<void> | undefined
 
-  constructor(host: Host, asker: Asker) {
+  constructor(host: Host, asker: Asker, openAsker: () => Promise<Asker>) {
     this.#host = host
     this.#asker = asker
+    this.#openAsker = openAsker
+  }
+
+  async close(): Promise<void> {
+    await this.#looking
+    await this.#asker.close()
   }
 
   draw(): void {
@@ -89,13 +97,19 @@ class LiveScreen {
       this.#state = { ...this.#state, rows, selected }
       const row = rows[selected]
       if (row) {
-        const text = await detailsOf(row, this.#asker)
-        this.#state = { ...this.#state, details: { id: row.id, asks: row.waiting?.approvalId, text } }
+        this.#state = { ...this.#state, details: await detailsOf(row, this.#asker) }
       }
     } catch (error) {
       this.#state = { ...this.#state, notice: wordsOf(error) }
+      if (asRockpoolError(error).code === 'unavailable') await this.#askAnew()
     }
     this.draw()
+  }
+
+  /** The gateway went away or came back: the next look finds out whom to ask. */
+  async #askAnew(): Promise<void> {
+    await this.#asker.close()
+    this.#asker = await this.#openAsker()
   }
 
   async #act(action: Exclude<WatchAction, { do: 'quit' }>): Promise<void> {
@@ -111,17 +125,18 @@ class LiveScreen {
   }
 }
 
-async function detailsOf(row: CodingRow, asker: Asker): Promise<string> {
-  const id = row.waiting?.approvalId
-  if (id !== undefined) {
+async function detailsOf(row: CodingRow, asker: Asker): Promise<NonNullable<WatchState['details']>> {
+  const { id } = row
+  const asks = row.waiting?.approvalId
+  if (asks !== undefined) {
     const { approvals } = (await asker.ask({ name: 'approvals.list' }, {})) as {
-      approvals: Array<{ id: string; shown: string }>
+      approvals: Array<{ id: string; shown: string; alike: number }>
     }
-    const asked = approvals.find((approval) => approval.id === id)
-    if (asked) return asked.shown
+    const asked = approvals.find((approval) => approval.id === asks)
+    if (asked) return { id, asks, text: asked.shown, alike: asked.alike }
   }
-  const output = await asker.ask({ name: 'coding.output' }, { session: row.id, lines: outputBlocks })
-  return (output as { result: string }).result
+  const output = await asker.ask({ name: 'coding.output' }, { session: id, lines: outputBlocks })
+  return { id, asks, text: (output as { result: string }).result }
 }
 
 async function perform(action: Exclude<WatchAction, { do: 'quit' }>, asker: Asker): Promise<string> {
@@ -136,8 +151,10 @@ async function perform(action: Exclude<WatchAction, { do: 'quit' }>, asker: Aske
     return `Sent to ${row.name}.`
   }
   if (id === undefined) return `${row.name} asks nothing.`
-  await asker.ask({ name: 'approvals.answer' }, { id, ...answerTo(row, action) })
-  return `Answered ${row.name}.`
+  const alike = action.do === 'decide' && action.alike === true
+  const answered = await asker.ask({ name: 'approvals.answer' }, { id, ...answerTo(row, action), alike })
+  const { approvals } = answered as { approvals: Array<{ session?: string }> }
+  return `Answered ${approvals.map(({ session }) => session ?? row.name).join(', ')}.`
 }
 
 /** Words answer a question or name an amount; for a plan they say what to change, for a tool why not. */

@@ -157,6 +157,10 @@ export function printSent(row: CodingRow): string {
   return `Sent to ${oneLine(row.name)}.`
 }
 
+export function printReleased(row: CodingRow): string {
+  return `${oneLine(row.name)} is let go. Go on with it: rockpool cc attach ${row.id}, or rockpool cc resume ${row.id}`
+}
+
 export function printKilled(row: CodingRow & { killed: boolean }): string {
   return row.killed
     ? `${oneLine(row.name)} was ended.`

@@ -31,6 +31,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'coding.launch': async () => ({ print: (await coding()).printLaunched }),
   'coding.move': async () => ({ print: (await coding()).printMoved }),
   'coding.output': async () => ({ print: (await coding()).printText }),
+  'coding.release': async () => ({ print: (await coding()).printReleased }),
   'coding.respond': async () => ({ print: (await coding()).printSent }),
   'coding.resume': async () => ({ print: (await coding()).printLaunched }),
   'coding.sessions': async () => ({ print: (await coding()).printSessions }),

@@ -1,19 +1,20 @@
 // What the keys of `cc watch` do: to the screen, and what they ask for.
 import { isAsking } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
-import { isShownWhole } from './watch-screen.ts'
+import { isAlike, isShownWhole } from './watch-screen.ts'
 import type { Screen, WatchState } from './watch-screen.ts'
 
 export interface Key {
   name?: string
   sequence?: string
   ctrl?: boolean
+  shift?: boolean
 }
 
 export type WatchAction =
   | { do: 'quit' }
   | { do: 'respond'; row: CodingRow; text: string }
-  | { do: 'decide'; row: CodingRow; decision: 'allow' | 'deny' }
+  | { do: 'decide'; row: CodingRow; decision: 'allow' | 'deny'; alike?: boolean }
   | { do: 'kill'; row: CodingRow }
 
 export interface Pressed {
@@ -42,7 +43,7 @@ function actOn(row: CodingRow, state: WatchState, key: Key, page: Screen): Press
     case 'r':
       return { state: { ...state, answer: '' } }
     case 'a':
-      return approve(row, state, page)
+      return approve(row, state, page, key.shift === true && isAlike(state))
     case 'd':
       return { state, action: { do: 'decide', row, decision: 'deny' } }
     case 'k':
@@ -53,9 +54,9 @@ function actOn(row: CodingRow, state: WatchState, key: Key, page: Screen): Press
 }
 
 /** Nobody should approve what they have not seen to its end. */
-function approve(row: CodingRow, state: WatchState, page: Screen): Pressed {
+function approve(row: CodingRow, state: WatchState, page: Screen, alike: boolean): Pressed {
   if (!isAsking(row) || isShownWhole(state, page))
-    return { state, action: { do: 'decide', row, decision: 'allow' } }
+    return { state, action: { do: 'decide', row, decision: 'allow', alike } }
   const notice = 'Read it to the end, then press a.'
   return { state: { ...state, peek: state.peek ?? { from: 0 }, notice } }
 }

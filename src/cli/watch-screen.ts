@@ -10,7 +10,13 @@ export interface WatchState {
   rows: CodingRow[]
   selected: number
   /** What the chosen session asks, in full, or said last. */
-  details?: { id: string; text: string; asks?: string | undefined }
+  details?: {
+    id: string
+    text: string
+    asks?: string | undefined
+    /** How many sessions ask exactly this. */
+    alike?: number
+  }
   /** The details on the whole screen, from this line on; from the end when absent. */
   peek?: { from?: number }
   /** What is being typed as an answer. */
@@ -27,7 +33,7 @@ const footLines = 2
 /** The whole screen, exactly `height` lines. */
 export function renderWatch(state: WatchState, page: Screen): string[] {
   const title = styled(page, 'bold', fit(titleOf(state), page.width))
-  const keys = state.peek ? peekHelp : help
+  const keys = `${state.peek ? peekHelp : help}${isAlike(state) ? `   A approve all ${state.details!.alike}` : ''}`
   const foot = [
     state.answer === undefined
       ? styled(page, 'dim', fit(keys, page.width))
@@ -47,6 +53,11 @@ export function isShownWhole(state: WatchState, page: Screen): boolean {
   const room = page.height - footLines - 2
   if (!state.peek) return lines <= detailRoom(state, room)
   return lines - (state.peek.from ?? Math.max(0, lines - room)) <= room
+}
+
+/** Do others ask exactly what the chosen one asks? */
+export function isAlike({ details, rows, selected }: WatchState): boolean {
+  return details?.id === rows[selected]?.id && (details?.alike ?? 0) > 1
 }
 
 function titleOf({ rows }: WatchState): string {

@@ -13,7 +13,7 @@ import { Messages } from './messages.ts'
 import { Meter } from './meter.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
 import { begunAgain } from './recovery.ts'
-import { notRunning } from './refusals.ts'
+import { isAtWork, notRunning } from './refusals.ts'
 import { OutputLog, passOn } from './output-log.ts'
 import { firstMessage, openingOf, withAside } from './opening.ts'
 import type { CodingParts } from './parts.ts'
@@ -22,6 +22,8 @@ import { ended, turnTaken } from './session-changes.ts'
 import { unsaidIn } from './unsaid.ts'
 import { Vigil } from './vigil.ts'
 import type { VigilActs } from './vigil.ts'
+
+export const goesOnElsewhere = 'It goes on elsewhere. It can be resumed.'
 
 export class CodingRun {
   /** Resolves when the session has ended or was suspended. */
@@ -135,6 +137,14 @@ export class CodingRun {
     const unsaid = await unsaidIn(this.#parts, this.session)
     await this.#record.change(givenTo(this.session, to, { unsaid, wasCut }))
     this.#finish(this.session)
+  }
+
+  /** Its process ends in order; somebody goes on with it elsewhere. */
+  async release(): Promise<void> {
+    if (this.session.lifecycle !== 'awaiting-input') throw isAtWork(this.session)
+    this.#stop.abort()
+    await this.#conversation?.close()
+    await this.#end('killed', 'suspended', 'released', goesOnElsewhere)
   }
 
   /** It never got to Claude, so there is nothing to resume: it begins again with the next start. */

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CodingOwner, CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
-import { CodingRun } from './coding-session.ts'
+import { CodingRun, goesOnElsewhere } from './coding-session.ts'
 import { codingMetrics } from './metrics.ts'
 import type { CodingMetrics } from './metrics.ts'
 import { giveAway } from './hand-over.ts'
@@ -12,9 +12,9 @@ import type { HandOver } from './hand-over.ts'
 import { askOwner, OwnerDesk } from './owner-requests.ts'
 import type { CodingParts, NativeSession } from './parts.ts'
 import { closeSession, recoverOrphans } from './recovery.ts'
-import { isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
+import { isAtWork, isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
 import { Repeating } from './repeating.ts'
-import { nativeOrigin, ownOrigin } from './resume-origin.ts'
+import { checkResumable, nativeOrigin, ownOrigin } from './resume-origin.ts'
 import { asOwner, isOn, isRunning, isWorking, ownerSignMs } from './run-state.ts'
 import { launched } from './session-changes.ts'
 import type { Beginning } from './session-changes.ts'
@@ -53,6 +53,7 @@ export class CodingPool {
     this.#desk = new OwnerDesk(parts, {
       kill: (id) => this.#runOf(id).kill('user'),
       interrupt: (id) => this.#runOf(id).interrupt(),
+      release: (id) => this.#runOf(id).release(),
       send: (id, input) => this.#runOf(id).send(String(input['text'])),
       // What `handOver` below has left.
       handOver: (id, input) => this.#runOf(id).handOver(input['to'] as HandOver),
@@ -142,6 +143,21 @@ export class CodingPool {
     return this.resolve(session.id)
   }
 
+  /** Lets go of a session that waits for its next message, so that somebody goes on with it elsewhere. */
+  async release(ref: string): Promise<CodingSession> {
+    const session = await this.#present(ref)
+    if (isWorking(session)) throw isAtWork(session)
+    if (isRunning(session) && !(session.owner && (await this.#owner(session, 'release', {}))))
+      await closeSession(
+        this.#parts,
+        await this.#present(session.id),
+        'suspended',
+        'released',
+        goesOnElsewhere,
+      )
+    return this.resolve(session.id)
+  }
+
   /** Ends a session. One that is over already is left as it is. */
   async kill(ref: string): Promise<{ session: CodingSession; killed: boolean }> {
     const session = await this.#present(ref)
@@ -157,6 +173,7 @@ export class CodingPool {
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (!fork && earlier && isRunning(earlier)) throw isStillRunning(earlier)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
+    if (!fork) await checkResumable(this.#parts, from.sdkSessionId)
     const unsaid = earlier && !fork ? await unsaidIn(this.#parts, earlier) : []
     const session = await this.spawn(
       {
@@ -336,7 +353,7 @@ export class CodingPool {
   /** False when the owner died before it did so. */
   async #owner(
     session: CodingSession,
-    action: 'kill' | 'interrupt' | 'send' | 'handOver',
+    action: 'kill' | 'interrupt' | 'release' | 'send' | 'handOver',
     input: Record<string, unknown>,
   ): Promise<boolean> {
     if (!this.#live.has(session.id)) return askOwner(this.#parts, session, action, input)

@@ -1,4 +1,5 @@
 // Why a coding session cannot be launched, answered or resumed, and what to do about it.
+import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
@@ -20,6 +21,12 @@ export function notRunning(session: CodingSession): RockpoolError {
   const state = session.lifecycle === 'suspended' ? 'suspended' : session.status
   return new RockpoolError('conflict', `${session.name} is ${state}; it takes no messages.`, {
     hint: `Go on with \`rockpool cc resume ${session.name}\`.`,
+  })
+}
+
+export function isAtWork(session: CodingSession): RockpoolError {
+  return new RockpoolError('conflict', `${session.name} is at work; two writers would tear it apart.`, {
+    hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,
   })
 }
 
@@ -46,4 +53,17 @@ export function cannotResume(ref: string, session: CodingSession | undefined): R
       hint: '`rockpool cc list` shows the sessions of this machine.',
     },
   )
+}
+
+export function notResumable({ why, reason }: Extract<Resumable, { ok: false }>): RockpoolError {
+  if (why === 'in-use')
+    return new RockpoolError('busy', reason, {
+      hint: 'Leave it there first, or fork it: `rockpool cc fork`.',
+    })
+  return new RockpoolError('not-found', reason, {
+    hint:
+      why === 'damaged'
+        ? 'Repair a copy of it: `rockpool cc repair`.'
+        : 'Launch it again: `rockpool cc launch`.',
+  })
 }

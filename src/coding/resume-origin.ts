@@ -1,7 +1,7 @@
 // What a resumed session comes from: an earlier one of ours, or one that Claude Code made without us.
 import type { CodingRequest, CodingSession } from '../domain/coding.ts'
 import type { CodingParts } from './parts.ts'
-import { cannotResume, runsElsewhere } from './refusals.ts'
+import { cannotResume, notResumable, runsElsewhere } from './refusals.ts'
 
 export interface Origin {
   sdkSessionId: string
@@ -39,4 +39,13 @@ export async function nativeOrigin(
       originChannel: 'gateway',
     },
   }
+}
+
+/** Before anything is begun: nobody else may have it open, and it must be whole. */
+export async function checkResumable(
+  { runtime }: Pick<CodingParts, 'runtime'>,
+  sdkSessionId: string,
+): Promise<void> {
+  const resumable = await (await runtime()).resumable(sdkSessionId)
+  if (!resumable.ok) throw notResumable(resumable)
 }

@@ -27,6 +27,8 @@ export type EndReason =
   | 'idle-timeout'
   | 'timeout'
   | 'shutdown'
+  /** Somebody goes on with it elsewhere. */
+  | 'released'
   | 'crash'
   | 'budget'
   | 'start-failed'

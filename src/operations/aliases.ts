@@ -72,6 +72,7 @@ export const aliases: AliasTable = {
     'cc fg': { of: 'coding.foreground' },
     'cc bg': { of: 'coding.background' },
     'cc interrupt': { of: 'coding.interrupt' },
+    'cc release': { of: 'coding.release' },
     'cc kill': { of: 'coding.kill' },
     'cc move': { of: 'coding.move' },
     'cc resume': { of: 'coding.resume' },

@@ -1,11 +1,11 @@
 // Five sessions when the gateway is killed; and the commands of `cc` as people type them, each in a process of its own.
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { codingJourneys, sleeping } from '../coding-journeys.ts'
 import { inline } from '../messages-api.ts'
 import { programFile } from '../program.ts'
+import { noTerminal, openTerminal } from '../terminal.ts'
 
 const here = codingJourneys()
 
@@ -78,6 +78,7 @@ test('cc output, respond, fg, bg, interrupt, fork, stats, info, list, costs and 
   await said('bg', 'heron')
   await said('respond', 'heron', inline({ text: 'very long '.repeat(500), chunkDelayMs: 50 }))
   await here.untilStored('heron', { lifecycle: 'active' })
+  expect((await here.run('cc', 'attach', 'heron')).stderr).toMatch(/heron is at work; two writers/)
   await said('interrupt', 'heron')
   expect(here.stored('heron')).toMatchObject({ lifecycle: 'awaiting-input', status: 'running' })
   expect(await said('fork', 'heron', inline({ text: 'another heron' }), '--wait')).toContain('another heron')
@@ -88,8 +89,6 @@ test('cc output, respond, fg, bg, interrupt, fork, stats, info, list, costs and 
   const { sessions } = JSON.parse(await said('list', '--json')) as { sessions: Array<{ sessionId: string }> }
   expect(sessions.map(({ sessionId }) => sessionId)).toContain(here.stored('heron').sdkSessionId)
   expect(JSON.parse(await said('costs', '--json'))).toMatchObject({ totals: { costUsd: expect.any(Number) } })
-  // Two writers would tear it apart.
-  expect((await here.run('cc', 'attach', 'heron')).stderr).toMatch(/heron runs now/)
   await said('kill', 'heron')
   expect(here.stored('heron')).toMatchObject({ status: 'killed', end: { reason: 'user' } })
   expect((await here.run('cc', 'respond', 'heron', 'x')).code).not.toBe(0)
@@ -97,23 +96,50 @@ test('cc output, respond, fg, bg, interrupt, fork, stats, info, list, costs and 
   await gateway.ended
 })
 
-test('cc attach hands the terminal to `claude --resume` where the session worked, and to none where there is no terminal', async () => {
-  const ran = await here.launch([{ text: 'here I was' }], '--name', 'wren', '--wait', '--json')
-  expect(ran.code).toBe(0)
-  const { sdkSessionId, request } = here.stored('wren')
+test('cc attach hands the terminal to the real Claude Code: it opens the session that waited, and afterwards it is ours again', async (ctx) => {
+  if (noTerminal !== undefined) return ctx.skip(noTerminal)
+  const gateway = await here.startGateway()
+  await here.launch([{ text: 'the wren is small' }], '--name', 'wren', '--json')
+  const { request } = await here.untilStored('wren', { lifecycle: 'awaiting-input' })
   expect((await here.run('cc', 'attach', 'wren')).stderr).toMatch(/hands this terminal to Claude Code/)
-  // In place of the interactive screen, which needs a person: what is started, and where.
-  const bin = join(here.claude.root, 'bin')
-  const claude = join(bin, 'claude')
-  mkdirSync(bin)
-  writeFileSync(claude, `#!/bin/sh\necho "$PWD $*" > ${join(bin, 'started')}\n`)
-  chmodSync(claude, 0o755)
-  const config = join(bin, 'rockpool.json')
-  writeFileSync(config, JSON.stringify({ claude: { binary: claude } }))
-  const line = `${process.execPath} ${programFile} cc attach wren`
-  const env = { ...here.claude.variables, ROCKPOOL_CONFIG: config, TERM: 'xterm' }
-  execFileSync('script', ['-qec', line, '/dev/null'], { env, stdio: 'ignore' })
-  expect(readFileSync(join(bin, 'started'), 'utf8').trim()).toBe(
-    `${request.workdir} --resume ${sdkSessionId}`,
-  )
+  // What a person has answered when he first used Claude Code here.
+  const settings = {
+    hasCompletedOnboarding: true,
+    theme: 'dark',
+    customApiKeyResponses: { approved: ['test-key'], rejected: [] },
+    projects: { [request.workdir]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+  }
+  const file = join(here.claude.configDir, '.claude.json')
+  const known = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as object) : {}
+  writeFileSync(file, JSON.stringify({ ...known, ...settings }))
+  const terminal = openTerminal(`${process.execPath} ${programFile} cc attach wren`, {
+    env: { ...here.claude.variables, TERM: 'xterm-256color' },
+    columns: 100,
+    rows: 40,
+  })
+  try {
+    const shows = (wanted: RegExp): Promise<void> =>
+      vi.waitFor(() => expect(terminal.screen()).toMatch(wanted), { timeout: 60_000, interval: 200 })
+    await shows(/Claude Code v[\s\S]*● the wren is small[\s\S]*❯/)
+    expect(here.stored('wren')).toMatchObject({ lifecycle: 'suspended', end: { reason: 'released' } })
+    // Two writers would tear it apart.
+    const other = await here.run('cc', 'resume', 'wren', 'x', '--wait')
+    expect(`${other.stdout}${other.stderr}`).toMatch(/Another Claude \(process \d+ in .*\) has it open/)
+    terminal.type(`how small? ${inline({ text: 'nine grams' })}`)
+    await shows(/how small\?/)
+    terminal.press('Enter')
+    await shows(/● nine grams/)
+    // Claude Code asks twice.
+    terminal.press('C-c')
+    await shows(/again to exit/i)
+    terminal.press('C-c')
+    await shows(/Back from Claude Code\. Go on in the background: rockpool cc resume wren[\s\S]*left 0/)
+  } finally {
+    terminal.close()
+  }
+  const again = await here.run('cc', 'resume', 'wren', inline({ text: 'I remember' }), '--wait')
+  expect(again.stdout).toContain('I remember')
+  expect(JSON.stringify(here.api.calls().at(-1)?.body.messages)).toContain('nine grams')
+  gateway.child.kill('SIGTERM')
+  await gateway.ended
 })

@@ -1,0 +1,101 @@
+// `cc watch` as a person sees it: the built program in a real terminal, over sessions that another process runs.
+import { afterEach, expect, test, vi } from 'vitest'
+import type { CodingHouse } from './coding-house.ts'
+import { open, sharedFolder, until } from './coding-bench.ts'
+import { programFile } from './program.ts'
+import { noTerminal, openTerminal } from './terminal.ts'
+import type { PseudoTerminal } from './terminal.ts'
+
+const waiting = { timeout: 30_000, interval: 50 }
+let terminal: PseudoTerminal | undefined
+afterEach(() => {
+  terminal?.close()
+  terminal = undefined
+})
+
+async function shows(...wanted: Array<string | RegExp>): Promise<void> {
+  await vi.waitFor(() => {
+    const screen = terminal!.screen()
+    for (const each of wanted) expect(screen).toMatch(each)
+  }, waiting)
+}
+
+async function sessionsAtWork(house: CodingHouse): Promise<Record<string, string>> {
+  const prompts = {
+    worker: '[[offline: wait 600000]]',
+    talker: '[[offline: say which colour?]]',
+    asker: '[[offline: ask Bash {"command":"make deploy"}]]',
+    second: '[[offline: ask Bash {"command":"make deploy"}]]',
+  }
+  const ids: Record<string, string> = {}
+  for (const [name, prompt] of Object.entries(prompts)) ids[name] = (await house.launch(prompt, { name })).id
+  await until(house, ids['worker']!, 'active')
+  await until(house, ids['talker']!, 'awaiting-input')
+  for (const name of ['asker', 'second']) await until(house, ids[name]!, 'awaiting-approval')
+  return ids
+}
+
+test('cc watch lists, looks, approves, answers and ends with keys, on a wide and a narrow screen', async (ctx) => {
+  if (noTerminal !== undefined) return ctx.skip(noTerminal)
+  const folder = sharedFolder()
+  const house = open({ folder })
+  const ids = await sessionsAtWork(house)
+  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, ROCKPOOL_STATE_DIR: folder, TERM: 'xterm' }
+  const line = `${process.execPath} ${programFile} cc watch`
+  terminal = openTerminal(line, { env, columns: 120, rows: 30 })
+  await shows(
+    '2 ask you, 1 done for now, 1 at work, 4 in all',
+    /id +name +state +now +where/i,
+    /> .*make deploy/,
+  )
+  await shows(/talker +waits: input/, /worker +active/, 'A approve all 2')
+
+  terminal.resize(70, 20)
+  await shows(/name +state +now/i, '2 ask you')
+  expect(terminal.screen()).not.toMatch(/ where /i)
+  expect(terminal.screen()).toMatch(/(asker|second) +waits: approval +make deploy/)
+
+  terminal.press('Enter')
+  await shows('↑↓ scroll', /^make deploy$/m)
+  terminal.press('q')
+  await shows('↑↓ choose')
+  terminal.press('A')
+  await shows(/Answered (asker, second|second, asker)\./)
+  for (const name of ['asker', 'second']) await until(house, ids[name]!, 'awaiting-input')
+
+  await choose('talker')
+  terminal.press('r')
+  terminal.type('blue')
+  await shows('answer> blue')
+  terminal.press('Enter')
+  await shows('Sent to talker.')
+  await vi.waitFor(
+    () => expect(house.store.lastOutput(ids['talker']!, 1)[0]?.text).toContain('blue'),
+    waiting,
+  )
+
+  await choose('worker')
+  terminal.press('k')
+  await shows('worker was ended.')
+  expect(house.pool.resolve(ids['worker']!)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
+  terminal.press('q')
+  await shows('left 0')
+})
+
+/** Goes up or down the list until this one is chosen. */
+async function choose(name: string): Promise<void> {
+  await vi.waitFor(
+    () => {
+      const rows = terminal!
+        .screen()
+        .split('\n')
+        .filter((row) => /^[> ] \w+ +(waits|active|killed)/.test(row))
+      const at = rows.findIndex((row) => row.startsWith('>'))
+      const wanted = rows.findIndex((row) => row.slice(2).startsWith(`${name} `))
+      if (wanted !== at) terminal!.press(wanted > at ? 'Down' : 'Up')
+      expect(wanted).toBe(at)
+      // A key shows its effect a moment later.
+    },
+    { timeout: 30_000, interval: 300 },
+  )
+}

@@ -76,3 +76,9 @@ test('a file that is no database is reported as damaged', async () => {
   )
   expect(() => Database.open(path, schema)).toThrow(/cannot be read/)
 })
+
+test('a write that comes after the end is refused, and nothing waits for it', async () => {
+  const db = Database.open(newPath(), schema)
+  await db.close()
+  await expect(db.write((q) => q.run('INSERT INTO thing (name) VALUES (1)'))).rejects.toThrow(/not open/)
+})

@@ -171,7 +171,7 @@ export class Database {
       this.#db.exec('COMMIT')
     } catch (error) {
       // A full or failing disk may have ended the whole transaction; then the group fails together.
-      const isOpen = this.#db.isTransaction
+      const isOpen = this.#db.isOpen && this.#db.isTransaction
       if (isOpen) this.#db.exec('ROLLBACK')
       if (isOpen && !isApart) return this.#writeGroup(group, true)
       for (const write of group) write.reject(asDatabaseError(error, this.path))

@@ -1,24 +1,24 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { CodingOwner, CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding.ts'
 import type { CodingFilter } from '../store/coding-store.ts'
-import { CodingRun, goesOnElsewhere } from './coding-session.ts'
+import { goesOnElsewhere } from './coding-session.ts'
 import { codingMetrics } from './metrics.ts'
 import type { CodingMetrics } from './metrics.ts'
 import { giveAway } from './hand-over.ts'
 import type { HandOver } from './hand-over.ts'
-import { askOwner, OwnerDesk } from './owner-requests.ts'
+import { LiveRuns } from './live-runs.ts'
 import type { CodingParts, NativeSession } from './parts.ts'
 import { closeSession, recoverOrphans } from './recovery.ts'
-import { isAtWork, isStillRunning, noRoom, notRunning, repoTaken } from './refusals.ts'
+import { isAmbiguous, isAtWork, isStillRunning, noSuchSession } from './refusals.ts'
+import { notRunning, tooManyResponds } from './refusals.ts'
 import { Repeating } from './repeating.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './resume-origin.ts'
-import { asOwner, isOn, isRunning, isWorking, ownerSignMs } from './run-state.ts'
+import { checkRoom } from './room.ts'
+import { isOn, isRunning, isWorking, ownerSignMs } from './run-state.ts'
 import { launched } from './session-changes.ts'
 import type { Beginning } from './session-changes.ts'
-import { SignOfLife } from './sign-of-life.ts'
 import { nothingToSay, unsaidIn } from './unsaid.ts'
 import { bringToForeground, putToBackground } from './watching.ts'
 import { checkWorkdir, isDirectory } from './workdir.ts'
@@ -42,29 +42,17 @@ const cleanupEveryMs = 3_600_000
 
 export class CodingPool {
   #parts: CodingParts
-  #live = new Map<string, CodingRun>()
-  #desk: OwnerDesk
-  #me: CodingOwner
+  #runs: LiveRuns
   #upkeep: Repeating[]
-  #sign: SignOfLife
 
   constructor(parts: CodingParts) {
     this.#parts = parts
-    this.#desk = new OwnerDesk(parts, {
-      kill: (id) => this.#runOf(id).kill('user'),
-      interrupt: (id) => this.#runOf(id).interrupt(),
-      release: (id) => this.#runOf(id).release(),
-      send: (id, input) => this.#runOf(id).send(String(input['text'])),
-      // What `handOver` below has left.
-      handOver: (id, input) => this.#runOf(id).handOver(input['to'] as HandOver),
-    })
-    this.#me = asOwner(parts.self)
+    this.#runs = new LiveRuns(parts)
     this.#upkeep = [
       new Repeating(parts, cleanupEveryMs, () => this.cleanup()),
       // An owner that we cannot see is known to be gone only after a while.
       new Repeating(parts, ownerSignMs, () => this.recoverOrphans().then(() => this.#beginQueued())),
     ]
-    this.#sign = new SignOfLife(parts, this.#me, () => this.#live.size > 0)
   }
 
   /** Starts a session in the background, or queues it when its repository is taken. */
@@ -72,7 +60,7 @@ export class CodingPool {
     const workdir = checkWorkdir(asked.workdir, this.#parts.config.workspaceRoots)
     const request = { ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 }
     const session = await this.#create(request, beginning)
-    this.#begin(session)
+    this.#runs.begin(session)
     return session
   }
 
@@ -84,17 +72,7 @@ export class CodingPool {
   resolve(ref: string): CodingSession {
     const found = this.#parts.store.resolve(ref)
     if (found.length === 1) return found[0]!
-    if (found.length === 0) {
-      throw new RockpoolError(
-        'not-found',
-        `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`,
-        {
-          hint: '`rockpool cc list` shows them all.',
-        },
-      )
-    }
-    const names = found.map((session) => `${session.id} (${session.name})`).join(', ')
-    throw new RockpoolError('ambiguous', `${ref} may be ${names}.`, { hint: 'Give more of the id.' })
+    throw found.length === 0 ? noSuchSession(ref) : isAmbiguous(ref, found)
   }
 
   /** Claude's id for a reference: a live or stored session, or the id itself when it is one. */
@@ -119,15 +97,7 @@ export class CodingPool {
     if (!isRunning(session)) throw notRunning(session)
     const autoResponds = options.userInitiated ? 0 : session.autoResponds + 1
     const max = this.#parts.config.maxAutoResponds
-    if (autoResponds > max) {
-      throw new RockpoolError(
-        'refused',
-        `⚠️ Auto-respond limit reached (${max}/${max}) for ${session.name}.`,
-        {
-          hint: 'A person must look at it and answer.',
-        },
-      )
-    }
+    if (autoResponds > max) throw tooManyResponds(session, max)
     if (options.interrupt) await this.interrupt(session.id)
     await this.#tell(session, text)
     await this.#countResponds(session.id, autoResponds)
@@ -139,7 +109,7 @@ export class CodingPool {
   async interrupt(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
     if (!isRunning(session)) throw notRunning(session)
-    if (session.owner) await this.#owner(session, 'interrupt', {})
+    await this.#runs.ask(session, 'interrupt')
     return this.resolve(session.id)
   }
 
@@ -147,7 +117,7 @@ export class CodingPool {
   async release(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
     if (isWorking(session)) throw isAtWork(session)
-    if (isRunning(session) && !(session.owner && (await this.#owner(session, 'release', {}))))
+    if (isRunning(session) && !(await this.#runs.ask(session, 'release')))
       await closeSession(
         this.#parts,
         await this.#present(session.id),
@@ -162,7 +132,7 @@ export class CodingPool {
   async kill(ref: string): Promise<{ session: CodingSession; killed: boolean }> {
     const session = await this.#present(ref)
     if (session.lifecycle === 'ended') return { session, killed: false }
-    if (!session.owner || !(await this.#owner(session, 'kill', {})))
+    if (!(await this.#runs.ask(session, 'kill')))
       await closeSession(this.#parts, await this.#present(session.id), 'ended', 'user', '')
     return { session: this.resolve(session.id), killed: true }
   }
@@ -200,7 +170,7 @@ export class CodingPool {
   /** Gives a session to another machine that has its repository; it goes on there when that one takes it. */
   async handOver(ref: string, to: HandOver): Promise<CodingSession> {
     const session = await this.#present(ref)
-    if (!session.owner || !(await this.#owner(session, 'handOver', { to })))
+    if (!(await this.#runs.ask(session, 'handOver', { to })))
       await giveAway(this.#parts, (await this.#present(session.id)).id, to)
     return this.resolve(session.id)
   }
@@ -266,9 +236,9 @@ export class CodingPool {
     for (const { id, request, machine: its } of waiting.reverse()) {
       // It waits for a machine that has its repository.
       if (machine !== undefined && its === undefined && !isDirectory(request.workdir)) continue
-      await this.#sign.give()
-      const taken = await this.#parts.store.update(id, (session) => (session.owner ??= this.#me))
-      if (isDeepStrictEqual(taken.owner, this.#me)) this.#begin(taken)
+      await this.#runs.signOfLife()
+      const taken = await this.#parts.store.update(id, (session) => (session.owner ??= this.#runs.me))
+      if (isDeepStrictEqual(taken.owner, this.#runs.me)) this.#runs.begin(taken)
     }
   }
 
@@ -284,60 +254,32 @@ export class CodingPool {
   }
 
   /** Everything that this process runs is suspended, so that it can go on later. */
-  async killAll(): Promise<void> {
-    const live = [...this.#live.values()]
-    await Promise.all(live.map((run) => run.kill('shutdown', 'Rockpool was stopped. It can be resumed.')))
+  killAll(): Promise<void> {
+    return this.#runs.killAll()
   }
 
   /** Before the process ends. */
   async drain(): Promise<void> {
-    this.#desk.close()
-    for (const upkeep of [...this.#upkeep, this.#sign]) upkeep.stop()
-    await this.killAll()
+    for (const upkeep of this.#upkeep) upkeep.stop()
+    await this.#runs.close()
     await this.#parts.notifications.close()
   }
 
   async #create(request: CodingRequest, beginning: Beginning): Promise<CodingSession> {
     const { machine, clock } = this.#parts
-    const wanted = launched(request, beginning, { owner: this.#me, machine, now: clock.now() })
+    const wanted = launched(request, beginning, { owner: this.#runs.me, machine, now: clock.now() })
     const [session] = await Promise.all([
-      this.#parts.store.add(wanted, () => this.#checkRoom(request.workdir)),
-      this.#sign.give(),
+      this.#parts.store.add(wanted, () => checkRoom(this.#parts, request.workdir)),
+      this.#runs.signOfLife(),
     ])
     await this.#parts.notifications.onLaunched(session)
     return session
   }
 
-  #begin(session: CodingSession): void {
-    const run = new CodingRun(this.#parts, session)
-    this.#live.set(session.id, run)
-    this.#desk.watch(session.id)
-    void run.over.then(() => {
-      this.#live.delete(session.id)
-      this.#desk.forget(session.id)
-    })
-    run.start()
-  }
-
-  #checkRoom(workdir: string): void {
-    const { ownerLives, repos, config, machine } = this.#parts
-    const { maxSessions, perRepo } = config
-    const running = this.list({ running: true }).filter(
-      (session) => isRunning(session) && isOn(machine, session) && ownerLives(session),
-    )
-    if (running.length >= maxSessions) throw noRoom(running, maxSessions)
-    const working = repos.workingIn(workdir)
-    const queued = repos.queuedIn(workdir)
-    // Those that were launched a moment ago still count as queued.
-    const [first] = [...working, ...queued]
-    const isFull = working.length + queued.length >= perRepo.running + perRepo.queued
-    if (first && isFull) throw repoTaken(first, working.length + queued.length - 1)
-  }
-
   /** As it is now: what its owner left when it died is dealt with first. */
   async #present(ref: string): Promise<CodingSession> {
     const session = this.resolve(ref)
-    const isOurs = this.#live.has(session.id)
+    const isOurs = this.#runs.get(session.id) !== undefined
     if (isOurs || !session.owner || this.#parts.ownerLives(session)) return session
     await this.recoverOrphans()
     return this.resolve(session.id)
@@ -346,29 +288,12 @@ export class CodingPool {
   async #tell(session: CodingSession, text: string): Promise<void> {
     // It waits for the next gateway, and so does the message.
     if (!session.owner) await this.#parts.store.update(session.id, ({ inbox }) => inbox.push(text))
-    else if (!(await this.#owner(session, 'send', { text })))
+    else if (!(await this.#runs.ask(session, 'send', { text })))
       throw notRunning(await this.#present(session.id))
   }
 
-  /** False when the owner died before it did so. */
-  async #owner(
-    session: CodingSession,
-    action: 'kill' | 'interrupt' | 'release' | 'send' | 'handOver',
-    input: Record<string, unknown>,
-  ): Promise<boolean> {
-    if (!this.#live.has(session.id)) return askOwner(this.#parts, session, action, input)
-    await this.#desk.perform(session.id, action, input)
-    return true
-  }
-
-  #runOf(id: string): CodingRun {
-    const run = this.#live.get(id)
-    if (!run) throw notRunning(this.resolve(id))
-    return run
-  }
-
   async #countResponds(id: string, autoResponds: number): Promise<void> {
-    const run = this.#live.get(id)
+    const run = this.#runs.get(id)
     if (run) run.session.autoResponds = autoResponds
     await this.#parts.store.update(id, (session) => (session.autoResponds = autoResponds))
   }

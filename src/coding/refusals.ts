@@ -3,6 +3,23 @@ import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
+export function noSuchSession(ref: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`, {
+    hint: '`rockpool cc list` shows them all.',
+  })
+}
+
+export function isAmbiguous(ref: string, found: CodingSession[]): RockpoolError {
+  const names = found.map((session) => `${session.id} (${session.name})`).join(', ')
+  return new RockpoolError('ambiguous', `${ref} may be ${names}.`, { hint: 'Give more of the id.' })
+}
+
+export function tooManyResponds({ name }: CodingSession, max: number): RockpoolError {
+  return new RockpoolError('refused', `⚠️ Auto-respond limit reached (${max}/${max}) for ${name}.`, {
+    hint: 'A person must look at it and answer.',
+  })
+}
+
 export function noRoom(running: CodingSession[], max: number): RockpoolError {
   const names = running.map((session) => session.name).join(', ')
   return new RockpoolError('busy', `${running.length} of ${max} coding sessions run already: ${names}.`, {

@@ -97,7 +97,7 @@ test('cc output, respond, fg, bg, interrupt, fork, stats, info, list, costs and 
 })
 
 test('cc attach hands the terminal to the real Claude Code: it opens the session that waited, and afterwards it is ours again', async (ctx) => {
-  if (noTerminal !== undefined) return ctx.skip(noTerminal)
+  ctx.skip(noTerminal !== undefined, noTerminal)
   const gateway = await here.startGateway()
   await here.launch([{ text: 'the wren is small' }], '--name', 'wren', '--json')
   const { request } = await here.untilStored('wren', { lifecycle: 'awaiting-input' })

@@ -96,7 +96,7 @@ function isNote({ idempotencyKey }: SentReply): boolean {
 }
 
 function isMarked(sent: SentReply): boolean {
-  return sent.resent || /Retried after a restart/.test(sent.reply.text ?? '')
+  return sent.resent || /\(Retried: /.test(sent.reply.text ?? '')
 }
 
 function readSent(file: string): SentReply[] {

@@ -53,7 +53,7 @@ test('a message whose turn is cut off a second time is given up, and its sender 
   const third = await flow({ folder: bench.folder, config: followup })
   await third.settled()
   expect(third.channel.texts).toHaveLength(1)
-  expect(third.channel.texts[0]).toMatch(/^I could not answer this: .*cut off twice by a restart/)
+  expect(third.channel.texts[0]).toMatch(/^I could not answer this: .*cut off twice/)
   expect(await third.work.inbox.waiting()).toEqual([])
 })
 
@@ -106,7 +106,7 @@ test('the answer of a retried turn is marked', async () => {
   await bench.stop()
   const again = await flow({ folder: bench.folder })
   await again.settled()
-  expect(again.channel.texts).toEqual(['(Retried after a restart: the first try was cut off.)\n\nhere it is'])
+  expect(again.channel.texts).toEqual(['(Retried: the first try was cut off.)\n\nhere it is'])
 })
 
 test('a reply that was being sent when the process died is sent again, marked', async () => {

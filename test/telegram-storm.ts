@@ -226,7 +226,7 @@ export function check(
     const told = new Map<number, ShownMessage>()
     let last = -1
     for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
-      const isMarked = /\(resent|Retried after a restart/.test(message.text)
+      const isMarked = /\(resent|\(Retried: /.test(message.text)
       const isNote = /could not learn whether it arrived/.test(message.text)
       if (isNote) {
         // A note may quote another line; which reply it is about is in its button.

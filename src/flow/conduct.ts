@@ -206,7 +206,7 @@ function notesFor(found: FoundSession, first: WaitingInput): string[] {
   const notes: string[] = []
   if (first.lostTurns > 0) {
     notes.push(
-      '[Retried after a restart: this message may have been begun before. Look before you repeat an action.]',
+      '[Retried: this message may have been begun before. Look before you repeat an action.]',
     )
   }
   if (found.init.abortedLastRun)

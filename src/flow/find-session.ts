@@ -63,7 +63,7 @@ export function contextFor(input: WaitingInput, parts: TurnParts): MsgContext {
 export function announcementsOf(found: FoundSession, input: WaitingInput): string[] {
   const { init } = found
   const told: string[] = []
-  if (input.lostTurns > 0) told.push('(Retried after a restart: the first try was cut off.)')
+  if (input.lostTurns > 0) told.push('(Retried: the first try was cut off.)')
   if (init.staleBecause) told.push(staleText(init.staleBecause, init.previousSessionEntry?.sessionId))
   if (init.resetTriggered) told.push(init.modelHint ? `New session with ${init.modelHint}.` : 'New session.')
   return told

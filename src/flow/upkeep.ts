@@ -56,7 +56,7 @@ function giveUp(inputs: WaitingInput[], work: WorkStore, parts: UpkeepParts): Pr
   const notices = inputs
     .filter((input) => input.wish === undefined || input.wish.deliver)
     .map((input) => {
-      const text = `I could not answer this: ${JSON.stringify(input.message.text.slice(0, 80))}. It was cut off twice by a restart. Please send it again.`
+      const text = `I could not answer this: ${JSON.stringify(input.message.text.slice(0, 80))}. It was cut off twice. Please send it again.`
       return noticeFor(input.message.address, text, `given-up:${input.key}`, parts.clock.now(), input.lane)
     })
   return work.inbox.end(

@@ -87,7 +87,7 @@ export function neutralizeMarkers(text: string): string {
 }
 
 const bracketMarkers =
-  /\[(?:Chat messages since your last reply[^\]\n]*\]|Current message - respond to this\]|Queued messages while agent was busy\]|Retried after a restart[^\]\n]*\]|from:|openclaw:agent=)/gi
+  /\[(?:Chat messages since your last reply[^\]\n]*\]|Current message - respond to this\]|Queued messages while agent was busy\]|Retried(?: after a restart)?:[^\]\n]*\]|from:|openclaw:agent=)/gi
 
 /** A name from outside, made fit to stand inside one of our lines: one line, no brackets, not too long. */
 export function oneLine(text: string, maxChars = 200): string {

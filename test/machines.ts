@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
+import { serversIn } from '../src/store/postgres/servers.ts'
 import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
-import type { TestPostgres } from './postgres.ts'
+import type { TestPostgres, TestPostgresPair } from './postgres.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import { check, configFor, end, pause, readOutbox, start, writeAll } from './telegram-storm.ts'
 import type { StormOutbox, StormRow, TelegramStormReport } from './telegram-storm.ts'
@@ -74,6 +75,17 @@ export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<
   return stormOn(server.url, storm, disturb, overIn)
 }
 
+/** The server that takes writes is killed in the middle of it, and its standby takes its place. */
+export function failoverStorm(pair: TestPostgresPair, storm: MachineStorm): Promise<MachineStormReport> {
+  const disturb: Disturb = async (_machines, done) => {
+    await pause(storm.maxLifeMs)
+    await pair.failOver()
+    await done
+    return 1
+  }
+  return stormOn(pair.url, storm, disturb, overIn)
+}
+
 type Disturb = (machines: Machine[], done: Promise<void>, postgres: Postgres) => Promise<number>
 
 interface Machine {
@@ -99,8 +111,10 @@ async function stormOn(
     const kills = await disturb(machines, done, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
     const { missing: _, ...report } = check(size, telegram.shown, await outboxOf(postgres))
-    const { host } = new URL(url)
-    const leaks = telegram.shown.map(({ text }) => text).filter((text) => text.includes(host))
+    const hosts = serversIn(url).map((server) => new URL(server).host)
+    const leaks = telegram.shown
+      .map(({ text }) => text)
+      .filter((text) => hosts.some((host) => text.includes(host)))
     return {
       kills,
       faults: 0,

@@ -162,7 +162,7 @@ function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
 /** Only a gateway does chores: a command that takes one turn is gone before they are due. */
 function choresOf({ postgres, clock, log }: App): { chores?: Chores } {
   if (!postgres) return {}
-  return { chores: new SharedChores({ url: postgres.url, schema: postgres.schema, clock, log }) }
+  return { chores: new SharedChores({ postgres, schema: postgres.schema, clock, log }) }
 }
 
 /** Where the owners are reached in private: those of the configuration, and those who were let in as owners. */

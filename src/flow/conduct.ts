@@ -205,9 +205,7 @@ function notesFor(found: FoundSession, first: WaitingInput): string[] {
   const { entry } = found.session
   const notes: string[] = []
   if (first.lostTurns > 0) {
-    notes.push(
-      '[Retried: this message may have been begun before. Look before you repeat an action.]',
-    )
+    notes.push('[Retried: this message may have been begun before. Look before you repeat an action.]')
   }
   if (found.init.abortedLastRun)
     notes.push('Note: the previous turn was stopped by the user. Go on carefully, or ask.')

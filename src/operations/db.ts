@@ -18,6 +18,7 @@ import type { App } from './app.ts'
 import { filesFromPostgres, filesToPostgres } from './copy-files.ts'
 import type { CopiedFiles } from './copy-files.ts'
 import { operation } from './operation.ts'
+import { slowStatement } from './status.ts'
 
 const report = z.object({
   sessions: z.number(),
@@ -43,8 +44,10 @@ const status = operation({
     connection: z.object({
       state: z.string(),
       since: z.number(),
+      server: z.string().optional(),
       lastError: z.string().optional(),
       slow: z.number(),
+      lastSlow: slowStatement.optional(),
       roundTripMs: z.number(),
     }),
     machines: z.array(

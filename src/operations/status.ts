@@ -6,6 +6,7 @@ import type { ChannelStatus } from '../domain/channel.ts'
 import { plainLine } from '../domain/plain-text.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
+import type { Health } from '../store/postgres/connection.ts'
 import type { App } from './app.ts'
 import { probeChannels } from './channels.ts'
 import { operation } from './operation.ts'
@@ -28,6 +29,8 @@ const codingRow = z.object({
   costUsd: z.number(),
   doing: z.string().optional(),
 })
+
+export const slowStatement = z.object({ at: z.number(), ms: z.number(), statement: z.string() })
 
 /** A message that will not be sent (again). */
 const undeliveredRow = z.object({
@@ -84,7 +87,15 @@ export const showStatus = operation({
     disk: z.object({ freeBytes: z.number() }).optional(),
     /** The database that several machines share. */
     database: z
-      .object({ place: z.string(), state: z.string(), since: z.number(), lastError: z.string().optional() })
+      .object({
+        place: z.string(),
+        server: z.string().optional().describe('Which one of several servers is used.'),
+        state: z.string(),
+        since: z.number(),
+        lastError: z.string().optional(),
+        slow: z.number().describe('Statements that took longer than a second, since the start.'),
+        lastSlow: slowStatement.optional(),
+      })
       .optional(),
   }),
   scope: 'read',
@@ -132,7 +143,7 @@ async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Pr
   }
 }
 
-function databaseOf(app: App): { database?: { place: string; state: string; since: number } } {
+function databaseOf(app: App): { database?: { place: string } & Health } {
   return app.postgres ? { database: { place: app.postgres.place, ...app.postgres.health } } : {}
 }
 

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { SharedChores } from '../../src/store/postgres/chores.ts'
+import { Postgres } from '../../src/store/postgres/connection.ts'
 import { outageStorm } from '../machines.ts'
 import { startPostgres } from '../postgres.ts'
 
@@ -52,9 +53,11 @@ test('a chore of three machines is done once for each stretch of time, also afte
   const server = servers[1] ?? ctx.skip('PostgreSQL is not installed')
   const done: number[] = []
   const machines = [1, 2, 3].map(() => {
-    const chores = new SharedChores({ url: server.url, schema: 'many', clock: systemClock, log: silentLog })
+    const basis = { schema: 'many', clock: systemClock, log: silentLog }
+    const postgres = new Postgres({ url: server.url, ...basis, maxConnections: 2 })
+    const chores = new SharedChores({ postgres, ...basis })
     chores.every('count', 2_000, async () => void done.push(Date.now()))
-    return chores
+    return { chores, postgres }
   })
   const began = Date.now()
   await expect.poll(() => done.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4)
@@ -63,5 +66,8 @@ test('a chore of three machines is done once for each stretch of time, also afte
   await server.restart(2_000)
   const before = done.length
   await expect.poll(() => done.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 2)
-  for (const chores of machines) await chores.stop()
+  for (const { chores, postgres } of machines) {
+    await chores.stop()
+    await postgres.close()
+  }
 }, 120_000)

@@ -5,9 +5,10 @@ import type PgBoss from 'pg-boss'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Chores } from '../chores.ts'
+import type { Postgres } from './connection.ts'
 
 export interface SharedChoresOptions {
-  url: string
+  postgres: Pick<Postgres, 'foreign'>
   /** The schema of the other tables; the queue has one of its own beside it. */
   schema: string
   clock: Clock
@@ -83,12 +84,11 @@ export class SharedChores implements Chores {
 
   async #start(): Promise<PgBoss> {
     const { default: Boss } = await import('pg-boss')
-    const { url, schema } = this.#options
+    const { postgres, schema } = this.#options
     const boss = new Boss({
-      connectionString: url,
+      // Our connections: they know which server takes writes.
+      db: { executeSql: (text, values) => postgres.foreign(text, values) },
       schema: `${schema.replaceAll(/\W/g, '_').slice(0, 40)}_chores`,
-      application_name: 'rockpool chores',
-      max: 2,
       schedule: false,
     })
     boss.on('error', (error) => this.#mention(error))

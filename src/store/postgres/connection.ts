@@ -6,14 +6,19 @@ import type { Log } from '../../domain/log.ts'
 import { StoreAway } from '../store-away.ts'
 import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { migrate, quoted } from './migrate.ts'
+import { placeOf, Servers } from './servers.ts'
+import { parserOf } from './values.ts'
 
 export interface PostgresOptions {
+  /** May name several servers, of which one takes writes. */
   url: string
   /** The schema that holds the tables; `rockpool` unless given. */
   schema?: string
   clock: Clock
   log: Log
   maxConnections?: number
+  /** Shorter ones for tests. */
+  waits?: Partial<typeof usualWaits>
 }
 
 /** Statements inside one transaction. */
@@ -26,13 +31,22 @@ export interface Health {
   /** Since when, wall time. */
   since: number
   lastError?: string
-  /** Statements that took longer than a second, since the start. */
+  /** Which one of several servers is used. */
+  server?: string
+  /** Statements that took longer than a second, since the start, and the last of them. */
   slow: number
+  lastSlow?: { at: number; ms: number; statement: string }
 }
 
-const connectMs = 5_000
-const statementMs = 30_000
-const slowMs = 1_000
+const usualWaits = {
+  connectMs: 5_000,
+  /** The server cancels what takes longer. */
+  statementMs: 30_000,
+  lockMs: 10_000,
+  /** So much later it is not waited for any more: nobody answers at all. */
+  silenceMs: 5_000,
+  slowMs: 1_000,
+}
 const closeMs = 5_000
 const mostTries = 10
 /** How long reads and safe repeats wait for a server that is away. */
@@ -47,23 +61,23 @@ export class Postgres {
   #health: Health
   #names = new Map<string, string>()
   #isClosed = false
+  #waits: typeof usualWaits
+  #servers: Servers
 
   constructor(options: PostgresOptions) {
     this.#options = options
+    this.#waits = { ...usualWaits, ...options.waits }
+    this.#servers = new Servers(options.url, (url) => this.#config(url))
     this.schema = options.schema ?? 'rockpool'
     this.#health = { state: 'unused', since: options.clock.now(), slow: 0 }
   }
 
   get health(): Health {
-    return { ...this.#health }
+    const server = this.#servers.several ? { server: placeOf(this.#servers.found) } : {}
+    return { ...this.#health, ...server }
   }
 
-  /** For those who make connections of their own. */
-  get url(): string {
-    return this.#options.url
-  }
-
-  /** Where the server is, without the password. */
+  /** Where the servers are, without the password. */
   get place(): string {
     return placeOf(this.#options.url)
   }
@@ -107,11 +121,19 @@ export class Postgres {
     }
   }
 
+  /** What a library asks in its own words: nothing of ours is added, and values become what it expects. */
+  foreign(text: string, values?: unknown[]): Promise<{ rows: unknown[] }> {
+    return this.#patiently(0, async () => {
+      const { default: pg } = await import('pg')
+      return (await this.#open()).query({ text, values, types: pg.types })
+    })
+  }
+
   /** A connection of one's own, outside the pool: for LISTEN and session locks. */
   async dedicated(onEnd: () => void): Promise<Client> {
     await this.#open()
     const { default: pg } = await import('pg')
-    const client = new pg.Client({ ...this.#config(), keepAlive: true, statement_timeout: 0 })
+    const client = new pg.Client(this.#config(this.#servers.found))
     client.on('error', onEnd)
     client.on('end', onEnd)
     await client.connect()
@@ -135,7 +157,7 @@ export class Postgres {
     // A name makes the server keep the plan.
     const result = await on.query({ name: this.#nameOf(sql), text: sql, values })
     const took = this.#options.clock.monotonic() - began
-    if (took > slowMs) this.#noteSlow(sql, took)
+    if (took > this.#waits.slowMs) this.#noteSlow(sql, took)
     return result.rows as T[]
   }
 
@@ -146,28 +168,43 @@ export class Postgres {
   }
 
   #noteSlow(sql: string, took: number): void {
+    const { clock, log } = this.#options
+    const slow = { ms: Math.round(took), statement: sql.replaceAll(/\s+/g, ' ').trim().slice(0, 120) }
     this.#health.slow++
-    const statement = sql.replaceAll(/\s+/g, ' ').trim().slice(0, 120)
-    this.#options.log.warn({ ms: Math.round(took), statement }, 'PostgreSQL answered slowly.')
+    this.#health.lastSlow = { at: clock.now(), ...slow }
+    log.warn(slow, 'PostgreSQL answered slowly.')
   }
 
   async #patiently<T>(ms: number, work: () => Promise<T>, tries = mostTries): Promise<T> {
     const { clock } = this.#options
     const deadline = clock.monotonic() + ms
     for (let attempt = 1; ; attempt++) {
+      const used = this.#opening
       try {
         const value = await work()
         this.#note('connected')
         return value
       } catch (error) {
         const isAway = isConnectionLoss(error)
-        if (isAway) this.#note('lost', error)
+        if (isAway) this.#leave(used, error)
         const again = isAway ? clock.monotonic() < deadline : isConflict(error) && attempt < tries
         if (!again) throw asFailure(error)
         const pause = Math.min(25 * 2 ** Math.min(attempt, 6), 1_000)
         await new Promise<void>((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())))
       }
     }
+  }
+
+  /** With several servers, the next question looks which of them takes writes now. */
+  #leave(used: Promise<Pool> | undefined, error: unknown): void {
+    this.#note('lost', error)
+    if (!this.#servers.several || used === undefined || this.#opening !== used) return
+    this.#opening = undefined
+    used
+      .then((pool) => pool.end())
+      .catch(() => {
+        // It never was a connection, or all of them are broken.
+      })
   }
 
   #note(state: 'connected' | 'lost', error?: unknown): void {
@@ -192,7 +229,8 @@ export class Postgres {
 
   async #connect(): Promise<Pool> {
     const { default: pg } = await import('pg')
-    const pool = new pg.Pool({ ...this.#config(), max: this.#options.maxConnections ?? 16 })
+    const config = this.#config(await this.#servers.find())
+    const pool = new pg.Pool({ ...config, max: this.#options.maxConnections ?? 16 })
     // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
     pool.on('error', (error) => this.#note('lost', error))
     // One that breaks between two statements of a transaction would end the process if nobody listened.
@@ -206,17 +244,19 @@ export class Postgres {
     }
   }
 
-  #config(): ClientConfig & { connectionTimeoutMillis: number } {
+  #config(url: string): ClientConfig & { connectionTimeoutMillis: number } {
+    const { connectMs, statementMs, lockMs, silenceMs } = this.#waits
     return {
-      connectionString: this.#options.url,
+      connectionString: url,
       options: `-c search_path=${quoted(this.schema).replaceAll(/([\\ ])/g, '\\$1')}`,
       application_name: 'rockpool',
       connectionTimeoutMillis: connectMs,
       keepAlive: true,
       statement_timeout: statementMs,
-      lock_timeout: 10_000,
+      query_timeout: statementMs + silenceMs,
+      lock_timeout: lockMs,
       idle_in_transaction_session_timeout: 60_000,
-      types: { getTypeParser: numbersAsNumbers },
+      types: { getTypeParser: parserOf },
     }
   }
 }
@@ -236,29 +276,5 @@ async function inTransaction<T>(client: PoolClient, fn: () => Promise<T>): Promi
     // A connection in an unknown state is not given to the next one.
     client.release(!rolledBack)
     throw error
-  }
-}
-
-/** Counters and times fit a number; the driver would give bigint as text. */
-function numbersAsNumbers(oid: number, format?: string): (text: string) => unknown {
-  if (format === 'binary') return (text) => text
-  if (oid === 20 || oid === 21 || oid === 23 || oid === 700 || oid === 701) return Number
-  if (oid === 16) return (text) => text === 't'
-  if (oid === 1009) return parseTextArray
-  return (text) => text
-}
-
-function parseTextArray(text: string): string[] {
-  const found = [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)]
-  return found.map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '')
-}
-
-function placeOf(url: string): string {
-  try {
-    const { host, pathname } = new URL(url)
-    return `${host}${pathname}`
-  } catch {
-    // Not an address in that form; the driver says what is wrong with it.
-    return 'ROCKPOOL_DATABASE_URL'
   }
 }

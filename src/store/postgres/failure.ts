@@ -6,8 +6,10 @@ export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error)
   return (
     /^(?:08|57P0)/.test(code) ||
+    // A standby, or one that has become a standby: another server takes writes now.
+    code === '25006' ||
     /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN|NOTFOUND)/.test(code) ||
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+    /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
       messageOf(error),
     )
   )

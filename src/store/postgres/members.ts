@@ -37,6 +37,9 @@ export type Signal =
   | { kind: 'event'; event: unknown }
 
 const beatMs = 1_000
+/** Whoever lives says so within this time after the database was away. */
+const comeBackMs = 5_000
+const checkHearingMs = 5_000
 const gatherMs = 10
 /** PostgreSQL takes less than 8000 bytes. */
 const longestPayload = 7_500
@@ -53,6 +56,7 @@ export class Members {
   #cancels = new Set<() => void>()
   #onBuried: () => Promise<void> = async () => {}
   #closed = false
+  #heardAt = -Infinity
 
   constructor(postgres: Postgres, options: MemberOptions) {
     this.#postgres = postgres
@@ -212,7 +216,31 @@ export class Members {
     )
     if (!row) return this.#wasBuried()
     this.#others = row.others
-    if (this.#others > 0) await this.#postgres.write('SELECT bury_dead($1)', [me])
+    if (this.#others > 0 && this.#mayBury()) await this.#postgres.write('SELECT bury_dead($1)', [me])
+    this.#checkHearing()
+  }
+
+  /** A database that was away for us was so for the others: they have a moment to come back. */
+  #mayBury(): boolean {
+    const { lastError, since } = this.#postgres.health
+    return lastError === undefined || this.#options.clock.now() - since > comeBackMs
+  }
+
+  /** Whoever only listens does not notice that nobody is there any more. */
+  #checkHearing(): void {
+    const client = this.#client
+    const now = this.#options.clock.monotonic()
+    if (!client || now - this.#heardAt < checkHearingMs) return
+    this.#heardAt = now
+    client
+      .query('SELECT 1')
+      .catch(() => {
+        this.#lostConnection(client)
+        return client.end()
+      })
+      .catch(() => {
+        // It is gone already.
+      })
   }
 
   async #wasBuried(): Promise<void> {

@@ -28,7 +28,8 @@ export class SharedRecords {
   #parts: RecordsParts
   #pulling: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
-  #isKnown = false
+  /** Since when the connection stands in which we know that the copy is one of this database. */
+  #knownSince: number | undefined
   #stopHearing: (() => void) | undefined
   #cancelLook = (): void => {}
   #isClosed = false
@@ -155,8 +156,10 @@ export class SharedRecords {
 
   async #pull(): Promise<void> {
     const { postgres, copy } = this.#parts
-    if (!this.#isKnown) await this.#checkOrigin()
-    this.#isKnown = true
+    // After a failover it may be another server, which knows less.
+    const { since } = postgres.health
+    if (this.#knownSince !== since) await this.#checkOrigin()
+    this.#knownSince = postgres.health.since
     for (;;) {
       const rows = await postgres.read<StoredRecord>(
         `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`,

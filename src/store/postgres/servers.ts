@@ -1,0 +1,72 @@
+// The servers that ROCKPOOL_DATABASE_URL names, and which of them takes writes now. After a failover it is another one.
+import type { Client, ClientConfig } from 'pg'
+import { messageOf } from './failure.ts'
+
+/** `postgres://user@one:5432,two:5432/name` as one address for each server. */
+export function serversIn(url: string): string[] {
+  const [, scheme = '', user = '', hosts, rest = ''] = /^(\w+:\/\/)([^/?]*@)?([^/?@]*)(.*)$/s.exec(url) ?? []
+  if (!hosts?.includes(',')) return [url]
+  return hosts.split(',').map((host) => `${scheme}${user}${host}${rest}`)
+}
+
+/** Where the servers are, without user and password. */
+export function placeOf(url: string): string {
+  const [, hosts, path = ''] = /^\w+:\/\/(?:[^/?]*@)?([^/?@]*)(\/[^?]*)?/s.exec(url) ?? []
+  // Not an address in that form; the driver says what is wrong with it.
+  return hosts === undefined ? 'ROCKPOOL_DATABASE_URL' : `${hosts}${path}`
+}
+
+export class Servers {
+  readonly all: readonly string[]
+  #found: string | undefined
+  #config: (url: string) => ClientConfig
+
+  constructor(url: string, config: (url: string) => ClientConfig) {
+    this.all = serversIn(url)
+    this.#config = config
+  }
+
+  get several(): boolean {
+    return this.all.length > 1
+  }
+
+  /** The one that was found last. */
+  get found(): string {
+    return this.#found ?? this.all[0]!
+  }
+
+  /** The first that answers and takes writes; asked at the same time, so that one that is gone costs no wait. */
+  async find(): Promise<string> {
+    if (!this.several) return this.found
+    const asked = this.all.map((url) => this.#takesWrites(url).then(() => url))
+    try {
+      // The one that did so far is not left for another that does too.
+      const earlier = this.#found === undefined ? undefined : asked[this.all.indexOf(this.#found)]
+      const found = await (earlier?.catch(() => Promise.any(asked)) ?? Promise.any(asked))
+      this.#found = found
+      return found
+    } catch (cause) {
+      // Without the addresses: a chat may show it.
+      const error = new Error(`none of the ${this.all.length} servers takes writes`, { cause })
+      throw Object.assign(error, { code: '08001' })
+    }
+  }
+
+  async #takesWrites(url: string): Promise<void> {
+    const { default: pg } = await import('pg')
+    const client: Client = new pg.Client(this.#config(url))
+    // What breaks it is told by the question that is under way.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby')
+      if (rows[0]?.standby) throw new Error('it is a standby')
+    } catch (error) {
+      throw new Error(`${placeOf(url)}: ${messageOf(error)}`, { cause: error })
+    } finally {
+      await client.end().catch(() => {
+        // It is gone already.
+      })
+    }
+  }
+}

@@ -1,0 +1,58 @@
+// A real failover of the database: the server that takes writes is killed, its standby is promoted, Rockpool goes on.
+import { afterAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/domain/clock.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import { Postgres } from '../../src/store/postgres/connection.ts'
+import { failoverStorm } from '../machines.ts'
+import { startPostgresPair } from '../postgres.ts'
+
+const pairs = [await startPostgresPair(), await startPostgresPair()]
+afterAll(async () => {
+  for (const pair of pairs) await pair?.stop()
+})
+
+test('the server is killed while 600 messages come in: the standby takes its place, 0 lost, 0 unmarked duplicates, order kept', async (ctx) => {
+  const pair = pairs[0] ?? ctx.skip('PostgreSQL is not installed')
+  const report = await failoverStorm(pair, { machines: 2, chats: 60, each: 10, kills: 1, maxLifeMs: 4_000 })
+  console.log(report)
+  expect(report).toMatchObject({
+    answered: 600,
+    lost: [],
+    leaks: [],
+    unmarkedDuplicates: [],
+    crossChat: [],
+    outOfOrder: [],
+    thirdCopies: [],
+    ends: { answered: 600 },
+  })
+}, 600_000)
+
+test('every write that was acknowledged before the failover is there after it, and status names the server', async (ctx) => {
+  const pair = pairs[1] ?? ctx.skip('PostgreSQL is not installed')
+  const postgres = new Postgres({ url: pair.url, schema: 'acks', clock: systemClock, log: silentLog })
+  const [before, after] = pair.url.replace(/.*@|\/postgres/g, '').split(',')
+  const acknowledged: number[] = []
+  let isOver = false
+  await postgres.write('CREATE TABLE ack (n int PRIMARY KEY)')
+  expect(postgres.health.server).toBe(`${before}/postgres`)
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let n = writer; !isOver; n += 8) {
+      await postgres
+        .write('INSERT INTO ack VALUES ($1)', [n])
+        .then(() => acknowledged.push(n))
+        // Nobody was told that it is there.
+        .catch(() => new Promise((resolve) => setTimeout(resolve, 50)))
+    }
+  })
+  await expect.poll(() => acknowledged.length).toBeGreaterThan(500)
+  await pair.failOver()
+  const count = acknowledged.length
+  await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(count + 100)
+  isOver = true
+  await Promise.all(writers)
+  const rows = await postgres.read<{ n: number }>('SELECT n FROM ack')
+  const there = new Set(rows.map(({ n }) => n))
+  expect(acknowledged.filter((n) => !there.has(n))).toEqual([])
+  expect(postgres.health).toMatchObject({ state: 'connected', server: `${after}/postgres` })
+  await postgres.close()
+}, 120_000)

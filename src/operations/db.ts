@@ -1,14 +1,17 @@
 // `rockpool db`: the shared database: its schema, its health, and moving everything between it and this machine.
+import { join } from 'node:path'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { copyAgent } from '../sessions/copy-store.ts'
 import type { CopyReport } from '../sessions/copy-store.ts'
+import { isShared, sharedFolder, verifiedFiles } from '../store/backup.ts'
 import type { Database } from '../store/database.ts'
 import { statePaths } from '../store/paths.ts'
 import { tablesFromPostgres, tablesToPostgres } from '../store/postgres/copy-tables.ts'
 import type { Copied } from '../store/postgres/copy-tables.ts'
 import { databaseUrl } from '../store/postgres/open.ts'
 import { Postgres } from '../store/postgres/connection.ts'
+import { restoreTables } from '../store/postgres/dump.ts'
 import { listMembers } from '../store/postgres/members.ts'
 import { schemaState } from '../store/postgres/migrate.ts'
 import { openStateDatabase } from '../store/state-database.ts'
@@ -128,7 +131,30 @@ const exportAll = operation({
     }),
 })
 
-export const operations = [status, migrate, importAll, exportAll]
+const restore = operation({
+  name: 'db.restore',
+  says: 'Put what a backup has of the shared database into an empty one.',
+  input: z.strictObject({ from: z.string().describe('The folder of the backup.') }),
+  output: z.object({ place: z.string(), rows: z.record(z.string(), z.number()) }),
+  scope: 'admin',
+  acts: true,
+  command: {
+    positional: ['from'],
+    paths: ['from'],
+    examples: ['rockpool db restore ~/backups/rockpool-backup-2026-11-15T09-00-00-000Z'],
+  },
+  run: (app, { from }) =>
+    withPostgres(app, async (postgres) => {
+      const files = (await verifiedFiles(from)).filter(isShared)
+      if (files.length === 0)
+        throw new RockpoolError('not-found', `${from} has nothing of a shared database.`, {
+          hint: 'A backup has it when it was made with `store` set to `postgres`.',
+        })
+      return { place: postgres.place, rows: await restoreTables(postgres, join(from, sharedFolder)) }
+    }),
+})
+
+export const operations = [status, migrate, importAll, exportAll, restore]
 
 function withFiles<T extends CopyReport>(
   report: T,

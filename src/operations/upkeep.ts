@@ -4,6 +4,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { examine, fix } from '../sessions/doctor.ts'
 import type { Finding } from '../sessions/doctor.ts'
 import { backUpState } from '../store/backup.ts'
+import { dumpTables } from '../store/postgres/dump.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import { partsOf } from './session-parts.ts'
@@ -57,7 +58,7 @@ async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Pr
 
 const backup = operation({
   name: 'backup',
-  says: 'Copy the whole state, complete and consistent, into a new folder.',
+  says: 'Copy the whole state, complete and consistent, into a new folder; with PostgreSQL what the machines share too.',
   input: z.strictObject({ to: z.string().describe('The folder in which the backup is made.') }),
   output: z.object({
     folder: z.string(),
@@ -70,7 +71,9 @@ const backup = operation({
   command: { positional: ['to'], paths: ['to'], examples: ['rockpool backup ~/backups'] },
   async run(app, input) {
     if (!input.to.startsWith('/')) throw new RockpoolError('input-invalid', 'to must be an absolute path.')
-    return backUpState(app.paths.root, input.to, app.clock)
+    const { postgres } = app
+    const shared = postgres && ((folder: string) => dumpTables(postgres, folder))
+    return backUpState(app.paths.root, input.to, app.clock, shared)
   },
 })
 

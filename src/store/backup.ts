@@ -28,8 +28,17 @@ const manifestName = 'backup.json'
 const leftOut = new Set(['index', 'logs'])
 const passing = /(-wal|-shm|\.lock|\.lock\.waiting|\.lock\.reclaim|\.tmp|\.sock)$/
 
-/** Resolves when the backup is complete and on disk; a folder without `backup.json` is one that was interrupted. */
-export async function backUpState(root: string, destination: string, clock: Clock): Promise<BackupResult> {
+/** Where a backup has what the machines share; it goes back into a database, not into the state of one of them. */
+export const sharedFolder = 'postgres'
+
+/** Resolves when the backup is complete and on disk; a folder without `backup.json` is one that was interrupted. `shared`
+ *  writes what several machines share into the folder that it is given, and resolves to the names of the files. */
+export async function backUpState(
+  root: string,
+  destination: string,
+  clock: Clock,
+  shared?: (folder: string) => Promise<string[]>,
+): Promise<BackupResult> {
   const createdAt = new Date(clock.now()).toISOString()
   const folder = join(destination, `rockpool-backup-${createdAt.replace(/[:.]/g, '-')}`)
   if (isInside(folder, root)) throw insideItself(folder, root)
@@ -38,6 +47,11 @@ export async function backUpState(root: string, destination: string, clock: Cloc
   const files: Manifest['files'] = []
   try {
     await ensureDirectory(folder)
+    for (const name of (await shared?.(join(folder, sharedFolder))) ?? []) {
+      const path = join(sharedFolder, name)
+      await sync(join(folder, path))
+      files.push({ path, ...(await digest(join(folder, path))) })
+    }
     // Databases first: a row may then lack what came later, never the other way round.
     const paths = await filesIn(root, warnings)
     for (const path of paths.sort((a, b) => rank(a) - rank(b))) {
@@ -59,13 +73,13 @@ export async function restoreState(
   backup: string,
   root: string,
   clock: Clock,
-): Promise<{ files: number; movedTo?: string }> {
-  const manifest = await readManifest(backup)
-  await verify(backup, manifest)
+): Promise<{ files: number; movedTo?: string; next?: string }> {
+  const all = await verifiedFiles(backup)
+  const own = all.filter((path) => !isShared(path))
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
   const fresh = `${root}.restoring-${stamp}`
   try {
-    for (const { path } of manifest.files) {
+    for (const path of own) {
       const copy = join(fresh, path)
       await ensureDirectory(dirname(copy))
       await copyFile(join(backup, path), copy)
@@ -76,10 +90,23 @@ export async function restoreState(
     if (movedTo) await rename(root, movedTo)
     await rename(fresh, root)
     await syncDirectory(dirname(root))
-    return { files: manifest.files.length, ...(movedTo === undefined ? {} : { movedTo }) }
+    const next =
+      own.length < all.length ? { next: `rockpool db restore ${backup}, for what the machines share` } : {}
+    return { files: own.length, ...(movedTo === undefined ? {} : { movedTo }), ...next }
   } catch (error) {
     throw asFileError(error, root)
   }
+}
+
+/** The files of a backup that is complete and as it was. */
+export async function verifiedFiles(backup: string): Promise<string[]> {
+  const manifest = await readManifest(backup)
+  await verify(backup, manifest)
+  return manifest.files.map(({ path }) => path)
+}
+
+export function isShared(path: string): boolean {
+  return path.startsWith(`${sharedFolder}${sep}`)
 }
 
 async function copyOne(from: string, to: string, warnings: string[]): Promise<boolean> {

@@ -32,11 +32,11 @@ test('every write that was acknowledged before the failover is there after it, a
   const postgres = new Postgres({ url: pair.url, schema: 'acks', clock: systemClock, log: silentLog })
   const [before, after] = pair.url.replace(/.*@|\/postgres/g, '').split(',')
   const acknowledged: number[] = []
-  let isOver = false
+  const over = new AbortController()
   await postgres.write('CREATE TABLE ack (n int PRIMARY KEY)')
   expect(postgres.health.server).toBe(`${before}/postgres`)
   const writers = Array.from({ length: 8 }, async (_, writer) => {
-    for (let n = writer; !isOver; n += 8) {
+    for (let n = writer; !over.signal.aborted; n += 8) {
       await postgres
         .write('INSERT INTO ack VALUES ($1)', [n])
         .then(() => acknowledged.push(n))
@@ -48,7 +48,7 @@ test('every write that was acknowledged before the failover is there after it, a
   await pair.failOver()
   const count = acknowledged.length
   await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(count + 100)
-  isOver = true
+  over.abort()
   await Promise.all(writers)
   const rows = await postgres.read<{ n: number }>('SELECT n FROM ack')
   const there = new Set(rows.map(({ n }) => n))

@@ -1,0 +1,66 @@
+// The connection to a shared database: every wait is bounded, and its state can be seen. A failover: test/full/failover.test.ts.
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterAll, expect, test } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { Postgres } from '../src/store/postgres/connection.ts'
+import { StoreAway } from '../src/store/store-away.ts'
+import { startPostgres } from './postgres.ts'
+
+const server = await startPostgres()
+afterAll(() => server?.stop())
+
+test('a statement that takes long is counted and shown, and is ended; a lock is not waited for for ever', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const waits = { statementMs: 2_000, lockMs: 200, slowMs: 100 }
+  await makeTables(url)
+  const postgres = new Postgres({ url, schema: 'slow', clock: systemClock, log: silentLog, waits })
+  await postgres.read('SELECT pg_sleep(0.15)')
+  expect(postgres.health).toMatchObject({
+    slow: 1,
+    lastSlow: { ms: expect.any(Number), statement: 'SELECT pg_sleep(0.15)' },
+  })
+  await expect(postgres.write('SELECT pg_sleep(9)')).rejects.toMatchObject({ code: 'busy' })
+  await postgres.write(`INSERT INTO lane (key) VALUES ('held')`)
+  await postgres.transaction(async ({ rows }) => {
+    await rows('SELECT * FROM lane FOR UPDATE')
+    const other = postgres.write(`UPDATE lane SET waiting = 1 WHERE key = 'held'`)
+    await expect(other).rejects.toMatchObject({ code: 'busy' })
+  })
+  await postgres.close()
+})
+
+test('a server that takes questions and never answers is given up after a while, and is used again when it answers', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const { port, hostname } = new URL(url)
+  const sockets: Socket[] = []
+  const line = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const socket of [near, far]) socket.on('error', () => {})
+    near.pipe(far).pipe(near)
+    sockets.push(near, far)
+  })
+  await new Promise<void>((resolve) => line.listen(0, '127.0.0.1', resolve))
+  const { port: ours } = line.address() as AddressInfo
+  const waits = { connectMs: 5_000, statementMs: 1_000, silenceMs: 100 }
+  await makeTables(url)
+  const there = url.replace(port, String(ours))
+  const postgres = new Postgres({ url: there, schema: 'slow', clock: systemClock, log: silentLog, waits })
+  await postgres.read('SELECT 1')
+  for (const socket of sockets) socket.unpipe().pause()
+  await expect(postgres.write('SELECT 2')).rejects.toBeInstanceOf(StoreAway)
+  expect(postgres.health).toMatchObject({ state: 'lost', lastError: 'Query read timeout' })
+  expect(await postgres.read('SELECT 3 AS n')).toEqual([{ n: 3 }])
+  expect(postgres.health.state).toBe('connected')
+  for (const socket of sockets) socket.destroy()
+  await postgres.close()
+  line.close()
+})
+
+/** With the usual waits: it takes longer than what is tested here. */
+async function makeTables(url: string): Promise<void> {
+  const postgres = new Postgres({ url, schema: 'slow', clock: systemClock, log: silentLog })
+  await postgres.read('SELECT 1')
+  await postgres.close()
+}

@@ -80,7 +80,7 @@ export function withLinesOf(text: string, other: string): string {
 }
 
 /** Every line is still there, and in its order; others may stand between them. */
-function hasAllLines(text: string, old: string): boolean {
+export function hasAllLines(text: string, old: string): boolean {
   const lines = linesOf(text)
   let at = 0
   return linesOf(old).every((line) => {

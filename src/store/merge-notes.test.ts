@@ -27,9 +27,13 @@ test('what one added goes below what the other rewrote', () => {
   expect(merged('a\nb\n', 'A\n', 'a\nb\nthere\n')).toBe('A\nthere\n')
 })
 
-test('what was added before an answer was lost is not added again', () => {
-  expect(merged('a\n', 'a\nhere\n', 'a\nthere\nhere\n')).toBe('a\nthere\nhere\n')
-  expect(merged('a\n', 'a\nhere\n', 'a\nthere\nhere\nlater\n')).toBe('a\nthere\nhere\nlater\n')
+test('where both go on from what was merged before, only what is new is added', () => {
+  // The base is older than the merge: a process was killed before it noted that.
+  const base = 'a\nours\n'
+  expect(merged(base, 'a\ntheirs\nours\nhere\n', 'a\ntheirs\nours\nthere\n')).toBe(
+    'a\ntheirs\nours\nthere\nhere\n',
+  )
+  expect(merged(base, 'a\ntheirs\nours\nhere\n', 'a\ntheirs\nours\n')).toBe('a\ntheirs\nours\nhere\n')
 })
 
 test('where both rewrote it, both are kept', () => {

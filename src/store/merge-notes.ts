@@ -1,7 +1,7 @@
 // One note, changed on two machines: what becomes of it. Nothing that anybody added is ever lost: what one side added goes
 // below what the other one has, and where that cannot be told both are kept.
 import { isUtf8 } from 'node:buffer'
-import { withLinesOf } from './kept-notes.ts'
+import { hasAllLines, withLinesOf } from './kept-notes.ts'
 
 /** A note as it is; undefined when there is none. */
 export type NoteBody = Buffer | undefined
@@ -20,6 +20,9 @@ export function mergeNotes(base: NoteBody, here: NoteBody, there: NoteBody): Mer
   if (here === undefined || there === undefined) return { body: here ?? there }
   if (beginsWith(here, there)) return { body: here }
   if (base === undefined) return withoutBase(here, there)
+  // Both go on from the same lines, and those have all of the base: both have only added.
+  const common = commonLines(here, there)
+  if (hasAll(common, base)) return { body: below(there, here.subarray(common.length)) }
   if (beginsWith(here, base)) return { body: below(there, here.subarray(base.length)) }
   if (beginsWith(there, base)) return { body: below(here, there.subarray(base.length)) }
   return { body: there, beside: here }
@@ -42,20 +45,20 @@ function withoutBase(here: Buffer, there: Buffer): Merged {
 
 const lineEnd = 10
 
-/** Once: when the answer to a first try was lost, it is there already. */
 function below(text: Buffer, added: Buffer): Buffer {
-  if (hasLines(text, added)) return text
   const gap = text.length === 0 || text.at(-1) === lineEnd ? '' : '\n'
   return Buffer.concat([text, Buffer.from(gap), added])
 }
 
-/** Whole lines: `here` is not in `there`. */
-function hasLines(text: Buffer, lines: Buffer): boolean {
-  for (let at = text.indexOf(lines); at !== -1; at = text.indexOf(lines, at + 1)) {
-    const end = at + lines.length
-    const begins = at === 0 || text[at - 1] === lineEnd || lines[0] === lineEnd
-    const ends = end === text.length || text[end] === lineEnd || lines.at(-1) === lineEnd
-    if (begins && ends) return true
-  }
-  return false
+/** The lines with which both begin. */
+function commonLines(a: Buffer, b: Buffer): Buffer {
+  let end = 0
+  for (let at = 0; at < Math.min(a.length, b.length) && a[at] === b[at]; at++)
+    if (a[at] === lineEnd) end = at + 1
+  return a.subarray(0, end)
+}
+
+/** Nothing is missing; compared byte by byte, whatever they mean. */
+function hasAll(text: Buffer, old: Buffer): boolean {
+  return hasAllLines(text.toString('latin1'), old.toString('latin1'))
 }

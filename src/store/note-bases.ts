@@ -23,6 +23,12 @@ const migrations = [
      agent TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL, seen TEXT,
      PRIMARY KEY (agent, name)
    ) STRICT;`,
+  // What the others are being told, under a stamp by which it is known whether they heard it; and whose stamps these are.
+  `CREATE TABLE told (
+     agent TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (agent, name, stamp)
+   ) STRICT;
+   CREATE TABLE home (id TEXT NOT NULL) STRICT;
+   INSERT INTO home VALUES (lower(hex(randomblob(16))));`,
 ]
 
 export class NoteBases {
@@ -63,7 +69,33 @@ export class NoteBases {
 
   async set(agentId: string, name: string, { revision, body, seen }: NoteBase): Promise<void> {
     const sql = 'INSERT OR REPLACE INTO base (agent, name, revision, body, seen) VALUES (?, ?, ?, ?, ?)'
-    await this.#db.write((q) => q.run(sql, agentId, name, revision, body, seen ?? null))
+    await this.#db.write((q) => {
+      q.run(sql, agentId, name, revision, body, seen ?? null)
+      q.run('DELETE FROM told WHERE agent = ? AND name = ?', agentId, name)
+    })
+  }
+
+  /** This machine, as the stamps of its notes name it. */
+  get home(): string {
+    return this.#db.queries.get<{ id: string }>('SELECT id FROM home')!.id
+  }
+
+  /** Before the others are told: what they will have of this machine's note when they have this stamp. Several may be under
+   *  way, of processes that were killed. */
+  async tell(agentId: string, name: string, stamp: string, body: Buffer): Promise<void> {
+    const sql = 'INSERT OR REPLACE INTO told (agent, name, stamp, body) VALUES (?, ?, ?, ?)'
+    await this.#db.write((q) => q.run(sql, agentId, name, stamp, body))
+  }
+
+  /** What they have of it, if that is their stamp. */
+  told(agentId: string, name: string, stamp: string | null): Buffer | undefined {
+    const row = this.#db.queries.get<{ body: Uint8Array }>(
+      'SELECT body FROM told WHERE agent = ? AND name = ? AND stamp = ?',
+      agentId,
+      name,
+      stamp,
+    )
+    return row && Buffer.from(row.body)
   }
 
   async remove(agentId: string, name: string): Promise<void> {

@@ -1,10 +1,12 @@
 // Several machines on one PostgreSQL, at size, and with the real Claude.
 import { afterAll, expect, test } from 'vitest'
 import { copyBackAndForth } from '../copied.ts'
+import { filesMove } from '../machine-files.ts'
 import { conversationMoves, machineStorm } from '../machines.ts'
+import { notesStorm } from '../notes-storm.ts'
 import { startPostgres } from '../postgres.ts'
 
-const servers = [await startPostgres(), await startPostgres(), await startPostgres()]
+const servers = [await startPostgres(), await startPostgres(), await startPostgres(), await startPostgres()]
 afterAll(async () => {
   for (const server of servers) await server?.stop()
 })
@@ -37,6 +39,24 @@ test('a conversation goes on on another machine, with the earlier turns seen by 
   expect(machines).toEqual(['m0', 'm1', 'm0'])
   for (const words of ['walnut', 'noted one', 'teal', 'noted two']) expect(seenLast).toContain(words)
   expect(seenLast).not.toContain('memory of this conversation was lost')
+}, 300_000)
+
+test('what Claude noted and was sent on a machine that was killed is there on another, and found', async (ctx) => {
+  const { url } = servers[3] ?? ctx.skip('PostgreSQL is not installed')
+  const moved = await filesMove(url)
+  expect(moved).toMatchObject({ hasPicture: true, foundIn: ['memory', 'native', 'rockpool'] })
+  expect(moved.replies.at(0)).toBe('noted')
+  expect(moved.replies.at(-1)).toBe('it was there')
+  expect(moved.noteRead).toContain('The plum matters.')
+  expect(moved.attachments).toHaveLength(1)
+}, 300_000)
+
+test('three machines add 300 lines each to one note and are killed 20 times: every line is on all of them, once', async (ctx) => {
+  const { url } = servers[3] ?? ctx.skip('PostgreSQL is not installed')
+  const report = await notesStorm(url, 'notes', { machines: 3, lines: 300, kills: 20 })
+  console.log(report)
+  expect(report).toMatchObject({ lost: [], twice: [], isSame: true })
+  expect(report.kills).toBeGreaterThanOrEqual(5)
 }, 300_000)
 
 test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and transcripts', async (ctx) => {

@@ -1,5 +1,6 @@
 // The notes of agents in the shared database. They stay files in the workspace, where agents and people write them; what
 // others wrote is brought here before a turn, and what was written here goes to the others after it.
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
@@ -28,6 +29,8 @@ interface SharedNote {
   revision: number
   body: NoteBody
   at: number
+  /** Of what this machine told last and they heard. */
+  stamp: string | null
 }
 
 const mostTries = 20
@@ -166,10 +169,13 @@ export class SharedMemory {
       const here = readNoteFile(path)
       if ((here?.body.length ?? 0) > largestNote) throw notShared(`it is larger than ${largestNote} bytes`)
       const there = await this.#read(agentId, name)
-      const merged = mergeNotes(this.#bases.get(agentId, name)?.body, here?.body, there.body)
+      // A process that was killed, or that never got its answer, may have told more than it noted.
+      const heard = this.#bases.told(agentId, name, there.stamp)
+      const base = heard ?? this.#bases.get(agentId, name)?.body
+      const merged = mergeNotes(base, here?.body, there.body)
       if (merged.beside) await this.#keepBeside(agentId, places, name, merged.beside)
       const at = isSame(merged.body, there.body) ? there.at : (here?.changedAt ?? this.#parts.clock.now())
-      const revision = await this.#tell(agentId, name, there, merged, at)
+      const revision = await this.#tell(agentId, name, { here: here?.body, there, merged, at })
       if (revision === undefined) continue
       // The others have all of what is here, and it does not yet have all of theirs.
       if (here && !merged.beside)
@@ -194,27 +200,29 @@ export class SharedMemory {
   }
 
   async #read(agentId: string, name: string): Promise<SharedNote> {
-    const [row] = await this.#parts.postgres.read<{ revision: number; body: string | null; at: number }>(
-      'SELECT revision, body, at FROM memory_file WHERE agent = $1 AND name = $2',
-      [agentId, name],
+    const [row] = await this.#parts.postgres.read<Omit<SharedNote, 'body'> & { body: string | null }>(
+      'SELECT revision, body, at, stamps->>$3 AS stamp FROM memory_file WHERE agent = $1 AND name = $2',
+      [agentId, name, this.#bases.home],
     )
-    if (!row) return { revision: 0, body: undefined, at: 0 }
-    const { revision, body, at } = row
-    return { revision, at, body: body === null ? undefined : Buffer.from(body.slice('\\x'.length), 'hex') }
+    if (!row) return { revision: 0, body: undefined, at: 0, stamp: null }
+    const { body, ...rest } = row
+    return { ...rest, body: body === null ? undefined : Buffer.from(body.slice('\\x'.length), 'hex') }
   }
 
   /** Resolves to the note's revision; undefined: somebody was faster. */
   async #tell(
     agentId: string,
     name: string,
-    there: SharedNote,
-    { body }: Merged,
-    at: number,
+    { here, there, merged, at }: { here: NoteBody; there: SharedNote; merged: Merged; at: number },
   ): Promise<number | undefined> {
+    const { postgres, machine } = this.#parts
+    const { body } = merged
     if (isSame(body, there.body)) return there.revision
-    const [put] = await this.#parts.postgres.write<{ revision: number | null }>(
-      'SELECT put_memory($1, $2, $3, $4, $5, $6) AS revision',
-      [agentId, name, there.revision, body ?? null, Math.round(at), this.#parts.machine],
+    const stamp = randomUUID()
+    if (here) await this.#bases.tell(agentId, name, stamp, here)
+    const [put] = await postgres.write<{ revision: number | null }>(
+      'SELECT put_memory($1, $2, $3, $4, $5, $6, $7, $8) AS revision',
+      [agentId, name, there.revision, body ?? null, Math.round(at), machine, this.#bases.home, stamp],
     )
     return put?.revision ?? undefined
   }

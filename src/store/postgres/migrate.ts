@@ -6,7 +6,7 @@ import { claudeTables } from './tables-claude.ts'
 import { copyTables } from './tables-copies.ts'
 import { mediaTables } from './tables-media.ts'
 import { memberTables } from './tables-members.ts'
-import { memoryTables } from './tables-memory.ts'
+import { memoryStamps, memoryTables } from './tables-memory.ts'
 import { recordTables } from './tables-records.ts'
 import { sessionTables } from './tables-sessions.ts'
 import { workTables } from './tables-work.ts'
@@ -27,6 +27,7 @@ const migrations: string[] = [
   copyTables,
   memoryTables,
   mediaTables,
+  memoryStamps,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

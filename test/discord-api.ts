@@ -47,6 +47,13 @@ export interface RegisteredCommand {
   options: Array<{ name: string; type: number; required: boolean }>
 }
 
+/** What Discord keeps for one connection, so that another one can go on with it. */
+interface Session {
+  id: string
+  client: WebSocket | undefined
+  log: Sent[]
+}
+
 interface Sent {
   op: number
   d: unknown
@@ -81,8 +88,7 @@ export class DiscordApi {
   #server: Server
   #gateway: WebSocketServer
   #sockets = new Set<Socket>()
-  #clients = new Set<WebSocket>()
-  #log: Sent[] = []
+  #sessions = new Map<string, Session>()
   #faults: Array<{ route: string; fault: DiscordFault; times: number }> = []
   #files = new Map<string, Buffer>()
   #next = 0
@@ -127,6 +133,10 @@ export class DiscordApi {
     this.#faults.push({ route, fault, times })
   }
 
+  clearFaults(): void {
+    this.#faults.length = 0
+  }
+
   newId(): string {
     return String((BigInt(Date.now() - epoch) << 22n) | BigInt(this.#next++ & 0x3fffff))
   }
@@ -139,9 +149,7 @@ export class DiscordApi {
 
   /** Sends an event to whoever is connected, and keeps it for those who resume. */
   dispatch(t: string, d: unknown): void {
-    const sent: Sent = { op: 0, t, d, s: this.#log.length + 1 }
-    this.#log.push(sent)
-    for (const client of this.#clients) client.send(JSON.stringify(sent))
+    for (const session of this.#sessions.values()) tellOf(session, t, d)
   }
 
   /** A person writes; the message is in the channel's history and goes out to the gateway. */
@@ -178,8 +186,8 @@ export class DiscordApi {
 
   #greet(client: WebSocket): void {
     client.send(JSON.stringify({ op: 10, d: { heartbeat_interval: 45_000 } }))
-    client.on('close', () => this.#clients.delete(client))
-    client.on('error', () => this.#clients.delete(client))
+    client.on('close', (code) => this.#left(client, code))
+    client.on('error', () => this.#left(client))
     client.on('message', (data: Buffer) => {
       const { op, d } = JSON.parse(data.toString()) as { op: number; d: Record<string, unknown> }
       if (op === 1) client.send(JSON.stringify({ op: 11 }))
@@ -192,25 +200,31 @@ export class DiscordApi {
     this.identified.push(Number(d['intents']))
     if (this.closeWith !== undefined) return client.close(this.closeWith)
     if (d['token'] !== this.token) return client.close(4_004)
-    this.#clients.add(client)
-    const ready = {
+    const session: Session = { id: randomUUID(), client, log: [] }
+    this.#sessions.set(session.id, session)
+    const guilds = this.#guilds()
+    tellOf(session, 'READY', {
       v: 10,
       user: this.bot,
-      session_id: 's',
+      session_id: session.id,
       resume_gateway_url: this.#gatewayUrl(),
       application: { id: '4001' },
-      guilds: [],
-    }
-    this.#log.push({ op: 0, t: 'READY', d: null, s: this.#log.length + 1 })
-    client.send(JSON.stringify({ op: 0, t: 'READY', s: this.#log.length, d: ready }))
-    for (const guild of this.#guilds()) {
-      this.#log.push({ op: 0, t: 'GUILD_CREATE', d: guild, s: this.#log.length + 1 })
-      client.send(JSON.stringify(this.#log.at(-1)))
+      guilds: guilds.map(({ id }) => ({ id, unavailable: true })),
+    })
+    for (const guild of guilds) tellOf(session, 'GUILD_CREATE', guild)
+  }
+
+  /** A session outlives its connection, unless it was closed in a way that ends it. */
+  #left(client: WebSocket, code?: number): void {
+    for (const session of this.#sessions.values()) {
+      if (session.client !== client) continue
+      session.client = undefined
+      if (code === 1_000 || code === 1_001) this.#sessions.delete(session.id)
     }
   }
 
   /** The servers that the bot is in, each with its channels and how far those are. */
-  #guilds(): object[] {
+  #guilds(): Array<{ id: string; channels: object[]; threads: object[] }> {
     const rows = [...this.channels.values()].filter(({ guild_id }) => guild_id !== undefined)
     const described = rows.map((row) => ({
       ...row,
@@ -224,12 +238,14 @@ export class DiscordApi {
   }
 
   #resume(client: WebSocket, d: Record<string, unknown>): void {
-    if (!this.remembers) return client.send(JSON.stringify({ op: 9, d: false }))
+    const session = this.#sessions.get(String(d['session_id']))
+    if (!this.remembers || !session || d['token'] !== this.token) {
+      return client.send(JSON.stringify({ op: 9, d: false }))
+    }
     this.resumes += 1
-    this.#clients.add(client)
-    const missed = this.#log.filter((sent) => sent.s! > Number(d['seq']) && sent.t !== 'READY')
-    for (const sent of missed) client.send(JSON.stringify(sent))
-    client.send(JSON.stringify({ op: 0, t: 'RESUMED', s: this.#log.length, d: {} }))
+    session.client = client
+    for (const sent of session.log.slice(Number(d['seq']))) client.send(JSON.stringify(sent))
+    tellOf(session, 'RESUMED', {})
   }
 
   #gatewayUrl(): string {
@@ -344,6 +360,13 @@ export class DiscordApi {
     row.components = (body.json['components'] ?? []) as DiscordRow['components']
     return [200, row]
   }
+}
+
+/** The next event of a session: kept, and told to whoever is connected. */
+function tellOf({ log, client }: Session, t: string, d: unknown): void {
+  const sent: Sent = { op: 0, t, d, s: log.length + 1 }
+  log.push(sent)
+  client?.send(JSON.stringify(sent))
 }
 
 interface Body {

@@ -1,5 +1,5 @@
 // Takes in what Discord sends: in order for each of its channels, offered until it is durable, and marked as seen.
-// After a fresh connection it reads what came since the last mark, because the gateway will not tell. What Discord cannot
+// After a fresh session it reads what came since the last mark, because the gateway will not tell. What Discord cannot
 // answer just now is asked again until it can: nothing is passed over.
 import {
   DiscordAPIError,
@@ -10,7 +10,13 @@ import {
   RateLimitError,
   Routes,
 } from 'discord.js'
-import type { APIChannel, APIInteraction, GatewayDispatchPayload, REST } from 'discord.js'
+import type {
+  APIChannel,
+  APIInteraction,
+  GatewayDispatchPayload,
+  GatewayGuildCreateDispatchData,
+  REST,
+} from 'discord.js'
 import type { Message } from '../domain/message.ts'
 import { backOffMs, pause } from './back-off.ts'
 import { isThread, readEdit, readInteraction, readMessage, readReaction } from './discord-events.ts'
@@ -39,14 +45,18 @@ export class DiscordIntake {
   #parts: IntakeParts
   #lanes = new Lanes()
   #places = new Map<string, DiscordPlace>()
-  /** What we knew when the connection began anew. */
-  #before = { channels: new Set<string>(), newest: '' }
+  /** What we knew when the session began. */
+  #before: { channels: ReadonlySet<string>; newest: string }
+  /** The servers of a fresh session that Discord has not told us about yet. */
+  #awaited = { guildIds: new Set<string>(), done: (): void => {} }
 
   constructor(parts: IntakeParts) {
     this.#parts = parts
+    this.#before = knownTo(parts.marks)
   }
 
-  take(payload: GatewayDispatchPayload): void {
+  /** Resolves when it is durable, or nothing for us; rejects when we stop before. */
+  take(payload: GatewayDispatchPayload): Promise<void> {
     const now = this.#parts.host.clock.now()
     switch (payload.t) {
       case GatewayDispatchEvents.MessageCreate: {
@@ -69,17 +79,21 @@ export class DiscordIntake {
       case GatewayDispatchEvents.InteractionCreate:
         return this.#takeInteraction(payload.d, now)
       case GatewayDispatchEvents.GuildCreate:
-        return this.#lookAround([...payload.d.channels, ...payload.d.threads])
+        return this.#takeGuild(payload.d)
       default:
-        return undefined
+        return Promise.resolve()
     }
   }
 
-  /** Reads what came while the gateway could not tell us. */
-  catchUp(): void {
+  /** Reads what came while the gateway could not tell us, in what we know and in these servers. */
+  async catchUp(guildIds: string[]): Promise<void> {
     const { marks } = this.#parts
-    this.#before = { channels: new Set(marks.channels()), newest: marks.newest() }
-    for (const channelId of this.#before.channels) this.#readSince(channelId, marks.get(channelId)!)
+    this.#before = knownTo(marks)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#awaited = { guildIds: new Set(guildIds), done: resolve }
+    if (guildIds.length === 0) resolve()
+    const reads = marks.channels().map((channelId) => this.#readSince(channelId, marks.get(channelId)!))
+    await Promise.all([promise, ...reads])
   }
 
   /** Resolves when everything that was begun is done. */
@@ -88,17 +102,21 @@ export class DiscordIntake {
     await this.#parts.marks.flush()
   }
 
-  /** Channels of a server: somebody may have written for the first time in one while we were away. */
-  #lookAround(channels: readonly object[]): void {
+  /** A server tells its channels: somebody may have written for the first time in one while we were away. */
+  async #takeGuild({ id: guildId, channels, threads }: GatewayGuildCreateDispatchData): Promise<void> {
     const { channels: known, newest } = this.#before
-    for (const channel of channels) {
-      const { id, last_message_id: last } = channel as { id: string; last_message_id?: string | null }
-      if (last && isLater(newest, last) && !known.has(id)) this.#readSince(id, newest)
-    }
+    const told = [...channels, ...threads] as Array<{ id: string; last_message_id?: string | null }>
+    const unread = told.filter(
+      ({ id, last_message_id: last }) => last && isLater(newest, last) && !known.has(id),
+    )
+    await Promise.all(unread.map(({ id }) => this.#readSince(id, newest)))
+    const { guildIds, done } = this.#awaited
+    guildIds.delete(guildId)
+    if (guildIds.size === 0) done()
   }
 
-  #readSince(channelId: string, mark: string): void {
-    this.#inLane(channelId, async (place, self) => {
+  #readSince(channelId: string, mark: string): Promise<void> {
+    return this.#inLane(channelId, async (place, self) => {
       for (let after = mark; ;) {
         const page = await this.#newerThan(channelId, after)
         for (const source of page) await this.#takeMessage(source, place, self)
@@ -113,9 +131,9 @@ export class DiscordIntake {
     this.#parts.marks.mark(source.channel_id, source.id)
   }
 
-  #takeInteraction(source: APIInteraction, now: number): void {
-    if (!source.channel) return
-    this.#inLane(source.channel.id, async (place, self) => {
+  #takeInteraction(source: APIInteraction, now: number): Promise<void> {
+    if (!source.channel) return Promise.resolve()
+    return this.#inLane(source.channel.id, async (place, self) => {
       await this.#offerPlain(readInteraction(source, place, self, now))
       // The press is taken; that Discord shows a failure beside it changes nothing.
       await this.#answerInteraction(source).catch((error: unknown) =>
@@ -136,13 +154,14 @@ export class DiscordIntake {
     await this.#parts.rest.post(Routes.interactionCallback(source.id, source.token), { body, auth: false })
   }
 
-  #inLane(channelId: string, work: (place: DiscordPlace, self: Self) => Promise<void>): void {
-    const { host, self } = this.#parts
-    this.#lanes
+  /** Rejects only when we stop: what Discord does not let us see is passed over. */
+  #inLane(channelId: string, work: (place: DiscordPlace, self: Self) => Promise<void>): Promise<void> {
+    const { host, self, signal } = this.#parts
+    return this.#lanes
       .run(channelId, async () => work(await this.#placeOf(channelId), self))
       .catch((error: unknown) => {
-        if (!this.#parts.signal.aborted)
-          host.log.error({ error: describeFailure(error) }, 'a Discord event was not taken')
+        if (signal.aborted) throw error
+        host.log.error({ error: describeFailure(error) }, 'a Discord event was not taken')
       })
   }
 
@@ -197,4 +216,8 @@ export class DiscordIntake {
       this.#parts.met(channel.recipients[0]!.id, channelId)
     return place
   }
+}
+
+function knownTo(marks: DiscordMarks): { channels: ReadonlySet<string>; newest: string } {
+  return { channels: new Set(marks.channels()), newest: marks.newest() }
 }

@@ -63,7 +63,10 @@ export class DiscordMarks {
   mark(channelId: string, messageId: string): void {
     const before = this.#marks.get(channelId)
     this.#set(channelId, before !== undefined && !isLater(before, messageId) ? before : messageId)
-    this.#cancel ??= this.#clock.after(writeAfterMs, () => void this.flush())
+    this.#cancel ??= this.#clock.after(writeAfterMs, () => {
+      // What could not be written is read again after a crash, and the next write has it.
+      this.flush().catch(() => {})
+    })
   }
 
   async flush(): Promise<void> {

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { channelContract } from '../../test/channel-contract.ts'
@@ -196,6 +195,25 @@ describe('Discord', () => {
     channels.push(channel)
     return channel
   }
+  /** As after a kill: what is on disk, and nothing else. */
+  const afterKill = (): DiscordChannel => {
+    const folder = mkdtempSync(join(host.folder, 'killed-'))
+    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
+    after.close()
+    const channel = new DiscordChannel({ accountId: 'default', token: api.token, apiRoot: api.root }, after)
+    channels.push(channel)
+    return channel
+  }
+  /** Up to which event the session on disk has everything. */
+  const keptSequence = (): number | undefined => {
+    const folder = mkdtempSync(join(host.folder, 'look-'))
+    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+    const store = openSecretStore(folder, 'discord-default')
+    const text = store.get('gateway-session')
+    void store.close()
+    return text === undefined ? undefined : (JSON.parse(text) as { info: { sequence: number } }).info.sequence
+  }
   const connected = async (): Promise<DiscordChannel> => {
     const channel = open()
     await channel.start(accept)
@@ -208,6 +226,7 @@ describe('Discord', () => {
     await platform.write({ from: 'alice', place: 'direct', text: 'one' })
     await vi.waitFor(() => expect(received).toHaveLength(1))
     await channel.stop()
+    api.remembers = false
     for (let n = 2; n <= 150; n++) await platform.write({ from: 'alice', place: 'direct', text: String(n) })
     await connected()
     await vi.waitFor(() => expect(received).toHaveLength(150), { timeout: 10_000 })
@@ -250,6 +269,7 @@ describe('Discord', () => {
     await platform.write({ from: 'alice', place: 'direct', text: 'one' })
     await vi.waitFor(() => expect(received).toHaveLength(1))
     await channel.stop()
+    api.remembers = false
     await platform.write({ from: 'alice', place: 'direct', text: 'two' })
     api.fault('GET /channels/:id/messages', { kind: 'error', status: 503 }, 2)
     await connected()
@@ -261,6 +281,7 @@ describe('Discord', () => {
   test('a channel in which somebody wrote for the first time while we were away is read, too', async () => {
     const channel = await connected()
     await channel.stop()
+    api.remembers = false
     api.write({ channel_id: '8001', author: people.alice, content: 'first words' })
     api.write({ channel_id: '8002', author: people.bob, content: 'in the thread' })
     await connected()
@@ -279,17 +300,98 @@ describe('Discord', () => {
     await vi.waitFor(() => expect(hangs.status().state).toBe('connected'))
     await platform.write({ from: 'alice', place: 'direct', text: 'hello' })
     await vi.waitFor(() => expect(offered).toBe(true))
-    // As after a kill: what is on disk, and nothing else.
-    const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
-    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
-    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
-    const next = new DiscordChannel({ accountId: 'default', token: api.token, apiRoot: api.root }, after)
+    api.remembers = false
+    const next = afterKill()
     await next.start(accept)
     await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['hello']), { timeout: 10_000 })
-    await next.stop()
     gate.resolve()
-    after.close()
-    rmSync(folder, { recursive: true })
+  })
+
+  test('what was edited and pressed and not stored before a crash is told again, in order', async () => {
+    const hangs = open()
+    const gate = Promise.withResolvers<void>()
+    const offered: string[] = []
+    await hangs.start(async (message) => {
+      offered.push(message.event)
+      if (message.event !== 'message') await gate.promise
+    })
+    await vi.waitFor(() => expect(hangs.status().state).toBe('connected'))
+    const id = await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await vi.waitFor(() => expect(offered).toEqual(['message']))
+    await vi.waitFor(() => expect(keptSequence()).toBeGreaterThan(2))
+    await platform.edit(id, { from: 'alice', place: 'direct', text: 'two' })
+    await platform.press(id, 'yes', 'alice')
+    await platform.react(id, 'alice', '👍')
+    await vi.waitFor(() => expect(offered).toEqual(['message', 'edit']))
+    const next = afterKill()
+    await next.start(accept)
+    await vi.waitFor(() => expect(received).toHaveLength(3), { timeout: 10_000 })
+    expect(received.map((one) => one.event)).toEqual(['edit', 'button', 'reaction'])
+    expect(next.status()).toMatchObject({ state: 'connected', identity: { id: '9000', name: 'rockpool' } })
+    expect([api.identified.length, api.resumes]).toEqual([1, 1])
+    gate.resolve()
+  })
+
+  test('what is edited and pressed while we restart arrives, and nothing a second time', async () => {
+    const channel = await connected()
+    const id = await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    await vi.waitFor(() => expect(keptSequence()).toBeGreaterThan(2))
+    await channel.stop()
+    await platform.edit(id, { from: 'alice', place: 'direct', text: 'two' })
+    await platform.press(id, 'yes', 'alice')
+    await connected()
+    await vi.waitFor(() => expect(received).toHaveLength(3), { timeout: 10_000 })
+    expect(received.map((one) => one.event)).toEqual(['message', 'edit', 'button'])
+  })
+
+  test('a session is not gone on with before what came ahead of it has been read', async () => {
+    const channel = await connected()
+    await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    await channel.stop()
+    api.remembers = false
+    await platform.write({ from: 'alice', place: 'direct', text: 'two' })
+    api.fault('GET /channels/:id/messages', { kind: 'error', status: 503 }, 1_000)
+    const killed = open()
+    await killed.start(async () => {})
+    await vi.waitFor(() => expect(killed.status().state).toBe('connected'))
+    await vi.waitFor(() => expect(keptSequence()).toBeUndefined())
+    const next = afterKill()
+    await killed.stop()
+    api.remembers = true
+    api.clearFaults()
+    await next.start(accept)
+    await vi.waitFor(() => expect(received.map((one) => one.text)).toEqual(['one', 'two']), {
+      timeout: 10_000,
+    })
+    expect(api.resumes).toBe(0)
+  })
+
+  test('while Discord cannot be reached for a moment, its session is kept and gone on with', async () => {
+    const channel = await connected()
+    const id = await platform.write({ from: 'alice', place: 'direct', text: 'one' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    await api.close()
+    await vi.waitFor(() => expect(channel.status().state).toBe('reconnecting'))
+    await platform.edit(id, { from: 'alice', place: 'direct', text: 'two' })
+    for (let n = 3; n <= 30; n++) await platform.write({ from: 'alice', place: 'direct', text: String(n) })
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    await api.open()
+    await vi.waitFor(() => expect(received).toHaveLength(30), { timeout: 10_000 })
+    expect(received.map((one) => one.text)).toEqual([
+      'one',
+      'two',
+      ...Array.from({ length: 28 }, (_, n) => String(n + 3)),
+    ])
+    expect(api.identified).toHaveLength(1)
+  })
+
+  test('stop ends also a connection that is just being made', async () => {
+    const channel = open()
+    await channel.start(accept)
+    await channel.stop()
+    expect(channel.status().state).toBe('stopped')
   })
 
   test('a second copy is marked when Discord has forgotten the first', async () => {

@@ -1,5 +1,5 @@
-// Discord, on discord.js's own REST client and gateway connection. A message counts as seen when it is durable here;
-// after a gap that the gateway cannot replay, what came since is read from the channels themselves.
+// Discord, on discord.js's own REST client and gateway connection. An event counts as seen when it is durable here, also
+// for the next process; after a gap that the gateway cannot replay, what was said since is read from the channels themselves.
 import { GatewayDispatchEvents, MessageFlags, REST, Routes } from 'discord.js'
 import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
@@ -8,9 +8,12 @@ import { registerCommands } from './discord-commands.ts'
 import { pressIdOf } from './discord-events.ts'
 import type { Self } from './discord-events.ts'
 import { DiscordGateway } from './discord-gateway.ts'
+import type { GatewayListener } from './discord-gateway.ts'
 import { DiscordIntake } from './discord-intake.ts'
 import { DiscordMarks } from './discord-marks.ts'
 import { describeFailure, DiscordSender } from './discord-send.ts'
+import { DiscordSession } from './discord-session.ts'
+import type { BotSelf } from './discord-session.ts'
 import { markLength } from './parts.ts'
 import { PlatformChannel } from './platform-channel.ts'
 import type { Accept } from './platform-channel.ts'
@@ -68,7 +71,8 @@ export class DiscordChannel extends PlatformChannel {
   protected async begin(accept: Accept): Promise<void> {
     const hold = holdOfBot('discord', this.#options.token)
     const receiving = await beginReceiving(this.host, hold, `discord-${this.accountId}`)
-    const self: Self = { accountId: this.accountId, botId: '' }
+    const session = new DiscordSession(receiving.store, this.host.clock, hold.name)
+    const self: Self = { accountId: this.accountId, botId: session.self?.id ?? '' }
     const { rest, host } = { rest: this.#rest, host: this.host }
     const intake = new DiscordIntake({
       rest,
@@ -80,8 +84,8 @@ export class DiscordChannel extends PlatformChannel {
       accept,
       signal: receiving.stopping.signal,
     })
-    const gateway = this.#gateway(intake, self)
-    this.#running = { ...receiving, gateway, intake, opening: gateway.open() }
+    const gateway = this.#gateway(intake, session, self)
+    this.#running = { ...receiving, gateway, intake, session, opening: gateway.open() }
   }
 
   async stop(): Promise<void> {
@@ -91,7 +95,10 @@ export class DiscordChannel extends PlatformChannel {
     await running.gateway.close()
     running.stopping.abort()
     await running.opening
-    await endReceiving(running, running.intake)
+    await endReceiving(running, async () => {
+      await running.intake.finish()
+      await running.session.flush()
+    })
     this.board.set('stopped')
   }
 
@@ -118,23 +125,29 @@ export class DiscordChannel extends PlatformChannel {
     )
   }
 
-  #gateway(intake: DiscordIntake, self: Self): DiscordGateway {
-    return new DiscordGateway(this.#options.token, this.#rest, this.host.clock, {
-      ready: (user, applicationId) => {
-        self.botId = user.id
-        void this.#offerCommands(applicationId)
-        this.board.set('connected', { identity: { id: user.id, name: user.username } })
-        intake.catchUp()
+  #gateway(intake: DiscordIntake, session: DiscordSession, self: Self): DiscordGateway {
+    const listener: GatewayListener = {
+      ready: (bot, guildIds) => {
+        self.botId = bot.id
+        this.#connectedAs(bot)
+        return intake.catchUp(guildIds)
       },
-      resumed: () => this.board.set('connected'),
+      resumed: (bot) => this.#connectedAs(bot),
       dispatch: (payload) => {
         if (payload.t === GatewayDispatchEvents.InteractionCreate) this.#rememberPress(payload.d)
-        intake.take(payload)
+        return intake.take(payload)
       },
       lost: (reason) => this.board.set('reconnecting', { lastError: reason }),
       failed: (reason, detail) =>
         this.board.set('failed', { lastError: reason, needs: { kind: 'token', detail } }),
-    })
+    }
+    const { token } = this.#options
+    return new DiscordGateway({ token, rest: this.#rest, clock: this.host.clock, session, listener })
+  }
+
+  #connectedAs({ id, name, applicationId }: BotSelf): void {
+    void this.#offerCommands(applicationId)
+    this.board.set('connected', { identity: { id, name } })
   }
 
   /** Once in a process; typed commands work without it. */
@@ -166,5 +179,6 @@ export class DiscordChannel extends PlatformChannel {
 interface Running extends Receiving {
   gateway: DiscordGateway
   intake: DiscordIntake
+  session: DiscordSession
   opening: Promise<void>
 }

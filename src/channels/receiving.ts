@@ -22,9 +22,9 @@ export async function beginReceiving(
 /** Takes in what was begun, and gives everything back. The connection is closed before. */
 export async function endReceiving(
   { store, release }: Receiving,
-  intake: { finish(): Promise<void> },
+  finish: () => Promise<void>,
 ): Promise<void> {
-  await intake.finish()
+  await finish()
   await store.close()
   await release()
 }

@@ -87,7 +87,7 @@ export class WhatsappChannel extends PlatformChannel {
     this.#running = undefined
     running.stopping.abort()
     await running.connecting
-    await endReceiving(running, running.intake)
+    await endReceiving(running, () => running.intake.finish())
     this.board.set('stopped')
   }
 

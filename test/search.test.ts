@@ -58,10 +58,15 @@ function nativeFile(sessionId = nativeId): string {
   return join(folder, `${sessionId}.jsonl`)
 }
 
-function nativeLine(role: 'user' | 'assistant', content: unknown, sessionId = nativeId): string {
+function nativeLine(
+  role: 'user' | 'assistant',
+  content: unknown,
+  sessionId = nativeId,
+  at = Date.parse('2026-11-14T10:00:00.000Z'),
+): string {
   const place = { cwd: '/home/dev/boats', sessionId, version: '2.1.325', gitBranch: 'feature/sails' }
   const message = { role, content, ...(role === 'assistant' ? { id: 'msg_1', model: 'claude-x' } : {}) }
-  return `${JSON.stringify({ parentUuid: null, type: role, message, uuid: crypto.randomUUID(), timestamp: '2026-11-14T10:00:00.000Z', ...place })}\n`
+  return `${JSON.stringify({ parentUuid: null, type: role, message, uuid: crypto.randomUUID(), timestamp: new Date(at).toISOString(), ...place })}\n`
 }
 
 async function say(agentId: string, key: string, text: string, sessionId: string): Promise<void> {
@@ -169,6 +174,30 @@ test('a session that gets an owner later is found by that owner', async () => {
   expect((await find('cormorant', {}, agent('main'))).hits).toMatchObject([
     { sessionId: nativeId, agentId: 'main' },
   ])
+})
+
+test('a chat is found once, though Claude keeps a transcript of it too; what only Claude has is found there', async () => {
+  await say('main', 'agent:main:main', 'The osprey nests on the mast', 'chat-1')
+  await app
+    .sessions('main')
+    .update('agent:main:main', (entry) => entry && { ...entry, sdkSessionId: nativeId })
+  const later = Date.now() + 3_600_000
+  writeFileSync(
+    nativeFile(),
+    nativeLine('user', 'Telegram, Ada: The osprey nests on the mast', nativeId, Date.now() + 3_000) +
+      nativeLine('user', 'in the terminal, of an osprey', nativeId, later),
+  )
+  const once = [{ sessionId: 'chat-1', source: 'rockpool' }]
+  const alone = { sessionId: nativeId, source: 'native', line: 2 }
+  expect(await find('osprey mast')).toMatchObject({ hits: [...once, alone] })
+  expect(await find('"osprey nests"')).toMatchObject({ total: 1, hits: once })
+  expect(await find('osprey.*mast', { regex: true })).toMatchObject({ total: 1, hits: [{}] })
+  expect(await find('"osprey nests"', { source: 'native' })).toMatchObject({ hits: [{ line: 1 }] })
+  // After a reset no row says whose record it was.
+  await app.sessions('main').update('agent:main:main', () => ({ sessionId: 'chat-2', updatedAt: 1 }))
+  await app.close()
+  app = await open()
+  expect(await find('"osprey nests"')).toMatchObject({ total: 1, hits: once })
 })
 
 test('text without spaces is found by one, two and more characters, paths and symbols by any part', async () => {

@@ -51,6 +51,7 @@ function chatRow({ agentId, entry }: Session): RegistryRow[] {
       sessionId,
       source: 'rockpool',
       agentId,
+      chat: entry.sessionId,
       label,
       totalCostUsd: estimatedCostUsd,
       createdAt: sessionStartedAt,

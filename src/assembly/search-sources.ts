@@ -33,11 +33,12 @@ export async function sourcesOfOurs(app: SourceParts): Promise<SearchSource[]> {
 }
 
 export function nativeSource(transcript: SessionTranscript): SearchSource {
-  const { sessionId, agentId, repoPath, branch, path, inode, size, mtimeMs } = transcript
+  const { sessionId, agentId, chat, repoPath, branch, path, inode, size, mtimeMs } = transcript
   return {
     kind: 'native',
     path,
     sessionId,
+    chat,
     repoPath: repoPath || undefined,
     branch: branch || undefined,
     agentIds: agentId === undefined ? undefined : [agentId],

@@ -213,6 +213,8 @@ export function transcriptsOf(
   return [...subagents, main].map(({ file: { path, inode, size, mtimeMs } }) => ({
     sessionId,
     agentId,
+    // What sub-agents said is in no transcript of ours.
+    chat: path === main.file.path ? registry?.chat : undefined,
     repoPath,
     branch,
     path,

@@ -10,6 +10,8 @@ export interface RegistryRow {
   sessionId: string
   source: Exclude<SessionSource, 'native-only'>
   agentId: string
+  /** The session of ours whose turns Claude keeps there. */
+  chat?: string
   repoPath?: string
   label?: string
   totalCostUsd?: number

@@ -6,6 +6,6 @@ import type { RegistryRow } from './registry.ts'
 
 export function stampOf({ files }: Listing, rows: ReadonlyMap<string, RegistryRow>): string {
   const seen = files.map(({ path, inode, size, mtimeMs }) => `${path}|${inode}|${size}|${mtimeMs}`)
-  const owners = [...rows].map(([id, { agentId, repoPath }]) => `${id}|${agentId}|${repoPath}`)
+  const owners = [...rows].map(([id, { agentId, repoPath, chat }]) => `${id}|${agentId}|${repoPath}|${chat}`)
   return hash('sha1', [indexFormat, ...seen, ...owners].join('\n'))
 }

@@ -180,6 +180,8 @@ export interface SessionTranscript extends Pick<
   DiscoveredSession,
   'sessionId' | 'agentId' | 'repoPath' | 'branch'
 > {
+  /** The session of ours whose turns Claude keeps in it. */
+  chat?: string
   path: string
   inode: number
   size: number

@@ -12,6 +12,8 @@ export interface SearchSource {
   /** The session's id (Claude's own for native ones); a memory file's name for memory. */
   sessionId: string
   sessionKey?: string
+  /** Of a transcript that Claude keeps of a chat of ours: the id of our session, in which the same was said. */
+  chat?: string
   repoPath?: string
   branch?: string
   channel?: string

@@ -103,7 +103,9 @@ class Reading {
   }
 
   #compare(source: SearchSource, known: KnownSource): void {
-    const isSame = String(aboutSource(source)) === String(aboutSource(known.source))
+    // After a reset no row names the chat any more; the index remembers.
+    const described = { ...source, chat: source.chat ?? known.source.chat }
+    const isSame = String(aboutSource(described)) === String(aboutSource(known.source))
     if (!isSame) this.#described.push(source)
   }
 

@@ -1,7 +1,8 @@
 // Looks through passages with a regular expression. One that never ends must not hold up anybody, so this runs in a
 // thread of its own that is ended when the time is over (search-thread.ts).
 import type { SearchFilter, SearchHit } from '../domain/search.ts'
-import type { SearchIndex } from '../store/search-index.ts'
+import type { FoundPassage, SearchIndex } from '../store/search-index.ts'
+import { isSameSaying } from './chat-copies.ts'
 import { hitOf, placeOf } from './search.ts'
 import { readMessage, snippetOf } from './snippet.ts'
 
@@ -23,6 +24,7 @@ export function* searchRegex(
 ): Generator<RegexFinding> {
   const limit = filter.limit ?? 20
   const said = new Set<string>()
+  const found: FoundPassage[] = []
   let beforeId: number | undefined
   // The time that is given begins now, and not while a busy machine still starts the thread.
   yield { hits: [], looked: 0, isDone: false }
@@ -34,8 +36,9 @@ export function* searchRegex(
       // Secrets are taken out first: a pattern must not be a way to guess them.
       const text = message && redact(message.text)
       const match = text === undefined ? null : pattern.exec(text)
-      if (!match || said.has(text!)) continue
+      if (!match || said.has(text!) || found.some((each) => isSameSaying(each, passage))) continue
       said.add(text!)
+      found.push(passage)
       const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])
       yield { hits: [{ ...hit, messageId: message?.id }], looked, isDone: said.size >= limit }
       if (said.size >= limit) return

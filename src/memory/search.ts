@@ -1,6 +1,7 @@
 // Finds what was said: by word, by substring and by meaning, ranked together.
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import type { FoundPassage, SearchIndex } from '../store/search-index.ts'
+import { withoutCopies } from './chat-copies.ts'
 import { parseQuery } from './query.ts'
 import type { ParsedQuery } from './query.ts'
 import { fold, readMessage, snippetOf } from './snippet.ts'
@@ -100,7 +101,7 @@ function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
     const signals = recency(passage.at, now) * nearness(passage.source.repoPath, filter.near)
     fused.get(passage.id)!.score = entry.score * share * signals
   }
-  return [...fused.values()]
+  return withoutCopies([...fused.values()])
     .sort((a, b) => b.score - a.score)
     .slice(0, Math.max(candidates, filter.limit ?? 0))
 }
@@ -163,7 +164,7 @@ export function hitOf(
   score: number,
   by: SearchHit['by'],
 ): SearchHit {
-  const { kind, agentIds = [], ...where } = source
+  const { kind, agentIds = [], chat: _chat, ...where } = source
   const agentId = agentIds.length === 1 && agentIds[0] !== '*' ? agentIds[0] : undefined
   const { text, matches } = snippet
   return { ...where, agentId, source: kind, role, line, at, snippet: text, matches, score, by }

@@ -49,6 +49,7 @@ const migrations = [
   `DROP TABLE vector; UPDATE passage SET has_vector = 0; ${vectorTable}`,
   'CREATE INDEX passage_at ON passage (at)',
   'CREATE TABLE settled (stamp TEXT NOT NULL) STRICT',
+  'ALTER TABLE source ADD COLUMN chat_id TEXT; DELETE FROM settled',
 ]
 
 export interface NewPassage {
@@ -201,7 +202,7 @@ export class SearchIndex {
       for (const source of sources) {
         q.run(
           `UPDATE source SET kind = ?, agent_ids = ?, session_id = ?, session_key = ?, repo_path = ?, branch = ?,
-                             channel = ? WHERE path = ?`,
+                             channel = ?, chat_id = coalesce(?, chat_id) WHERE path = ?`,
           ...aboutSource(source),
           source.path,
         )

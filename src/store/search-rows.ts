@@ -24,7 +24,7 @@ export interface FoundPassage {
   at: number
 }
 
-export const sourceColumns = `s.path, s.kind, s.agent_ids, s.session_id, s.session_key, s.repo_path, s.branch, s.channel`
+export const sourceColumns = `s.path, s.kind, s.agent_ids, s.session_id, s.session_key, s.repo_path, s.branch, s.channel, s.chat_id`
 export const passageColumns = `p.id, p.line, p.offset, p.length, p.role, p.at`
 
 export interface SourceRow {
@@ -36,6 +36,7 @@ export interface SourceRow {
   repo_path: string | null
   branch: string | null
   channel: string | null
+  chat_id: string | null
 }
 
 export interface PassageRow extends SourceRow {
@@ -62,6 +63,7 @@ export function sourceFromRow(row: SourceRow): SearchSource {
     repoPath: row.repo_path ?? undefined,
     branch: row.branch ?? undefined,
     channel: row.channel ?? undefined,
+    chat: row.chat_id ?? undefined,
   }
 }
 
@@ -75,17 +77,19 @@ export function aboutSource(source: SearchSource): Array<string | null> {
     source.repoPath ?? null,
     source.branch ?? null,
     source.channel ?? null,
+    source.chat ?? null,
   ]
 }
 
 export function putSource(q: Queries, source: SearchSource, state: FileState): number {
   const row = q.get<{ id: number }>(
     `INSERT INTO source (path, kind, agent_ids, session_id, session_key, repo_path, branch, channel,
-                         inode, size, mtime_ms, read_bytes, read_lines, tools_bytes, tools_lines)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                         chat_id, inode, size, mtime_ms, read_bytes, read_lines, tools_bytes, tools_lines)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (path) DO UPDATE SET
        agent_ids = excluded.agent_ids, session_id = excluded.session_id, session_key = excluded.session_key,
        repo_path = excluded.repo_path, branch = excluded.branch, channel = excluded.channel,
+       chat_id = coalesce(excluded.chat_id, chat_id),
        inode = excluded.inode, size = excluded.size, mtime_ms = excluded.mtime_ms,
        read_bytes = excluded.read_bytes, read_lines = excluded.read_lines,
        tools_bytes = excluded.tools_bytes, tools_lines = excluded.tools_lines

@@ -1,6 +1,6 @@
 // From replies to deliveries: cut to what the channel takes in one message, each with a name so that it is said once.
-import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
+import { orderedId } from '../domain/ordered-id.ts'
 import type { Delivery, Reply, SessionPoint } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 
@@ -13,7 +13,7 @@ export function noticeFor(
   sessionKey?: string,
 ): Delivery {
   return {
-    id: randomUUID(),
+    id: orderedId(now),
     lane: sessionKey ?? `notice:${address.channel}:${address.accountId}:${address.to}`,
     address,
     reply: { text },
@@ -41,7 +41,7 @@ export function deliveriesOf(
     piecesOf(reply, about.maxTextLength, isShown && index === 0),
   )
   return pieces.map((reply, index) => ({
-    id: randomUUID(),
+    id: orderedId(about.now),
     lane: about.sessionKey,
     address: about.address,
     reply,

@@ -1,6 +1,6 @@
 // One turn, from the inputs that wait to the replies in the outbox. Whatever goes wrong, the people who wrote are told.
-import { randomUUID } from 'node:crypto'
 import { asRockpoolError } from '../domain/errors.ts'
+import { orderedId } from '../domain/ordered-id.ts'
 import { resolveSendPolicy } from '../sessions/send-policy.ts'
 import { StoreAway } from '../store/store-away.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work.ts'
@@ -16,7 +16,7 @@ export async function takeTurn(
   begun: (turn: TurnInHand) => void,
   parts: TurnParts,
 ): Promise<WaitingInput[]> {
-  const turnId = randomUUID()
+  const turnId = orderedId(parts.clock.now())
   // The claim and the first steps, which change nothing, go side by side.
   const claim = beginWhenFree(turnId, batch, parts)
   const claimed = async (): Promise<void> => {

@@ -58,19 +58,19 @@ test('`/compact` and `/clear` are for Claude Code: the context is summed up or n
   expect(coding.real.api.calls().at(-1)!.prompt).toContain('/tmp is a folder')
 })
 
-test("sub-agents' calls are metered while they work, and a limit holds them too", async () => {
+test("sub-agents' calls are metered while they work, and a limit holds them too: three side by side do not go beyond it", async () => {
   const inner = inline(
     { tools: [{ name: 'Read', input: { file_path: '/etc/hostname' } }] },
     { text: 'inner' },
   )
   const input = { description: 'Look', subagent_type: 'general-purpose', prompt: inner }
-  const agent: Step = { tools: [{ name: 'Agent', input: { ...input, run_in_background: false } }] }
-  const { id } = await coding.launch(inline(agent, { text: 'outer' }), {
+  const agent = { name: 'Agent', input: { ...input, run_in_background: false } }
+  const { id } = await coding.launch(inline({ tools: [agent, agent, agent] }, { text: 'outer' }), {
     budgetUsd: 2,
     allowedTools: ['Read'],
   })
   const held = await coding.until(id, 'awaiting-budget')
-  // One call of its own and one of the sub-agent; the sub-agent's tool waits.
+  // One call of its own and one of a sub-agent; its tool waits, and so do the first calls of the two others.
   expect(held.costUsd).toBe(2)
   const calls = coding.real.api.calls().filter((call) => call.sdkSessionId === held.sdkSessionId)
   expect(calls).toHaveLength(2)

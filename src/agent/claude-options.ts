@@ -157,14 +157,16 @@ function beforeCompaction(binding: Binding): HookCallback {
 }
 
 function beforeTool(binding: Binding): HookCallback {
-  return async (input, _toolUseId, { signal }) => {
+  return async (input, toolUseId, { signal }) => {
     const { conversation } = binding
     if (!conversation?.options.beforeTool) return {}
     const release = conversation.hold()
     try {
       const isTool = input.hook_event_name === 'PreToolUse'
       const name = isTool ? input.tool_name : undefined
-      const refusal = await conversation.options.beforeTool({ name, subagentId: input.agent_id }, signal)
+      const isDone = input.hook_event_name === 'SubagentStop'
+      const at = { name, toolUseId, subagentId: input.agent_id, isDone }
+      const refusal = await conversation.options.beforeTool(at, signal)
       if (refusal === undefined) return {}
       if (!isTool) return { continue: false, stopReason: refusal }
       const decision = { permissionDecision: 'deny' as const, permissionDecisionReason: refusal }

@@ -12,13 +12,31 @@ export interface BudgetReached {
   spentUsd: number
 }
 
+type Limits = CodingConfig['budgets']
+
 /** The first limit that is reached, or undefined. `today` is the day in the configured time zone. */
 export function budgetReached(
   session: CodingSession,
   spend: SpendStore,
-  limits: CodingConfig['budgets'],
+  limits: Limits,
   today: string,
 ): BudgetReached | undefined {
+  for (const { leftUsd: left, ...limit } of limitsOf(session, spend, limits, today))
+    if (left <= 0) return limit
+  return undefined
+}
+
+/** What may still be spent before the nearest limit. */
+export function leftUsd(session: CodingSession, spend: SpendStore, limits: Limits, today: string): number {
+  return Math.min(...[...limitsOf(session, spend, limits, today)].map((limit) => limit.leftUsd))
+}
+
+function* limitsOf(
+  session: CodingSession,
+  spend: SpendStore,
+  limits: Limits,
+  today: string,
+): Generator<BudgetReached & { leftUsd: number }> {
   const { workdir, agentId } = session.request
   const checks: Array<[BudgetReached['of'], number | undefined, () => number]> = [
     ['session', session.budgetUsd, () => session.costUsd],
@@ -29,9 +47,8 @@ export function budgetReached(
   for (const [of, limitUsd, spent] of checks) {
     if (limitUsd === undefined) continue
     const spentUsd = spent()
-    if (spentUsd >= limitUsd + allowanceOf(session, of, today)) return { of, limitUsd, spentUsd }
+    yield { of, limitUsd, spentUsd, leftUsd: limitUsd + allowanceOf(session, of, today) - spentUsd }
   }
-  return undefined
 }
 
 /** What was allowed beyond a limit of the day holds for that limit and that day. */

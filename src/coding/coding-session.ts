@@ -10,7 +10,6 @@ import { givenTo } from './hand-over.ts'
 import type { HandOver } from './hand-over.ts'
 import { LiveRecord } from './live-record.ts'
 import { Messages } from './messages.ts'
-import { Meter } from './meter.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
 import { begunAgain } from './recovery.ts'
 import { isAtWork, notRunning } from './refusals.ts'
@@ -19,6 +18,7 @@ import { firstMessage, openingOf, withAside } from './opening.ts'
 import type { CodingParts } from './parts.ts'
 import { Questions } from './questions.ts'
 import { ended, turnTaken } from './session-changes.ts'
+import { Spending } from './spending.ts'
 import { unsaidIn } from './unsaid.ts'
 import { Vigil } from './vigil.ts'
 import type { VigilActs } from './vigil.ts'
@@ -40,12 +40,10 @@ export class CodingRun {
   /** Ends what is done before a turn: asking for a budget, starting Claude. */
   #turnStop = new AbortController()
   #finish!: (session: CodingSession) => void
-  #meter: Meter
+  #spending: Spending
   #vigil: Vigil
   #turnBeganAt = 0
   #output: OutputLog
-  /** Resolves when what was metered up to now is on disk: limits are sums over it. */
-  #metering: Promise<void> = Promise.resolve()
 
   constructor(parts: CodingParts, session: CodingSession) {
     this.#parts = parts
@@ -53,11 +51,11 @@ export class CodingRun {
     this.#messages = new Messages(this.#record)
     this.#questions = new Questions(parts, this.#record, {
       over: this.#stop.signal,
-      metered: () => this.#metering,
+      metered: () => this.#spending.metered,
       onAsked: () => this.#vigil.personAsked(),
       onAnswered: () => this.#vigil.sign(),
     })
-    this.#meter = new Meter(parts, session)
+    this.#spending = new Spending(parts, this.#record, (signal) => this.#holdForBudget(signal))
     this.#vigil = new Vigil(parts.clock, session.request.timeoutSeconds, this.#acts())
     this.#output = new OutputLog(parts, session.id, (blocks) => passOn(parts, this.#record, blocks))
     this.over = new Promise((resolve) => (this.#finish = resolve))
@@ -131,7 +129,7 @@ export class CodingRun {
     const conversation = await this.#opening?.catch(() => undefined)
     await conversation?.close()
     await this.#turn
-    await this.#metering
+    await this.#spending.metered
     await this.#output.add('notice', `Moved to ${to.machine}: ${to.workdir}`)
     await this.#output.settled()
     const unsaid = await unsaidIn(this.#parts, this.session)
@@ -209,6 +207,7 @@ export class CodingRun {
   async #converse(conversation: Conversation, prompt: Prompt, aside: string | undefined): Promise<void> {
     this.#turnBeganAt = this.#parts.clock.now()
     this.#vigil.turnBegan()
+    this.#spending.turnBegan()
     const result = await conversation.turn(prompt, (event) => this.#onEvent(event))
     if (!this.isOver) await this.#afterTurn(result, prompt.uuid, aside)
   }
@@ -233,7 +232,7 @@ export class CodingRun {
     const conversation = await runtime.open({
       ...openingOf(this.session, this.#parts),
       askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
-      beforeTool: (_tool, signal) => this.#holdForBudget(signal),
+      beforeTool: (at, signal) => this.#spending.beforeTool(at, signal),
     })
     this.#parts.log.info({ coding: this.session.id, name: this.session.name }, 'A coding session started.')
     void conversation.ended.then((end) => this.#onProcessGone(end))
@@ -250,17 +249,17 @@ export class CodingRun {
     }
     if (event.type === 'tool-start') this.#vigil.toolBegan(event.toolUseId)
     if (event.type === 'tool-end') this.#vigil.toolEnded(event.toolUseId)
-    if (event.type === 'usage') this.#metered(event)
+    if (event.type === 'usage') this.#spending.report(event)
     const said = outputOf(event)
     if (said) this.#say(said.kind, said.text)
   }
 
   async #afterTurn(result: TurnResult, turnId: string, aside: string | undefined): Promise<void> {
     await this.#output.settled()
-    await this.#meter.settle(result, turnId)
+    await this.#spending.turnOver(result, turnId)
     await this.#record.change({
       ...this.#messages.without(result.prompts),
-      ...turnTaken(this.session, result, this.#meter.costUsd),
+      ...turnTaken(this.session, result, this.#spending.costUsd),
       aside,
     })
     if (result.end.kind === 'failed') {
@@ -304,11 +303,6 @@ export class CodingRun {
     this.#leaveTurn()
     await this.#conversation?.close()
     await this.#end('failed', 'ended', 'budget', refusal)
-  }
-
-  #metered(event: Extract<TurnEvent, { type: 'usage' }>): void {
-    this.#metering = this.#record.settle(this.#meter.report(event))
-    this.#record.later({ costUsd: this.#meter.costUsd })
   }
 
   #onProcessGone(end: { why: string; message?: string }): void {

@@ -9,6 +9,7 @@ export class Meter {
   #session: CodingSession
   #costBefore: number
   #calls = new Map<string, number>()
+  #dearestUsd = 0
 
   constructor(parts: Pick<CodingParts, 'spend' | 'priceOf' | 'dayOf' | 'clock'>, session: CodingSession) {
     this.#parts = parts
@@ -20,10 +21,16 @@ export class Meter {
     return this.#costBefore + this.#sum()
   }
 
+  /** What the most expensive call has cost so far. */
+  get dearestUsd(): number {
+    return this.#dearestUsd
+  }
+
   /** The same call may be reported again with more output; the larger report counts. */
   async report(event: Extract<TurnEvent, { type: 'usage' }>): Promise<void> {
     const usd = this.#parts.priceOf(event.model, event.usage)
     this.#calls.set(event.messageId, Math.max(usd, this.#calls.get(event.messageId) ?? 0))
+    this.#dearestUsd = Math.max(usd, this.#dearestUsd)
     await this.#add(event.messageId, event.model, usd, event.subagent)
   }
 

@@ -57,6 +57,20 @@ export interface AgentTool {
   ): Promise<{ text: string; isError?: boolean; structured?: Record<string, unknown> }>
 }
 
+/** Called before every tool call and, without a name, before the model is called again with what the tools gave;
+ *  sub-agents' included. It is awaited: no further call to the model happens while it holds. A string refuses the tool
+ *  and tells the model why, or ends the turn. The budget waits here. */
+export type BeforeTool = (
+  tool: {
+    name?: string
+    toolUseId?: string
+    subagentId?: string
+    /** The sub-agent has ended, and the one above it would go on. */
+    isDone?: boolean
+  },
+  signal: AbortSignal,
+) => Promise<string | undefined>
+
 /** How a conversation with Claude is opened. Only what differs between conversations; the rest is configuration.
  *  Functions, the model and the permission mode may change while it lives: the last `open` counts. A change of anything
  *  else ends the process and goes on in a new one, so nothing here should change from turn to turn. */
@@ -85,13 +99,7 @@ export interface ConversationOptions {
   title?: string
   /** Whose session it is, for whoever reads Claude's transcripts; set once Claude has written one. */
   tag?: string
-  /** Called before every tool call and, without a name, before the model is called again with what the tools gave;
-   *  sub-agents' included. It is awaited: no further call to the model happens while it holds. A string refuses the tool
-   *  and tells the model why, or ends the turn. The budget waits here. */
-  beforeTool?: (
-    tool: { name?: string; subagentId?: string },
-    signal: AbortSignal,
-  ) => Promise<string | undefined>
+  beforeTool?: BeforeTool
   /** Leaves nothing on disk; cannot be resumed. */
   ephemeral?: boolean
   /** Never ended to make room or for idleness: who opened it closes it. For coding sessions. */

@@ -140,7 +140,8 @@ test('five sessions at work share a limit: together they spend at most one call 
   expect(spent).toBeGreaterThanOrEqual(12)
   expect(spent).toBeLessThanOrEqual(12 + 5)
   const today = new Date().toISOString().slice(0, 10)
-  expect(shared.house.spend.total({}, today)).toBe(spent)
+  // One that is held before its tool learns a moment later what the call cost that asked for it.
+  await vi.waitFor(() => expect(shared.house.spend.total({}, today)).toBe(spent))
   for (const { id } of launched) {
     const { waiting } = shared.house.pool.resolve(id)
     await shared.house.approvals.answer(waiting!.approvalId!, { behavior: 'allow', text: '100', by: 'ada' })
@@ -149,3 +150,31 @@ test('five sessions at work share a limit: together they spend at most one call 
   expect(shared.real.api.calls()).toHaveLength(5 * 9)
   await shared.close()
 })
+
+test.each([3, 5])(
+  'three sub-agents side by side and a limit of %i calls: at most one call goes beyond it, and all is done when it is raised',
+  async (budgetUsd) => {
+    const read = { startDelayMs: 300, tools: [{ name: 'Read', input: { file_path: '/etc/hostname' } }] }
+    const agents = [0, 1, 2].map((n) => {
+      const steps = [{ ...read, startDelayMs: 300 + 150 * n }, read, read, { text: 'inner' }]
+      const input = { description: 'Look', subagent_type: 'general-purpose', run_in_background: false }
+      return { name: 'Agent', input: { ...input, prompt: inline(...steps) } }
+    })
+    const { id } = await coding.launch(inline({ tools: agents }, { text: 'outer' }), {
+      budgetUsd,
+      allowedTools: ['Read'],
+    })
+    const held = await coding.until(id, 'awaiting-budget')
+    const calls = () => coding.real.api.calls().filter((call) => call.sdkSessionId === held.sdkSessionId)
+    // What is under way comes to its end; nothing follows it.
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    expect(calls().length).toBeLessThanOrEqual(budgetUsd + 1)
+    console.log(`three sub-agents, a limit of ${budgetUsd} calls: ${calls().length} were made`)
+    const more = { behavior: 'allow', text: '100', by: 'ada' } as const
+    await coding.house.approvals.answer(held.waiting!.approvalId!, more)
+    await coding.until(id, 'awaiting-input')
+    expect(coding.said(id)).toContain('outer')
+    // Its own two, and four of each sub-agent.
+    expect(calls()).toHaveLength(14)
+  },
+)

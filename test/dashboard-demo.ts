@@ -49,7 +49,7 @@ function makeStorefront(path: string, home: ClaudeHome): void {
   write(join(path, 'README.md'), '# Storefront\n')
   write(join(path, 'CLAUDE.md'), 'Money is in cents. Run npm test before you say that it works.\n')
   write(join(path, 'TODO.md'), '- retry payments\n')
-  write(join(path, '.specs/checkout.md'), '# Checkout\n')
+  write(join(path, '.specs/checkout.md'), checkoutSpec)
   git('init', '-q', '-b', 'main')
   git('add', '.')
   git('commit', '-qm', 'Show what is in the cart before asking for a card')
@@ -90,6 +90,19 @@ function makeGithub(home: ClaudeHome): void {
   home.variables['PATH'] = `${folder}:${home.variables['PATH']}`
 }
 
+const checkoutSpec = `# Checkout
+
+A cart is kept until the bank has said **yes**.
+
+| the bank says | the cart | the person sees |
+|---|---|---|
+| yes | is cleared | a receipt |
+| no | stays | why, and another card |
+| nothing | stays | "Trying again…", three times |
+
+- Money is in cents, rounded once, at the end.
+- See also [how banks answer](https://example.com/banks).
+`
 const checkoutBefore = `import { charge } from './bank'
 
 export async function pay(cart: Cart) {

@@ -49,6 +49,7 @@ export async function openFurnished(
     chat: '/chat',
     choose: '/choose',
     project: `/project/${encodeURIComponent(demo!.storefront)}`,
+    document: `/project/${encodeURIComponent(demo!.storefront)}/${encodeURIComponent('.specs/checkout.md')}`,
     cost: '/cost',
     settings: '/settings',
   }
@@ -101,6 +102,7 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
   if (name === 'coding') await page.locator('.asked').waitFor()
   if (name === 'chat') await page.getByText('would like to use Bash').first().waitFor()
   if (name === 'choose') await chooseSomething(house, page)
+  if (name === 'document') await page.getByRole('log').getByText('A cart is kept').waitFor()
   await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)
 }
 

@@ -1,5 +1,6 @@
 // `rockpool project status`, for people: what needs attention first.
 import type { ProjectStatus } from '../domain/project-status.ts'
+import { printableText } from '../domain/plain-text.ts'
 import { ago, oneLine, pairs, styled, table } from './print.ts'
 import type { Page } from './print.ts'
 
@@ -92,4 +93,16 @@ function printSessions({ sessions }: ProjectStatus, page: Page): string {
     ],
     page,
   )
+}
+
+export function printDocs({ docs }: { docs: Array<{ path: string; bytes: number }> }, page: Page): string {
+  if (docs.length === 0) return styled(page, 'dim', 'There are no documents here.')
+  return docs
+    .map(({ path, bytes }) => `${oneLine(path)}  ${styled(page, 'dim', `${bytes} bytes`)}`)
+    .join('\n')
+}
+
+export function printDoc({ text, isCut }: { text: string; isCut: boolean }, page: Page): string {
+  const shown = printableText(text).trimEnd()
+  return isCut ? `${shown}\n${styled(page, 'yellow', '… only its beginning')}` : shown
 }

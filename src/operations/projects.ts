@@ -1,6 +1,7 @@
 // The state of a project: what one looks at before giving the next task.
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
+import { listDocs, readDoc } from '../discovery/project-docs.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
@@ -52,12 +53,45 @@ export const projectStatus = z.object({
   problems: z.array(z.string()),
 })
 
+const repository = z.string().optional().describe('The repository; the current directory when not given.')
+const doc = { path: z.string(), bytes: z.number(), changedAt: z.number() }
+
 export const operations = [
+  operation({
+    name: 'project.docs',
+    says: 'List the documents of a project: notes for Claude, README, specifications, pages of docs.',
+    input: z.strictObject({ repo: repository }),
+    output: z.object({ docs: z.array(z.object(doc)) }),
+    scope: 'read',
+    command: { paths: ['repo'], here: 'repo', examples: ['rockpool project docs'] },
+    async run(app, input, caller) {
+      return { docs: await listDocs(repoOf(app, input.repo, caller)) }
+    },
+  }),
+  operation({
+    name: 'project.doc',
+    says: 'Read a document of a project; of a very long one the first 256 KB.',
+    input: z.strictObject({
+      path: z.string().min(1).max(1_000).describe('Where it is in the repository: docs/config.md.'),
+      repo: repository,
+    }),
+    output: z.object({ ...doc, text: z.string(), isCut: z.boolean() }),
+    scope: 'read',
+    command: {
+      positional: ['path'],
+      paths: ['repo'],
+      here: 'repo',
+      examples: ['rockpool project doc README.md', 'rockpool project doc CLAUDE.md --repo ~/code/shop'],
+    },
+    async run(app, input, caller) {
+      return readDoc(repoOf(app, input.repo, caller), input.path)
+    },
+  }),
   operation({
     name: 'project.status',
     says: 'Show the state of a project: git, pull requests, sessions, documents.',
     input: z.strictObject({
-      repo: z.string().optional().describe('The repository; the current directory when not given.'),
+      repo: repository,
       agent: z.string().optional().describe('Whose sessions count as own.'),
       github: z.boolean().default(true).describe('Ask gh about pull requests and checks.'),
     }),

@@ -16,11 +16,30 @@ beforeAll(async () => {
   if (!hasChromium) return
   house = await openFurnished(pictures ? { homeFor: believable } : {})
   await haveTalked(house)
+  await haveDone(house)
 })
 beforeEach((ctx) => {
   if (!hasChromium) ctx.skip('chromium is not installed')
 })
 afterAll(() => house?.close())
+
+/** One that has done its turn, for somebody to look at. */
+async function haveDone({ api, call, demo }: FurnishedHouse): Promise<void> {
+  api.script('release notes of this week', [{ text: 'Written: docs/releases/week-46.md, four changes.' }])
+  const { id } = await call<{ id: string }>('coding.launch', {
+    prompt: 'Write the release notes of this week.',
+    name: 'release-notes',
+    workdir: demo.storefront,
+    fresh: true,
+  })
+  const isDone = async (): Promise<boolean> => {
+    const { sessions } = await call<{ sessions: Array<{ id: string; waiting?: { for: string } }> }>(
+      'coding.sessions',
+    )
+    return sessions.find((one) => one.id === id)?.waiting?.for === 'input'
+  }
+  await expect.poll(isDone, { timeout: 20_000 }).toBe(true)
+}
 
 const believable = (apiUrl: string): ClaudeHome => makeClaudeHome({ apiUrl, home: '/home/ada' })
 
@@ -49,6 +68,13 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
     await find(page, 'retry')
     await page.getByRole('option', { name: /both retry now/ }).waitFor()
     await look('find')
+    await page.keyboard.press('Escape')
+    await page.locator('.row', { hasText: 'repair-login' }).getByRole('button', { name: 'Answer' }).click()
+    await page.locator('.asked').waitFor()
+    await look('peek')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await look('keys')
     expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
     await page.context().close()
   })

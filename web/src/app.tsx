@@ -16,6 +16,7 @@ import { Choose } from './views/choose.tsx'
 import { Chat } from './views/chat.tsx'
 import { CodingView } from './views/coding.tsx'
 import { Cost } from './views/cost.tsx'
+import { Document } from './views/document.tsx'
 import { Home } from './views/home.tsx'
 import { NoteView } from './views/note.tsx'
 import { Project } from './views/project.tsx'
@@ -112,7 +113,11 @@ function View({ route }: { route: Route }) {
     case 'choose':
       return <Choose inRepo={route.repo} key={route.repo} />
     case 'project':
-      return <Project path={route.path} key={route.path} />
+      return route.doc === undefined ? (
+        <Project path={route.path} key={route.path} />
+      ) : (
+        <Document repo={route.path} path={route.doc} key={`${route.path} ${route.doc}`} />
+      )
     case 'cost':
       return <Cost by={route.by} />
     case 'note':

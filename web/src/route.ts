@@ -8,7 +8,8 @@ export type Route =
   | { view: 'coding'; id: string }
   | { view: 'chat'; key?: string; at?: string }
   | { view: 'choose'; repo?: string }
-  | { view: 'project'; path: string }
+  /** `doc`: one of its documents, by its path in the repository. */
+  | { view: 'project'; path: string; doc?: string }
   | { view: 'cost'; by?: string }
   /** What an agent noted, and the line of it that is looked at. */
   | { view: 'note'; path: string; line?: string }
@@ -32,7 +33,7 @@ function partsOf(route: Route): Array<string | undefined> {
     case 'choose':
       return [route.view, route.repo]
     case 'project':
-      return [route.view, route.path]
+      return [route.view, route.path, route.doc]
     case 'note':
       return [route.view, route.path, route.line]
     case 'cost':
@@ -50,7 +51,7 @@ export function routeOf(path: string): Route {
     case 'coding':
       return first ? { view, id: first } : { view: 'home' }
     case 'project':
-      return first ? { view, path: first } : { view: 'home' }
+      return first ? { view, path: first, doc: second } : { view: 'home' }
     case 'note':
       return first ? { view, path: first, line: second } : { view: 'home' }
     case 'chat':

@@ -18,7 +18,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const box = useRef<HTMLDialogElement>(null)
   const input = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')
-  const [found, setFound] = useState<Found[]>([])
+  const [answer, setAnswer] = useState<{ to: string; found: Found[] }>()
   const [chosen, setChosen] = useState(0)
   const [filter, setFilter] = useState<SearchFilter>(searchFilters[0]!)
   const [repo, setRepo] = useState('')
@@ -32,9 +32,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     let isOld = false
     const timer = setTimeout(() => {
-      void findEverything(gateway.call, { text, filter, repo, known: known ?? [] }).then((items) => {
+      void findEverything(gateway.call, { text, filter, repo, known: known ?? [] }).then((found) => {
         if (isOld) return
-        setFound(items)
+        setAnswer({ to: text, found })
         setChosen(0)
       })
     }, 120)
@@ -43,7 +43,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
       clearTimeout(timer)
     }
   }, [text, filter, repo, known])
-  const items = inOrder(text, found, commands)
+  const found = answer && isAnswered(text, answer.to) ? answer.found : undefined
+  const items = inOrder(text, found ?? [], commands)
   const open = (item: Item | undefined): void => {
     if (!item) return
     if ('run' in item) return void item.run().then((isDone) => isDone && onClose())
@@ -113,10 +114,17 @@ export function Palette({ onClose }: { onClose: () => void }) {
             choose={() => setChosen(i)}
           />
         ))}
-        {items.length === 0 && <li class="faint">Nothing found. Other words, or another filter?</li>}
+        {items.length === 0 && (
+          <li class="faint">{found ? 'Nothing found. Other words, or another filter?' : 'Looking…'}</li>
+        )}
       </ul>
     </dialog>
   )
+}
+
+/** What was found for fewer letters stays until the answer is there. */
+function isAnswered(text: string, by: string): boolean {
+  return text === by || (by.trim() !== '' && text.startsWith(by))
 }
 
 interface RepositoriesProps {

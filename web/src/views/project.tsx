@@ -1,10 +1,11 @@
 // A repository on one page: what needs attention in git, pull requests, sessions, worktrees, documents.
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import type { NativeSession, ProjectStatus } from '../data.ts'
 import { ago, count, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { Link } from '../parts/link.tsx'
-import { Loaded } from '../parts/states.tsx'
+import { Loaded, Problem } from '../parts/states.tsx'
 
 export function Project({ path }: { path: string }) {
   const changed = (event: { type: string }): boolean => event.type === 'native-changed'
@@ -34,7 +35,7 @@ export function Project({ path }: { path: string }) {
               <Sessions sessions={sessions} />
             </Panel>
             {git.worktrees.length > 1 && <Worktrees git={git} here={repo.path} />}
-            <Documents docs={docs} />
+            <Documents repo={path} hasClaudeMd={docs.hasClaudeMd} />
             {git.recentCommits.length > 0 && <Commits commits={git.recentCommits} />}
           </div>
         </div>
@@ -159,30 +160,54 @@ function Worktrees({ git, here }: { git: ProjectStatus['git']; here: string }) {
   )
 }
 
+const shownDocs = 12
+
 /** What there is to read, and who reads it. */
-function Documents({ docs }: Pick<ProjectStatus, 'docs'>) {
-  const rows = [
-    docs.hasClaudeMd && ['CLAUDE.md', 'every session reads it first'],
-    docs.hasReadme && ['README', 'what this is'],
-    docs.hasTodo && ['TODO', 'what is still to be done'],
-    ...docs.specFiles.map((name) => [`.specs/${name}`, 'a specification']),
-  ].filter((row): row is string[] => row !== false)
+function Documents({ repo, hasClaudeMd }: { repo: string; hasClaudeMd: boolean }) {
+  const known = useLive('project.docs', { repo })
+  const [all, setAll] = useState(false)
+  const docs = (known.data?.docs ?? []).toSorted((a, b) => rank(a.path) - rank(b.path))
+  const shown = all ? docs : docs.slice(0, shownDocs)
   return (
-    <Panel title="Documents" of={rows.length}>
+    <Panel title="Documents" of={known.data && docs.length}>
+      {known.error && <Problem text={known.error} retry={known.reload} />}
       <ul class="names">
-        {rows.map(([name = '', about]) => (
-          <li key={name}>
-            <code>{visible(name)}</code> <span class="faint">{about}</span>
+        {shown.map(({ path }) => (
+          <li key={path}>
+            <Link to={{ view: 'project', path: repo, doc: path }}>{visible(path)}</Link>{' '}
+            <span class="faint">{aboutDoc(path)}</span>
           </li>
         ))}
       </ul>
-      {!docs.hasClaudeMd && (
+      {docs.length > shown.length && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show {docs.length - shown.length} more
+        </button>
+      )}
+      {!hasClaudeMd && (
         <p class="faint">
           There is no <code>CLAUDE.md</code>: sessions begin without knowing the house rules.
         </p>
       )}
     </Panel>
   )
+}
+
+const knownDocs: Array<[name: RegExp, about: string]> = [
+  [/(^|\/)CLAUDE\.md$/, 'every session reads it first'],
+  [/^readme(\.\w+)?$/i, 'what this is'],
+  [/^todo(\.\w+)?$/i, 'what is still to be done'],
+  [/^\.specs\//, 'a specification'],
+]
+
+function aboutDoc(path: string): string {
+  return knownDocs.find(([name]) => name.test(path))?.[1] ?? ''
+}
+
+/** What one wants to know of first stands first; the others stay in their order. */
+function rank(path: string): number {
+  const place = knownDocs.findIndex(([name]) => name.test(path))
+  return place === -1 ? knownDocs.length : place
 }
 
 function Commits({ commits }: { commits: ProjectStatus['git']['recentCommits'] }) {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   if (!hasChromium) return
   house = await openFurnished(pictures ? { homeFor: believable } : {})
   await haveTalked(house)
-  await haveDone(house)
+  await haveDone()
 })
 beforeEach((ctx) => {
   if (!hasChromium) ctx.skip('chromium is not installed')
@@ -24,18 +24,19 @@ beforeEach((ctx) => {
 afterAll(() => house?.close())
 
 /** One that has done its turn, for somebody to look at. */
-async function haveDone({ api, call, demo }: FurnishedHouse): Promise<void> {
-  api.script('release notes of this week', [{ text: 'Written: docs/releases/week-46.md, four changes.' }])
-  const { id } = await call<{ id: string }>('coding.launch', {
+async function haveDone(): Promise<void> {
+  house.api.script('release notes of this week', [
+    { text: 'Written: docs/releases/week-46.md, four changes.' },
+  ])
+  const { id } = await house.call<{ id: string }>('coding.launch', {
     prompt: 'Write the release notes of this week.',
     name: 'release-notes',
-    workdir: demo.storefront,
+    workdir: house.demo.storefront,
     fresh: true,
   })
+  type Rows = { sessions: Array<{ id: string; waiting?: { for: string } }> }
   const isDone = async (): Promise<boolean> => {
-    const { sessions } = await call<{ sessions: Array<{ id: string; waiting?: { for: string } }> }>(
-      'coding.sessions',
-    )
+    const { sessions } = await house.call<Rows>('coding.sessions')
     return sessions.find((one) => one.id === id)?.waiting?.for === 'input'
   }
   await expect.poll(isDone, { timeout: 20_000 }).toBe(true)

@@ -1,15 +1,19 @@
 import {
   appendFileSync,
+  closeSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
 import type { Log } from '../src/domain/log.ts'
@@ -259,7 +263,9 @@ test('while the gateway follows, a message and a note are found within a second'
   await expect
     .poll(async () => (await find('petrel')).hits, { timeout: 5_000, interval: 50 })
     .toMatchObject([{ role: 'tool' }])
-  await expect.poll(() => app.search().status().withPieces, { timeout: 5_000 }).toBeGreaterThanOrEqual(7)
+  await expect
+    .poll(async () => (await app.search().status()).withPieces, { timeout: 5_000 })
+    .toBeGreaterThanOrEqual(7)
   await stop()
 }, 20_000)
 
@@ -302,7 +308,9 @@ test('twelve kinds of planted secrets are in no index, in no answer and in no li
   const stop = await app.search().follow()
   await app.search().refresh()
   await expect.poll(async () => (await find('tool', { limit: 50 })).hits.length, { timeout: 10_000 }).toBe(12)
-  await expect.poll(() => app.search().status().withPieces, { timeout: 10_000 }).toBeGreaterThanOrEqual(60)
+  await expect
+    .poll(async () => (await app.search().status()).withPieces, { timeout: 10_000 })
+    .toBeGreaterThanOrEqual(60)
   const answers: unknown[] = []
   for (const query of ['canary', 'tool', 'noted', 'headed', '.*'])
     answers.push(await find(query, { limit: 200, regex: query === '.*' }))
@@ -396,6 +404,38 @@ test('the index can be thrown away: it is made anew, with the same in it, and sa
   expect(await perform(app, 'memory.status', {}, operator)).toMatchObject(matching)
   await expect(perform(app, 'memory.rebuild', {}, agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
 }, 20_000)
+
+test('an index that is deleted or damaged under a running gateway is made anew, and goes on being filled', async () => {
+  await say('main', 'agent:main:main', 'the first razorbill', 'chat-1')
+  const stop = await app.search().follow()
+  try {
+    await app.search().refresh()
+    expect(await find('razorbill')).toMatchObject({ total: 1 })
+    const file = app.paths.searchIndex
+    for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true })
+    await expect.poll(async () => (await find('razorbill')).total, { timeout: 10_000 }).toBe(1)
+    await say('main', 'agent:main:main', 'the second razorbill', 'chat-1')
+    await expect.poll(async () => (await find('razorbill')).total, { timeout: 10_000 }).toBe(2)
+    await perform(app, 'memory.rebuild', {}, operator)
+    expect(await find('razorbill')).toMatchObject({ total: 2 })
+    // Nothing is left to do, and everything is in the file itself.
+    await expect
+      .poll(async () => await app.search().status(), { timeout: 10_000 })
+      .toMatchObject({ passages: 2, withPieces: 2, withoutTools: 0 })
+    const other = new DatabaseSync(file)
+    const empty = (): unknown => other.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+    await expect.poll(empty, { timeout: 10_000 }).toMatchObject({ busy: 0 })
+    other.close()
+    const bytes = readFileSync(file)
+    const fd = openSync(file, 'r+')
+    writeSync(fd, Buffer.alloc(bytes.length - 4_096, 0xa5), 0, bytes.length - 4_096, 4_096)
+    closeSync(fd)
+    await expect.poll(async () => (await find('razorbill')).total, { timeout: 10_000 }).toBe(2)
+    expect(readFileSync(file).subarray(4_096).includes(Buffer.alloc(2_048, 0xa5))).toBe(false)
+  } finally {
+    await stop()
+  }
+}, 40_000)
 
 test('folders that the configuration names are listed, shown and found by every agent', async () => {
   await app.close()

@@ -79,6 +79,13 @@ export class SearchFollower {
     await this.#thread.stop()
   }
 
+  /** For as long as the index is exchanged; then everything is read again. */
+  async during(exchange: () => Promise<void>): Promise<void> {
+    await this.#thread.pause()
+    await exchange()
+    void this.#orReport(() => this.readAll())
+  }
+
   /** Shows how far it is while it lasts. */
   async readAll(): Promise<IndexProgress> {
     this.reading ??= { files: 0, filesDone: 0, bytesRead: 0, passages: 0 }

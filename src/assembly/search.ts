@@ -1,5 +1,7 @@
 // Puts search together: the index, the files that it reads, and in the gateway the thread that keeps it up to date.
-import { dirname, join } from 'node:path'
+import { watch } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
 import type {
   Embedder,
   IndexProgress,
@@ -23,6 +25,7 @@ import { addSomeVectors } from '../memory/vectors.ts'
 import { hasTable, wordVectorFile } from '../memory/word-vectors.ts'
 import type { App } from '../operations/app.ts'
 import { TranscriptCopies } from '../store/postgres/transcript-copies.ts'
+import { asDatabaseError } from '../store/database-errors.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import { StoreAway } from '../store/store-away.ts'
 import { knownSecrets } from './known-secrets.ts'
@@ -50,7 +53,8 @@ class Search implements SearchPart {
   readonly #onProgress: ((progress: IndexProgress) => void) | undefined
   readonly #secrets: Array<[string, string]>
   readonly #redact: (text: string) => string
-  readonly #index: SearchIndex
+  #index: SearchIndex
+  #renewing: Promise<void> | undefined
   readonly #meaning: MeaningSettings
   #embedder: Promise<Embedder | undefined> | undefined
   #near: NearestPassages | undefined
@@ -67,6 +71,38 @@ class Search implements SearchPart {
   }
 
   async search(question: SearchQuestion): Promise<SearchAnswer> {
+    await this.#present()
+    try {
+      return await this.#answer(question)
+    } catch (error) {
+      const { searchIndex } = this.#app.paths
+      if (!isDamageOf(searchIndex, error)) throw error
+      await this.#renew(() => SearchIndex.throwAway(searchIndex))
+      return this.#answer(question)
+    }
+  }
+
+  /** The index may be thrown away while it is open; then there is a new one. */
+  async #present(): Promise<void> {
+    if (!this.#index.isPresent()) await this.#renew()
+  }
+
+  #renew(before?: () => void): Promise<void> {
+    const exchange = async (): Promise<void> => {
+      // First closed: whoever closes a database removes its log by name, and that must not be the new one's.
+      await this.#index.close()
+      before?.()
+      this.#index = SearchIndex.open(this.#app.paths.searchIndex)
+      this.#near = undefined
+    }
+    this.#renewing ??= (this.#follower?.during(exchange) ?? exchange()).finally(() => {
+      this.#renewing = undefined
+      this.#app.log.warn({}, 'The search index was thrown away or damaged; it is made anew.')
+    })
+    return this.#renewing
+  }
+
+  async #answer(question: SearchQuestion): Promise<SearchAnswer> {
     const late = this.#follower ? undefined : await this.#refreshed()
     const { text, regex, ...filter } = question
     if (!this.#follower && filter.role === 'tool') await this.#makeTools()
@@ -205,6 +241,7 @@ class Search implements SearchPart {
   }
 
   async rebuild(): Promise<IndexProgress> {
+    await this.#present()
     await this.#index.clear()
     await this.#app.copies?.clear()
     this.#near = undefined
@@ -221,7 +258,12 @@ class Search implements SearchPart {
     const follower = new SearchFollower(this.#app, thread, (sessionIds) => this.#purgeIndex(sessionIds))
     this.#follower = follower
     follower.start()
+    const stopWatching = watchFor(this.#app.paths.searchIndex, () => {
+      // The next search reports what fails here.
+      this.#present().catch(() => {})
+    })
     return async () => {
+      stopWatching()
       await follower.stop()
       this.#follower = undefined
     }
@@ -238,7 +280,8 @@ class Search implements SearchPart {
     return this.#index.purge(sessionIds)
   }
 
-  status(): SearchStatus {
+  async status(): Promise<SearchStatus> {
+    await this.#present()
     const name = modelOf(this.#meaning)
     return {
       ...this.#index.counts(),
@@ -254,6 +297,25 @@ class Search implements SearchPart {
     await this.#follower?.stop()
     await this.#app.copies?.close()
     await this.#index.close()
+  }
+}
+
+function isDamageOf(path: string, error: unknown): boolean {
+  const known = asDatabaseError(error, path)
+  return known instanceof RockpoolError && known.code === 'damaged' && known.message.startsWith(path)
+}
+
+/** Says when the file is made or removed. */
+function watchFor(path: string, act: () => void): () => void {
+  try {
+    const watcher = watch(dirname(path), (_event, name) => {
+      if (name === basename(path)) act()
+    })
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    // No more watches: the next search looks anyway.
+    return () => {}
   }
 }
 

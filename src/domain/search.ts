@@ -114,7 +114,7 @@ export interface SearchPart {
   follow(): Promise<() => Promise<void>>
   /** Forgets sessions, and every word of theirs that is still in the index's files. */
   purge(sessionIds: string[]): Promise<void>
-  status(): SearchStatus
+  status(): Promise<SearchStatus>
   close(): Promise<void>
 }
 

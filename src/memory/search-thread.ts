@@ -56,6 +56,11 @@ export class IndexThread {
 
   async stop(): Promise<void> {
     this.#isStopped = true
+    await this.pause()
+  }
+
+  /** Resolves when nobody has the index open; the next reading starts a thread again. */
+  async pause(): Promise<void> {
     this.#end()
     await this.#gone
     this.#giveUp(new Error('Indexing has stopped.'))

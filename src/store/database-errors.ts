@@ -26,7 +26,7 @@ export function asDatabaseError(error: unknown, path: string): unknown {
       cause: error,
     })
   }
-  if (/malformed|not a database/.test(error.message)) {
+  if (/malformed|not a database|corrupt/.test(error.message)) {
     return new RockpoolError('damaged', `${path} cannot be read: ${error.message}.`, {
       hint: 'Run `rockpool doctor`. Nothing was changed.',
       cause: error,

@@ -1,6 +1,6 @@
 // The search index: which files were read how far, and the words of each passage. It holds no text: what a hit says is
 // read from its source, so the index stays small and can be thrown away at any time.
-import { rmSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import { Database } from './database.ts'
@@ -94,6 +94,8 @@ export class SearchIndex {
   readonly vectors: SearchVectors
   #db: Database
   #match: SearchMatch
+  /** The file that is open. */
+  #inode: number | undefined
   /** Above these passages none lacks its pieces or its vector. */
   #below = { pieces: end, vector: end }
 
@@ -101,6 +103,7 @@ export class SearchIndex {
     this.#db = db
     this.vectors = new SearchVectors(db)
     this.#match = new SearchMatch(db.queries)
+    this.#inode = inodeOf(db.path)
   }
 
   /** A damaged or unknown index is no loss: it is removed and built again. */
@@ -111,9 +114,19 @@ export class SearchIndex {
       const isUseless =
         error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
       if (!isUseless) throw error
-      for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+      SearchIndex.throwAway(path)
       return new SearchIndex(openDatabase(path))
     }
+  }
+
+  /** Nobody may have it open. */
+  static throwAway(path: string): void {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+  }
+
+  /** Whether the file that is open still lies in its place: it may be thrown away at any time. */
+  isPresent(): boolean {
+    return inodeOf(this.#db.path) === this.#inode
   }
 
   close(): Promise<void> {
@@ -302,6 +315,10 @@ export class SearchIndex {
               coalesce(sum(has_pieces), 0) AS withPieces, coalesce(sum(has_vector), 0) AS withVector FROM passage`,
     )!
   }
+}
+
+function inodeOf(path: string): number | undefined {
+  return path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })?.ino
 }
 
 function openDatabase(path: string): Database {

@@ -2,24 +2,40 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Machines } from '../src/coding/machines.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
+import { claudeEntries } from '../src/store/claude-transcripts-postgres.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
+import { sharedMachines } from '../src/store/postgres/machines.ts'
+import { Members } from '../src/store/postgres/members.ts'
+import { SharedRecords } from '../src/store/postgres/records.ts'
+import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
+import { openStateDatabase } from '../src/store/state-database.ts'
 import { startPostgres } from '../test/postgres.ts'
 import { aMessage, anInput } from '../test/work-store-contract.ts'
 import type { BenchResult } from './result.ts'
 
 const cap = 2
 const turnMs = 50
+const messages = 240
 
 export async function bench(): Promise<BenchResult[]> {
   const server = await startPostgres()
   if (!server) throw new Error('PostgreSQL is not installed')
   try {
-    return [await twoMachines(server.url), ...(await manyRows(server.url))]
+    return [
+      await twoMachines(server.url),
+      await costOfMessage(server.url),
+      ...(await manyRows(server.url)),
+      await longTranscript(server.url),
+      ...(await betweenMachines(server.url)),
+    ]
   } finally {
     await server.stop()
   }
@@ -42,10 +58,134 @@ async function twoMachines(url: string): Promise<BenchResult> {
   }
 }
 
+/** What one message with its answer costs the database, everything included: inbox, lane, turn, rows, entries, outbox. */
+async function costOfMessage(url: string): Promise<BenchResult> {
+  const postgres = connect(url, 'cost')
+  await postgres.read('SELECT 1')
+  const look = async (): Promise<{ commits: number; log: number; rows: number }> => {
+    const [row] = await postgres.read<{ commits: number; log: number; rows: number }>(
+      `SELECT pg_stat_get_db_xact_commit(oid) AS commits, (pg_current_wal_lsn() - '0/0')::bigint AS log,
+         (SELECT sum(pg_total_relation_size(pg_class.oid)) FROM pg_class
+          WHERE relkind = 'r' AND relnamespace = 'cost'::regnamespace)::bigint AS rows
+       FROM pg_database WHERE datname = current_database()`,
+    )
+    return row!
+  }
+  const before = await look()
+  await throughput(url, 1, 'cost')
+  // Counters of commits are written down when a connection ends, and a moment later.
+  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  const after = await look()
+  await postgres.close()
+  const each = (of: 'commits' | 'log' | 'rows'): number => (after[of] - before[of]) / messages
+  return {
+    name: 'what one message and its answer cost the database',
+    measured: `${each('commits').toFixed(0)} commits, ${(each('log') / 1_024).toFixed(1)} kB of log, ${(each('rows') / 1_024).toFixed(1)} kB kept`,
+    wanted: '<= 40 commits',
+    ok: each('commits') <= 40,
+    how: `${messages} messages over 60 chats, accepted and answered by one process; heartbeats and looks of that process are counted too`,
+  }
+}
+
+async function longTranscript(url: string): Promise<BenchResult> {
+  const postgres = connect(url, 'long')
+  const rows = <Row>(sql: string, values: unknown[]): Promise<Row[]> => postgres.read<Row>(sql, values)
+  const store = claudeEntries(rows, 'claude_entry')
+  const key = { projectKey: 'p', sessionId: 's' }
+  const entryOf = (n: number) => ({ type: 'user', uuid: `u-${n}`, message: { content: 'x'.repeat(1_000) } })
+  for (let n = 0; n < 10_000; n += 500)
+    await store.append(
+      key,
+      Array.from({ length: 500 }, (_, i) => entryOf(n + i)),
+    )
+  const taken: number[] = []
+  for (let n = 0; n < 10; n++) taken.push(await timed(() => store.load(key)))
+  await postgres.close()
+  const ms = median(taken)
+  return {
+    name: "Claude's transcript of 10,000 entries (10 MB) brought to another machine, p50",
+    measured: `${ms.toFixed(0)} ms`,
+    wanted: '<= 1000 ms',
+    ok: ms <= 1_000,
+    how: 'loaded from the SessionStore, 10 times',
+  }
+}
+
+/** From one machine to another and back, as a launch goes; what the other does is not counted. */
+async function betweenMachines(url: string): Promise<BenchResult[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-errand-'))
+  const [here, there] = await Promise.all(['here', 'there'].map((name) => openMachine(url, folder, name)))
+  there!.machines.open({ echo: async (_desk, { n }) => n })
+  await there!.machines.announce()
+  const taken: number[] = []
+  for (let n = 0; n < 20; n++) taken.push(await timed(() => here!.machines.ask('there', 'echo', { n })))
+  const perSecond = await changes([here!, there!])
+  await Promise.all([here!, there!].map((machine) => machine.close()))
+  rmSync(folder, { recursive: true, force: true })
+  const ms = median(taken)
+  return [
+    {
+      name: 'an errand to another machine and back, p50',
+      measured: `${ms.toFixed(0)} ms`,
+      wanted: '<= 1000 ms',
+      ok: ms <= 1_000,
+      how: '20 errands one after the other; both look at their desks five times a second',
+    },
+    {
+      name: 'changes of coding sessions that two machines write and copy',
+      measured: `${perSecond.toFixed(0)} a second`,
+      wanted: '>= 50 a second',
+      ok: perSecond >= 50,
+      how: 'both change four records each at once, 400 times in all, and have every change of the other in their copy',
+    },
+  ]
+}
+
+async function changes(machines: Array<{ store: SharedCodingStore }>): Promise<number> {
+  const count = 400
+  const writers = machines.flatMap(({ store }, m) => [0, 1, 2, 3].map((n) => ({ store, id: `m${m}w${n}` })))
+  const ms = await timed(() =>
+    Promise.all(
+      writers.map(async ({ store, id }) => {
+        for (let n = 0; n < count / writers.length; n++) await store.markOwner(id, n)
+      }),
+    ),
+  )
+  return count / (ms / 1_000)
+}
+
+async function openMachine(
+  url: string,
+  folder: string,
+  name: string,
+): Promise<{ machines: Machines; store: SharedCodingStore; close(): Promise<void> }> {
+  const [clock, log] = [systemClock, silentLog]
+  const postgres = connect(url, 'errands')
+  const members = new Members(postgres, { machine: name, labels: [], serves: true, clock, log })
+  await members.join()
+  const copy = openStateDatabase(join(folder, `${name}.sqlite`))
+  const records = new SharedRecords({ postgres, members, copy, clock, log })
+  records.follow()
+  const store = new SharedCodingStore(copy, records)
+  const directory = sharedMachines({ postgres, records, clock }, { name, labels: [] })
+  const machines = new Machines({ store, clock, log, directory, spots: async () => [], variables: {} })
+  return {
+    machines,
+    store,
+    async close() {
+      machines.close()
+      await records.close()
+      await members.close()
+      await postgres.close()
+      await copy.close()
+    },
+  }
+}
+
 async function throughput(url: string, machines: number, schema: string): Promise<number> {
   const postgres = connect(url, schema)
   const work = postgresWork(postgres, systemClock)
-  const count = 240
+  const count = messages
   for (let n = 0; n < count; n++) await work.inbox.accept(inputOf(n))
   const workers = Array.from({ length: machines }, (_, n) => startWorker(url, schema, `m${n}`))
   await Promise.all(workers.map((worker) => once(worker.stdout!, 'data')))

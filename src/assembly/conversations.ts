@@ -44,6 +44,9 @@ import { chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommandInfos, codingCommands } from './coding-commands.ts'
 import { joinOthers, sharedNotes } from './sharing.ts'
 
+/** A machine that was away for so long is not named any more. */
+const keepMachinesMs = 30 * 24 * 3_600_000
+
 /** With its channels only in the gateway; a command that takes one turn needs none. */
 export async function openConversations(
   app: App,
@@ -120,11 +123,16 @@ async function flowParts(
       wordsForAnswer(app, pairing, message) ?? (await replies.replyCommand(message)),
     ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorInto(app, delivery),
-    tidy: async () => {
-      await sent.forget(clock.now())
-      // Files whose message was lost on its way here.
-      await forgetUploads(join(paths.media, 'inbound'), clock.now())
-      await app.media?.().forget(clock.now() - keepKeysMs)
+    tidy: {
+      async shared() {
+        await sent.forget(clock.now())
+        await app.media?.().forget(clock.now() - keepKeysMs)
+        await app.records?.().forget('machine', { before: clock.now() - keepMachinesMs })
+      },
+      async own() {
+        // Files whose message was lost on its way here.
+        await forgetUploads(join(paths.media, 'inbound'), clock.now())
+      },
     },
     ...fileParts(app),
     ...sharedNotes(app),

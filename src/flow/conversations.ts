@@ -82,10 +82,10 @@ export class Conversations {
   /** What all share is tidied by one of them, what is this machine's own by each. */
   #tidyHourly(): void {
     const { work, clock, chores, tidy } = this.#parts
-    const tidyShared = (): Promise<void> => tidyWork(work, clock)
+    const tidyShared = (): Promise<void> => tidyWork(work, clock, tidy?.shared)
     if (chores) chores.every('tidy', tidyEveryMs, tidyShared)
     else this.#repeat(tidyEveryMs, tidyShared)
-    if (tidy) this.#repeat(tidyEveryMs, tidy)
+    if (tidy) this.#repeat(tidyEveryMs, tidy.own)
   }
 
   /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */

@@ -80,8 +80,8 @@ export interface FlowParts {
   }
   /** Where several processes share the work: what one of them does for all. */
   chores?: Chores
-  /** What else is forgotten from time to time. */
-  tidy?: () => Promise<void>
+  /** What else is forgotten from time to time: of what all share by one of them, of what is this machine's own by each. */
+  tidy?: { shared: () => Promise<void>; own: () => Promise<void> }
   /** Makes a file of the workspace one that may leave, or says why not. */
   attach?: (session: Session, path: string) => Promise<{ path: string } | { refused: string }>
 }

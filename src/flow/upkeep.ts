@@ -31,11 +31,16 @@ export async function recoverWork(
   await converse.deliverer.start()
 }
 
-/** Forgets what is over. */
-export async function tidyWork(work: WorkStore, clock: Clock): Promise<void> {
+/** Forgets what is over, here and wherever else something is kept. */
+export async function tidyWork(
+  work: WorkStore,
+  clock: Clock,
+  elsewhere?: () => Promise<void>,
+): Promise<void> {
   const before = clock.now() - keepKeysMs
   await work.inbox.forget(before)
   await work.outbox.forget(before)
+  await elsewhere?.()
 }
 
 /** Resolves to what is to be said about it. */

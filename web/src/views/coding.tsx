@@ -4,6 +4,7 @@ import { ago, minutes, shortPath, usd, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { Conversation } from '../parts/conversation.tsx'
 import { ContextGauge } from '../parts/gauge.tsx'
+import { OnMachine } from '../parts/on-machine.tsx'
 import { Steer } from '../parts/steer.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
@@ -107,6 +108,7 @@ function About({ row, reload }: { row: CodingRow; reload: () => void }) {
             {visible(shortPath(row.workdir))}
           </a>
         </dd>
+        <OnMachine row={row} reload={reload} />
         <dt>Model</dt>
         <dd>{row.model ?? '–'}</dd>
         <dt>Last activity</dt>

@@ -234,7 +234,7 @@ function rowOfCoding(row: CodingRow, written: NativeSession | undefined): HomeRo
     state: stateOf(row),
     name: row.name,
     now: row.waiting?.for === 'input' ? row.waiting.about || row.prompt : now,
-    repo: shortPath(row.workdir),
+    repo: (row.machine === undefined ? '' : `${row.machine}:`) + shortPath(row.workdir),
     branch: written?.branch ?? '',
     at: row.lastActivityAt,
     costUsd: row.costUsd,

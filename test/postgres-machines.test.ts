@@ -99,7 +99,8 @@ test('what is said on one machine is found on another, and no longer after it wa
     await here.ask('sessions.delete', { key, purge: true })
     expect(await find('walnut', here)).toEqual([])
     await vi.waitFor(async () => expect(await find('walnut')).toEqual([]))
-    expect(existsSync(hit!.path)).toBe(false)
+    // Not a byte of it is left on the other machine: no copy, no word in its index.
+    await vi.waitFor(() => expect(filesWith(there.app.paths.root, 'hazelnut')).toEqual([]))
   } finally {
     await here.close()
     await there.close()
@@ -242,6 +243,15 @@ test('notes and media go to PostgreSQL and to another machine, equal, and a seco
     await to.close()
   }
 }, 60_000)
+
+/** Files below a folder that have these bytes. */
+function filesWith(folder: string, words: string): string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  )
+  const paths = files.map((entry) => join(entry.parentPath, entry.name))
+  return paths.filter((path) => existsSync(path) && readFileSync(path).includes(words))
+}
 
 interface Hit {
   sessionKey?: string

@@ -6,6 +6,7 @@ import type { RockpoolEvent } from '../domain/events.ts'
 import type { IndexProgress, SearchSource } from '../domain/search.ts'
 import { IndexThread } from '../memory/search-thread.ts'
 import type { App } from '../operations/app.ts'
+import { StoreAway } from '../store/store-away.ts'
 import {
   movedSources,
   nativeSource,
@@ -25,6 +26,11 @@ const gatherMs = 100
 const roundMs = 300_000
 /** Other machines tell us what they append; this is for what they could not tell. */
 const lookMs = 1_000
+
+/** That the database is away is reported elsewhere. */
+function unlessAway(error: unknown): void {
+  if (!(error instanceof StoreAway)) throw error
+}
 
 /** Hears what was said and hands it to the thread that indexes. */
 export class SearchFollower {
@@ -158,7 +164,7 @@ export class SearchFollower {
     if (!copies || !this.#mayHaveCopies) return []
     this.#mayHaveCopies = false
     // While it is away the next look tries again, and what else is new is read all the same.
-    await this.#orReport(() => copies.catchUp())
+    await this.#orReport(() => copies.catchUp().catch(unlessAway))
     const { changed, dropped, gone } = copies.takeChanges()
     if (gone.length > 0) await this.#onGone(gone.map(({ sessionId }) => sessionId))
     return sourcesOfSome(this.#app, [...changed, ...dropped])

@@ -109,9 +109,14 @@ export class SharedMemory {
     await this.#bases.close()
   }
 
-  #lookLater(): void {
+  /** The rest after a look is long against it, however many notes there are. */
+  #lookLater(tookMs = 0): void {
     if (this.#isClosed) return
-    this.#cancelLook = this.#parts.clock.after(lookMs, () => void this.#look().then(() => this.#lookLater()))
+    const { clock } = this.#parts
+    this.#cancelLook = clock.after(Math.max(lookMs, 50 * tookMs), () => {
+      const began = clock.monotonic()
+      void this.#look().then(() => this.#lookLater(clock.monotonic() - began))
+    })
   }
 
   async #look(): Promise<void> {

@@ -46,13 +46,16 @@ interface EntryRow {
 /** What is removed is remembered for 90 days; who did not look for so long compares everything. */
 const longestSilenceMs = 60 * 86_400_000
 const listRows = 2_000
+/** Opening a file costs as much as so many entries; what goes together must not keep others waiting. */
+const aFile = 10
 
 export class TranscriptCopies {
   #postgres: Postgres
   #clock: Clock
   #folder: string
   #db: Database
-  #looking: Promise<unknown> = Promise.resolve()
+  #looking: Promise<void> = Promise.resolve()
+  #next: Promise<void> | undefined
   #found = noChanges()
 
   constructor(postgres: Postgres, folder: string, clock: Clock) {
@@ -64,10 +67,14 @@ export class TranscriptCopies {
 
   /** Resolves when everything that was committed before is here. */
   catchUp(): Promise<void> {
-    const look = (): Promise<void> => this.#look()
-    const done = this.#looking.then(look, look)
-    this.#looking = done
-    return done
+    // However many ask while a look is under way, one more answers them all.
+    const look = (): Promise<void> => {
+      this.#next = undefined
+      this.#looking = this.#look()
+      return this.#looking
+    }
+    this.#next ??= this.#looking.then(look, look)
+    return this.#next
   }
 
   /** What was found since the last time that somebody asked. */
@@ -91,9 +98,7 @@ export class TranscriptCopies {
   }
 
   async close(): Promise<void> {
-    await this.#looking.catch(() => {
-      // Whoever waited for it was told.
-    })
+    await Promise.allSettled([this.#looking, this.#next])
     await this.#db.close()
   }
 
@@ -103,7 +108,7 @@ export class TranscriptCopies {
     )
     const { origin, tx } = there!
     const here = this.#db.queries.get<{ origin: string; tx: string; at: number }>('SELECT * FROM cursor')
-    if (here && here.origin !== origin) await this.clear()
+    if (here && here.origin !== origin) await this.#begin()
     const now = this.#clock.now()
     // A database that was restored counts its transactions anew.
     const mayGoOn =
@@ -119,11 +124,19 @@ export class TranscriptCopies {
       })
   }
 
+  /** What was copied of another database is worth nothing. */
+  async #begin(): Promise<void> {
+    await this.clear()
+    await this.#db.write((q) => q.exec('DELETE FROM copy'))
+  }
+
   async #since(tx: string): Promise<CopyChanges> {
+    // With the limit the server takes the index, however many it thinks there are.
     const rows = await this.#postgres.read<SharedRow>(
-      `SELECT ${sharedColumns} FROM transcript WHERE changed >= $1::xid8 ORDER BY id`,
+      `SELECT ${sharedColumns} FROM transcript WHERE changed >= $1::xid8 ORDER BY changed LIMIT ${listRows}`,
       [tx],
     )
+    if (rows.length === listRows) return this.#everything()
     const removed = await this.#postgres.read<{ name: string }>(
       `SELECT name FROM gone WHERE kind = 'transcript' AND changed >= $1::xid8`,
       [tx],
@@ -246,7 +259,7 @@ function groupsOf(pieces: Piece[]): Piece[][] {
   const groups: Piece[][] = []
   let room = 0
   for (const piece of pieces) {
-    const size = Math.max(1, piece.upTo - piece.after)
+    const size = Math.max(aFile, piece.upTo - piece.after)
     if (size > room || groups.at(-1)?.at(-1)?.row.id === piece.row.id) {
       groups.push([])
       room = pieceRows

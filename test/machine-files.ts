@@ -1,7 +1,7 @@
 // What an agent noted on one machine, and what it was sent there, on another: the real program twice, each with a home of its
 // own, the real Claude, one bot. The first machine is killed in the middle of a turn.
 import type { ChildProcess } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
@@ -61,6 +61,8 @@ export async function filesMove(url: string): Promise<FilesMoved> {
     await api.requested(({ prompt }) => prompt.includes('look at this'), 60_000)
     await up(1)
     await end(children[0]!, 'SIGKILL')
+    // Another machine has another disk.
+    for (const folder of ['media', 'agents']) rmSync(join(homes[0]!.stateDir, folder), { recursive: true })
     api.release('killed')
     await shown('seen')
     say('what did you note')

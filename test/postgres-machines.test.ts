@@ -184,6 +184,8 @@ test('a file that one machine took in is there for the turn and for the reply on
       reply,
     })
     await here.app.work().outbox.add([{ ...delivery, createdAt: Date.now() }])
+    // Another machine has another disk.
+    rmSync(here.app.paths.media, { recursive: true })
     await (await there.app.conversations()).start()
     const copy = join(there.app.paths.workspace('main'), 'attachments', 'a.bin')
     await vi.waitFor(() => expect(readFileSync(copy).equals(bytes)).toBe(true))

@@ -184,15 +184,26 @@ test('a file that one machine took in is there for the turn and for the reply on
       reply,
     })
     await here.app.work().outbox.add([{ ...delivery, createdAt: Date.now() }])
+    const shown: unknown[] = []
+    there.app.events.on((event) => event.type === 'web-output' && shown.push(event.output))
     // Another machine has another disk.
     rmSync(here.app.paths.media, { recursive: true })
     await (await there.app.conversations()).start()
     const copy = join(there.app.paths.workspace('main'), 'attachments', 'a.bin')
     await vi.waitFor(() => expect(readFileSync(copy).equals(bytes)).toBe(true))
+    const files = [{ name: 'b.bin', bytes: bytes.length }]
+    await vi.waitFor(() =>
+      expect(shown).toContainEqual(
+        expect.objectContaining({
+          type: 'message',
+          message: expect.objectContaining({ text: 'look', files: [expect.objectContaining(files[0])] }),
+        }),
+      ),
+    )
     const told = (): Promise<unknown> => there.ask('web.notices', { chatId: 'page' })
     await vi.waitFor(async () =>
       expect(await told()).toMatchObject({
-        notices: [{ text: 'look', files: [{ name: 'b.bin', bytes: bytes.length }] }],
+        notices: [{ text: 'look', files }],
       }),
     )
     await vi.waitFor(async () => expect(await there.app.sessions('main').peek(key)).toBeDefined())

@@ -134,6 +134,11 @@ test('names are unique, and a session is found by id, name, prefix; an unclear r
   expect([a.name, b.name]).toEqual(['same-words-here', 'same-words-here-2'])
   expect(house.pool.resolve(a.name).id).toBe(a.id)
   expect(house.pool.resolve(b.id.slice(0, 7)).id).toBe(b.id)
+  const c = await house.launch('other words')
+  expect(house.pool.resolve('oth').id).toBe(c.id)
+  expect(() => house.pool.resolve('same-w')).toThrow(
+    new RegExp(`same-w may be .*${a.id} \\(same-words-here\\)`),
+  )
   expect(() => house.pool.resolve('nope')).toThrow(/no coding session "nope"/)
 })
 

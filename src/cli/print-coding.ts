@@ -70,15 +70,17 @@ export const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> =
     align: 'right',
     min: 5,
   },
-  { title: 'cost', value: (row) => usd(row.costUsd), align: 'right', min: 6 },
+  { title: 'cost', value: (row) => usd(row.costUsd), align: 'right', min: 7 },
   { title: 'context', value: fillOf, align: 'right', min: 4 },
 ]
 
-/** On a narrow screen the id and the place give way: what it does and whom it waits for must be readable. */
+/** From which width on there is room for a column. What it does and whom it waits for must be readable on any screen. */
+const roomFor: Readonly<Record<string, number>> = { id: 100, where: 100, age: 72, context: 54, cost: 46 }
+
 export function columnsFor(width: number): typeof codingColumns {
-  return width >= 100
-    ? codingColumns
-    : codingColumns.filter(({ title }) => title !== 'id' && title !== 'where')
+  return codingColumns
+    .filter(({ title }) => width >= (roomFor[title] ?? 0))
+    .map((column) => (column.title === 'now' && width < 72 ? { ...column, min: 8 } : column))
 }
 
 export function fillOf(row: Pick<CodingRow, 'contextTokens' | 'contextWindow'>): string {
@@ -157,6 +159,10 @@ export function printSent(row: CodingRow): string {
   return `Sent to ${oneLine(row.name)}.`
 }
 
+export function printInterrupted(row: CodingRow): string {
+  return `${oneLine(row.name)} was stopped (${stateOf(row)}). Say what comes next: rockpool cc respond ${row.id} "…"`
+}
+
 export function printReleased(row: CodingRow): string {
   return `${oneLine(row.name)} is let go. Go on with it: rockpool cc attach ${row.id}, or rockpool cc resume ${row.id}`
 }
@@ -173,6 +179,31 @@ export function printBackground({ ids }: { ids: string[] }): string {
 
 export function printText(output: { result?: string; display?: string; missed?: string }): string {
   return visible(output.result ?? output.missed ?? output.display ?? '')
+}
+
+interface Limit {
+  of: string
+  name: string
+  limitUsd: number
+  spentUsd: number
+  runsOutAt?: number
+}
+
+/** The figures, and how much is left of each limit. */
+export function printStats({ display, budgets }: { display: string; budgets: Limit[] }, page: Page): string {
+  if (budgets.length === 0) return visible(display)
+  const columns: Array<Column<Limit>> = [
+    { title: 'LIMIT OF', value: ({ of }) => of },
+    { title: 'WHICH', value: ({ name }) => name, min: 12 },
+    { title: 'SPENT', value: ({ spentUsd }) => usd(spentUsd), align: 'right' },
+    { title: 'OF', value: ({ limitUsd }) => usd(limitUsd), align: 'right' },
+    {
+      title: 'RUNS OUT IN',
+      value: ({ runsOutAt }) => (runsOutAt === undefined ? '-' : duration(Math.max(0, runsOutAt - page.now))),
+      align: 'right',
+    },
+  ]
+  return `${visible(display)}\n\n${table(budgets, columns, page)}`
 }
 
 interface ApprovalRow {
@@ -194,9 +225,9 @@ export function printApprovals(output: { approvals: ApprovalRow[] }, page: Page)
     .map((row) => {
       const who = [row.session, row.kind, row.toolName].filter(Boolean).join(' · ')
       const state =
-        row.state === 'pending' ? '' : ` ${row.state}${row.answeredBy ? ` by ${row.answeredBy}` : ''}`
+        row.state === 'pending' ? '' : `${row.state}${row.answeredBy ? ` by ${row.answeredBy}` : ''}`
       const alike = row.alike > 1 ? ` (${row.alike} ask the same: --alike answers all)` : ''
-      const heading = `${styled(page, 'bold', row.id)}  ${oneLine(who)}  ${ago(row.askedAt, page.now)}${oneLine(state)}${alike}`
+      const heading = `${styled(page, 'bold', row.id)}  ${oneLine(who)}  ${ago(row.askedAt, page.now)}${state && ` ${oneLine(state)}`}${alike}`
       return `${heading}\n${visible(row.shown).replace(/^/gm, '    ')}`
     })
     .join('\n\n')

@@ -105,11 +105,17 @@ async function findCommand(args: string[]): Promise<Found | undefined> {
   return undefined
 }
 
-/** An alias may have names of its own for options. */
+/** An alias may have names of its own for options, and words of its own for what it does. */
 function asNamed(operation: Operation, alias: Alias | undefined): Operation {
-  if (!alias?.fields) return operation
-  const flags = Object.fromEntries(Object.entries(alias.fields).map(([theirs, ours]) => [ours, theirs]))
-  return { ...operation, command: { ...operation.command, flags: { ...operation.command?.flags, ...flags } } }
+  if (!alias) return operation
+  const renamed = Object.entries(alias.fields ?? {}).map(([theirs, ours]) => [ours, theirs])
+  const flags = { ...operation.command?.flags, ...Object.fromEntries(renamed) }
+  const examples = alias.examples ?? operation.command?.examples
+  return {
+    ...operation,
+    says: alias.says ?? operation.says,
+    command: { ...operation.command, flags, ...(examples ? { examples } : {}) },
+  }
 }
 
 async function commandOperation(name: string, byAlias: boolean): Promise<Operation | undefined> {

@@ -26,10 +26,10 @@ const row = (more: Partial<CodingRow> = {}): CodingRow => ({
 
 const screen = (width = 80): Screen => ({ width, height: 20, color: false, now: 60_000 })
 
-test.each([80, 100, 160])(
+test.each([60, 80, 100, 160])(
   'at %i columns the screen is exactly as high and no wider, and says what matters',
   (width) => {
-    const state = {
+    const state: WatchState = {
       rows: [
         row(),
         row({ id: 'b', waiting: undefined, lifecycle: 'active', doing: 'Bash: make' }),
@@ -48,11 +48,18 @@ test.each([80, 100, 160])(
     const shown = lines.join('\n')
     expect(shown).toContain('1 asks you, 1 done for now, 1 at work, 3 in all')
     expect(shown).toContain('waits: approval')
-    expect(shown).toContain('Bash: make')
+    expect(shown).toMatch(/Bash: m(ake|…)/)
+    expect(shown).toContain('q quit')
     expect(shown).toContain('75%')
-    expect(shown.replaceAll('\n', '')).toContain(state.details.text.trimEnd())
+    expect(shown.replaceAll('\n', '')).toContain(state.details!.text.trimEnd())
   },
 )
+
+test('on the smallest screen whom it waits for and what it does still stand side by side', () => {
+  const lines = renderWatch({ rows: [row()], selected: 0 }, screen(42))
+  for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(42)
+  expect(lines.join('\n')).toMatch(/> fix-login-\S* +waits: approval +rm -rf/)
+})
 
 test('whoever blocks on a person comes first, then who waits for a message, then who works', () => {
   const input = row({ id: 'i', waiting: { for: 'input', about: '', since: 0 }, lastActivityAt: 9 })

@@ -36,7 +36,7 @@ export function renderWatch(state: WatchState, page: Screen): string[] {
   const keys = `${state.peek ? peekHelp : help}${isAlike(state) ? `   A approve all ${state.details!.alike}` : ''}`
   const foot = [
     state.answer === undefined
-      ? styled(page, 'dim', fit(keys, page.width))
+      ? styled(page, 'dim', fit(page.width < 72 ? keys.replaceAll('   ', ' ') : keys, page.width))
       : fit(`answer> ${visible(state.answer)}█`, page.width),
     fit(oneLine(state.notice ?? ''), page.width),
   ]

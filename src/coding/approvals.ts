@@ -145,6 +145,7 @@ export class Approvals {
     const known = this.#parts.store.get(id)
     if (known) throw alreadySettled(known)
     const list = open.map((approval) => `${approval.id} (${oneLine(approval.shown, 60)})`).join(', ')
+    if (open.length === 0 && id === '') throw new RockpoolError('not-found', 'Nothing waits for an answer.')
     throw found.length === 0
       ? new RockpoolError('not-found', `No open approval ${id}.`, { hint: `Open: ${list || 'none'}.` })
       : new RockpoolError('ambiguous', `Which one? ${list}.`, { hint: 'Give the id of one.' })

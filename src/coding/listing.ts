@@ -55,12 +55,21 @@ export function formatStats(metrics: CodingMetrics): string {
   const lines = [
     `Launched ${metrics.totalLaunched}, running ${running}, completed ${completed}, failed ${failed}, killed ${killed}`,
     `Average duration ${formatDuration(metrics.averageDurationMs)}, waited for people ${formatDuration(metrics.waitedMs)}`,
-    `Cost $${metrics.totalCostUsd.toFixed(2)}`,
+    `Cost ${formatUsd(metrics.totalCostUsd)}`,
+    ...Object.entries(metrics.costPerDay)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .slice(-7)
+      .map(([day, usd]) => `  ${day} ${formatUsd(usd)}`),
     ...(metrics.mostExpensive
-      ? [`Most expensive: ${metrics.mostExpensive.name} ($${metrics.mostExpensive.costUsd.toFixed(2)})`]
+      ? [`Most expensive: ${metrics.mostExpensive.name} (${formatUsd(metrics.mostExpensive.costUsd)})`]
       : []),
   ]
   return lines.join('\n')
+}
+
+/** Cents, and what is less than ten of them to a hundredth of one. */
+function formatUsd(amount: number): string {
+  return `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 }
 
 export function durationOf(session: CodingSession, now: number): number {

@@ -66,7 +66,9 @@ export class LiveRuns {
 
   async killAll(): Promise<void> {
     const live = [...this.#live.values()]
-    await Promise.all(live.map((run) => run.kill('shutdown', 'Rockpool was stopped. It can be resumed.')))
+    await Promise.all(
+      live.map((run) => run.kill('shutdown', 'The process that ran it was stopped. It can be resumed.')),
+    )
   }
 
   async close(): Promise<void> {

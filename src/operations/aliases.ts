@@ -8,6 +8,9 @@ export interface Alias {
   fields?: Readonly<Record<string, string>>
   /** Input that this name implies; what the caller gives wins. */
   given?: Readonly<Record<string, unknown>>
+  /** What it does under this name, and how it looks in use, when that is something of its own. */
+  says?: string
+  examples?: string[]
 }
 
 export interface AliasTable {
@@ -76,9 +79,22 @@ export const aliases: AliasTable = {
     'cc kill': { of: 'coding.kill' },
     'cc move': { of: 'coding.move' },
     'cc resume': { of: 'coding.resume' },
-    'cc fork': { of: 'coding.resume', given: { fork: true } },
+    'cc fork': {
+      of: 'coding.resume',
+      given: { fork: true },
+      says: 'Go on with a copy of an earlier session, from its end or from a message; the earlier one stays as it is.',
+      examples: [
+        'rockpool cc fork fix-login-bug "try it with the other parser"',
+        'rockpool cc fork fix-login-bug "from here" --at-message 3f2a0b1c-… --wait',
+      ],
+    },
     'cc approve': { of: 'approvals.answer' },
-    'cc deny': { of: 'approvals.answer', given: { decision: 'deny' } },
+    'cc deny': {
+      of: 'approvals.answer',
+      given: { decision: 'deny' },
+      says: 'Refuse what a session asks, with a reason if you like.',
+      examples: ['rockpool cc deny 3fa9', 'rockpool cc deny 3fa9 --text "not on main"'],
+    },
     'cc approvals': { of: 'approvals.list' },
     'cc stats': { of: 'coding.stats' },
   },

@@ -22,9 +22,9 @@ export interface CatalogEntry {
 export async function makeCatalog(others: readonly Listed[]): Promise<CatalogEntry[]> {
   const listed: Listed[] = [...(await allOperations()), ...others]
   const entries = listed.filter(({ command }) => !command?.hidden).map(entryOf)
-  for (const [command, { of }] of Object.entries(aliases.command)) {
+  for (const [command, { of, says }] of Object.entries(aliases.command)) {
     const target = entries.find((entry) => entry.command === commandOf(of))
-    if (target) entries.push({ ...target, command, aliasOf: target.command })
+    if (target) entries.push({ ...target, says: says ?? target.says, command, aliasOf: target.command })
   }
   return entries.sort((a, b) => (a.command < b.command ? -1 : 1))
 }

@@ -48,7 +48,8 @@ export const codingRow = z.object({
 
 export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
   const now = app.clock.now()
-  const { owner: _owner, allowances: _allowances, waitsSince: _since, ...shown } = session
+  const { owner: _owner, allowances: _allowances, waitsSince: _since, ...kept } = session
+  const { inbox: _inbox, given: _given, aside: _aside, ...shown } = kept
   const { request, end, sdkSessionId } = session
   const foreground = app
     .coding()

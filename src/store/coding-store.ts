@@ -86,7 +86,7 @@ export class CodingStore {
     return rows.map((row) => read(row)!)
   }
 
-  /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id. */
+  /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id or of a name. */
   resolve(ref: string): CodingSession[] {
     const tiers: Array<[string, string]> = [
       ['id = ?', ref],
@@ -94,6 +94,7 @@ export class CodingStore {
       ['sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', ref],
       ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
       ["(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
+      ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
     ]
     for (const [where, value] of ref === '' ? [] : tiers) {
       const rows = this.#db.queries.all<RecordRow>(`SELECT record FROM coding_session WHERE ${where}`, value)

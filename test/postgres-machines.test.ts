@@ -142,6 +142,12 @@ test('notes are the same on every machine: added at once, rewritten on both, rem
     // A workspace that was lost is filled again, and takes nothing from the others.
     rmSync(there.app.paths.workspace('main'), { recursive: true })
     expect(await notesOf(there)).toEqual(['MEMORY.md', name])
+    // A database that was put back from a backup, or is another one, takes nothing from them either.
+    const { postgres } = here.app
+    await postgres!.write("UPDATE memory_file SET revision = 1, body = 'older' WHERE name = 'MEMORY.md'")
+    await postgres!.write('DELETE FROM memory_file WHERE name = $1', [name])
+    expect([await show(here, 'MEMORY.md'), await show(here, name)]).toEqual(['older\n\none\n', both[2]])
+    expect([await show(there, 'MEMORY.md'), await show(there, name)]).toEqual(['older\n\none\n', both[2]])
   } finally {
     await here.close()
     await there.close()
@@ -166,7 +172,7 @@ test('a file that one machine took in is there for the turn and for the reply on
   try {
     const [received, sent] = [await keep('received', 'a.bin'), await keep('one', 'b.bin')]
     expect([await count('media_file'), await count('media_blob'), await count('media_piece')]).toEqual([
-      2, 1, 3,
+      2, 1, 10,
     ])
     const address = { channel: 'web', accountId: 'default', to: 'page' }
     const file = {

@@ -29,6 +29,7 @@ const migrations = [
    ) STRICT;
    CREATE TABLE home (id TEXT NOT NULL) STRICT;
    INSERT INTO home VALUES (lower(hex(randomblob(16))));`,
+  'CREATE TABLE origin (id TEXT NOT NULL) STRICT',
 ]
 
 export class NoteBases {
@@ -100,6 +101,17 @@ export class NoteBases {
 
   async remove(agentId: string, name: string): Promise<void> {
     await this.#db.write((q) => q.run('DELETE FROM base WHERE agent = ? AND name = ?', agentId, name))
+  }
+
+  /** What was agreed with another database is worth nothing. */
+  async checkOrigin(id: string): Promise<void> {
+    const known = this.#db.queries.get<{ id: string }>('SELECT id FROM origin')?.id
+    if (known === id) return
+    await this.#db.write((q) => {
+      if (known !== undefined) q.exec('DELETE FROM base; DELETE FROM told')
+      q.exec('DELETE FROM origin')
+      q.run('INSERT INTO origin VALUES (?)', id)
+    })
   }
 
   async forget(agentId: string): Promise<void> {

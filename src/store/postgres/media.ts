@@ -24,7 +24,7 @@ export interface SharedMediaParts {
   log: Log
 }
 
-const pieceBytes = 1_048_576
+const pieceBytes = 262_144
 /** Others tell us at once; this is for what they could not tell. */
 const roundMs = 60_000
 

@@ -25,6 +25,14 @@ export interface SharedMemoryParts {
   log: Log
 }
 
+interface ListedNote {
+  origin: string
+  /** None in a database without notes of this agent. */
+  name: string | null
+  revision: number
+  gone: boolean
+}
+
 interface SharedNote {
   revision: number
   body: NoteBody
@@ -137,15 +145,16 @@ export class SharedMemory {
   async #sync(agentId: string): Promise<void> {
     const { postgres, placesOf } = this.#parts
     const places = placesOf(agentId)
-    const rows = await postgres.read<{ name: string; revision: number; gone: boolean }>(
-      'SELECT name, revision, body IS NULL AS gone FROM memory_file WHERE agent = $1',
+    const rows = await postgres.read<ListedNote>(
+      `SELECT id AS origin, name, revision, body IS NULL AS gone FROM record_origin LEFT JOIN memory_file ON agent = $1`,
       [agentId],
     )
+    await this.#bases.checkOrigin(rows[0]!.origin)
     const here = notesIn(places)
     // Where not one of them is left nobody has removed them one by one: the workspace is another one.
     if (here.size === 0 && this.#bases.of(agentId).size > 0) await this.#bases.forget(agentId)
     const known = this.#bases.of(agentId)
-    const there = new Map(rows.map((row) => [row.name, row]))
+    const there = new Map(rows.flatMap((row) => (row.name === null ? [] : [[row.name, row]])))
     for (const name of new Set([...here.keys(), ...known.keys(), ...there.keys()])) {
       const [path, base, row] = [here.get(name), known.get(name), there.get(name)]
       const isNowhere = path === undefined && !base && row?.gone !== false
@@ -176,7 +185,10 @@ export class SharedMemory {
       const there = await this.#read(agentId, name)
       // A process that was killed, or that never got its answer, may have told more than it noted.
       const heard = this.#bases.told(agentId, name, there.stamp)
-      const base = heard ?? this.#bases.get(agentId, name)?.body
+      const known = this.#bases.get(agentId, name)
+      // A database that is behind what was agreed was put back from a backup: that takes nothing away.
+      const isBehind = known !== undefined && known.revision > there.revision
+      const base = heard ?? (isBehind ? undefined : known?.body)
       const merged = mergeNotes(base, here?.body, there.body)
       if (merged.beside) await this.#keepBeside(agentId, places, name, merged.beside)
       const at = isSame(merged.body, there.body) ? there.at : (here?.changedAt ?? this.#parts.clock.now())

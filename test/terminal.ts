@@ -10,6 +10,8 @@ export interface PseudoTerminal {
   press(...keys: string[]): void
   type(text: string): void
   screen(): string
+  /** The same with its colours, as escape sequences. */
+  painted(): string
   resize(columns: number, rows: number): void
   close(): void
 }
@@ -38,6 +40,7 @@ export function openTerminal(
     press: (...keys) => void tmux('send-keys', ...keys),
     type: (text) => void tmux('send-keys', '-l', text),
     screen: () => tmux('capture-pane', '-p'),
+    painted: () => tmux('capture-pane', '-p', '-e', '-N'),
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),
     close() {
       tmux('kill-server')

@@ -1,6 +1,7 @@
 // `rockpool channels add`: asks for what a platform needs, has it checked, and says what to do next.
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
+import { styleText } from 'node:util'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Asker } from './ask.ts'
@@ -22,24 +23,28 @@ interface Row {
   needs?: { kind: string; detail: string }
 }
 
-const howTo: Readonly<Record<string, string>> = {
-  telegram: [
-    'A bot on Telegram is made in a chat with @BotFather:',
-    '  1. Open https://t.me/BotFather and send /newbot.',
-    '  2. Give it a name, then a username that ends in "bot".',
-    '  3. Copy the token that it answers with.',
-  ].join('\n'),
-  discord: [
-    'A bot on Discord is made at https://discord.com/developers/applications:',
-    '  1. New Application, then the page Bot.',
-    '  2. Switch on "Message Content Intent" there, and save.',
-    '  3. Reset Token, and copy it.',
-    '  4. On the page OAuth2, choose `bot` with Send Messages and Read Message History, and open the link that it makes.',
-  ].join('\n'),
-  whatsapp: [
-    'WhatsApp is linked like a browser: on the phone, Settings > Linked devices > Link a device.',
-    'Better use a number of its own: the agent answers as that number.',
-  ].join('\n'),
+const howTo: Readonly<Record<string, { says: string; steps: string[] }>> = {
+  telegram: {
+    says: 'A bot on Telegram is made in a chat with @BotFather:',
+    steps: [
+      'Open https://t.me/BotFather and send /newbot.',
+      'Give it a name, then a username that ends in "bot".',
+      'Copy the token that it answers with.',
+    ],
+  },
+  discord: {
+    says: 'A bot on Discord is made at https://discord.com/developers/applications:',
+    steps: [
+      'New Application, then the page Bot.',
+      'Switch on "Message Content Intent" there, and save.',
+      'Reset Token, and copy it.',
+      'On the page OAuth2, choose `bot` and `applications.commands` with Send Messages, Send Messages in Threads, Read Message History and Attach Files, and open the link that it makes.',
+    ],
+  },
+  whatsapp: {
+    says: 'WhatsApp is linked like a browser. Better use a number of its own: the agent answers as that number.',
+    steps: ['On the phone: Settings, Linked devices, Link a device.', 'Scan the code that appears here.'],
+  },
 }
 
 const linkMs = 180_000
@@ -73,7 +78,7 @@ export const commands: LocalCommand[] = [
       const { openAsker } = await import('./ask.ts')
       const asker = await openAsker(host)
       try {
-        if (!json) host.terminal.err(`${howTo[channel]}\n\n`)
+        if (!json) await explain(host, channel)
         const token = channel === 'whatsapp' ? undefined : await tokenFor(host, channel, tokenFile)
         const added = (await asker.ask(
           { name: 'channels.add' },
@@ -87,6 +92,14 @@ export const commands: LocalCommand[] = [
     },
   },
 ]
+
+async function explain(host: Host, channel: string): Promise<void> {
+  const { numbered, prose } = await import('./print.ts')
+  const { width, color, isInteractive: interactive } = host.terminal
+  const page = { width, color, interactive, now: host.now() }
+  const { says, steps } = howTo[channel]!
+  host.terminal.err(`${prose(says, page)}\n${numbered(steps, page)}\n\n`)
+}
 
 /** Never from the command line itself: what stands there is in the shell's history and in the list of processes. */
 async function tokenFor(host: Host, channel: string, file: string | undefined): Promise<string> {
@@ -109,12 +122,23 @@ async function showQrUntilLinked(host: Host, asker: Asker, account: string): Pro
     if (row?.state === 'failed')
       throw new RockpoolError('unavailable', row.lastError ?? 'WhatsApp refused the link.')
     const qr = row?.needs?.kind === 'qr' ? row.needs.detail : ''
-    if (qr !== '' && qr !== shown)
-      host.terminal.err(`${await toString(qr, { type: 'utf8' })}\nScan this code with the phone.\n`)
+    if (qr !== '' && qr !== shown) {
+      const code = await toString(qr, { type: 'utf8' })
+      host.terminal.err(`${host.terminal.color ? onWhite(code) : code}\nScan this code with the phone.\n`)
+    }
     shown = qr || shown
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
   throw new RockpoolError('timed-out', 'Nobody scanned the code.', {
     hint: 'Run `rockpool channels add whatsapp` again when the phone is at hand.',
   })
+}
+
+/** Phones read dark on light; most terminals are light on dark. */
+function onWhite(code: string): string {
+  const lines = code.split('\n').filter((line) => line.trim() !== '')
+  const blank = ' '.repeat(lines[0]?.length ?? 0)
+  return [blank, ...lines, blank]
+    .map((line) => styleText(['black', 'bgWhiteBright'], line, { validateStream: false }))
+    .join('\n')
 }

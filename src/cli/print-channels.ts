@@ -1,5 +1,5 @@
 // Channels, pairings and sent messages in a terminal.
-import { ago, styled, table, visible } from './print.ts'
+import { ago, broken, numbered, prose, styled, table, visible } from './print.ts'
 import type { Page, Style } from './print.ts'
 
 interface ChannelRow {
@@ -48,7 +48,7 @@ export function printChannels(
         : (row.needs?.detail ?? row.lastError)
     return what === undefined
       ? []
-      : [`${styled(page, 'yellow', `${row.channel} (${row.accountId})`)}: ${visible(what)}`]
+      : [broken(`${styled(page, 'yellow', `${row.channel} (${row.accountId})`)}: ${visible(what)}`, page)]
   })
   const idle = running ? [] : ['The gateway does not run: `rockpool up` starts it.']
   return [rows, ...troubles, ...idle].join('\n')
@@ -59,8 +59,8 @@ export function printAdded(
   page: Page,
 ): string {
   const who = identity ? ` as ${visible(identity.name)}` : ''
-  const steps = next.map((step, index) => `  ${index + 1}. ${visible(step)}`)
-  return [styled(page, 'green', `${channel} is set up${who}.`), 'What to do next:', ...steps].join('\n')
+  const done = styled(page, 'green', `${channel} is set up${who}.`)
+  return [done, 'What to do next:', numbered(next, page)].join('\n')
 }
 
 export function printTested(
@@ -123,26 +123,23 @@ export function printPairings(
   return [styled(page, 'bold', 'Waiting'), waiting, '', styled(page, 'bold', 'May talk'), known].join('\n')
 }
 
-export function printApproved({ person }: { person: Person & { owner: boolean } }): string {
+export function printApproved({ person }: { person: Person & { owner: boolean } }, page: Page): string {
   const name = person.name ? ` (${visible(person.name)})` : ''
   const owner = person.owner ? ' and owns this Rockpool' : ''
-  return `${person.channel}:${visible(person.senderId)}${name} may talk now${owner}.`
+  return broken(`${person.channel}:${visible(person.senderId)}${name} may talk now${owner}.`, page)
 }
 
-export function printSent({
-  state,
-  channel,
-  target,
-  messageIds,
-  note,
-}: {
-  state: string
-  channel: string
-  target: string
-  messageIds: string[]
-  note?: string
-}): string {
+export function printSent(
+  {
+    state,
+    channel,
+    target,
+    messageIds,
+    note,
+  }: { state: string; channel: string; target: string; messageIds: string[]; note?: string },
+  page: Page,
+): string {
   const ids = messageIds.length > 0 ? ` (${messageIds.map(visible).join(', ')})` : ''
   const words = state === 'sent' ? 'Sent to' : 'Kept for'
-  return [`${words} ${channel}:${visible(target)}${ids}.`, ...(note ? [visible(note)] : [])].join('\n')
+  return [`${words} ${channel}:${visible(target)}${ids}.`, ...(note ? [prose(note, page)] : [])].join('\n')
 }

@@ -137,6 +137,11 @@ export function broken(text: string, page: Page, indent = 0): string {
   return fitting.map((line) => `${space}${line}`).join('\n')
 }
 
+/** What is to be done one after the other. */
+export function numbered(steps: readonly string[], page: Page): string {
+  return steps.map((step, index) => `  ${index + 1}. ${prose(step, page, 5).trimStart()}`).join('\n')
+}
+
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - cellWidth(text)))
   return align === 'left' ? text + space : space + text

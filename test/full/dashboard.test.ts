@@ -1,7 +1,7 @@
 // The dashboard in every look and with the less usual hands; with ROCKPOOL_SCREENSHOTS=1 also its pictures for docs/.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeClaudeHome } from '../claude-home.ts'
 import type { ClaudeHome } from '../claude-home.ts'
 import { hasChromium, NativeTranscript } from '../dashboard-house.ts'
@@ -39,7 +39,7 @@ async function haveDone(): Promise<void> {
     const { sessions } = await house.call<Rows>('coding.sessions')
     return sessions.find((one) => one.id === id)?.waiting?.for === 'input'
   }
-  await expect.poll(isDone, { timeout: 20_000 }).toBe(true)
+  await vi.waitUntil(isDone, { timeout: 20_000, interval: 100 })
 }
 
 const believable = (apiUrl: string): ClaudeHome => makeClaudeHome({ apiUrl, home: '/home/ada' })
@@ -95,6 +95,21 @@ test('a message far up has an address of its own, and every record can be seen a
   await needle.hover()
   await needle.getByRole('button', { name: 'Link' }).click()
   expect(page.url()).toContain(wanted)
+  // What was unfolded is still so when one comes back to it.
+  native.answer([{ type: 'tool_use', id: 'tool1', name: 'Bash', input: { command: 'ls pools' } }])
+  native.result('tool1', 'the long pool')
+  const scrollTo = (place: string): Promise<void> =>
+    page.evaluate(`void (document.querySelector('.virtual').scrollTop = ${place})`)
+  const fold = page.getByRole('button', { name: 'Bash ls pools' })
+  await expect.poll(() => scrollTo('1e9').then(() => fold.count()), { timeout: 20_000 }).toBe(1)
+  await fold.click()
+  await page.getByText('the long pool').waitFor()
+  await scrollTo('0')
+  await needle.waitFor()
+  expect(await fold.count()).toBe(0)
+  await scrollTo('1e9')
+  await page.getByText('the long pool').waitFor()
+  await scrollTo('0')
   await page.getByLabel('Raw').check()
   await page.locator('.card.raw', { hasText: '"requestId"' }).first().waitFor()
   // A name with a dot is no file of ours: the page itself is sent.

@@ -1,6 +1,7 @@
 // The cards of a conversation: what was said, and tools folded to one line with their result.
+import { createContext } from 'preact'
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
 import type { Card } from '../data.ts'
 import { clock, visible } from '../format.ts'
 import type { CardPart } from '../split-text.ts'
@@ -41,12 +42,7 @@ export function CardView(props: CardProps) {
         </article>
       )
     case 'thinking':
-      return (
-        <details class={`card thinking${more}`}>
-          <summary>Thinking</summary>
-          <p class="said">{visible(card.text)}</p>
-        </details>
-      )
+      return <Thought card={card} more={more} />
     case 'tool':
       return <ToolCard card={card} root={root} result={result} more={more} />
     case 'compaction':
@@ -90,17 +86,44 @@ function Quiet({ onClick, children }: { onClick: () => void; children: Component
   )
 }
 
+/** What was unfolded stays so when one scrolls away and comes back. */
+export const Unfolded = createContext<Set<string> | undefined>(undefined)
+
+function useFold(name: string | undefined): [isOpen: boolean, toggle: () => void] {
+  const unfolded = useContext(Unfolded)
+  const [open, setOpen] = useState(name !== undefined && unfolded?.has(name) === true)
+  const toggle = (): void => {
+    setOpen(!open)
+    if (name === undefined) return
+    if (open) unfolded?.delete(name)
+    else unfolded?.add(name)
+  }
+  return [open, toggle]
+}
+
+function Thought({ card, more }: { card: Card; more: string }) {
+  const [open, toggle] = useFold(card.uuid && `thinking ${card.uuid}`)
+  return (
+    <article class={`card thinking${more}`}>
+      <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
+        Thinking
+      </button>
+      {open && <p class="said">{visible(card.text)}</p>}
+    </article>
+  )
+}
+
 interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result'> {
   more: string
 }
 
 function ToolCard({ card, root, result, more }: ToolProps) {
-  const [open, setOpen] = useState(false)
+  const [open, toggle] = useFold(card.toolUseId)
   const { name, input } = card.tool!
   const state = result === undefined ? 'runs' : result.isError ? 'failed' : 'done'
   return (
     <article class={`card tool ${state}${more}`}>
-      <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
         <span class="toolname">{visible(name)}</span>{' '}
         <span class="about">{visible(aboutTool(input, root))}</span>
         <span class="faint">{state === 'done' ? '' : state}</span>

@@ -4,7 +4,7 @@ import { visible } from '../format.ts'
 import { placeOf, useCards } from '../read-cards.ts'
 import type { NamedCard } from '../read-cards.ts'
 import { go } from '../route.ts'
-import { CardView, weightOf } from './cards.tsx'
+import { CardView, Unfolded, weightOf } from './cards.tsx'
 import type { CardProps } from './cards.tsx'
 import { Empty, Problem } from './states.tsx'
 import { VirtualList } from './virtual-list.tsx'
@@ -28,6 +28,8 @@ export function Conversation({ id, root, at, onFork, problem }: ConversationProp
   )
   const place = at === undefined ? -1 : placeOf(shown, at, hasMore)
   const onLink = useCallback((uuid: string) => go({ view: 'session', id, at: uuid }), [id])
+  const unfolded = useMemo(() => new Set<string>(), [id])
+  const isGone = at !== undefined && place === -1 && !isLoading && !hasMore
   const wrong = problem ?? error
   return (
     <section class="conversation" aria-label="Conversation">
@@ -39,32 +41,35 @@ export function Conversation({ id, root, at, onFork, problem }: ConversationProp
         </label>
       </div>
       {wrong && <Problem text={wrong} />}
+      {isGone && !wrong && <p class="faint">The message that the address names is not in this session.</p>}
       {!isLoading && shown.length === 0 && !wrong ? (
         <Empty title="Nothing was said yet">
           <p>What this session says appears here while it is written.</p>
         </Empty>
       ) : (
-        <VirtualList
-          items={shown}
-          keyOf={({ key }) => key}
-          onStart={more}
-          weightOf={({ card }) => weightOf(card)}
-          target={place === -1 ? undefined : place}
-          label="What was said"
-        >
-          {({ card, goesOn }, index) => (
-            <Said
-              card={card}
-              goesOn={goesOn}
-              raw={raw}
-              root={root}
-              result={results.get(card.toolUseId)}
-              isTarget={index === place}
-              onFork={onFork}
-              onLink={onLink}
-            />
-          )}
-        </VirtualList>
+        <Unfolded.Provider value={unfolded}>
+          <VirtualList
+            items={shown}
+            keyOf={({ key }) => key}
+            onStart={more}
+            weightOf={({ card }) => weightOf(card)}
+            target={place === -1 ? undefined : place}
+            label="What was said"
+          >
+            {({ card, goesOn }, index) => (
+              <Said
+                card={card}
+                goesOn={goesOn}
+                raw={raw}
+                root={root}
+                result={results.get(card.toolUseId)}
+                isTarget={index === place}
+                onFork={onFork}
+                onLink={onLink}
+              />
+            )}
+          </VirtualList>
+        </Unfolded.Provider>
       )}
     </section>
   )

@@ -33,7 +33,7 @@ export function Peek({ row, approval, onAnswered }: PeekProps) {
 }
 
 /** The last things said in a session that Claude Code keeps alone. */
-export function PeekNative({ id }: { id: string }) {
+export function PeekNative({ id, waitingFor }: { id: string; waitingFor?: string }) {
   const page = useLive(
     'cc.read',
     { id, limit: 8 },
@@ -41,6 +41,9 @@ export function PeekNative({ id }: { id: string }) {
   )
   return (
     <div class="peek">
+      {waitingFor !== undefined && (
+        <p class="asks">It runs in a terminal and waits there for {visible(waitingFor)}. Answer it there.</p>
+      )}
       <Loaded live={page}>
         {({ cards }) => {
           const said = cards.filter((card) => ['prompt', 'text', 'tool'].includes(card.kind)).slice(-4)

@@ -4,7 +4,7 @@ import { inOrder, placeInChat, wordsOf } from '../chat-cards.ts'
 import type { ChatItem } from '../chat-cards.ts'
 import type { Card, Notice, SentAnswer } from '../data.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
-import { CardView, weightOf } from '../parts/cards.tsx'
+import { CardView, Unfolded, weightOf } from '../parts/cards.tsx'
 import { Conversations } from '../parts/conversations.tsx'
 import { NoticeView } from '../parts/notices.tsx'
 import { Say } from '../parts/say.tsx'
@@ -37,6 +37,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   const { notices, answers } = useTold(isOwn, sessionKey)
   const [answered, setAnswered] = useState<Answered>()
   const turn = useTurn(sessionKey, said.reload)
+  const unfolded = useMemo(() => new Set<string>(), [sessionKey])
   const items = useMemo(() => inOrder(said.items, notices, said.hasMore), [said.items, notices, said.hasMore])
   const results = useMemo(() => resultsOf(items), [items])
   const shown = useMemo(
@@ -54,25 +55,27 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
       {shown.length === 0 ? (
         <Beginning isLoading={said.isLoading} />
       ) : (
-        <VirtualList
-          items={shown}
-          keyOf={({ key }) => key}
-          onStart={said.more}
-          target={place === -1 ? undefined : place}
-          weightOf={(item) => ('card' in item ? weightOf(item.card) : 1)}
-          label="What was said"
-        >
-          {(item, index) => (
-            <Item
-              item={item}
-              result={'card' in item ? results.get(item.card.toolUseId ?? 'none') : undefined}
-              answer={isLastOf(item, shown[index + 1]) ? answers.get(item.card.uuid ?? '') : undefined}
-              onReply={setAnswered}
-              isTarget={index === place}
-              onLink={onLink}
-            />
-          )}
-        </VirtualList>
+        <Unfolded.Provider value={unfolded}>
+          <VirtualList
+            items={shown}
+            keyOf={({ key }) => key}
+            onStart={said.more}
+            target={place === -1 ? undefined : place}
+            weightOf={(item) => ('card' in item ? weightOf(item.card) : 1)}
+            label="What was said"
+          >
+            {(item, index) => (
+              <Item
+                item={item}
+                result={'card' in item ? results.get(item.card.toolUseId ?? 'none') : undefined}
+                answer={isLastOf(item, shown[index + 1]) ? answers.get(item.card.uuid ?? '') : undefined}
+                onReply={setAnswered}
+                isTarget={index === place}
+                onLink={onLink}
+              />
+            )}
+          </VirtualList>
+        </Unfolded.Provider>
       )}
       {turn.doing !== '' && (
         <p class="doing" role="status">

@@ -26,6 +26,8 @@ interface HomeRow {
   warm?: boolean
   route: Route
   coding?: CodingRow
+  /** What a session that we do not run waits for, in its terminal. */
+  waitingFor?: string
 }
 
 const groups = ['Needs you', 'Ready for review', 'Working', 'Recent'] as const
@@ -150,7 +152,7 @@ function Group({ title, rows, approvals, onAnswered, open, setOpen }: GroupProps
                 onAnswered={onAnswered}
               />
             ) : (
-              <PeekNative id={row.id} />
+              <PeekNative id={row.id} waitingFor={row.waitingFor} />
             )}
           </RowView>
         ))}
@@ -285,5 +287,6 @@ function rowOfNative(session: NativeSession): HomeRow {
     context: { used: session.contextTokens, window: session.contextWindow },
     warm: session.warm,
     route: { view: 'session', id: session.sessionId },
+    waitingFor: session.status === 'waiting' ? (session.waitingFor ?? 'an answer') : undefined,
   }
 }

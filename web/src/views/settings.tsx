@@ -198,7 +198,11 @@ function Configuration() {
                 <tbody>
                   {lines.map(([key, { value, origin }]) => (
                     <tr key={key} class={origin === 'default' ? '' : 'set'}>
-                      <th scope="row">{key}</th>
+                      <th scope="row">
+                        {key
+                          .split('.')
+                          .flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, `.${part}`]))}
+                      </th>
                       <td>
                         <code>{visible(JSON.stringify(value))}</code>
                       </td>

@@ -1,5 +1,5 @@
 // The dashboard in every look and with the less usual hands; with ROCKPOOL_SCREENSHOTS=1 also its pictures for docs/.
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeClaudeHome } from '../claude-home.ts'
@@ -8,6 +8,7 @@ import { hasChromium, NativeTranscript } from '../dashboard-house.ts'
 import { find, haveTalked, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
 import type { FurnishedHouse } from '../dashboard-looks.ts'
 import { inline } from '../messages-api.ts'
+import { smallPicture } from '../small-picture.ts'
 
 const pictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
 let house: FurnishedHouse
@@ -25,13 +26,15 @@ afterAll(() => house?.close())
 
 /** One that has done its turn, for somebody to look at. */
 async function haveDone(): Promise<void> {
-  house.api.script('release notes of this week', [
+  house.api.script('what changed since Monday', [
     { text: 'Written: docs/releases/week-46.md, four changes.' },
   ])
+  const workdir = join(house.home.home, 'code/infra')
+  mkdirSync(workdir, { recursive: true })
   const { id } = await house.call<{ id: string }>('coding.launch', {
-    prompt: 'Write the release notes of this week.',
+    prompt: 'Write down what changed since Monday.',
     name: 'release-notes',
-    workdir: house.demo.storefront,
+    workdir,
     fresh: true,
   })
   type Rows = { sessions: Array<{ id: string; waiting?: { for: string } }> }
@@ -58,7 +61,8 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
     const found: Record<string, string[]> = {}
     const look = async (name: string): Promise<void> => {
       const size = width === 1280 ? '' : '-narrow'
-      if (pictures) await page.screenshot({ path: join(folder, `${name}-${scheme}${size}.png`) })
+      const path = join(folder, `${name}-${scheme}${size}.png`)
+      if (pictures) writeFileSync(path, smallPicture(await page.screenshot()))
       found[name] = await problemsOf(page)
     }
     for (const name of Object.keys(house.views)) {

@@ -22,7 +22,9 @@ beforeEach(async () => {
   const environment = readEnvironment({ HOME: folder, PATH: process.env['PATH'] })
   app = await openApp(environment, { version: '0' })
   const list: Discovery['list'] = async () => ({ total: sessions.length, sessions })
-  app.discovery = () => ({ list, transcripts: async () => [] }) as unknown as Discovery
+  const transcripts = async () => []
+  const look = async () => ({ stamp: '', transcripts })
+  app.discovery = () => ({ list, look, transcripts }) as unknown as Discovery
 })
 
 afterEach(async () => {

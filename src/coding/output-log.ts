@@ -1,7 +1,7 @@
 // What a coding session says, on its way to disk. Blocks that arrive together are written together; however much comes,
 // only so much of it is held in memory.
 import type { OutputKind } from '../domain/coding.ts'
-import type { NewOutput } from '../store/coding-store.ts'
+import type { NewOutput } from '../store/coding-rows.ts'
 import type { LiveRecord } from './live-record.ts'
 import { oneLine } from './names.ts'
 import type { CodingParts } from './parts.ts'

@@ -1,7 +1,10 @@
 // Coding sessions on disk: everything about them survives the death of the process that runs them.
-import type { CodingSession, CodingStatus, OutputBlock, OutputKind } from '../domain/coding.ts'
+import type { CodingSession, CodingStatus, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import type { Database, Queries } from './database.ts'
+import { dropOutput, freeName, putOutput, putOwner, putRequest } from './coding-rows.ts'
+import { putSession, putWatch, readSession } from './coding-rows.ts'
+import type { NewOutput, OwnerRequest, RecordRow, Watch } from './coding-rows.ts'
+import type { Database } from './database.ts'
 
 export interface CodingFilter {
   status?: CodingStatus
@@ -17,16 +20,6 @@ export interface CodingFilter {
   neverBegun?: boolean
   since?: number
   limit?: number
-}
-
-export type NewOutput = { at: number; kind: OutputKind; text: string }
-
-/** What a chat has seen of a session that it watches. */
-export interface Watch {
-  codingId: string
-  channel: string
-  seenSeq: number
-  foreground: boolean
 }
 
 /** How many of the last blocks of output are kept of each session, unless told otherwise. */
@@ -48,13 +41,13 @@ export class CodingStore {
   }
 
   get(id: string): CodingSession | undefined {
-    return read(this.#db.queries.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
+    return readSession(this.#db.queries.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
   }
 
   /** Reads, changes and writes one session as one step. The session must be there. */
   update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
     return this.#db.write((q) => {
-      const session = read(q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
+      const session = readSession(q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
       if (!session) throw new RockpoolError('not-found', `There is no coding session ${id}.`)
       change(session)
       putSession(q, session)
@@ -83,7 +76,7 @@ export class CodingStore {
       ...used.map(([, value]) => value),
       filter.limit ?? -1,
     )
-    return rows.map((row) => read(row)!)
+    return rows.map((row) => readSession(row)!)
   }
 
   /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id or of a name. */
@@ -98,7 +91,7 @@ export class CodingStore {
     ]
     for (const [where, value] of ref === '' ? [] : tiers) {
       const rows = this.#db.queries.all<RecordRow>(`SELECT record FROM coding_session WHERE ${where}`, value)
-      if (rows.length > 0) return rows.map((row) => read(row)!)
+      if (rows.length > 0) return rows.map((row) => readSession(row)!)
     }
     return []
   }
@@ -261,96 +254,6 @@ export class CodingStore {
       ).changes
     })
   }
-}
-
-export interface OwnerRequest {
-  id: string
-  /** Whose it is: a coding session's, or a machine's (`machine:<name>`). */
-  codingId: string
-  action: string
-  input: Record<string, unknown>
-  askedAt: number
-}
-
-type RecordRow = { record: string }
-
-/** Rows of earlier versions lack these. */
-type Later = 'inbox' | 'given' | 'allowances'
-type StoredSession = Omit<CodingSession, Later> & Partial<Pick<CodingSession, Later>>
-
-function read(row: RecordRow | undefined): CodingSession | undefined {
-  if (!row) return undefined
-  return { inbox: [], given: [], allowances: {}, ...(JSON.parse(row.record) as StoredSession) }
-}
-
-export function putSession(q: Queries, session: CodingSession): void {
-  q.run(
-    `INSERT OR REPLACE INTO coding_session
-       (id, name, repo, agent_id, label, sdk_session_id, status, lifecycle, created_at, ended_at, cost_usd, record)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    session.id,
-    session.name,
-    session.request.workdir,
-    session.request.agentId,
-    session.request.label ?? null,
-    session.sdkSessionId ?? null,
-    session.status,
-    session.lifecycle,
-    session.createdAt,
-    session.end?.at ?? null,
-    session.costUsd,
-    JSON.stringify(session),
-  )
-}
-
-export function freeName(q: Queries, base: string): string {
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? base : `${base}-${n}`
-    if (!q.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
-  }
-}
-
-export function putOutput(q: Queries, codingId: string, seq: number, { at, kind, text }: NewOutput): void {
-  q.run(
-    'INSERT OR REPLACE INTO coding_output (session_id, seq, at, kind, text) VALUES (?, ?, ?, ?, ?)',
-    codingId,
-    seq,
-    at,
-    kind,
-    text,
-  )
-}
-
-/** All up to this number. */
-export function dropOutput(q: Queries, codingId: string, upTo: number): void {
-  q.run('DELETE FROM coding_output WHERE session_id = ? AND seq <= ?', codingId, upTo)
-}
-
-export function putWatch(q: Queries, { codingId, channel, seenSeq, foreground }: Watch): void {
-  q.run(
-    `INSERT INTO coding_watch (session_id, channel, seen_seq, foreground) VALUES (?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET seen_seq = max(seen_seq, excluded.seen_seq), foreground = excluded.foreground`,
-    codingId,
-    channel,
-    seenSeq,
-    foreground ? 1 : 0,
-  )
-}
-
-export function putRequest(q: Queries, request: OwnerRequest & { answer?: unknown }): void {
-  q.run(
-    'INSERT OR REPLACE INTO coding_request (id, session_id, action, input, asked_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
-    request.id,
-    request.codingId,
-    request.action,
-    JSON.stringify(request.input),
-    request.askedAt,
-    request.answer === undefined ? null : JSON.stringify(request.answer),
-  )
-}
-
-export function putOwner(q: Queries, { owner, at }: { owner: string; at: number }): void {
-  q.run('INSERT OR REPLACE INTO coding_owner (owner, seen_at) VALUES (?, ?)', owner, at)
 }
 
 function escapeLike(text: string): string {

@@ -3,16 +3,9 @@ import type { Approval, CodingSession, Grant } from '../domain/coding.ts'
 import type { Repository } from '../domain/machine.ts'
 import type { Decision } from '../domain/selection.ts'
 import { putApproval, putGrant } from './approval-store.ts'
-import {
-  dropOutput,
-  keptBlocks,
-  putOutput,
-  putOwner,
-  putRequest,
-  putSession,
-  putWatch,
-} from './coding-store.ts'
-import type { NewOutput, OwnerRequest, Watch } from './coding-store.ts'
+import { dropOutput, putOutput, putOwner, putRequest, putSession, putWatch } from './coding-rows.ts'
+import type { NewOutput, OwnerRequest, Watch } from './coding-rows.ts'
+import { keptBlocks } from './coding-store.ts'
 import type { Queries } from './database.ts'
 import { putDecision } from './decisions.ts'
 import { putSpend } from './spend-store.ts'

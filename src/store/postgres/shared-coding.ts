@@ -1,8 +1,9 @@
 // Coding sessions that every machine sees: written to the shared database, read from this machine's copy of it.
 import type { CodingSession } from '../../domain/coding.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { CodingStore, dropOutput, freeName, keptBlocks } from '../coding-store.ts'
-import type { NewOutput, OwnerRequest, Watch } from '../coding-store.ts'
+import { dropOutput, freeName } from '../coding-rows.ts'
+import type { NewOutput, OwnerRequest, Watch } from '../coding-rows.ts'
+import { CodingStore, keptBlocks } from '../coding-store.ts'
 import type { Database } from '../database.ts'
 import type { RecordBodies } from '../record-kinds.ts'
 import type { SharedRecords } from './records.ts'

@@ -30,6 +30,8 @@ export interface CodingMachine {
   child: ChildProcess
   /** A command typed on this machine; what it prints as JSON, or its error. */
   type<T = CodingRow>(...words: string[]): Promise<T>
+  /** The same for one that may fail, because somebody is killed. */
+  try(...words: string[]): Promise<unknown>
   /** The same for one that must fail. */
   typeInVain(...words: string[]): Promise<{ code: string; message: string; hint?: string }>
   /** Until the session is so, as this machine sees it. */
@@ -101,6 +103,7 @@ function makeMachine(name: string, labels: string[], url: string, api: MessagesA
       expect(code, `${words.join(' ')}: ${stderr}${stdout}`).toBe(0)
       return JSON.parse(stdout) as T
     },
+    try: (...words) => run(words),
     async typeInVain(...words) {
       const { code, stdout, stderr } = await run(words)
       expect(code, stdout).not.toBe(0)

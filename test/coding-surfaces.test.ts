@@ -183,6 +183,19 @@ describe('chat commands', () => {
     expect(await typed(house, '/claude_kill')).toBe('Please say which session.')
   })
 
+  test('/claude takes a name, a repository and a machine; /claude_move wants both', async () => {
+    const house = await openGateway()
+    const repo = newRepo(house)
+    expect(await typed(house, `/claude --repo ${repo} --name hut [[offline: say built]]`)).toMatch(
+      new RegExp(`^Launched hut [^]*📁 ${repo}\n`),
+    )
+    expect(await typed(house, `/claude --machine moon --repo ${repo} build`)).toContain(
+      'This Rockpool knows of no machine moon',
+    )
+    expect(await typed(house, '/claude_move hut')).toBe('Please say which machine.')
+    expect(await typed(house, '/claude_move hut moon')).toContain('it shares no database')
+  })
+
   test('/claude_resume goes on and is told where it was typed from then on; --fork and --list', async () => {
     const house = await openGateway()
     const there = { ...stranger, threadId: '9' }

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
+import { postgresSessionStore } from '../src/store/claude-transcripts-postgres.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
 import { StoreAway } from '../src/store/store-away.ts'
 import { startPostgres } from './postgres.ts'
@@ -56,6 +57,31 @@ test('a server that takes questions and never answers is given up after a while,
   for (const socket of sockets) socket.destroy()
   await postgres.close()
   line.close()
+})
+
+test('of several servers the one that answers is used, by us and by the SessionStore for others', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  await makeTables(url)
+  const several = url.replace('@', '@127.0.0.1:1,')
+  const postgres = new Postgres({ url: several, schema: 'slow', clock: systemClock, log: silentLog })
+  expect(await postgres.read('SELECT 1 AS n')).toEqual([{ n: 1 }])
+  expect(`postgres://rockpool@${postgres.health.server}`).toBe(url)
+  const store = postgresSessionStore({ url: several, schema: 'slow' })
+  const key = { projectKey: 'p', sessionId: 's' }
+  await store.append(key, [{ type: 'user', uuid: 'one' }])
+  expect(await store.load(key)).toMatchObject([{ uuid: 'one' }])
+  await store.close()
+  await postgres.close()
+  const nobody = new Postgres({
+    url: 'postgres://x@127.0.0.1:1,127.0.0.1:2/x',
+    clock: systemClock,
+    log: silentLog,
+  })
+  await expect(nobody.write('SELECT 1')).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'PostgreSQL cannot be reached: none of the 2 servers takes writes.',
+  })
+  await nobody.close()
 })
 
 /** With the usual waits: it takes longer than what is tested here. */

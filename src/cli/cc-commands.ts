@@ -1,6 +1,7 @@
 // `cc watch` and `cc attach`: they take over the terminal, so they are no operations.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { z } from 'zod'
 import { bundledClaude } from '../agent/binary.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -38,7 +39,7 @@ export const commands: LocalCommand[] = [
 interface Attachable {
   session: { sessionId: string; repoPath: string; isRunning: boolean; filePath: string }
   /** If it is one of ours. */
-  coding?: { id: string; name: string; lifecycle: string; unsaid: string[] }
+  coding?: { id: string; name: string; lifecycle: string; unsaid: string[]; machine?: string }
 }
 
 /** Two writers would tear the conversation apart: one of ours that waits is let go first, and one at work is not attached
@@ -47,17 +48,25 @@ async function attach(host: Host, ref: string): Promise<void> {
   const asker = await openAsker(host)
   try {
     const found = (await asker.ask({ name: 'cc.info' }, { id: ref })) as Attachable
-    checkAttachable(host, ref, found)
     const { coding, session } = found
+    const { config } = await loadConfig(host.environment)
+    checkIsHere(ref, coding?.machine, config.machine.name ?? hostname())
+    checkAttachable(host, ref, found)
     if (session.isRunning && coding) await asker.ask({ name: 'coding.release' }, { session: coding.id })
     for (const text of coding?.unsaid ?? []) host.terminal.err(`Not delivered yet: ${oneLine(text)}\n`)
-    const { config } = await loadConfig(host.environment)
     await handOver(config.claude.binary ?? bundledClaude() ?? 'claude', session)
     const name = coding?.name ?? session.sessionId
     host.terminal.err(`Back from Claude Code. Go on in the background: rockpool cc resume ${name} "…"\n`)
   } finally {
     await asker.close()
   }
+}
+
+function checkIsHere(ref: string, its: string | undefined, here: string): void {
+  if (its === undefined || its === here) return
+  throw new RockpoolError('conflict', `${ref} is on ${its}, and this is ${here}.`, {
+    hint: `Bring it here first: \`rockpool cc move ${ref} --machine ${here}\`.`,
+  })
 }
 
 function checkAttachable(host: Host, ref: string, { session, coding }: Attachable): void {

@@ -54,6 +54,17 @@ interface Status {
   probes?: Array<{ channel: string; accountId: string; ok: boolean; as?: string; error?: string }>
   problems?: string[]
   disk?: { freeBytes: number }
+  database?: Database
+}
+
+interface Database {
+  place: string
+  server?: string
+  state: string
+  since: number
+  lastError?: string
+  slow: number
+  lastSlow?: { at: number; ms: number; statement: string }
 }
 
 export function printStatus(status: Status, page: Page): string {
@@ -66,6 +77,7 @@ export function printStatus(status: Status, page: Page): string {
       [
         ['Rockpool', status.version],
         ['Gateway', running],
+        ['Database', status.database && databaseLine(status.database, page)],
         ['Agent', agent?.kind],
         ['Cost today', `${usd(cost.todayUsd)}${cost.billing === 'subscription' ? ' at API prices' : ''}`],
         ['Disk free', disk && bytes(disk.freeBytes)],
@@ -86,6 +98,21 @@ export function printStatus(status: Status, page: Page): string {
     section(page, 'Problems', problems?.map((problem) => visible(problem)).join('\n') ?? ''),
   ]
   return parts.filter((part) => part !== '').join('\n\n')
+}
+
+/** What is wrong comes first; where it is, last. */
+function databaseLine(
+  { state, since, place, server, lastError, slow, lastSlow }: Database,
+  page: Page,
+): string {
+  const isLost = state === 'lost'
+  const about = [
+    isLost ? `away (${ago(since, page.now)}: ${oneLine(lastError ?? '')})` : state,
+    ...(lastSlow ? [`${slow} slow, the last ${duration(lastSlow.ms)} ${ago(lastSlow.at, page.now)}`] : []),
+    server === undefined ? place : `${server} of ${place}`,
+  ]
+  const line = about.join(', ')
+  return isLost ? styled(page, 'red', line) : line
 }
 
 function section(page: Page, title: string, body: string): string {

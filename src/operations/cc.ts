@@ -10,6 +10,7 @@ import { codingRow, findCoding, rowOf } from './coding-row.ts'
 import { momentOf } from './moment.ts'
 import { codingStoreOf, withoutTranscript } from './never-begun.ts'
 import { operation } from './operation.ts'
+import { isElsewhere } from './place.ts'
 import type { Caller } from './operation.ts'
 
 const text = z.string()
@@ -66,7 +67,8 @@ const showSession = operation({
   async run(app, { id }, caller) {
     const coding = codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding) }
-    if (coding?.sdkSessionId === undefined && coding) {
+    // What Claude wrote of one on another machine is there.
+    if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding))) {
       return { session: written(withoutTranscript(app, coding)), ...row }
     }
     const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)

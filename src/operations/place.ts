@@ -69,6 +69,12 @@ export async function placeOfMove(app: App, session: CodingSession, called: stri
   return placeFor(others, wantedOf(all, session, undefined))
 }
 
+/** Does it belong to another machine than this one? */
+export function isElsewhere(app: App, { machine }: Pick<CodingSession, 'machine'>): boolean {
+  const here = app.coding().machines?.name
+  return here !== undefined && machine !== undefined && machine !== here
+}
+
 /** What is checked out at a place; it must be a directory in which sessions may run. */
 export async function lookAt(app: App, machine: string, path: string): Promise<CheckedOut> {
   const { machines } = app.coding()

@@ -1,9 +1,11 @@
 // Claude's transcripts in PostgreSQL, by the contract of the Agent SDK: a session that began on one machine goes on on
 // another. Entries are text, because jsonb would change numbers and refuse what JSON allows.
-import type { Pool } from 'pg'
+import type { ClientConfig, Pool } from 'pg'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionKey, SessionStoreEntry } from '../domain/sdk-contract.ts'
 import type { ClosableSessionStore } from './claude-transcripts-sqlite.ts'
+import { isConnectionLoss } from './postgres/failure.ts'
+import { Servers } from './postgres/servers.ts'
 
 export interface PostgresSessionStoreOptions {
   url: string
@@ -17,13 +19,25 @@ export function postgresSessionStore({
 }: PostgresSessionStoreOptions): ClosableSessionStore {
   const table = `${quoted(schema)}.claude_entry`
   let opening: Promise<Pool> | undefined
-  const pool = (): Promise<Pool> => (opening ??= open(url, schema, table))
-  const rows = async <Row>(sql: string, values: unknown[]): Promise<Row[]> =>
-    (await (await pool()).query(sql, values)).rows as Row[]
+  const servers = new Servers(url, configOf)
+  const pool = (): Promise<Pool> => (opening ??= open(servers, schema, table))
+  const rows = async <Row>(sql: string, values: unknown[]): Promise<Row[]> => {
+    const used = pool()
+    try {
+      return (await (await used).query(sql, values)).rows as Row[]
+    } catch (error) {
+      // The next question connects anew, to the server that takes writes then.
+      if (opening === used && (isConnectionLoss(error) || !(await isOpen(used)))) {
+        opening = undefined
+        void closed(used)
+      }
+      throw error
+    }
+  }
   return {
     ...claudeEntries(rows, table),
     async close() {
-      if (opening) await (await opening).end()
+      if (opening) await closed(opening)
     },
   }
 }
@@ -86,10 +100,26 @@ export function claudeEntries(
   }
 }
 
+function configOf(url: string): ClientConfig {
+  return { connectionString: url, connectionTimeoutMillis: 10_000 }
+}
+
+function isOpen(opening: Promise<Pool>): Promise<boolean> {
+  return opening.then(
+    () => true,
+    () => false,
+  )
+}
+
+async function closed(opening: Promise<Pool>): Promise<void> {
+  const pool = await opening.catch(() => undefined)
+  await pool?.end()
+}
+
 /** The driver is loaded when a database is really used. */
-async function open(url: string, schema: string, table: string): Promise<Pool> {
+async function open(servers: Servers, schema: string, table: string): Promise<Pool> {
   const { default: pg } = await import('pg')
-  const pool = new pg.Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 10_000 })
+  const pool = new pg.Pool({ ...configOf(await servers.find()), max: 4 })
   // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
   pool.on('error', () => {})
   try {

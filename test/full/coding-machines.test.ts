@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { commit, openCodingMachines } from '../coding-machines.ts'
-import type { CodingMachines, CodingRow } from '../coding-machines.ts'
+import type { CodingMachine, CodingMachines, CodingRow } from '../coding-machines.ts'
 import { inline } from '../messages-api.ts'
 import { startPostgres } from '../postgres.ts'
 
@@ -127,3 +127,45 @@ test('a machine that is away gets nothing; what ran there is resumed where the r
     })
     .toBe('b')
 }, 240_000)
+
+test('a session is moved six times while its old or its new machine is killed: nothing that was said is lost', async (ctx) => {
+  needsServer(ctx.skip)
+  const { a, b, webapp, api } = here
+  const said = ['word-0']
+  let { id } = await a.type('cc', 'launch', `word-0 ${inline({ text: 'ok' })}`, '--repo', webapp.a, '--fresh')
+  await a.until(id, 'awaiting-input')
+  for (let n = 1; n <= 6; n++) {
+    const from = (await rowOf(a, id)).machine === 'a' ? a : b
+    const to = from === a ? b : a
+    const victim = n % 2 === 0 ? to : from
+    const asked = victim === to ? from : to
+    const moving = asked.try('cc', 'move', id, '--machine', to.name)
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_500))
+    await victim.kill()
+    await moving
+    await victim.start()
+    id = await settled(asked, id)
+    const word = `word-${n}`
+    const goOn = (await rowOf(asked, id)).lifecycle === 'suspended' ? 'resume' : 'respond'
+    const next = await asked.type('cc', goOn, id, `${word} ${inline({ text: 'ok' })}`)
+    id = next.id
+    said.push(word)
+    await api.requested(({ prompt }) => prompt.includes(word), 60_000)
+    await asked.until(id, 'awaiting-input')
+  }
+  const last = api.calls().at(-1)!
+  for (const word of said) expect(last.text).toContain(word)
+}, 300_000)
+
+async function rowOf(machine: CodingMachine, id: string): Promise<CodingRow> {
+  const { sessions } = await machine.type<{ sessions: CodingRow[] }>('coding', 'sessions')
+  return sessions.find((row) => row.id === id)!
+}
+
+/** Until it waits for a message or to be resumed. */
+async function settled(machine: CodingMachine, id: string): Promise<string> {
+  await expect
+    .poll(async () => (await rowOf(machine, id)).lifecycle, { timeout: 60_000, interval: 200 })
+    .toMatch(/awaiting-input|suspended/)
+  return id
+}

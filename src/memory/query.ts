@@ -21,16 +21,17 @@ export interface PiecesQuery {
 }
 
 const maxTerms = 32
+const fewWords = 3
 const symbolic = /[^\s\p{L}\p{N}"*]/u
 
 export function parseQuery(text: string): ParsedQuery | undefined {
   const terms = termsOf(text.normalize('NFC').replaceAll('\0', '').slice(0, 4096))
-  const words = terms.map(expressionOf).filter((expression) => expression !== '')
+  const words = wordsOf(terms)
   const pieces = piecesOf(terms)
   if (words.length === 0 && !pieces) return undefined
   return {
     all: words,
-    any: anyOf(terms, words),
+    any: words.length < 2 ? [] : words,
     pieces,
     marks: terms.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
   }
@@ -46,11 +47,13 @@ const fillers = new Set(
   ).split(' '),
 )
 
-function anyOf(terms: Term[], words: string[]): string[] {
-  if (words.length < 2) return []
-  const meaningful = terms.filter(({ text }) => !fillers.has(text.toLowerCase())).map(expressionOf)
-  const used = meaningful.filter((expression) => expression !== '')
-  return used.length > 0 ? used : words
+/** A few words are meant one by one; in a whole sentence, those count that say something. */
+function wordsOf(terms: Term[]): string[] {
+  const meaningful = terms.filter(
+    ({ text, phrase, prefix }) => phrase || prefix || !fillers.has(text.toLowerCase()),
+  )
+  const used = terms.length > fewWords && meaningful.length > 0 ? meaningful : terms
+  return used.map(expressionOf).filter((expression) => expression !== '')
 }
 
 interface Term {

@@ -119,6 +119,8 @@ class Search implements SearchPart {
         )
       : await this.#searchText(text, filter)
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#notReadOfTools(filter))
+    if (answer.total === 0 && this.#index.isEmpty())
+      answer.notes.push('There is nothing to search yet: no chat, no session of Claude Code, no note.')
     if (late !== undefined) answer.notes.push(late)
     const reading = this.#follower?.reading
     if (reading)

@@ -10,7 +10,12 @@ export function printCommandHelp(typeable: Typeable, words: string, host: Host):
   const fields = fieldsOf(typeable)
   const positional = positionalFields(typeable, fields)
   const options = fields.filter((field) => !positional.includes(field))
-  const usage = ['Usage: rockpool', words, ...positional.map(argumentUsage), '[options]'].join(' ')
+  const usage = [
+    'Usage: rockpool',
+    words,
+    ...positional.map((field) => argumentUsage(field, typeable)),
+    '[options]',
+  ].join(' ')
   const parts = [usage, typeable.says]
   const { width } = host.terminal
   if (positional.length > 0)
@@ -30,8 +35,9 @@ export function printCommandHelp(typeable: Typeable, words: string, host: Host):
   return 0
 }
 
-function argumentUsage(field: Field): string {
-  const name = field.kind === 'list' ? `${field.name}...` : field.name
+function argumentUsage(field: Field, { command }: Typeable): string {
+  const takesMore = command?.takesWords === true && field.name === command.positional?.at(-1)
+  const name = field.kind === 'list' || takesMore ? `${field.name}...` : field.name
   return field.required ? `<${name}>` : `[${name}]`
 }
 

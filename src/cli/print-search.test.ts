@@ -51,7 +51,7 @@ test('what was found stands by session, with three lines, branch, age and cost, 
     '    after it',
     '  /w/MEMORY.md',
     '',
-    '3 of 7 places in 2 sessions, 3 ms',
+    '3 of 7 places in one session and one note, 3 ms',
     'By word only.',
   ])
 })

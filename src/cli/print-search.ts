@@ -12,10 +12,18 @@ export function printSearch({ hits, total, tookMs, notes }: SearchOutput, page: 
   const sessions = Map.groupBy(hits, (hit) => `${hit.source} ${hit.sessionId}`)
   const of = total > hits.length ? ` of ${total}` : ''
   const places = total === 1 ? 'place' : 'places'
-  const where = sessions.size === 1 ? 'one session' : `${sessions.size} sessions`
+  const notesFound = [...sessions.values()].filter(([first]) => first!.source === 'memory').length
+  const where = [counted(sessions.size - notesFound, 'session'), counted(notesFound, 'note')]
+    .filter(Boolean)
+    .join(' and ')
   const count = `${hits.length}${of} ${places} in ${where}, ${tookMs} ms`
   const blocks = [...sessions.values()].map((group) => printSession(group, page))
   return [...blocks, [styled(page, 'dim', count), ...said].join('\n')].join('\n\n')
+}
+
+function counted(count: number, what: string): string {
+  if (count < 2) return count === 1 ? `one ${what}` : ''
+  return `${count} ${what}s`
 }
 
 function printSession(hits: Hit[], page: Page): string {

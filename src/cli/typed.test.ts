@@ -46,6 +46,15 @@ test.each([
   )
 })
 
+test('where the last argument is a text, further words belong to it', () => {
+  const search = { ...command, input: z.strictObject({ beach: z.string(), words: z.string() }) }
+  const shape = { positional: ['beach', 'words'], takesWords: true }
+  const typed = (...args: string[]): unknown => parseTyped({ ...search, command: shape }, 'find', args).input
+  expect(typed('west', 'two', 'red  shells')).toEqual({ beach: 'west', words: 'two red  shells' })
+  expect(typed('west', 'one')).toEqual({ beach: 'west', words: 'one' })
+  expect(() => typed('west')).toThrow('words is missing.')
+})
+
 test('an argument may be given by its name, but not in both ways', () => {
   expect(parseTyped(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
   expect(() => parseTyped(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/given twice/)

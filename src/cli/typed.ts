@@ -38,7 +38,9 @@ export function parseTyped(
   const options = optionsOf(typeable, fields)
   const { values, positionals } = readArguments([...args], options, words)
   const help = values['help'] === true
-  const input = help ? {} : { ...given, ...readPositionals(positional, positionals, words) }
+  const input = help
+    ? {}
+    : { ...given, ...readPositionals(positional, positionals, words, typeable.command?.takesWords) }
   for (const field of fields) {
     const value = values[field.flag.slice(2)]
     if (value === undefined) continue
@@ -85,9 +87,16 @@ function readArguments(
   }
 }
 
-function readPositionals(fields: Field[], given: string[], words: string): Record<string, unknown> {
+function readPositionals(
+  fields: Field[],
+  given: string[],
+  words: string,
+  takesWords = false,
+): Record<string, unknown> {
   const input: Record<string, unknown> = {}
-  const rest = [...given]
+  const before = takesWords ? fields.length - 1 : given.length
+  const text = given.slice(before).join(' ')
+  const rest = [...given.slice(0, before), ...(given.length > before ? [text] : [])]
   for (const field of fields) {
     if (field.kind === 'list') {
       if (rest.length > 0) input[field.name] = rest.splice(0)

@@ -76,7 +76,7 @@ const add = operation({
   scope: 'write',
   acts: true,
   forAgents: true,
-  command: { positional: ['text'], examples: ['rockpool memory add "Prefers green tea."'] },
+  command: { positional: ['text'], takesWords: true, examples: ['rockpool memory add "Prefers green tea."'] },
   async run(app, { text, agent }, caller) {
     const agentId = whose(app, caller, agent)
     const day = dayOf(app.clock.now(), app.config.timeZone)

@@ -26,6 +26,8 @@ export interface Caller {
 export interface CommandShape {
   /** Input fields given by position, in order. An array field takes all that remain. */
   positional?: readonly string[]
+  /** The last of them is a text: further words belong to it, without quotes around them. */
+  takesWords?: boolean
   /** One-letter names: `{ message: 'm' }`. */
   short?: Readonly<Record<string, string>>
   /** Options with another name than their field: `{ activeMinutes: 'active' }` is `--active`. */

@@ -75,10 +75,11 @@ export const searchSessions = operation({
   needs: ['discovery', 'search'],
   command: {
     positional: ['query'],
+    takesWords: true,
     paths: ['repo', 'near'],
     here: 'near',
     examples: [
-      'rockpool search "login form"',
+      'rockpool search login form',
       'rockpool search "retry*" --repo . --since 7d',
       "rockpool search --regex 'TODO\\(\\w+\\)' --role assistant",
     ],
@@ -108,7 +109,7 @@ export const searchMemory = operation({
   scope: 'read',
   forAgents: true,
   needs: ['discovery', 'search'],
-  command: { positional: ['query'], examples: ['rockpool memory search "favourite tea"'] },
+  command: { positional: ['query'], takesWords: true, examples: ['rockpool memory search favourite tea'] },
   async run(app, { query, agent, limit }, caller) {
     return answer(app, { text: query, limit, source: 'memory', ...seenBy(caller, agent) })
   },
@@ -124,6 +125,10 @@ export function seenBy(caller: Caller, wanted: string | undefined): Pick<SearchF
 async function answer(app: App, question: SearchQuestion): Promise<z.input<typeof searchOutput>> {
   const began = app.clock.monotonic()
   const { total, hits, notes } = await app.search().search(question)
+  const { agentId } = question
+  if (total === 0 && agentId !== undefined && !app.agentIds().includes(agentId)) {
+    notes.push(`There is no agent ${JSON.stringify(agentId)} here; known: ${app.agentIds().join(', ')}.`)
+  }
   const written = await withTitles(app, hits)
   const tookMs = Math.round((app.clock.monotonic() - began) * 10) / 10
   return { tookMs, total, hits: written, notes }

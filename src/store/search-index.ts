@@ -309,6 +309,10 @@ export class SearchIndex {
     })
   }
 
+  isEmpty(): boolean {
+    return this.#db.queries.get('SELECT 1 FROM passage LIMIT 1') === undefined
+  }
+
   counts(): Record<'sources' | 'passages' | 'spoken' | 'withPieces' | 'withVector', number> {
     return this.#db.queries.get(
       `SELECT (SELECT count(*) FROM source) AS sources, count(*) AS passages, coalesce(sum(role <> 2), 0) AS spoken,

@@ -3,6 +3,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { commandToSay } from '../src/assembly/coding-commands.ts'
 import { codingLibrary } from '../src/library/coding.ts'
 import type { CodingSession } from '../src/domain/coding.ts'
 import { deadProcess } from './coding-bench.ts'
@@ -194,6 +195,18 @@ describe('chat commands', () => {
     )
     expect(await typed(house, '/claude_move hut')).toBe('Please say which machine.')
     expect(await typed(house, '/claude_move hut moon')).toContain('it shares no database')
+  })
+
+  test('an answer to a notice goes to whoever goes on with that conversation, and resumes it when nobody does', async () => {
+    const house = await openGateway()
+    const { pool } = house.app.coding()
+    const { id } = await launchResumable(house, 'first')
+    expect(commandToSay(house.app, id, 'more')).toBe(`/claude_respond ${id} more`)
+    await pool.kill(id)
+    expect(commandToSay(house.app, id, 'more')).toBe(`/claude_resume ${id} more`)
+    const again = await pool.resume(id, 'y')
+    await untilLifecycle(house, again.id, 'awaiting-input')
+    expect(commandToSay(house.app, id, 'more')).toBe(`/claude_respond ${again.id} more`)
   })
 
   test('/claude_resume goes on and is told where it was typed from then on; --fork and --list', async () => {

@@ -54,6 +54,14 @@ export function answerInWords(open: Approval[], text: string): string | undefine
   return (toAll === undefined ? undefined : answerAll(open, toAll)) ?? answerOne(open, said)
 }
 
+/** An answer to a session's own notice means what that session asks, however many others ask; a question it answers in any
+ *  words. */
+export function answerByReply(open: Approval[], text: string): string | undefined {
+  const [one, ...others] = open
+  const isOwnWords = one?.kind === 'question' && others.length === 0 && !text.trim().startsWith('/')
+  return answerInWords(open, text) ?? (isOwnWords ? `/approve ${one.id} ${text.trim()}` : undefined)
+}
+
 function answerOne([one, ...others]: Approval[], said: string): string | undefined {
   if (!one) return undefined
   const words = wordsAsAnswer(one, said)

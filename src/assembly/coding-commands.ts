@@ -1,4 +1,5 @@
 // `/claude` and its companions in a chat: each is the operation of the same meaning, called for the chat's person.
+import { isRunning } from '../coding/run-state.ts'
 import type { ChatCommand } from '../flow/parts.ts'
 import type { CommandInfo } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -99,6 +100,15 @@ export function codingCommands(app: App): ChatCommand[] {
     ownerOnly: true,
     run: (rest, input) => runChatCommand(app, name, rest.trim(), input),
   }))
+}
+
+/** Says something to the conversation of a session: to whoever goes on with it now, or by resuming it. */
+export function commandToSay(app: App, codingId: string, text: string): string {
+  const { store } = app.coding()
+  const asked = store.get(codingId)
+  const [latest = asked] = asked?.sdkSessionId === undefined ? [] : store.resolve(asked.sdkSessionId)
+  const isOver = latest?.sdkSessionId !== undefined && !isRunning(latest)
+  return `/${isOver ? 'claude_resume' : 'claude_respond'} ${latest?.id ?? codingId} ${text}`
 }
 
 /** The same commands for the menus of platforms: `/name usage: what it does`. */

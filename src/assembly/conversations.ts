@@ -39,9 +39,9 @@ import type { ProcessIdentity } from '../store/process-identity.ts'
 import { forgetUploads } from '../store/uploads.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom } from './agents.ts'
-import { answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
+import { answerByReply, answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
 import { chatTools, isOwnersChat } from './chat-tools.ts'
-import { codingCommandInfos, codingCommands } from './coding-commands.ts'
+import { codingCommandInfos, codingCommands, commandToSay } from './coding-commands.ts'
 import { joinOthers, sharedNotes } from './sharing.ts'
 
 /** A machine that was away for so long is not named any more. */
@@ -93,7 +93,8 @@ async function flowParts(
   const { config, clock, log, events, paths } = app
   const ownTools = await chatTools(app, pairing)
   const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
-  const replies = makeReplyRouting({ ...app, replies: sent })
+  const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
+  const replies = makeReplyRouting({ ...app, replies: sent, codingCommand })
   const runtime = await app.runtime()
   // Claude's processes of before have ended by now: nothing overwrites what is put back.
   await restoreAbandoned(paths.noteCopies, log)
@@ -120,7 +121,8 @@ async function flowParts(
     onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),
     routeReply: (message) => replies.routeReply(message),
     replyCommand: async (message) =>
-      wordsForAnswer(app, pairing, message) ?? (await replies.replyCommand(message)),
+      wordsForAnswer(app, pairing, message, await replies.codingAnswered(message)) ??
+      (await replies.replyCommand(message)),
     ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorInto(app, delivery),
     tidy: {
@@ -183,12 +185,22 @@ function ownerChats(config: Config, pairing: People): Address[] {
 }
 
 /** Only the owner's words answer, and only in private: in a group others read along. */
-function wordsForAnswer(app: App, pairing: People, message: Message): string | undefined {
+function wordsForAnswer(
+  app: App,
+  pairing: People,
+  message: Message,
+  codingId: string | undefined,
+): string | undefined {
   if (message.event !== 'message' || message.chatType !== 'direct') return undefined
   if (!isOwnersChat(app, pairing, message.address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
   const key = sessionKeyOf(message, agentId, app.config.session)
-  return answerInWords(openInChat(app, message.address, key), message.text)
+  const open = openInChat(app, message.address, key)
+  if (codingId === undefined) return answerInWords(open, message.text)
+  return answerByReply(
+    open.filter((approval) => approval.codingId === codingId),
+    message.text,
+  )
 }
 
 /** An agent's workspace is there before a turn needs it. */

@@ -50,6 +50,7 @@ function open(): void {
     transcripts: () => transcripts,
     clock: systemClock,
     events,
+    codingCommand: (codingId, text) => `/claude_respond ${codingId} ${text}`,
   })
 }
 

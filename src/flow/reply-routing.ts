@@ -18,12 +18,16 @@ export interface ReplyRoutingParts {
   transcripts: (agentId: string) => TranscriptStore
   clock: Clock
   events: Pick<Events, 'emit'>
+  /** How something is said to a coding session: to one that runs, or to one that is resumed. */
+  codingCommand: (codingId: string, text: string) => string
 }
 
 /** Parts of the flow: see FlowParts. */
 export interface ReplyRouting {
   onSent(delivery: Delivery, messageIds: string[]): Promise<void>
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
+  /** The coding session whose notice is answered. */
+  codingAnswered(message: Message): Promise<string | undefined>
   /** What an answer to a notice of a coding session says to that session, as the command that says it. */
   replyCommand(message: Message): Promise<string | undefined>
 }
@@ -32,7 +36,12 @@ export interface ReplyRouting {
 const codingKey = /^coding:(.+)$/
 
 export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
+  const codingAnswered = async ({ address, replyTo }: Message): Promise<string | undefined> => {
+    const sent = replyTo && (await parts.replies.find(address, replyTo.id))
+    return sent && codingKey.exec(sent.sessionKey)?.[1]
+  }
   return {
+    codingAnswered,
     onSent: (delivery, messageIds) => recordSent(parts, delivery, messageIds),
     async routeReply(message) {
       const sent = message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
@@ -44,10 +53,8 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
     async replyCommand(message) {
       const isPlain =
         message.event === 'message' && message.text.trim() !== '' && !message.text.trim().startsWith('/')
-      const sent =
-        isPlain && message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
-      const codingId = sent ? codingKey.exec(sent.sessionKey)?.[1] : undefined
-      return codingId && `/claude_respond ${codingId} ${message.text.trim()}`
+      const codingId = isPlain ? await codingAnswered(message) : undefined
+      return codingId && parts.codingCommand(codingId, message.text.trim())
     },
   }
 }

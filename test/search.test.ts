@@ -385,6 +385,11 @@ test('a hit names its message, so that one can fork from there; what is near the
   await expect
     .poll(() => saidAbout(app, 'the oarlock is loose', [other]), { timeout: 10_000 })
     .toEqual(new Map([[other, 'mend the oarlock, quickly']]))
+  const beside = join(nativeFile().slice(0, -'.jsonl'.length), 'subagents')
+  mkdirSync(beside, { recursive: true })
+  writeFileSync(join(beside, 'agent-1.jsonl'), nativeLine('user', 'look for the thole pin'))
+  const [below] = (await find('thole pin')).hits
+  expect(below).toMatchObject({ sessionId: nativeId, messageId: undefined })
   const [entry] = (await app.transcripts('main').tail({ sessionId: 'chat-1' }, 1)).entries
   expect((await find('oarlock chat', { source: 'rockpool' })).hits).toMatchObject([{ messageId: entry!.id }])
 })

@@ -119,12 +119,12 @@ class Search implements SearchPart {
         )
       : await this.#searchText(text, filter)
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#notReadOfTools(filter))
-    if (answer.total === 0 && this.#index.isEmpty())
-      answer.notes.push('There is nothing to search yet: no chat, no session of Claude Code, no note.')
     if (late !== undefined) answer.notes.push(late)
     const reading = this.#follower?.reading
     if (reading)
-      answer.notes.push(`Still reading: ${reading.filesDone} of ${reading.files} files are indexed.`)
+      answer.notes.push(`Still reading: ${reading.filesDone} of ${reading.files || 'all'} files are indexed.`)
+    else if (answer.total === 0 && this.#index.isEmpty())
+      answer.notes.push('There is nothing to search yet: no chat, no session of Claude Code, no note.')
     return answer
   }
 

@@ -49,7 +49,8 @@ function printSession(hits: Hit[], page: Page): string {
 }
 
 function printHit(hit: Hit, page: Page): string {
-  const who = `${hit.role}, line ${hit.line}${hit.by.length === 1 && hit.by[0] === 'meaning' ? ', by meaning' : ''}`
+  const place = hit.path.includes('/subagents/') ? 'sub-agent, ' : ''
+  const who = `${place}${hit.role}, line ${hit.line}${hit.by.length === 1 && hit.by[0] === 'meaning' ? ', by meaning' : ''}`
   return `  ${styled(page, 'cyan', who)}\n${broken(marked(hit, page), page, 4)}`
 }
 
@@ -100,6 +101,10 @@ export function printMemoryStatus(status: SearchStatus, page: Page): string {
     ],
     page,
   )
+}
+
+export function printRebuilt(done: { files: number; passages: number; bytesRead: number }): string {
+  return `Read again: ${done.passages} passages of ${done.files} files, ${bytes(done.bytesRead)}.`
 }
 
 interface NoteRow {

@@ -47,6 +47,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   doctor: async () => ({ print: (await import('./print-upkeep.ts')).printDoctor }),
   'memory.add': async () => ({ print: (await import('./print-search.ts')).printNoted }),
   'memory.list': async () => ({ print: (await import('./print-search.ts')).printNotes }),
+  'memory.rebuild': async () => ({ print: (await import('./print-search.ts')).printRebuilt }),
   'memory.search': async () => ({ print: (await import('./print-search.ts')).printSearch }),
   'memory.status': async () => ({ print: (await import('./print-search.ts')).printMemoryStatus }),
   'memory.show': async () => ({ print: (await import('./print-search.ts')).printNote }),

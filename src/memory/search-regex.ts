@@ -3,7 +3,7 @@
 import type { SearchFilter, SearchHit } from '../domain/search.ts'
 import type { FoundPassage, SearchIndex } from '../store/search-index.ts'
 import { isSameSaying } from './chat-copies.ts'
-import { hitOf, placeOf } from './search.ts'
+import { hitOf, isOwn, placeOf } from './search.ts'
 import { readMessage, snippetOf } from './snippet.ts'
 
 export interface RegexFinding {
@@ -40,7 +40,11 @@ export function* searchRegex(
       said.add(text!)
       found.push(passage)
       const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])
-      yield { hits: [{ ...hit, messageId: message?.id }], looked, isDone: said.size >= limit }
+      yield {
+        hits: [{ ...hit, messageId: isOwn(passage) ? message?.id : undefined }],
+        looked,
+        isDone: said.size >= limit,
+      }
       if (said.size >= limit) return
     }
     yield { hits: [], looked, isDone: page.length < pageSize }

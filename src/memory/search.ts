@@ -1,4 +1,5 @@
 // Finds what was said: by word, by substring and by meaning, ranked together.
+import { basename } from 'node:path'
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import type { FoundPassage, SearchIndex } from '../store/search-index.ts'
 import { withoutCopies } from './chat-copies.ts'
@@ -147,11 +148,17 @@ function toHits(
     if (known) left++
     if (known && !isOurs) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
-    const hit = { ...hitOf(passage, snippet, known?.score ?? score, by), messageId: message?.id }
+    const messageId = isOwn(passage) ? message?.id : undefined
+    const hit = { ...hitOf(passage, snippet, known?.score ?? score, by), messageId }
     said.set(text, place ?? hits.length)
     hits[place ?? hits.length] = hit
   }
   return { hits, left }
+}
+
+/** One can fork after a message of the session itself, not after one of its sub-agents. */
+export function isOwn({ source: { kind, path, sessionId } }: FoundPassage): boolean {
+  return kind !== 'native' || basename(path, '.jsonl').toLowerCase() === sessionId.toLowerCase()
 }
 
 export function placeOf({ source, role, offset, length }: FoundPassage): PassagePlace {

@@ -1,11 +1,17 @@
 // The connection to a shared database: every wait is bounded, and its state can be seen. A failover: test/full/failover.test.ts.
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import { postgresSessionStore } from '../src/store/claude-transcripts-postgres.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
+import { SharedRecords } from '../src/store/postgres/records.ts'
+import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
+import { openStateDatabase } from '../src/store/state-database.ts'
 import { StoreAway } from '../src/store/store-away.ts'
 import { startPostgres } from './postgres.ts'
 
@@ -82,6 +88,33 @@ test('of several servers the one that answers is used, by us and by the SessionS
     message: 'PostgreSQL cannot be reached: none of the 2 servers takes writes.',
   })
   await nobody.close()
+})
+
+test('whether the owner of a session lives is seen alike by machines whose clocks differ', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-clocks-'))
+  const stores = [0, 600_000, -600_000].map((skew) => {
+    const clock = { ...systemClock, now: () => systemClock.now() + skew }
+    const postgres = new Postgres({ url, schema: 'slow', clock, log: silentLog, maxConnections: 2 })
+    const copy = openStateDatabase(join(folder, `${skew}.sqlite`))
+    const records = new SharedRecords({ postgres, copy, clock, log: silentLog })
+    return { clock, postgres, copy, records, coding: new SharedCodingStore(copy, records) }
+  })
+  for (const { records } of stores) await records.catchUp()
+  for (const [n, { coding, clock }] of stores.entries()) await coding.markOwner(`owner ${n}`, clock.now())
+  for (const { records, coding, clock } of stores) {
+    await records.catchUp()
+    for (const n of stores.keys()) {
+      const silentMs = clock.now() - coding.ownerSeenAt(`owner ${n}`)!
+      expect(Math.abs(silentMs)).toBeLessThan(30_000)
+    }
+  }
+  for (const { records, copy, postgres } of stores) {
+    await records.close()
+    await copy.close()
+    await postgres.close()
+  }
+  rmSync(folder, { recursive: true, force: true })
 })
 
 /** With the usual waits: it takes longer than what is tested here. */

@@ -35,6 +35,13 @@ test('every write that was acknowledged before the failover is there after it, a
   const over = new AbortController()
   await postgres.write('CREATE TABLE ack (n int PRIMARY KEY)')
   expect(postgres.health.server).toBe(`${before}/postgres`)
+  const basis = { schema: 'acks', clock: systemClock, log: silentLog }
+  const turned = new Postgres({ url: `postgres://rockpool@${after},${before}/postgres`, ...basis })
+  await turned.write('INSERT INTO ack VALUES (-1)')
+  await turned.close()
+  const standby = new Postgres({ url: `postgres://rockpool@${after}/postgres`, ...basis })
+  await expect(standby.write('INSERT INTO ack VALUES (-2)')).rejects.toMatchObject({ code: 'unavailable' })
+  await standby.close()
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let n = writer; !over.signal.aborted; n += 8) {
       await postgres

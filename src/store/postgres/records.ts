@@ -23,11 +23,14 @@ const batchRows = 500
 const mostTries = 100
 /** Others tell us at once; this is for what they could not tell. */
 const lookEveryMs = 500
+const measureEveryMs = 60_000
 
 export class SharedRecords {
   #parts: RecordsParts
   #pulling: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
+  #aheadMs = 0
+  #measuredAt = -Infinity
   /** Since when the connection stands in which we know that the copy is one of this database. */
   #knownSince: number | undefined
   #stopHearing: (() => void) | undefined
@@ -36,6 +39,11 @@ export class SharedRecords {
 
   constructor(parts: RecordsParts) {
     this.#parts = parts
+  }
+
+  /** How far the database's clock is ahead of ours, to the second: machines agree on a time through it. */
+  get aheadMs(): number {
+    return this.#aheadMs
   }
 
   /** Follows what others write until it is closed. */
@@ -160,6 +168,7 @@ export class SharedRecords {
     const { since } = postgres.health
     if (this.#knownSince !== since) await this.#checkOrigin()
     this.#knownSince = postgres.health.since
+    if (this.#parts.clock.monotonic() - this.#measuredAt > measureEveryMs) await this.#compareClocks()
     for (;;) {
       const rows = await postgres.read<StoredRecord>(
         `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`,
@@ -168,6 +177,16 @@ export class SharedRecords {
       if (rows.length > 0) await copy.write((q) => takeOver(q, rows))
       if (rows.length < batchRows) return
     }
+  }
+
+  async #compareClocks(): Promise<void> {
+    const { postgres, clock } = this.#parts
+    const asked = clock.now()
+    const [row] = await postgres.read<{ now: number }>(
+      'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+    )
+    this.#aheadMs = Math.round((row!.now - (asked + clock.now()) / 2) / 1_000) * 1_000
+    this.#measuredAt = clock.monotonic()
   }
 
   /** A copy of something else is worth nothing. */

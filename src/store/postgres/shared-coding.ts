@@ -92,7 +92,13 @@ export class SharedCodingStore extends CodingStore {
   }
 
   override markOwner(owner: string, at: number): Promise<void> {
-    return this.#records.put('owner', owner, { owner, at }, at)
+    return this.#records.put('owner', owner, { owner, at: at + this.#records.aheadMs }, at)
+  }
+
+  /** By our clock, whatever the owner's says. */
+  override ownerSeenAt(owner: string): number | undefined {
+    const at = super.ownerSeenAt(owner)
+    return at === undefined ? undefined : at - this.#records.aheadMs
   }
 
   /** Every machine forgets in its own copy; together they forget in the database. */

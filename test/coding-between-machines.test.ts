@@ -53,6 +53,21 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     expect(b.coding().store.get(String(id))).toMatchObject({ machine: 'b' })
     expect(b.coding().store.get(String(id))).not.toHaveProperty('aside')
 
+    const slept = await ask(a, 'coding.launch', {
+      prompt: '[[offline: wait 700]] [[offline: say late]]',
+      workdir: webapp[0],
+      fresh: true,
+    })
+    await expect.poll(() => b.coding().store.get(String(slept['id']))?.lifecycle).toBe('active')
+    // As another machine does with one that was silent for too long; this one only slept.
+    await b.coding().store.update(String(slept['id']), (stored) => {
+      Object.assign(stored, { owner: undefined, lifecycle: 'suspended', status: 'killed' })
+    })
+    const runtime = await a.runtime()
+    expect(runtime.live(`coding:${String(slept['id'])}`)).toBeDefined()
+    await expect.poll(() => runtime.live(`coding:${String(slept['id'])}`)).toBeUndefined()
+    expect(b.coding().store.get(String(slept['id']))).toMatchObject({ lifecycle: 'suspended' })
+
     await expect(ask(a, 'coding.launch', { prompt: 'x', workdir: '/nowhere' })).rejects.toMatchObject({
       code: 'not-found',
       message: `No machine has the repository /nowhere: a has ${webapp[0]}; b (gpu) has ${model}, ${webapp[1]}.`,

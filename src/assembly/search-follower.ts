@@ -191,7 +191,8 @@ export class SearchFollower {
 
   #watch(folder: string, only?: string): void {
     const place = only === undefined ? folder : join(folder, only, '.')
-    if (this.#watched.has(place)) return
+    // Whoever still looks when we stop must not leave a watcher that nobody ends.
+    if (this.#isStopped || this.#watched.has(place)) return
     try {
       const watcher = watch(folder, (event, name) => {
         // A folder that was removed says nothing any more, also when it is there again.

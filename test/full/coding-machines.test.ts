@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { commit, openCodingMachines } from '../coding-machines.ts'
 import type { CodingMachine, CodingMachines, CodingRow } from '../coding-machines.ts'
+import { hasChromium, openBrowser } from '../dashboard-house.ts'
 import { inline } from '../messages-api.ts'
 import { startPostgres } from '../postgres.ts'
 
@@ -127,6 +128,40 @@ test('a machine that is away gets nothing; what ran there is resumed where the r
     })
     .toBe('b')
 }, 240_000)
+
+test('the dashboard launches on another machine, says where a session is, and moves it', async (ctx) => {
+  needsServer(ctx.skip)
+  if (!hasChromium) ctx.skip('chromium is not installed')
+  const { a, b, webapp } = here
+  commit(webapp.b, 'for-the-page', 'only here')
+  const browser = await openBrowser()
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+    page.setDefaultTimeout(30_000)
+    const { url } = await a.type<{ url: string }>('dashboard')
+    await page.goto(url)
+    await page
+      .getByRole('link', { name: /New task/ })
+      .first()
+      .click()
+    await page.fill('#task', `from the page ${inline({ text: 'seen' })}`)
+    await page.fill('#repo', webapp.a)
+    await page.getByLabel('Machine').selectOption('b')
+    await page.getByRole('button', { name: /^Launch/ }).click()
+    const about = page.getByRole('complementary', { name: 'About this session' })
+    await about.getByText('b', { exact: false }).first().waitFor()
+    await page.waitForURL(/\/coding\//)
+    const id = page.url().split('/').at(-1)!
+    expect(await b.until(id, 'awaiting-input')).toMatchObject({ machine: 'b', workdir: webapp.b })
+    await page.getByLabel('Another machine').selectOption('a')
+    await page.getByRole('button', { name: 'Move' }).click()
+    await expect.poll(async () => (await rowOf(b, id)).machine, { timeout: 60_000, interval: 200 }).toBe('a')
+    await about.getByText('Not the same is checked out').waitFor()
+    await a.type('cc', 'kill', id)
+  } finally {
+    await browser.close()
+  }
+}, 180_000)
 
 test('a session is moved six times while its old or its new machine is killed: nothing that was said is lost', async (ctx) => {
   needsServer(ctx.skip)

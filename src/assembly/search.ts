@@ -41,6 +41,9 @@ const tierMs = 2_000
 /** And gives new passages their vectors, for this long. */
 const vectorsMs = 50
 const worthTable = 1_000
+/** It asks for meaning when the words find less than this; with many vectors, which take long to load, when they find none. */
+const fewFound = 10
+const manyVectors = 50_000
 /** The model and the vectors in memory are let go when nobody has searched for this long. */
 const modelRestMs = 5 * 60_000
 
@@ -142,7 +145,8 @@ class Search implements SearchPart {
   async #searchText(text: string, filter: Omit<SearchQuestion, 'text' | 'regex'>): Promise<SearchAnswer> {
     const now = (): number => this.#app.clock.now()
     const isHurried = this.#follower === undefined
-    const parts = { index: this.#index, redact: this.#redact, now, nearest: this.#nearest(), isHurried }
+    const enough = isHurried ? (this.#index.vectors.count() > manyVectors ? 1 : fewFound) : undefined
+    const parts = { index: this.#index, redact: this.#redact, now, nearest: this.#nearest(), enough }
     let answer = await search(parts, text, filter)
     const pieces = parseQuery(text)?.pieces
     const mayLack = isHurried && pieces && (answer.total === 0 || pieces.always)

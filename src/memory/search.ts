@@ -14,8 +14,8 @@ export interface SearchParts {
   now: () => number
   /** Passages near the query in meaning, best first; absent without a model. */
   nearest?: (text: string, filter: SearchFilter) => Promise<number[]>
-  /** A command has to load the vectors first: then meaning is asked only when the words find little. */
-  isHurried?: boolean
+  /** A command has to load the vectors first: when as many passages have all the words, meaning is not asked. */
+  enough?: number
 }
 
 /** Rank constant of reciprocal rank fusion: how much the very first places count over the following ones. */
@@ -32,7 +32,7 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
   const query = parseQuery(text)
   if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
   const lists = findByText(parts.index, query, filter)
-  const isEnough = parts.isHurried === true && (lists[0]?.passages.length ?? 0) >= enough
+  const isEnough = (lists[0]?.passages.length ?? 0) >= (parts.enough ?? Infinity)
   const notes: string[] = []
   if (parts.nearest && !isEnough) {
     try {

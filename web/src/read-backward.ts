@@ -35,7 +35,7 @@ export interface Reading<Item> {
 const firstLimit = 200
 const newsLimit = 60
 /** Small enough to be taken in between two frames. */
-const olderLimit = 200
+const olderLimit = 100
 
 /** `isThere` says whether what the reader came to see is among them; until then, piece after piece is read. */
 export function useReading<Item extends { key: string }>(
@@ -60,6 +60,7 @@ export function useReading<Item extends { key: string }>(
     const mark = before.current
     source
       .read({ limit, before: mark })
+      .then(inTheNextFrame)
       .then((found) => {
         // Begun anew meanwhile: these belong to what was.
         if (before.current !== mark) return
@@ -76,6 +77,11 @@ export function useReading<Item extends { key: string }>(
   const hasMore = before.current !== undefined
   const isLoading = newest === undefined && error === undefined
   return { items, hasMore, more: () => more(), reload, error, isLoading }
+}
+
+/** To read a piece from the line is work enough for one frame. */
+function inTheNextFrame<Value>(value: Value): Promise<Value> {
+  return new Promise((resolve) => setTimeout(() => resolve(value)))
 }
 
 /** When the newest piece is another one than before, a mark says where the older ones end. */

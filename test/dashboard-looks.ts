@@ -143,3 +143,13 @@ export async function problemsOf(page: Page): Promise<string[]> {
     ...(wider > 0 ? [`${wider} px too wide`] : []),
   ]
 }
+
+/** How much of what was seen has moved since the page was loaded, as the browser reckons it (CLS). */
+export function movedSinceLoad(page: Page): Promise<number> {
+  return page.evaluate<number>(`new Promise((resolve) => {
+    let sum = 0
+    const watch = new PerformanceObserver((list) => { for (const one of list.getEntries()) sum += one.value })
+    watch.observe({ type: 'layout-shift', buffered: true })
+    setTimeout(() => resolve(sum), 300)
+  })`)
+}

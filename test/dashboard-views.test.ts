@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { invoicesId, paymentsId } from './dashboard-demo.ts'
 import { hasChromium, NativeTranscript } from './dashboard-house.ts'
-import { find, openFurnished, problemsOf, show } from './dashboard-looks.ts'
+import { find, movedSinceLoad, openFurnished, problemsOf, show } from './dashboard-looks.ts'
 import type { FurnishedHouse } from './dashboard-looks.ts'
 
 const hostileId = '66666666-2222-4333-8444-555555555555'
@@ -43,6 +43,7 @@ test('Home says of every row where it works and whether its cache is warm; the k
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Space')
   await native.getByText('Rounded once, and tested.').waitFor()
+  await native.getByText('waits there for permission to run: npm publish').waitFor()
   await page.keyboard.press('ArrowDown')
   await page.locator('.row', { hasText: 'Dark mode' }).getByText('The colours come from').waitFor()
   expect(await page.locator('.peek').count()).toBe(1)
@@ -205,13 +206,7 @@ test('what does not exist is said, and what to do; the page can be installed and
   for (const path of ['/', '/cost']) {
     await page.goto(house.url() + path)
     await page.locator('.row, .tiles').first().waitFor()
-    const moved = await page.evaluate<number>(`new Promise((resolve) => {
-      let sum = 0
-      const watch = new PerformanceObserver((list) => { for (const one of list.getEntries()) sum += one.value })
-      watch.observe({ type: 'layout-shift', buffered: true })
-      setTimeout(() => resolve(sum), 300)
-    })`)
-    expect(moved).toBeLessThan(0.1)
+    expect(await movedSinceLoad(page)).toBeLessThan(0.1)
   }
   await page.context().close()
 })

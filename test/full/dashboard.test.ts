@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { makeClaudeHome } from '../claude-home.ts'
 import type { ClaudeHome } from '../claude-home.ts'
 import { hasChromium, NativeTranscript } from '../dashboard-house.ts'
-import { find, haveTalked, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
+import { find, haveTalked, movedSinceLoad, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
 import type { FurnishedHouse } from '../dashboard-looks.ts'
 import { inline } from '../messages-api.ts'
 import { smallPicture } from '../small-picture.ts'
@@ -80,9 +80,29 @@ describe.each(looks)('$scheme, $width px wide', ({ scheme, width, height }) => {
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys' }).waitFor()
     await look('keys')
+    const out = await (
+      await house.browser.newContext({ colorScheme: scheme, viewport: { width, height } })
+    ).newPage()
+    await out.goto(house.url())
+    await out.getByRole('button', { name: 'Log in' }).waitFor()
+    found['login'] = await problemsOf(out)
+    await out.context().close()
     expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])))
     await page.context().close()
   })
+})
+
+test.each([1280, 390])('nothing jumps while a view is loaded, %d px wide', async (width) => {
+  const page = await house.open('/', { viewport: { width, height: 800 } })
+  const moved: Record<string, number> = {}
+  for (const [name, path] of Object.entries(house.views)) {
+    await page.goto(house.url() + path)
+    await page.locator('main h1, main h2').first().waitFor({ state: 'attached' })
+    await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)
+    moved[name] = await movedSinceLoad(page)
+  }
+  for (const [name, much] of Object.entries(moved)) expect(much, name).toBeLessThan(0.1)
+  await page.context().close()
 })
 
 test('a message far up has an address of its own, and every record can be seen as it was written', async () => {

@@ -1,18 +1,26 @@
 // The hands on a coding session that runs: answer what it asks, tell it something, stop what it does, end it.
 import type { CodingRow } from '../data.ts'
 import { useAction, useLive } from '../live.ts'
+import type { Live } from '../live.ts'
+import type { OutputOf } from '../../../src/rpc/client.ts'
 import { AnswerApproval, Respond } from './peek.tsx'
 import { Problem } from './states.tsx'
 
+type Approvals = Live<OutputOf<'approvals.list'>>
+
+export function useApprovals(): Approvals {
+  return useLive('approvals.list', {}, (event) => event.type === 'approval-changed')
+}
+
 interface SteerProps {
   row: CodingRow
+  approvals: Approvals
   reload: () => void
   /** It went on as another coding session. */
   onResumed?: (id: string) => void
 }
 
-export function Steer({ row, reload, onResumed }: SteerProps) {
-  const approvals = useLive('approvals.list', {}, (event) => event.type === 'approval-changed')
+export function Steer({ row, approvals, reload, onResumed }: SteerProps) {
   const { run, busy, error } = useAction()
   const approval = approvals.data?.approvals.find((one) => one.codingId === row.id)
   const act = (method: 'coding.interrupt' | 'coding.kill'): void =>

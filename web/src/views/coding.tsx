@@ -5,8 +5,8 @@ import { useAction, useLive } from '../live.ts'
 import { Conversation } from '../parts/conversation.tsx'
 import { ContextGauge } from '../parts/gauge.tsx'
 import { OnMachine } from '../parts/on-machine.tsx'
-import { Steer } from '../parts/steer.tsx'
-import { Empty, Loaded } from '../parts/states.tsx'
+import { Steer, useApprovals } from '../parts/steer.tsx'
+import { Empty, Loaded, Loading } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 import { follow, go, pathOf } from '../route.ts'
 
@@ -16,6 +16,9 @@ export function CodingView({ id }: { id: string }) {
     { limit: 1000 },
     (event) => event.type === 'coding-changed' && event.id === id,
   )
+  const approvals = useApprovals()
+  // Together, so that nothing moves when what it asks comes.
+  if (approvals.data === undefined && approvals.error === undefined) return <Loading />
   return (
     <Loaded live={sessions}>
       {(data) => {
@@ -24,7 +27,7 @@ export function CodingView({ id }: { id: string }) {
         return (
           <div class="session coding">
             <WhatItSays row={row} />
-            <About row={row} reload={sessions.reload} />
+            <About row={row} approvals={approvals} reload={sessions.reload} />
           </div>
         )
       }}
@@ -83,13 +86,19 @@ function Output({ row }: { row: CodingRow }) {
   )
 }
 
-function About({ row, reload }: { row: CodingRow; reload: () => void }) {
+interface AboutProps {
+  row: CodingRow
+  approvals: ReturnType<typeof useApprovals>
+  reload: () => void
+}
+
+function About({ row, approvals, reload }: AboutProps) {
   const project = { view: 'project', path: row.workdir } as const
   return (
     <aside class="about" aria-label="About this session">
       <h1>{visible(row.name)}</h1>
       <p class="faint">{visible(row.prompt)}</p>
-      <Steer row={row} reload={reload} onResumed={(id) => go({ view: 'coding', id })} />
+      <Steer row={row} approvals={approvals} reload={reload} onResumed={(id) => go({ view: 'coding', id })} />
       <dl>
         <dt>State</dt>
         <dd>

@@ -5,7 +5,7 @@ import { ago, count, nameOf, shortPath, tokens, usd, visible } from '../format.t
 import { useAction, useLive } from '../live.ts'
 import { AnatomyOf } from '../parts/anatomy.tsx'
 import { Conversation } from '../parts/conversation.tsx'
-import { Steer } from '../parts/steer.tsx'
+import { Steer, useApprovals } from '../parts/steer.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
 import { Tidy } from '../parts/tidy.tsx'
 import { follow, go, pathOf } from '../route.ts'
@@ -135,7 +135,9 @@ function GoOn({ session }: { session: NativeSession }) {
     (row) =>
       row.claudeSessionId === session.sessionId && (row.status === 'running' || row.status === 'starting'),
   )
-  return ours ? <Steer row={ours} reload={coding.reload} /> : <ResumeHere session={session} />
+  const approvals = useApprovals()
+  if (!ours) return <ResumeHere session={session} />
+  return <Steer row={ours} approvals={approvals} reload={coding.reload} />
 }
 
 function ResumeHere({ session }: { session: NativeSession }) {

@@ -36,7 +36,7 @@ test('Home says of every row where it works and whether its cache is warm; the k
   const ours = page.locator('.row', { hasText: 'repair-login' })
   await ours.getByText('fix-login').waitFor()
   expect(await ours.locator('.repo').textContent()).toBe('accounts')
-  expect(await ours.locator('.warmth').textContent()).toBe('warm')
+  await ours.locator('.warmth', { hasText: 'warm' }).waitFor()
   const native = page.locator('.row', { hasText: 'Round invoice totals' })
   expect(await native.locator('.warmth').textContent()).toBe('cold')
   await ours.getByRole('link').focus()

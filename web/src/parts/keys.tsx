@@ -1,5 +1,5 @@
 // Everything that the keyboard does. Opens on the question mark.
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useModal } from '../modal.ts'
 
 const keys: Array<[keys: string, does: string]> = [
   ['Ctrl K or /', 'Find sessions, words that were said, projects; go somewhere, do something'],
@@ -15,16 +15,9 @@ const keys: Array<[keys: string, does: string]> = [
 ]
 
 export function Keys({ onClose }: { onClose: () => void }) {
-  const box = useRef<HTMLDialogElement>(null)
-  useLayoutEffect(() => box.current?.showModal(), [])
+  const { box, close, hands } = useModal(onClose)
   return (
-    <dialog
-      class="keys"
-      ref={box}
-      aria-label="Keys"
-      onClose={onClose}
-      onClick={(event) => event.target === box.current && onClose()}
-    >
+    <dialog class="keys" ref={box} aria-label="Keys" {...hands}>
       <h2>Keys</h2>
       <dl>
         {keys.map(([name, does]) => (
@@ -36,7 +29,7 @@ export function Keys({ onClose }: { onClose: () => void }) {
           </>
         ))}
       </dl>
-      <button type="button" onClick={onClose}>
+      <button type="button" onClick={close}>
         Close
       </button>
     </dialog>

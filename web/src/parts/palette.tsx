@@ -8,6 +8,7 @@ import { findEverything, searchFilters } from '../find.ts'
 import type { Found, SearchFilter } from '../find.ts'
 import { shortPath, visible } from '../format.ts'
 import { useGateway, useLive } from '../live.ts'
+import { useModal } from '../modal.ts'
 import { go } from '../route.ts'
 import { Problem } from './states.tsx'
 
@@ -15,7 +16,7 @@ type Item = Found | Command
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const gateway = useGateway()
-  const box = useRef<HTMLDialogElement>(null)
+  const { box, close, hands } = useModal(onClose)
   const input = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')
   const [answer, setAnswer] = useState<{ to: string; found: Found[] }>()
@@ -24,11 +25,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [repo, setRepo] = useState('')
   const known = useLive('cc.list', { limit: 1000 }).data?.sessions
   const { commands, problem } = useCommands()
-  // A modal dialog of the browser's own: what lies below cannot be reached, and Escape closes it.
-  useLayoutEffect(() => {
-    box.current?.showModal()
-    input.current?.focus()
-  }, [])
+  useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     let isOld = false
     const timer = setTimeout(() => {
@@ -47,28 +44,22 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const items = inOrder(text, found ?? [], commands)
   const open = (item: Item | undefined): void => {
     if (!item) return
-    if ('run' in item) return void item.run().then((isDone) => isDone && onClose())
+    if ('run' in item) return void item.run().then((isDone) => isDone && close())
+    close()
     go(item.route)
-    onClose()
   }
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === 'ArrowDown') setChosen((at) => Math.min(at + 1, items.length - 1))
     else if (event.key === 'ArrowUp') setChosen((at) => Math.max(at - 1, 0))
     else if (event.key === 'Enter') open(items[chosen])
     // The browser would only empty the field.
-    else if (event.key === 'Escape') box.current?.close()
+    else if (event.key === 'Escape') close()
     else return
     event.preventDefault()
   }
   const focus = (): void => input.current?.focus()
   return (
-    <dialog
-      class="palette"
-      ref={box}
-      aria-label="Find"
-      onClose={onClose}
-      onClick={(event) => event.target === box.current && onClose()}
-    >
+    <dialog class="palette" ref={box} aria-label="Find" {...hands}>
       <input
         ref={input}
         type="search"

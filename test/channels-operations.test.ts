@@ -89,6 +89,9 @@ test('a stranger gets a code, is let in with it, and then is answered', async ()
   })
   expect(telegram.shown.filter((one) => /pairing code/.test(one.text))).toHaveLength(1)
   await house.ask('pairing.remove', { channel: 'telegram', senderId: '501' })
+  await expect(house.ask('pairing.remove', { channel: 'telegram', senderId: '501' })).rejects.toMatchObject({
+    code: 'not-found',
+  })
   expect(await house.ask('pairing.list')).toMatchObject({ people: [] })
 })
 
@@ -167,7 +170,16 @@ test('another process with other folders does not receive for a bot that is rece
 test('a channel that is removed stops at once and forgets its token', async () => {
   await add()
   await connected()
-  expect(await house.ask('channels.remove', { channel: 'telegram' })).toEqual({ removed: true })
+  expect(await house.ask('channels.remove', { channel: 'telegram' })).toMatchObject({
+    removed: true,
+    note: expect.stringMatching(/take `channels.telegram` out of/),
+  })
+  await expect(house.ask('channels.remove', { channel: 'discord' })).rejects.toMatchObject({
+    code: 'not-found',
+  })
+  await expect(
+    house.ask('message.send', { channel: 'telegram', target: '501', message: 'x' }),
+  ).rejects.toMatchObject({ code: 'not-found' })
   const polls = telegram.callsOf('getUpdates').length
   says('anybody?')
   await new Promise((resolve) => setTimeout(resolve, 100))
@@ -176,6 +188,11 @@ test('a channel that is removed stops at once and forgets its token', async () =
 })
 
 test('the command line takes the token from stdin and says what to do next', async () => {
+  const nowhere = await command(['channels', 'add', 'telegram', '--token-file', '/nowhere'], '')
+  expect([nowhere.code, nowhere.stderr]).toEqual([
+    3,
+    expect.stringMatching(/cannot be read from "\/nowhere"/),
+  ])
   const out = await command(['channels', 'add', 'telegram'], `${telegram.token}\n`)
   expect(out.code).toBe(0)
   expect(out.stdout).toMatch(/telegram is set up as @rock_pool_bot/)
@@ -191,7 +208,7 @@ test('a message is sent from the command line with every flag', async () => {
   await add()
   const file = join(house.home.root, 'chart.txt')
   writeFileSync(file, 'a chart')
-  const flags = ['--target=-100777', '-m', 'See **this**', '--media', file, '--account', 'default']
+  const flags = ['--target', '-100777', '-m', 'See **this**', '--media', file, '--account', 'default']
   const places = ['--channel', 'telegram', '--reply-to', '12', '--thread-id', '7', '--json']
   const sent = await command(['message', 'send', ...flags, ...places], '')
   expect(sent.json()).toMatchObject({ state: 'sent', channel: 'telegram', target: '-100777' })

@@ -23,14 +23,19 @@ export class IdleChannel implements Channel {
     this.accountId = accountId
     this.#needs = needs
     this.#status = new StatusBoard(name, accountId, host.clock)
+    this.#status.set('stopped', this.#why)
   }
 
   async start(): Promise<void> {
-    this.#status.set('failed', { lastError: this.#needs, needs: { kind: 'token', detail: this.#needs } })
+    this.#status.set('failed', this.#why)
   }
 
   async stop(): Promise<void> {
-    this.#status.set('stopped')
+    this.#status.set('stopped', this.#why)
+  }
+
+  get #why(): Pick<ChannelStatus, 'lastError' | 'needs'> {
+    return { lastError: this.#needs, needs: { kind: 'token', detail: this.#needs } }
   }
 
   status(): ChannelStatus {

@@ -103,12 +103,23 @@ async function explain(host: Host, channel: string): Promise<void> {
 
 /** Never from the command line itself: what stands there is in the shell's history and in the list of processes. */
 async function tokenFor(host: Host, channel: string, file: string | undefined): Promise<string> {
-  if (file !== undefined) return (await readFile(file, 'utf8')).trim()
+  if (file !== undefined) return readTokenFile(file)
   if (!host.terminal.canAsk) return (await readAll(process.stdin)).trim()
   const prompts = await import('@clack/prompts')
   const answer = await prompts.password({ message: `The token of your bot on ${channel}` })
   if (typeof answer === 'string' && answer.trim() !== '') return answer.trim()
   throw new RockpoolError('refused', 'No token was given; nothing changed.')
+}
+
+async function readTokenFile(file: string): Promise<string> {
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch (error) {
+    throw new RockpoolError('not-found', `The token cannot be read from ${JSON.stringify(file)}.`, {
+      hint: 'Look at the name of the file and who may read it. Nothing was changed.',
+      cause: error,
+    })
+  }
 }
 
 async function showQrUntilLinked(host: Host, asker: Asker, account: string): Promise<void> {

@@ -63,6 +63,13 @@ export function printAdded(
   return [done, 'What to do next:', numbered(next, page)].join('\n')
 }
 
+export function printRemoved({ removed, note }: { removed: boolean; note?: string }, page: Page): string {
+  const { channel, accountId = 'default' } = page.input ?? {}
+  const name = `${visible(String(channel))} (${visible(String(accountId))})`
+  const done = removed ? `${name} is removed.` : `Nothing was kept of ${name}.`
+  return [done, ...(note ? [prose(note, page)] : [])].join('\n')
+}
+
 export function printTested(
   { ok, identity }: { ok: boolean; identity?: { id: string; name: string } },
   page: Page,

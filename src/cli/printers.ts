@@ -23,6 +23,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'channels.add': async () => ({ print: (await channels()).printAdded }),
   'channels.list': async () => ({ print: (await channels()).printChannels }),
   'channels.status': async () => ({ print: (await channels()).printChannels }),
+  'channels.remove': async () => ({ print: (await channels()).printRemoved }),
   'channels.test': async () => ({ print: (await channels()).printTested }),
   'machines.list': async () => ({ print: (await coding()).printMachines }),
   'coding.background': async () => ({ print: (await coding()).printBackground }),

@@ -1,7 +1,8 @@
 // The command line, from the words to the exit code: find the command, read its options, ask, print.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { RockpoolError } from '../domain/errors.ts'
 import { findAlias } from '../operations/aliases.ts'
 import type { Alias } from '../operations/aliases.ts'
 import { findOperation } from '../operations/all.ts'
@@ -135,7 +136,6 @@ async function performCommand(
   host: Host,
   json: boolean,
 ): Promise<number> {
-  if (operation.destructive && !typed.yes && host.terminal.canAsk) await confirm(operation, typed.input)
   const { openAsker } = await import('./ask.ts')
   if (operation.command?.staysBehind?.(typed.input)) {
     await (await import('./background-gateway.ts')).ensureGateway(host)
@@ -143,6 +143,9 @@ async function performCommand(
   const asker = await openAsker(host)
   const waiting = await whileWaiting(operation, typed.input, { asker, host, json })
   try {
+    if (operation.destructive && !typed.yes && host.terminal.canAsk) {
+      await (await import('./confirm.ts')).confirm(operation, typed.input, asker)
+    }
     const output = await asker.ask(operation, typed.input)
     waiting?.stop()
     await print(operation.name, output, host, json, typed.follow, typed.input)
@@ -164,16 +167,6 @@ async function whileWaiting(
   const { askWhileWaiting } = await import('./ask-while-waiting.ts')
   const prompt = input['prompt']
   return askWhileWaiting(around.asker, around.host, { prompt, json: around.json })
-}
-
-async function confirm(operation: Operation, input: Record<string, unknown>): Promise<void> {
-  const prompts = await import('@clack/prompts')
-  const what = Object.values(input)
-    .filter((value) => typeof value === 'string')
-    .join(' ')
-  const yes = await prompts.confirm({ message: `${operation.says} ${what}`, initialValue: false })
-  if (yes !== true)
-    throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
 }
 
 /** Asks again and again for what came since, until the command is interrupted. */

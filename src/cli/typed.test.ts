@@ -29,6 +29,18 @@ test('a value is read as what its field takes', () => {
   expect(parseTyped(command, 'shells list', ['--limit', '3']).input).toEqual({ limit: 3 })
 })
 
+test('a number below zero after an option is its value: groups on Telegram have such numbers', () => {
+  const shapes = { ...command, command: { short: { beach: 'b' } } }
+  for (const args of [['-b', '-100'], ['--beach', '-100'], ['--beach=-100']]) {
+    expect(parseTyped(shapes, 'shells list', [...args, '--port', '80']).input).toEqual({
+      beach: '-100',
+      port: 80,
+    })
+  }
+  expect(() => parseTyped(shapes, 'shells list', ['--beach', '-x'])).toThrow(/ambiguous/)
+  expect(() => parseTyped(shapes, 'shells list', ['-100'])).toThrow(/Unknown option/)
+})
+
 test.each([
   [['--port', '99999'], '--port "99999": at most 65535.'],
   [['--port', 'x'], '--port "x": a number is expected.'],

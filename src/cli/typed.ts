@@ -80,11 +80,30 @@ function readArguments(
   words: string,
 ): { values: Values; positionals: string[] } {
   try {
-    return parseArgs({ args, options, allowPositionals: true, allowNegative: true, strict: true })
+    const joined = withNegativeNumbers(args, options)
+    return parseArgs({ args: joined, options, allowPositionals: true, allowNegative: true, strict: true })
   } catch (error) {
     if (error instanceof Error && 'code' in error) throw asUsage(error, options, words)
     throw error
   }
+}
+
+/** `-t -100123` is the group with that number, not an option called 1: groups on Telegram are numbers below zero. */
+function withNegativeNumbers(args: string[], options: Options): string[] {
+  const end = args.indexOf('--')
+  const nameOf = (arg: string | undefined): string | undefined =>
+    Object.keys(options).find(
+      (name) =>
+        options[name]!.type === 'string' && (arg === `--${name}` || arg === `-${options[name]!.short}`),
+    )
+  return args.flatMap((arg, index) => {
+    if (end >= 0 && index > end) return [arg]
+    const name = nameOf(arg)
+    const isJoined = /^-\d+$/.test(arg) && nameOf(args[index - 1]) !== undefined
+    if (isJoined) return []
+    const next = args[index + 1] ?? ''
+    return name !== undefined && /^-\d+$/.test(next) ? [`--${name}=${next}`] : [arg]
+  })
 }
 
 function readPositionals(

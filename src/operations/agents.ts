@@ -85,7 +85,15 @@ const removeAgent = operation({
   scope: 'admin',
   acts: true,
   destructive: true,
-  command: { positional: ['id'], examples: ['rockpool agents remove work'] },
+  command: {
+    positional: ['id'],
+    looksFirst: ({ id }) => ({
+      name: 'agents.list',
+      has: ({ agents, defaultId }) =>
+        id !== defaultId && (agents as Array<{ id: string }>).some((agent) => agent.id === id),
+    }),
+    examples: ['rockpool agents remove work'],
+  },
   async run(app, input) {
     const id = checkAgentId(input.id)
     if (!app.agentIds().includes(id)) throw new RockpoolError('not-found', `There is no agent ${id}.`)

@@ -76,7 +76,11 @@ export const operations = [
       const { channel } = input
       if (channel === 'whatsapp') return addWhatsapp(app, input.accountId)
       const token = input.token?.trim()
-      if (!token) throw new RockpoolError('input-invalid', `A token is needed to add ${channel}.`)
+      if (!token) {
+        throw new RockpoolError('input-invalid', `A token is needed to add ${channel}.`, {
+          hint: 'Type it where `rockpool channels add` asks for it, pipe it in, or name its file with --token-file.',
+        })
+      }
       const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
       keepChannelToken({ channel, accountId: input.accountId }, token, app.paths)
       if (app.gateway) await (await app.conversations()).reopenChannel(channel, input.accountId)
@@ -110,24 +114,43 @@ export const operations = [
     command: {
       positional: ['channel'],
       flags: { accountId: 'account' },
+      looksFirst: ({ channel, accountId: id = 'default' }) => ({
+        name: 'channels.list',
+        has: ({ channels }) =>
+          (channels as Array<z.infer<typeof channelRow>>).some(
+            (row) => row.channel === channel && row.accountId === id,
+          ),
+      }),
       examples: ['rockpool channels remove telegram'],
     },
     async run(app, input) {
       const { channel } = input
-      const had = keptAccounts(app.paths).some(
-        (one) => one.channel === channel && one.accountId === input.accountId,
-      )
+      const isThis = (one: { channel: string; accountId: string }): boolean =>
+        one.channel === channel && one.accountId === input.accountId
+      const had = keptAccounts(app.paths).some(isThis)
+      if (!(await describeChannels(app)).channels.some(isThis)) {
+        throw new RockpoolError('not-found', `${channel} (${input.accountId}) is not set up.`, {
+          hint: '`rockpool channels list` shows what is.',
+        })
+      }
       if (app.gateway) await (await app.conversations()).closeChannel(channel, input.accountId)
       forgetChannelToken({ channel, accountId: input.accountId }, app.paths)
       removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
-      const origin = tokenOriginOf(app, channel, input.accountId)
-      return {
-        removed: had,
-        ...(origin ? { note: `A token is still in the ${origin}; take it out there, too.` } : {}),
-      }
+      const note = leftOf(app, channel, input.accountId)
+      return { removed: had, ...(note ? { note } : {}) }
     },
   }),
 ]
+
+/** What a command cannot take away: somebody wrote it by hand. */
+function leftOf(app: App, channel: z.infer<typeof channelName>, id: string): string | undefined {
+  const origin = tokenOriginOf(app, channel, id)
+  if (origin) return `A token is still in the ${origin}; take it out there, too.`
+  const isConfigured = accountsOf(app.config.channels, channel).some(({ accountId: one }) => one === id)
+  return isConfigured
+    ? `It stands in the configuration: take \`channels.${channel}\` out of ${app.environment.configFile}, too.`
+    : undefined
+}
 
 /** Only the gateway has channels that run. */
 async function liveStatuses(app: App): Promise<ChannelStatus[]> {
@@ -141,7 +164,7 @@ async function addWhatsapp(app: App, accountId: string) {
       'unavailable',
       'WhatsApp is linked while it is connected, and no gateway runs here.',
       {
-        hint: 'Run `rockpool channels add whatsapp` in a terminal, or start the gateway first.',
+        hint: 'Start it with `rockpool up` in another terminal, or as a service; then run this again.',
       },
     )
   }
@@ -217,7 +240,11 @@ async function testChannel(
 ): Promise<{ ok: boolean; identity?: { id: string; name: string } }> {
   if (channel === 'whatsapp') {
     const status = (await liveStatuses(app)).find((one) => one.channel === channel && one.accountId === id)
-    if (!status) throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.')
+    if (!status) {
+      throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
+        hint: 'Start it with `rockpool up`; `rockpool channels add whatsapp` links a phone.',
+      })
+    }
     return { ok: status.state === 'connected', ...(status.identity ? { identity: status.identity } : {}) }
   }
   const token = tokenOf(app, channel, id)?.token

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { fetchMedia } from '../channels/fetch-media.ts'
 import type { Address } from '../domain/address.ts'
 import { parseOriginChannel } from '../domain/address.ts'
-import type { SendOutcome } from '../domain/channel.ts'
+import type { Channel, SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { Reply } from '../domain/reply.ts'
@@ -52,7 +52,7 @@ export const operations = [
       paths: ['media'],
       examples: [
         'rockpool message send --channel telegram -t 123456789 -m "Done."',
-        'rockpool message send --channel telegram --target=-100123456 --thread-id 7 -m "See" --media chart.png',
+        'rockpool message send --channel telegram --target -100123456 --thread-id 7 -m "See" --media chart.png',
       ],
     },
     async run(app, input, caller) {
@@ -131,10 +131,17 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
 
 /** Where several machines share the work, another one may have the account. */
 function checkReachable(app: App, { channels }: Conversations, address: Address): void {
-  const isHere = channels.some(
+  const here = channels.find(
     ({ name, accountId }) => name === address.channel && accountId === address.accountId,
   )
-  if (!isHere && !app.postgres) throw notSetUp(address)
+  if (here && !app.postgres) checkSetUp(here)
+  if (!here && !app.postgres) throw notSetUp(address)
+}
+
+/** No waiting gives a channel its token. */
+function checkSetUp(channel: Channel): void {
+  const { needs } = channel.status()
+  if (needs?.kind === 'token') throw new RockpoolError('not-found', `It was not sent: ${needs.detail}`)
 }
 
 async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> {
@@ -145,6 +152,7 @@ async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> 
     address.accountId,
   )
   if (!channel || address.channel === 'web') throw notSetUp(address)
+  checkSetUp(channel)
   try {
     return sentOf(await channel.send(address, reply, { idempotencyKey: randomUUID(), resent: false }))
   } finally {
@@ -156,7 +164,7 @@ function sentOf(outcome: SendOutcome): Sent {
   if (outcome.kind === 'sent') return { state: 'sent', messageIds: outcome.messageIds }
   if (outcome.kind === 'refused') throw notSent(outcome.reason)
   const unsure = outcome.kind === 'unknown' ? ' Nobody knows whether it arrived.' : ''
-  throw new RockpoolError('unavailable', `It was not sent: ${outcome.reason}.${unsure}`, {
+  throw new RockpoolError('unavailable', `It was not sent: ${outcome.reason.replace(/\.$/, '')}.${unsure}`, {
     hint: 'Try again, or start the gateway: it keeps trying.',
   })
 }

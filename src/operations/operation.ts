@@ -42,6 +42,12 @@ export interface CommandShape {
   staysBehind?(input: Record<string, unknown>): boolean
   /** The answer itself says that something could not be done: the command then ends with 1. */
   failed?(output: Record<string, unknown>): boolean
+  /** What is taken away is looked for, before a person is asked whether he is sure: by which question, and is it there? */
+  looksFirst?(input: Record<string, unknown>): {
+    name: string
+    input?: Record<string, unknown>
+    has?(output: Record<string, unknown>): boolean
+  }
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: what to ask next, given the last question and its answer. Asked twice a second. */

@@ -1,5 +1,6 @@
 // People who wait to be let in, and people who are.
 import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
 import { operation } from './operation.ts'
 
 const request = z.object({
@@ -75,8 +76,21 @@ export const operations = [
     command: {
       positional: ['channel', 'senderId'],
       flags: { accountId: 'account' },
+      looksFirst: ({ channel, senderId, accountId = 'default' }) => ({
+        name: 'pairing.list',
+        has: ({ people }) =>
+          (people as Array<z.infer<typeof person>>).some(
+            (one) => one.channel === channel && one.senderId === senderId && one.accountId === accountId,
+          ),
+      }),
       examples: ['rockpool pairing remove telegram 123456789'],
     },
-    run: async (app, input) => ({ removed: await app.people().remove(input) }),
+    async run(app, input) {
+      if (await app.people().remove(input)) return { removed: true }
+      const { channel, senderId, accountId } = input
+      throw new RockpoolError('not-found', `${senderId} was not let in on ${channel} (${accountId}).`, {
+        hint: '`rockpool pairing list` shows who may talk; people of `allowFrom` are in the configuration.',
+      })
+    },
   }),
 ]

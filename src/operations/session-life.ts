@@ -68,6 +68,7 @@ const deleteOperation = operation({
   command: {
     positional: ['key'],
     flags,
+    looksFirst: ({ key, agentId }) => ({ name: 'sessions.get', input: { key, agentId } }),
     examples: ['rockpool sessions delete 08ef14de', 'rockpool sessions delete old-label --purge --yes'],
   },
   async run(app, input, caller) {

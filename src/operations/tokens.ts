@@ -89,7 +89,14 @@ const removeToken = operation({
   scope: 'admin',
   acts: true,
   destructive: true,
-  command: { positional: ['name'], examples: ['rockpool tokens remove grafana'] },
+  command: {
+    positional: ['name'],
+    looksFirst: ({ name }) => ({
+      name: 'tokens.list',
+      has: ({ tokens }) => (tokens as Array<{ name: string }>).some((token) => token.name === name),
+    }),
+    examples: ['rockpool tokens remove grafana'],
+  },
   async run(app, input) {
     const { root } = app.paths
     const records = readTokenRecords(root)

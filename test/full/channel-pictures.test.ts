@@ -105,6 +105,18 @@ test('the first conversation is answered, and can be read on the page', async ()
   await page.context().close()
 })
 
+test('before something is taken away one is asked, but not about what is not there', async () => {
+  await inTerminal(async (terminal) => {
+    enter(terminal, 'rockpool channels remove telegram --account other')
+    await seen(terminal, /telegram \(other\) is not set up/)
+    enter(terminal, 'rockpool channels remove telegram')
+    await seen(terminal, /Are you sure\?/)
+    terminal.press('n')
+    await seen(terminal, /was not confirmed; nothing changed/)
+    expect(await stateOf('telegram')).toBe('connected')
+  })
+})
+
 test('WhatsApp is linked by the code that the terminal shows', async () => {
   await inTerminal(
     async (terminal) => {

@@ -1,0 +1,28 @@
+// Before something is taken away, a person at a terminal is asked whether he is sure; not about what is not there.
+import { RockpoolError } from '../domain/errors.ts'
+import type { Operation } from '../operations/operation.ts'
+import type { Asker } from './ask.ts'
+
+/** Throws when the answer is no. What is missing is not asked about: the operation itself says so. */
+export async function confirm(
+  operation: Operation,
+  input: Record<string, unknown>,
+  asker: Asker,
+): Promise<void> {
+  if (!(await isThere(operation, input, asker))) return
+  const prompts = await import('@clack/prompts')
+  const what = Object.values(input)
+    .filter((value) => typeof value === 'string')
+    .join(' ')
+  const message = `${operation.says.replace(/\.$/, '')}: ${what}. Are you sure?`
+  const yes = await prompts.confirm({ message, initialValue: false })
+  if (yes !== true)
+    throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
+}
+
+async function isThere(operation: Operation, input: Record<string, unknown>, asker: Asker): Promise<boolean> {
+  const look = operation.command?.looksFirst?.(input)
+  if (!look) return true
+  const found = (await asker.ask({ name: look.name }, look.input ?? {})) as Record<string, unknown>
+  return look.has?.(found) ?? true
+}

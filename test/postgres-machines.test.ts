@@ -1,6 +1,6 @@
 // Several machines on one PostgreSQL, small: the real program twice, and a turn during which the database was away. At
 // size, with kills and outages: test/full/machines.test.ts and test/full/outage.test.ts.
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import {
   appendFileSync,
   existsSync,
@@ -214,7 +214,18 @@ test('a file that one machine took in is there for the turn and for the reply on
     )
     await vi.waitFor(async () => expect(await there.app.sessions('main').peek(key)).toBeDefined())
     await (await there.app.conversations()).converse.idle()
-    await here.ask('sessions.delete', { key, purge: true })
+    // Claude's own record: entries in the database, and a file where it was resumed.
+    const sdkSessionId = randomUUID()
+    await there.app.sessions('main').update(key, (entry) => entry && { ...entry, sdkSessionId })
+    await here.app.postgres!.write(
+      "INSERT INTO claude_entry (project, session, subpath, entry) VALUES ('rockpool', $1, '', '{}')",
+      [sdkSessionId],
+    )
+    const record = join(there.app.environment.claudeConfigDir!, 'projects', 'p', `${sdkSessionId}.jsonl`)
+    mkdirSync(dirname(record), { recursive: true })
+    writeFileSync(record, '{}\n')
+    await here.ask('sessions.delete', { key, purge: true, claudeFile: true })
+    expect(await count(`claude_entry WHERE session = '${sdkSessionId}'`)).toBe(0)
     expect([await count('media_file'), await count('media_blob'), await count('media_piece')]).toEqual([
       0, 0, 0,
     ])
@@ -223,7 +234,7 @@ test('a file that one machine took in is there for the turn and for the reply on
       readdirSync(mine, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map(({ name }) => name)
-    await vi.waitFor(() => expect([left(), existsSync(copy)]).toEqual([[], false]))
+    await vi.waitFor(() => expect([left(), existsSync(copy), existsSync(record)]).toEqual([[], false, false]))
   } finally {
     await here.close()
     await there.close()

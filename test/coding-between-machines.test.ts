@@ -6,13 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
-import { openApp } from '../src/app.ts'
+import type { Conversation } from '../src/domain/agent.ts'
 import type { App } from '../src/operations/app.ts'
 import { serveErrands } from '../src/operations/errands.ts'
-import type { Caller } from '../src/operations/operation.ts'
-import { perform } from '../src/operations/perform.ts'
-import { readEnvironment } from '../src/store/config-file.ts'
 import { startPostgres } from './postgres.ts'
+import { openSharedHome } from './shared-homes.ts'
+import type { SharedHome } from './shared-homes.ts'
 
 const server = await startPostgres()
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-between-')))
@@ -21,15 +20,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const operator: Caller = { via: 'cli', scopes: ['read', 'write', 'approve', 'admin'] }
-
 test('a launch goes to the machine that has the repository, which answers; a session is moved and goes on', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')
   const webapp = [repository('a', 'webapp'), repository('b', 'shop')]
   const model = repository('b', 'model', 'https://example.org/model.git')
-  const [a, b] = await Promise.all([openMachine('a', url), openMachine('b', url)])
-  const ask = async (app: App, name: string, input: object): Promise<Record<string, unknown>> =>
-    (await perform(app, name, { ...input }, operator)) as Record<string, unknown>
+  const homes = await Promise.all([openMachine('a', url), openMachine('b', url)])
+  const [a, b] = homes.map(({ app }) => app) as [App, App]
+  const ask = (app: App, name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> =>
+    homes[app === a ? 0 : 1].ask(name, input)
   const whenQuiet = async (app: App, id: unknown): Promise<void> => {
     await expect.poll(() => app.coding().store.get(String(id))?.lifecycle).toBe('awaiting-input')
   }
@@ -54,7 +52,7 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     expect(b.coding().store.get(String(id))).not.toHaveProperty('aside')
 
     const slept = await ask(a, 'coding.launch', {
-      prompt: '[[offline: wait 700]] [[offline: say late]]',
+      prompt: '[[offline: wait 60000]]',
       workdir: webapp[0],
       fresh: true,
     })
@@ -64,8 +62,9 @@ test('a launch goes to the machine that has the repository, which answers; a ses
       Object.assign(stored, { owner: undefined, lifecycle: 'suspended', status: 'killed' })
     })
     const runtime = await a.runtime()
-    expect(runtime.live(`coding:${String(slept['id'])}`)).toBeDefined()
-    await expect.poll(() => runtime.live(`coding:${String(slept['id'])}`)).toBeUndefined()
+    const live = (): Conversation | undefined => runtime.live(`coding:${String(slept['id'])}`)
+    await live()!.interrupt()
+    await expect.poll(live).toBeUndefined()
     expect(b.coding().store.get(String(slept['id']))).toMatchObject({ lifecycle: 'suspended' })
 
     await expect(ask(a, 'coding.launch', { prompt: 'x', workdir: '/nowhere' })).rejects.toMatchObject({
@@ -75,8 +74,7 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     const inVain = ask(a, 'coding.launch', { prompt: 'x', workdir: model, machine: 'a' })
     await expect(inVain).rejects.toMatchObject({ code: 'refused' })
   } finally {
-    await a.close()
-    await b.close()
+    for (const home of homes) await home.close()
   }
 }, 60_000)
 
@@ -100,29 +98,18 @@ function repository(machine: string, name: string, origin?: string): string {
   return path
 }
 
-async function openMachine(name: string, url: string): Promise<App> {
-  const home = join(folder, name, 'home')
-  const stateDir = join(home, 'state')
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const config = {
-    store: 'postgres',
-    machine: { name, labels: name === 'b' ? ['gpu'] : [] },
-    claude: { credential: 'none' },
-    coding: { workspaceRoots: [join(folder, name)] },
-  }
-  writeFileSync(join(stateDir, 'rockpool.json'), JSON.stringify(config), { mode: 0o600 })
-  const environment = readEnvironment({
-    PATH: process.env['PATH'],
-    HOME: home,
-    ROCKPOOL_STATE_DIR: stateDir,
-    CLAUDE_CONFIG_DIR: join(home, '.claude'),
-    ROCKPOOL_DATABASE_URL: url,
+async function openMachine(name: string, url: string): Promise<SharedHome> {
+  const home = await openSharedHome(url, name, {
+    isGateway: true,
+    config: {
+      machine: { name, labels: name === 'b' ? ['gpu'] : [] },
+      coding: { workspaceRoots: [join(folder, name)] },
+    },
   })
-  const app = await openApp(environment, { version: 'test', isGateway: true })
-  const runtime = makeOfflineAgent({ clock: app.clock, directions: true })
-  app.runtime = async () => runtime
-  await app.conversations()
-  await app.coding().pool.recover()
-  serveErrands(app)
-  return app
+  const runtime = makeOfflineAgent({ clock: home.app.clock, directions: true })
+  home.app.runtime = async () => runtime
+  await home.app.conversations()
+  await home.app.coding().pool.recover()
+  serveErrands(home.app)
+  return home
 }

@@ -6,6 +6,7 @@ import { followPurges } from './purged-elsewhere.ts'
 import type { FlowParts } from '../flow/parts.ts'
 import type { App } from '../operations/app.ts'
 import { claudeEntries } from '../store/claude-transcripts-postgres.ts'
+import { StoreAway } from '../store/store-away.ts'
 import { sharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
 import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
 
@@ -60,7 +61,12 @@ export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
   if (!memory) return {}
   return {
     notes: {
-      bring: (agentId) => memory.sync(agentId),
+      // Without the database no turn is taken anyway; whatever else is wrong with notes does not keep anybody from an answer.
+      bring: (agentId) =>
+        memory.sync(agentId).catch((error: unknown) => {
+          if (error instanceof StoreAway) throw error
+          app.log.warn({ agentId, error: String(error) }, 'Notes of the others are not here.')
+        }),
       // The turn has its answer; what could not be told now is told at the next look.
       give: (agentId) =>
         memory

@@ -94,7 +94,8 @@ export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedA
         : beginsWith(to, from)
           ? addToNote(path, from, to.subarray(from.length))
           : rewriteNote(path, from, to)
-  if (done && to !== undefined) utimesSync(path, changedAt / 1_000, changedAt / 1_000)
+  // Of one that was here the time must move on: by it Claude knows that what it read is no longer what is there.
+  if (done && from === undefined && to !== undefined) utimesSync(path, changedAt / 1_000, changedAt / 1_000)
   return done
 }
 

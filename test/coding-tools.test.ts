@@ -422,11 +422,8 @@ describe('answers in words', () => {
       state: 'denied',
       answeredBy: 'bob',
     })
-    expect(approvals.pending().map(({ codingId }) => nameOf(codingId))).toEqual([
-      'elsewhere',
-      'different',
-      'later',
-    ])
+    const open = approvals.pending().map(({ codingId }) => nameOf(codingId))
+    expect(new Set(open)).toEqual(new Set(['different', 'elsewhere', 'later']))
     expect(await pressedButton(house.app, message, true)).toMatchObject({ isError: true })
   })
 

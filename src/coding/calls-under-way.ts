@@ -23,6 +23,16 @@ export class CallsUnderWay {
     return this.#agents.size + this.#starting.length
   }
 
+  has(agent: string): boolean {
+    return this.#agents.has(agent)
+  }
+
+  /** Without the calls of these; one that was not heard of yet has one of those that are starting. */
+  countBeside(...agents: string[]): number {
+    const theirs = agents.filter((agent) => this.#agents.has(agent) || !this.#known.has(agent))
+    return Math.max(0, this.count - theirs.length)
+  }
+
   begin(agent: string): void {
     this.#agents.add(agent)
   }

@@ -256,7 +256,7 @@ export class CodingRun {
 
   async #afterTurn(result: TurnResult, turnId: string, aside: string | undefined): Promise<void> {
     await this.#output.settled()
-    await this.#spending.turnOver(result, turnId)
+    await this.#spending.settle(result, turnId)
     await this.#record.change({
       ...this.#messages.without(result.prompts),
       ...turnTaken(this.session, result, this.#spending.costUsd),
@@ -329,6 +329,7 @@ export class CodingRun {
 
   #leaveTurn(): void {
     this.#vigil.turnOver()
+    this.#spending.turnOver()
     this.#parts.repos.leave(this.session.request.workdir, this.session.id)
   }
 

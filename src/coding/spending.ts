@@ -20,8 +20,10 @@ export class Spending {
   #meter: Meter
   #calls: CallsUnderWay
   #metering: Promise<void> = Promise.resolve()
-  /** Is the cost of the session's own last call known? */
-  #isPriced = true
+  /** Calls of sub-agents whose cost is not known yet. */
+  #unpriced = 0
+  /** Whether what sub-agents' calls cost comes with them, or some time later. */
+  #comesLate = false
 
   constructor(parts: CodingParts, record: LiveRecord, hold: Hold) {
     this.#parts = parts
@@ -43,52 +45,90 @@ export class Spending {
   report(event: Extract<TurnEvent, { type: 'usage' }>): void {
     this.#metering = this.#record.settle(this.#meter.report(event))
     this.#record.later({ costUsd: this.#meter.costUsd })
-    if (!event.subagent) this.#isPriced = true
-    void this.#metering.then(() => this.#calls.changed())
+    void this.#metering.then(() => {
+      if (event.subagent) this.#unpriced = Math.max(0, this.#unpriced - 1)
+      else this.#calls.over(ownCalls)
+      this.#calls.changed()
+    })
   }
 
   turnBegan(): void {
-    this.#begin(ownCalls)
+    this.#calls.begin(ownCalls)
   }
 
-  async turnOver(result: TurnResult, turnId: string): Promise<void> {
-    this.#calls.clear()
+  /** Claude's own total is the truth. */
+  async settle(result: TurnResult, turnId: string): Promise<void> {
     await this.#meter.settle(result, turnId)
+  }
+
+  /** No call is under way any more, and nobody needs to wait for one. */
+  turnOver(): void {
+    this.#calls.clear()
+    this.#unpriced = 0
   }
 
   /** Before a tool, and before the model is called again. Resolves to a refusal when it may cost no more. */
   async beforeTool(at: Parameters<BeforeTool>[0], signal: AbortSignal): Promise<string | undefined> {
-    const agent = at.subagentId ?? ownCalls
-    if (agent === ownCalls && leadsToCall(at)) await this.#priced(signal)
-    this.#calls.over(agent)
-    if (agent === ownCalls && at.name === undefined) this.#calls.startersDone()
+    if (at.subagentId !== undefined) await this.#subagentArrived(at.subagentId, signal)
+    else if (leadsToCall(at)) await this.#ownArrived(at.name === undefined, signal)
     for (;;) {
       const refusal = await this.#hold(signal)
       if (refusal !== undefined || signal.aborted || !leadsToCall(at)) return refusal
       if (this.#hasRoom() || !(await this.#calls.change(signal))) break
     }
-    if (at.name === undefined) this.#begin(agent)
-    else this.#calls.beginFirst(at.toolUseId ?? '')
+    this.#begin(at)
     return undefined
   }
 
-  #begin(agent: string): void {
-    this.#calls.begin(agent)
-    if (agent === ownCalls) this.#isPriced = false
+  #begin({ name, toolUseId = '', subagentId }: Parameters<BeforeTool>[0]): void {
+    if (name !== undefined) this.#calls.beginFirst(toolUseId)
+    else this.#calls.begin(subagentId ?? ownCalls)
+    if (name !== undefined || subagentId !== undefined) this.#unpriced++
   }
 
-  /** A tool begins before the call that asked for it is over; what that cost is known a moment later. */
-  async #priced(signal: AbortSignal): Promise<void> {
-    while (!this.#isPriced && !signal.aborted) if (!(await this.#calls.change(signal, priceWithinMs))) return
+  /** A tool begins before the call that asked for it is over; what that cost is known a moment later. When its tools are
+   *  done, so are the sub-agents that it waited for. */
+  async #ownArrived(areToolsDone: boolean, signal: AbortSignal): Promise<void> {
+    await this.#soon(() => !this.#calls.has(ownCalls), signal)
+    this.#calls.over(ownCalls)
+    if (!areToolsDone) return
+    this.#calls.startersDone()
+    this.#unpriced = Math.min(this.#unpriced, this.#calls.countBeside(ownCalls))
+  }
+
+  /** Near a limit the next one is let through only when it is known what this one cost. */
+  async #subagentArrived(agent: string, signal: AbortSignal): Promise<void> {
+    const isPriced = (): boolean => this.#unpriced <= this.#calls.countBeside(agent, ownCalls)
+    if (!this.#comesLate && this.#isNear() && !(await this.#soon(isPriced, signal))) this.#comesLate = true
+    this.#unpriced = Math.min(this.#unpriced, this.#calls.countBeside(agent, ownCalls))
+    this.#calls.over(agent)
+  }
+
+  /** Waits a moment until something is so; false when it is not. */
+  async #soon(isSo: () => boolean, signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#parts
+    const until = clock.monotonic() + priceWithinMs
+    for (let left = priceWithinMs; left > 0 && !isSo() && !signal.aborted;) {
+      await this.#calls.change(signal, left)
+      left = until - clock.monotonic()
+    }
+    return isSo()
+  }
+
+  #isNear(): boolean {
+    const { dearestUsd } = this.#meter
+    return dearestUsd === 0 || (this.#calls.count + 2) * dearestUsd >= this.#leftUsd()
   }
 
   /** One may always go on; more only when all of them, as dear as the dearest so far, stay below the limit. */
   #hasRoom(): boolean {
     const { count } = this.#calls
-    if (count === 0) return true
+    return count === 0 || count * this.#meter.dearestUsd < this.#leftUsd()
+  }
+
+  #leftUsd(): number {
     const { spend, config, clock, dayOf } = this.#parts
-    const left = leftUsd(this.#record.session, spend, config.budgets, dayOf(clock.now()))
-    return count * this.#meter.dearestUsd < left
+    return leftUsd(this.#record.session, spend, config.budgets, dayOf(clock.now()))
   }
 }
 

@@ -131,10 +131,18 @@ test('ten sessions at once: each does its own work in its own repository, and ea
 test('five sessions at work share a limit: together they spend at most one call each beyond it, and go on when it is raised', async () => {
   const shared = await openRealCoding({ budgets: { usdPerDay: 12 } })
   const read = { tools: [{ name: 'Read', input: { file_path: '/etc/hostname' } }] }
-  shared.real.api.script('spend-together', [...Array.from({ length: 8 }, () => read), { text: 'all read' }])
+  const reads = Array.from({ length: 7 }, () => read)
+  shared.real.api.script('spend-together', [
+    { ...read, hold: 'all are there' },
+    ...reads,
+    { text: 'all read' },
+  ])
   const launched = await Promise.all(
     Array.from({ length: 5 }, () => shared.launch('spend-together', { allowedTools: ['Read'] })),
   )
+  // Whoever starts first must not be done before the last one begins.
+  await vi.waitFor(() => expect(shared.real.api.calls()).toHaveLength(5), { timeout: 60_000 })
+  shared.real.api.release('all are there')
   for (const { id } of launched) await shared.until(id, 'awaiting-budget')
   const spent = shared.real.api.calls().length
   expect(spent).toBeGreaterThanOrEqual(12)

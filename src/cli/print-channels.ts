@@ -27,16 +27,17 @@ export function printChannels(
   const rows = table(
     channels,
     [
-      { title: 'CHANNEL', value: (row) => row.channel },
-      { title: 'ACCOUNT', value: (row) => row.accountId },
+      { title: 'CHANNEL', value: (row) => row.channel, min: 8 },
+      { title: 'ACCOUNT', value: (row) => row.accountId, min: 7, spare: true },
       {
         title: 'STATE',
+        min: 12,
         value: (row) => (row.enabled ? (running ? row.state : 'not running') : 'off'),
         style: (row) => stateStyles[row.state],
       },
-      { title: 'SINCE', value: (row) => ago(row.since, page.now) },
+      { title: 'SINCE', value: (row) => ago(row.since, page.now), min: 7, spare: true },
       { title: 'AS', value: (row) => row.identity?.name ?? '' },
-      { title: 'TOKEN', value: (row) => row.token ?? '' },
+      { title: 'TOKEN', value: (row) => row.token ?? '', min: 6, spare: true },
     ],
     page,
   )
@@ -67,7 +68,7 @@ export function printRemoved({ removed, note }: { removed: boolean; note?: strin
   const { channel, accountId = 'default' } = page.input ?? {}
   const name = `${visible(String(channel))} (${visible(String(accountId))})`
   const done = removed ? `${name} is removed.` : `Nothing was kept of ${name}.`
-  return [done, ...(note ? [prose(note, page)] : [])].join('\n')
+  return [broken(done, page), ...(note ? [prose(note, page)] : [])].join('\n')
 }
 
 export function printTested(
@@ -98,9 +99,9 @@ export function printPairings(
   page: Page,
 ): string {
   const who = [
-    { title: 'CHANNEL', value: (row: Person) => row.channel },
-    { title: 'ACCOUNT', value: (row: Person) => row.accountId },
-    { title: 'ID', value: (row: Person) => row.senderId },
+    { title: 'CHANNEL', value: (row: Person) => row.channel, min: 8 },
+    { title: 'ACCOUNT', value: (row: Person) => row.accountId, min: 7, spare: true },
+    { title: 'ID', value: (row: Person) => row.senderId, min: 10 },
     { title: 'NAME (THEIR OWN WORDS)', value: (row: Person) => row.name ?? '' },
   ]
   const waiting =
@@ -109,10 +110,12 @@ export function printPairings(
       : table<(typeof pending)[number]>(
           pending,
           [
-            { title: 'CODE', value: (row) => row.code },
+            { title: 'CODE', value: (row) => row.code, min: 8 },
             ...who,
             {
               title: 'MINUTES LEFT',
+              spare: true,
+              min: 7,
               value: (row) => String(Math.max(0, Math.ceil((row.expiresAt - page.now) / 60_000))),
               align: 'right',
             },

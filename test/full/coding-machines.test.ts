@@ -28,6 +28,11 @@ test('a launch for a repository that is elsewhere runs there; it is answered, ap
   const row = await a.type('cc', 'launch', `train ${inline({ text: 'trained once' })}`, '--repo', model)
   expect(row).toMatchObject({ machine: 'b', workdir: model })
   await a.until(row.id, 'awaiting-input')
+  expect(await a.type<object>('cc', 'info', row.id)).toMatchObject({ coding: { machine: 'b' } })
+  expect(await a.typeInVain('cc', 'attach', row.id)).toMatchObject({
+    code: 'conflict',
+    message: `${row.id} is on b, and this is a.`,
+  })
   const file = join(model, 'made-by-claude')
   const asked = inline(
     { tools: [{ name: 'Bash', input: { command: `touch ${file}` } }] },

@@ -237,9 +237,14 @@ describe('Discord', () => {
   })
 
   test('when Discord has forgotten the session, nothing is missed either', async () => {
-    const channel = await connected()
+    const first = await connected()
     await platform.write({ from: 'alice', place: 'direct', text: 'before' })
     await vi.waitFor(() => expect(received).toHaveLength(1))
+    await vi.waitFor(() => expect(keptSequence()).toBeGreaterThan(2))
+    await first.stop()
+    // It goes on with that session: between two that it begins itself, discord.js waits for five seconds.
+    const channel = await connected()
+    expect(api.resumes).toBe(1)
     api.remembers = false
     api.cutAll()
     await vi.waitFor(() => expect(channel.status().state).toBe('reconnecting'))

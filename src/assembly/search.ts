@@ -37,7 +37,7 @@ type Needs = SourceParts & Pick<App, 'clock' | 'events' | 'postgres' | 'memory'>
 
 const regexMs = 3_000
 /** A command that looks for a substring, or for what tools said, indexes that itself, for at most this long. */
-const tierMs = 2_000
+const tierMs = 1_000
 /** And gives new passages their vectors, for this long. */
 const vectorsMs = 50
 const worthTable = 1_000
@@ -153,6 +153,8 @@ class Search implements SearchPart {
     if (mayLack && (await this.#makePieces())) answer = await search(parts, text, filter)
     const mayBeTools = isHurried && answer.total === 0 && filter.role === undefined
     if (mayBeTools && (await this.#makeTools())) answer = await search(parts, text, filter)
+    if (answer.total === 0 && pieces && this.#index.lacking('pieces', 1).length > 0)
+      answer.notes.push('Not all is indexed by parts of words yet; while the gateway runs, that is done.')
     const lack = lackOfMeaning(this.#meaning)
     if (lack) answer.notes.push(lack)
     return answer

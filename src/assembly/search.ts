@@ -26,6 +26,7 @@ import { hasTable, wordVectorFile } from '../memory/word-vectors.ts'
 import type { App } from '../operations/app.ts'
 import { TranscriptCopies } from '../store/postgres/transcript-copies.ts'
 import { asDatabaseError } from '../store/database-errors.ts'
+import { removeDatabase } from '../store/disposable-database.ts'
 import { SearchIndex } from '../store/search-index.ts'
 import { StoreAway } from '../store/store-away.ts'
 import { knownSecrets } from './known-secrets.ts'
@@ -80,7 +81,7 @@ class Search implements SearchPart {
     } catch (error) {
       const { searchIndex } = this.#app.paths
       if (!isDamageOf(searchIndex, error)) throw error
-      await this.#renew(() => SearchIndex.throwAway(searchIndex))
+      await this.#renew(() => removeDatabase(searchIndex))
       return this.#answer(question)
     }
   }

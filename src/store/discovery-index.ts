@@ -1,9 +1,9 @@
 // What was read of Claude's transcripts, so that a second look reads only what was added. An index: it may be thrown away
 // at any time, and is, when it is damaged or was made by another version.
-import { rmSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { Database } from './database.ts'
+import { openOrMakeAnew, removeDatabase } from './disposable-database.ts'
 
 /** One transcript file as it was last read. */
 export interface IndexedFile {
@@ -117,15 +117,15 @@ const mappedBytes = 1 << 28
 
 function openOrRebuild(path: string, log: Log): Database {
   try {
-    return openDatabase(path)
+    return openOrMakeAnew(
+      () => openDatabase(path),
+      ({ message }) => {
+        log.warn({ path, reason: message }, 'The discovery index is made anew.')
+        removeDatabase(path)
+      },
+    )
   } catch (error) {
-    if (!(error instanceof RockpoolError)) throw error
-    if (error.code === 'damaged' || error.code === 'schema-newer') {
-      log.warn({ path, reason: error.message }, 'The discovery index is made anew.')
-      for (const ending of ['', '-wal', '-shm']) rmSync(path + ending, { force: true })
-      return openDatabase(path)
-    }
-    if (error.code !== 'disk-failed') throw error
+    if (!(error instanceof RockpoolError) || error.code !== 'disk-failed') throw error
     log.warn(
       { path, reason: error.message },
       'The discovery index cannot be kept; every look reads all files.',

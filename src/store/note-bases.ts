@@ -1,8 +1,7 @@
 // What each note was when this machine and the others agreed about it: without that nobody could tell what was added here
 // from what was removed there. It can be thrown away; then what differs is joined line by line.
-import { rmSync } from 'node:fs'
-import { RockpoolError } from '../domain/errors.ts'
 import { Database } from './database.ts'
+import { openOrMakeAnew, removeDatabase } from './disposable-database.ts'
 
 export interface NoteBase {
   revision: number
@@ -40,16 +39,10 @@ export class NoteBases {
   }
 
   static open(path: string): NoteBases {
-    const open = (): NoteBases => new NoteBases(Database.open(path, migrations, { durability: 'relaxed' }))
-    try {
-      return open()
-    } catch (error) {
-      const isUseless =
-        error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
-      if (!isUseless) throw error
-      for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
-      return open()
-    }
+    return openOrMakeAnew(
+      () => new NoteBases(Database.open(path, migrations, { durability: 'relaxed' })),
+      () => removeDatabase(path),
+    )
   }
 
   /** By name, without what they say. */

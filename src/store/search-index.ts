@@ -1,10 +1,10 @@
 // The search index: which files were read how far, and the words of each passage. It holds no text: what a hit says is
 // read from its source, so the index stays small and can be thrown away at any time.
-import { rmSync, statSync } from 'node:fs'
-import { RockpoolError } from '../domain/errors.ts'
+import { statSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import { Database } from './database.ts'
 import type { Queries } from './database.ts'
+import { openOrMakeAnew, removeDatabase } from './disposable-database.ts'
 import {
   aboutSource,
   conditions,
@@ -106,22 +106,11 @@ export class SearchIndex {
     this.#inode = inodeOf(db.path)
   }
 
-  /** A damaged or unknown index is no loss: it is removed and built again. */
   static open(path: string): SearchIndex {
-    try {
-      return new SearchIndex(openDatabase(path))
-    } catch (error) {
-      const isUseless =
-        error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
-      if (!isUseless) throw error
-      SearchIndex.throwAway(path)
-      return new SearchIndex(openDatabase(path))
-    }
-  }
-
-  /** Nobody may have it open. */
-  static throwAway(path: string): void {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+    return openOrMakeAnew(
+      () => new SearchIndex(openDatabase(path)),
+      () => removeDatabase(path),
+    )
   }
 
   /** Whether the file that is open still lies in its place: it may be thrown away at any time. */

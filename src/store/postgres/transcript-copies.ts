@@ -2,8 +2,8 @@
 // the file of a transcript would have, and follows by the transactions that changed it. All of it can be thrown away.
 import { rmSync } from 'node:fs'
 import type { Clock } from '../../domain/clock.ts'
-import { RockpoolError } from '../../domain/errors.ts'
 import { Database } from '../database.ts'
+import { openOrMakeAnew } from '../disposable-database.ts'
 import type { Postgres } from './connection.ts'
 import {
   copyMigrations,
@@ -228,19 +228,12 @@ function noChanges(): CopyChanges {
 
 const sharedColumns = 'id, agent, name, session_id, topic_id, header, entries, reason, changed_at'
 
-/** One that is damaged or of a later version is no loss: it is made anew, and so are the files. */
+/** With the database its files are gone, too. */
 function openCopies(folder: string): Database {
-  const path = copyPath(folder)
-  const open = (): Database => Database.open(path, copyMigrations, { durability: 'relaxed' })
-  try {
-    return open()
-  } catch (error) {
-    const isUseless =
-      error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
-    if (!isUseless) throw error
-    rmSync(folder, { recursive: true, force: true })
-    return open()
-  }
+  return openOrMakeAnew(
+    () => Database.open(copyPath(folder), copyMigrations, { durability: 'relaxed' }),
+    () => rmSync(folder, { recursive: true, force: true }),
+  )
 }
 
 function piecesOf(row: SharedRow, from: number): Piece[] {

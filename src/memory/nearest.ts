@@ -19,6 +19,8 @@ export class NearestPassages {
   readonly #index: SearchIndex
   readonly #embedder: Embedder
   readonly #batches: VectorBatch[] = []
+  /** Those in which passages are gone. */
+  readonly #holed = new Set<VectorBatch>()
   #reading: Promise<void> | undefined
 
   constructor(index: SearchIndex, embedder: Embedder) {
@@ -52,7 +54,7 @@ export class NearestPassages {
       const last = this.#batches.at(-1)
       let read = 0
       for (const batch of this.#index.vectors.from(this.#embedder.name, last?.batch ?? 0)) {
-        if (batch.batch === last?.batch) this.#batches.pop()
+        if (batch.batch === last?.batch) this.#holed.delete(this.#batches.pop()!)
         this.#batches.push(batch)
         if (++read === batchesAtOnce) break
       }
@@ -67,6 +69,7 @@ export class NearestPassages {
     return places.filter((place) => {
       if (there.has(passageOf(place))) return true
       place.batch.passages[place.at] = gone
+      this.#holed.add(place.batch)
       return false
     })
   }
@@ -76,7 +79,7 @@ export class NearestPassages {
     const signs = signsOf(question)
     const fitting = this.#batches.filter((batch) => batch.numbers.length === batch.count * question.length)
     const counts = new Uint32Array(question.length + 1)
-    const unlike = fitting.map((batch) => compareSigns(signs, batch, allowed, counts))
+    const unlike = fitting.map((batch) => compareSigns(signs, batch, allowed, this.#holed.has(batch), counts))
     const most = mostUnlike(counts)
     const best = new Best(wanted)
     fitting.forEach((batch, i) => compareNumbers(question, batch, unlike[i]!, most, best))
@@ -148,10 +151,15 @@ function compareSigns(
   question: Int32Array,
   batch: VectorBatch,
   allowed: Set<number> | undefined,
+  isHoled: boolean,
   counts: Uint32Array,
 ): Uint16Array {
   const { count, passages, sources } = batch
   const unlike = unlikeSigns(question, batch)
+  if (!allowed && !isHoled) {
+    for (let place = 0; place < count; place++) counts[unlike[place]!]!++
+    return unlike
+  }
   for (let place = 0; place < count; place++) {
     if (passages[place] === gone || (allowed && !allowed.has(sources[place]!))) unlike[place] = notAllowed
     else counts[unlike[place]!]!++

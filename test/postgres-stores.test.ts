@@ -373,6 +373,20 @@ function twoMembers(schema: () => string): void {
     expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2', 'd3'])
   }, 30_000)
 
+  test('what a session says on two platforms is sent by whoever reaches each of them', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, systemClock, members))
+    await workA!.share!.setReach(['telegram|default'])
+    await workB!.share!.setReach(['discord|default'])
+    const onDiscord = { address: { channel: 'discord', to: '9', accountId: 'default' } }
+    expect(await workA!.outbox.add([aDelivery(1)])).toHaveLength(1)
+    expect(await workB!.outbox.add([aDelivery(2, onDiscord)])).toHaveLength(1)
+    await workA!.outbox.leave([aDelivery(3, onDiscord)])
+    expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d3'])
+  }, 30_000)
+
   test('what is done again because its answer was lost is done once, and gives what the first answer gave', async () => {
     const { postgres, members } = await join2(schema(), 'a')
     const { inbox, lanes, share } = postgresWork(postgres, systemClock, members)

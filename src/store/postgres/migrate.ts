@@ -1,7 +1,7 @@
 // Brings the schema to this program's version, one at a time over all machines; a newer schema is refused.
 import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
-import { workFunctions } from './functions-work.ts'
+import { deliveryFunctions, workFunctions } from './functions-work.ts'
 import { claudeTables } from './tables-claude.ts'
 import { copyTables } from './tables-copies.ts'
 import { mediaTables } from './tables-media.ts'
@@ -28,6 +28,7 @@ const migrations: string[] = [
   memoryTables,
   mediaTables,
   memoryStamps,
+  deliveryFunctions,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

@@ -158,12 +158,13 @@ async function takeRows(postgres: Postgres, afterSeq: number | undefined): Promi
       [member],
     )
     if (!any) return []
-    // Takers follow each other, so a lane goes to one of them as a whole.
+    // Takers follow each other, so what a lane says on one platform goes to one of them as a whole.
     await rows('SELECT pg_advisory_xact_lock(hashtext($1), 0)', ['outbox take'])
     const taken = await rows<Row>(
       `UPDATE outbox AS o SET owner = $1, handed = true FROM member AS me
        WHERE me.id = $1 AND o.${isOpen} AND ((o.owner = $1 AND NOT o.handed) OR (o.owner IS NULL AND o.via = ANY (me.reach)
-         AND NOT EXISTS (SELECT 1 FROM outbox AS other WHERE other.lane = o.lane AND other.owner <> $1 AND other.${isOpen})))
+         AND NOT EXISTS (SELECT 1 FROM outbox AS other
+           WHERE other.lane = o.lane AND other.via = o.via AND other.owner <> $1 AND other.${isOpen})))
        RETURNING ${columns
          .split(', ')
          .map((name) => `o.${name}`)

@@ -36,10 +36,9 @@ const maxLineChars = 240
 /** The line with most of the marks, one line of context before and after it, and where the marks are. */
 export function snippetOf(text: string, marks: string[]): Snippet {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
-  const best = lines.reduce(
-    (found, line, i) => (marksIn(line, marks) > marksIn(lines[found]!, marks) ? i : found),
-    0,
-  )
+  const folded = marks.map(fold)
+  const counts = lines.map((line) => marksIn(line, folded))
+  const best = counts.reduce((found, count, i) => (count > counts[found]! ? i : found), 0)
   const shown = lines
     .slice(Math.max(0, best - 1), best + 2)
     .map((line) => cutAround(line, marks))
@@ -47,9 +46,9 @@ export function snippetOf(text: string, marks: string[]): Snippet {
   return { text: shown, matches: matchesIn(shown, marks) }
 }
 
-function marksIn(line: string, marks: string[]): number {
+function marksIn(line: string, foldedMarks: string[]): number {
   const folded = fold(line)
-  return marks.filter((mark) => folded.includes(fold(mark))).length
+  return foldedMarks.filter((mark) => folded.includes(mark)).length
 }
 
 function cutAround(line: string, marks: string[]): string {
@@ -76,8 +75,11 @@ function matchesIn(text: string, marks: string[]): Array<[number, number]> {
   return found.sort((a, b) => a[0] - b[0]).slice(0, 20)
 }
 
+const beyondAscii = /[^\x00-\x7f]/
+
 /** Upper and lower case alike, accents dropped. */
 export function fold(text: string): string {
+  if (!beyondAscii.test(text)) return text.toLowerCase()
   return text.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').toLowerCase()
 }
 

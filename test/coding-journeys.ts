@@ -18,6 +18,8 @@ export interface Journeys {
   run(...args: string[]): Promise<Ran>
   /** `cc launch` in a repository of its own, with these steps. */
   launch(steps: Step[], ...more: string[]): Promise<Ran>
+  /** The same, while it runs. */
+  begin(steps: Step[], ...more: string[]): Running
   newRepo(): string
   startGateway(): Promise<Running>
   /** Rows as they are on disk: asking the program again and again would cost more than the sessions. */
@@ -53,6 +55,10 @@ export function codingJourneys(): Journeys {
 function makeJourneys(api: MessagesApi, claude: ClaudeHome, home: Home, started: Running[]): Journeys {
   const run = (...args: string[]): Promise<Ran> => home.run(args, claude.variables)
   const newRepo = (): string => mkdtempSync(join(claude.root, 'repo-'))
+  const begin = (steps: Step[], ...more: string[]): Running => {
+    const about = ['--repo', newRepo(), '--model', testModel, '--fresh', ...more]
+    return home.start(['cc', 'launch', inline(...steps), ...about], claude.variables)
+  }
   const rows = <T>(sql: string): T[] => {
     const db = new DatabaseSync(join(claude.stateDir, 'rockpool.sqlite'), { readOnly: true })
     const found = db.prepare(sql).all()
@@ -74,8 +80,8 @@ function makeJourneys(api: MessagesApi, claude: ClaudeHome, home: Home, started:
     run,
     newRepo,
     stored,
-    launch: (steps, ...more) =>
-      run('cc', 'launch', inline(...steps), '--repo', newRepo(), '--model', testModel, '--fresh', ...more),
+    launch: (steps, ...more) => begin(steps, ...more).ended,
+    begin,
     async startGateway() {
       const up = home.start(['up', '--port', '0', '--json'], claude.variables)
       started.push(up)

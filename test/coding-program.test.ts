@@ -11,12 +11,14 @@ const waiting = { timeout: 60_000, interval: 50 }
 
 test('`cc launch --wait` runs in its own process, is answered from another terminal without any gateway, and leaves nothing behind', async () => {
   const touch = { tools: [{ name: 'Bash', input: { command: 'touch from-afar' } }] }
-  const launched = here.launch([touch, { text: 'the heron is home' }], '--name', 'asker', '--wait')
-  await vi.waitFor(() => expect(here.asked()).toMatchObject([{ shown: 'touch from-afar' }]), waiting)
+  const { child, ended } = here.begin([touch, { text: 'the heron is home' }], '--name', 'asker', '--wait')
+  let said = ''
+  child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  await vi.waitFor(() => expect(said).toMatch(/asker asks something: .*cc approve [0-9a-f]{8}/), waiting)
+  expect(here.asked()).toMatchObject([{ shown: 'touch from-afar' }])
   expect((await here.run('cc', 'approve')).code).toBe(0)
-  const ran = await launched
+  const ran = await ended
   expect(ran.stdout).toContain('the heron is home')
-  expect(ran.stderr).toMatch(/asker asks something: .*cc approve [0-9a-f]{8}/)
   const earlier = here.stored('asker')
   expect(existsSync(join(earlier.request.workdir, 'from-afar'))).toBe(true)
   expect(here.isClaudeRunning()).toBe(false)

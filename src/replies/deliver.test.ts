@@ -146,6 +146,25 @@ test('while the store fails a lane waits: nothing overtakes what is in it, and w
   expect(failures).toBe(4)
 })
 
+test('what is queued while older rows are being taken is sent after them', async () => {
+  const { work: store } = bench()
+  await store.outbox.leave([aDelivery(1)])
+  const { promise: answer, resolve } = Promise.withResolvers<void>()
+  const take: WorkStore['outbox']['take'] = async (...args) => {
+    const rows = await store.outbox.take(...args)
+    await answer
+    return rows
+  }
+  const { channel, deliverer } = bench({}, { ...store, outbox: { ...store.outbox, take } })
+  const taking = deliverer.lookForMore()
+  await deliverer.deliver([aDelivery(2)])
+  resolve()
+  await taking
+  await channel.untilSent(2)
+  await deliverer.stop()
+  expect(channel.texts).toEqual(['reply 1', 'reply 2'])
+})
+
 test('a platform that asks for patience gets the reply later, once, and what follows keeps its place', async () => {
   let tries = 0
   const { channel, deliverer } = bench({

@@ -58,14 +58,15 @@ export class Deliverer {
   #lastSeq = 0
   /** The rows that came last. */
   #known = new Set<number>()
+  #taking: Promise<void> | undefined
 
   constructor(options: DeliverOptions) {
     this.#options = options
   }
 
   /** Takes up what an earlier process left. */
-  async start(): Promise<void> {
-    this.add(await this.#options.outbox.take())
+  start(): Promise<void> {
+    return this.#take(() => undefined)
   }
 
   /** Queues durably and begins to send. */
@@ -75,8 +76,18 @@ export class Deliverer {
     return rows
   }
 
-  /** Begins to send rows that are in the outbox. One that was found there before whoever queued it says so comes twice. */
+  /**
+   * Begins to send rows that are in the outbox. What is being taken from there may belong before them, and is waited for;
+   * those that are marked as being sent are the first of their lane.
+   */
   add(rows: readonly OutboxRow[]): void {
+    const add = (): void => this.#addNow(rows)
+    if (this.#taking && !rows.every((row) => row.isMarked)) this.#taking.then(add, add)
+    else add()
+  }
+
+  /** One that was found there before whoever queued it says so comes twice. */
+  #addNow(rows: readonly OutboxRow[]): void {
     for (const row of rows) {
       this.#lastSeq = Math.max(this.#lastSeq, row.seq)
       if (this.#known.has(row.seq)) continue
@@ -102,8 +113,20 @@ export class Deliverer {
   }
 
   /** Rows that another process has queued since we last looked. */
-  async lookForMore(): Promise<void> {
-    this.add(await this.#options.outbox.take(this.#lastSeq))
+  lookForMore(): Promise<void> {
+    return this.#take(() => this.#lastSeq)
+  }
+
+  /** Takes follow each other: their answers might come in another order. */
+  #take(afterSeq: () => number | undefined): Promise<void> {
+    const take = async (): Promise<void> => this.#addNow(await this.#options.outbox.take(afterSeq()))
+    const taking = this.#taking ? this.#taking.then(take, take) : take()
+    this.#taking = taking
+    const done = (): void => {
+      if (this.#taking === taking) this.#taking = undefined
+    }
+    taking.then(done, done)
+    return taking
   }
 
   /** Lanes that wait for their next try are woken: a channel has come back. */
@@ -113,7 +136,7 @@ export class Deliverer {
 
   /** Resolves when nothing is being sent or due. Rows that wait for a later try do not count. */
   async idle(): Promise<void> {
-    while (this.#working.size > this.#wake.size) {
+    while (this.#taking || this.#working.size > this.#wake.size) {
       await Promise.race([...this.#working, new Promise((resolve) => setImmediate(resolve))])
     }
   }

@@ -9,7 +9,7 @@ import type { Database } from '../store/database.ts'
 import { openStateDatabase } from '../store/state-database.ts'
 import { StoreAway } from '../store/store-away.ts'
 import { sqliteWork } from '../store/work-database.ts'
-import type { WorkStore } from '../store/work.ts'
+import type { OutboxRow, WorkStore } from '../store/work.ts'
 import { Deliverer } from './deliver.ts'
 
 const opened: Database[] = []
@@ -146,24 +146,26 @@ test('while the store fails a lane waits: nothing overtakes what is in it, and w
   expect(failures).toBe(4)
 })
 
-test('what is queued while older rows are being taken is sent after them', async () => {
-  const { work: store } = bench()
-  await store.outbox.leave([aDelivery(1)])
-  const { promise: answer, resolve } = Promise.withResolvers<void>()
-  const take: WorkStore['outbox']['take'] = async (...args) => {
-    const rows = await store.outbox.take(...args)
-    await answer
-    return rows
-  }
-  const { channel, deliverer } = bench({}, { ...store, outbox: { ...store.outbox, take } })
-  const taking = deliverer.lookForMore()
-  await deliverer.deliver([aDelivery(2)])
-  resolve()
-  await taking
-  await channel.untilSent(2)
-  await deliverer.stop()
-  expect(channel.texts).toEqual(['reply 1', 'reply 2'])
-})
+test.each([
+  ['older', [1, 2]],
+  ['newer', [2, 1]],
+])(
+  'rows that are queued while %s ones are being taken are sent in the order of the outbox',
+  async (_, order) => {
+    const { work: store } = bench()
+    const [first, second] = await store.outbox.add([aDelivery(1), aDelivery(2)])
+    const rows = [first!, second!]
+    const { promise: answer, resolve } = Promise.withResolvers<OutboxRow[]>()
+    const { channel, deliverer } = bench({}, { ...store, outbox: { ...store.outbox, take: () => answer } })
+    const taking = deliverer.lookForMore()
+    deliverer.add([rows[order[1]! - 1]!])
+    resolve([rows[order[0]! - 1]!])
+    await taking
+    await channel.untilSent(2)
+    await deliverer.stop()
+    expect(channel.texts).toEqual(['reply 1', 'reply 2'])
+  },
+)
 
 test('a platform that asks for patience gets the reply later, once, and what follows keeps its place', async () => {
   let tries = 0

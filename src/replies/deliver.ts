@@ -59,6 +59,8 @@ export class Deliverer {
   /** The rows that came last. */
   #known = new Set<number>()
   #taking: Promise<void> | undefined
+  /** Queued while others were being taken. */
+  #arrived: OutboxRow[] = []
 
   constructor(options: DeliverOptions) {
     this.#options = options
@@ -77,13 +79,12 @@ export class Deliverer {
   }
 
   /**
-   * Begins to send rows that are in the outbox. What is being taken from there may belong before them, and is waited for;
-   * those that are marked as being sent are the first of their lane.
+   * Begins to send rows that are in the outbox. While others are being taken from there it is not known which of them come
+   * first, so all wait for that; those that are marked as being sent are the first of their lane.
    */
   add(rows: readonly OutboxRow[]): void {
-    const add = (): void => this.#addNow(rows)
-    if (this.#taking && !rows.every((row) => row.isMarked)) this.#taking.then(add, add)
-    else add()
+    if (this.#taking && !rows.every((row) => row.isMarked)) this.#arrived.push(...rows)
+    else this.#addNow(rows)
   }
 
   /** One that was found there before whoever queued it says so comes twice. */
@@ -119,7 +120,7 @@ export class Deliverer {
 
   /** Takes follow each other: their answers might come in another order. */
   #take(afterSeq: () => number | undefined): Promise<void> {
-    const take = async (): Promise<void> => this.#addNow(await this.#options.outbox.take(afterSeq()))
+    const take = (): Promise<void> => this.#takeOnce(afterSeq())
     const taking = this.#taking ? this.#taking.then(take, take) : take()
     this.#taking = taking
     const done = (): void => {
@@ -127,6 +128,17 @@ export class Deliverer {
     }
     taking.then(done, done)
     return taking
+  }
+
+  async #takeOnce(afterSeq: number | undefined): Promise<void> {
+    let taken: OutboxRow[] = []
+    try {
+      taken = await this.#options.outbox.take(afterSeq)
+      // Answers that are there already, on other connections, may be about earlier rows.
+      await new Promise((resolve) => setImmediate(resolve))
+    } finally {
+      this.#addNow([...taken, ...this.#arrived.splice(0)].sort((a, b) => a.seq - b.seq))
+    }
   }
 
   /** Lanes that wait for their next try are woken: a channel has come back. */

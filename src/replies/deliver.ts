@@ -58,7 +58,9 @@ export class Deliverer {
   #lastSeq = 0
   /** The rows that came last. */
   #known = new Set<number>()
-  #taking: Promise<void> | undefined
+  #taking: Promise<void> = Promise.resolve()
+  /** How many takes are under way or wait for their turn. */
+  #takes = 0
   /** Queued while others were being taken. */
   #arrived: OutboxRow[] = []
 
@@ -83,7 +85,7 @@ export class Deliverer {
    * first, so all wait for that; those that are marked as being sent are the first of their lane.
    */
   add(rows: readonly OutboxRow[]): void {
-    if (this.#taking && !rows.every((row) => row.isMarked)) this.#arrived.push(...rows)
+    if (this.#takes > 0 && !rows.every((row) => row.isMarked)) this.#arrived.push(...rows)
     else this.#addNow(rows)
   }
 
@@ -121,13 +123,9 @@ export class Deliverer {
   /** Takes follow each other: their answers might come in another order. */
   #take(afterSeq: () => number | undefined): Promise<void> {
     const take = (): Promise<void> => this.#takeOnce(afterSeq())
-    const taking = this.#taking ? this.#taking.then(take, take) : take()
-    this.#taking = taking
-    const done = (): void => {
-      if (this.#taking === taking) this.#taking = undefined
-    }
-    taking.then(done, done)
-    return taking
+    this.#takes++
+    this.#taking = this.#taking.then(take, take)
+    return this.#taking
   }
 
   async #takeOnce(afterSeq: number | undefined): Promise<void> {
@@ -137,6 +135,7 @@ export class Deliverer {
       // Answers that are there already, on other connections, may be about earlier rows.
       await new Promise((resolve) => setImmediate(resolve))
     } finally {
+      this.#takes--
       this.#addNow([...taken, ...this.#arrived.splice(0)].sort((a, b) => a.seq - b.seq))
     }
   }
@@ -148,7 +147,7 @@ export class Deliverer {
 
   /** Resolves when nothing is being sent or due. Rows that wait for a later try do not count. */
   async idle(): Promise<void> {
-    while (this.#taking || this.#working.size > this.#wake.size) {
+    while (this.#takes > 0 || this.#working.size > this.#wake.size) {
       await Promise.race([...this.#working, new Promise((resolve) => setImmediate(resolve))])
     }
   }

@@ -204,7 +204,8 @@ test('sub-agents are not the reply; one in the background is waited for, and its
           description: 'Look',
           subagent_type: 'general-purpose',
           run_in_background: background,
-          prompt: `look ${inline({ text: words, startDelayMs: 200 })}`,
+          // Longer than the rest of the turn takes, also on a busy machine.
+          prompt: `look ${inline({ text: words, startDelayMs: background ? 2_500 : 200 })}`,
         },
       },
     ],

@@ -10,6 +10,7 @@ import { startGateway } from '../src/gateway/server.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import {
   newToken,
+  tokensFile,
   rotateGatewayToken,
   writeHookToken,
   writeTokenRecords,
@@ -220,6 +221,24 @@ describe('tokens', () => {
       expect(performance.now() - started).toBeLessThan(1000)
     } finally {
       await rotating.close()
+    }
+  })
+
+  test('a list of tokens that is half written lets none of them in, and ends neither the gateway nor its operator', async () => {
+    const torn = await openHouse()
+    try {
+      const reader = addToken(torn, 'reader', ['read'])
+      const [ours, theirs] = [await connect(torn, bearer(torn.token)), await connect(torn, bearer(reader))]
+      const whole = readFileSync(tokensFile(torn.dir), 'utf8')
+      writeFileSync(tokensFile(torn.dir), whole.slice(0, -10))
+      expect(await theirs.closed).toMatchObject({ code: 1008 })
+      expect((await http(torn, '/metrics', { token: reader })).status).toBe(401)
+      expect((await ours.call('health')).error).toBeUndefined()
+      expect((await ours.call('tokens.list')).error?.data?.code).toBe('damaged')
+      writeFileSync(tokensFile(torn.dir), whole)
+      expect((await http(torn, '/metrics', { token: reader })).status).toBe(200)
+    } finally {
+      await torn.close()
     }
   })
 

@@ -1,8 +1,9 @@
 // Who is asking. The one place where a credential becomes a caller with scopes; what the caller may then do is
 // decided by `authorize` in operations/authorize.ts, for every door alike.
 import type { IncomingMessage } from 'node:http'
-import { RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
+import type { Log } from '../domain/log.ts'
 import type { Caller, Scope } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
 import { includes } from '../operations/authorize.ts'
@@ -31,10 +32,13 @@ const pageSessionMs = 12 * 60 * 60 * 1000
 export class Auth {
   #stateDir: string
   #clock: Clock
+  #log: Log
   #limiter: Limiter
   #known: Known[] = []
   #hookToken: string | undefined
   #mark = ''
+  /** Why credentials could not be read the last time that they could not. */
+  #trouble = ''
   /** One-time codes of the dashboard: hash to the moment they end, on the monotonic clock. */
   #codes = new Map<string, number>()
   /** Open pages of the dashboard; kept on disk, so they count in wall-clock time. */
@@ -43,9 +47,10 @@ export class Auth {
   #pagesUnder = ''
   failures = 0
 
-  constructor(stateDir: string, clock: Clock) {
+  constructor(stateDir: string, clock: Clock, log: Log) {
     this.#stateDir = stateDir
     this.#clock = clock
+    this.#log = log
     this.#limiter = new Limiter(clock)
     ensureGatewayToken(stateDir)
   }
@@ -164,9 +169,10 @@ export class Auth {
   #refresh(): void {
     const mark = credentialsMark(this.#stateDir)
     if (mark === this.#mark) return
-    const operator = readGatewayToken(this.#stateDir)
+    this.#mark = mark
+    const operator = this.#read(readGatewayToken)
     const hash = operator === undefined ? undefined : hashOf(operator)
-    this.#known = readTokenRecords(this.#stateDir).map((record) => ({
+    this.#known = (this.#read(readTokenRecords) ?? []).map((record) => ({
       id: `token:${record.hash}`,
       hash: Buffer.from(record.hash, 'base64url'),
       caller: {
@@ -181,17 +187,31 @@ export class Auth {
       this.#known.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
       this.#openPagesUnder(id)
     }
-    const hook = readHookToken(this.#stateDir)
+    const hook = this.#read(readHookToken)
     // One secret for two doors would make each as weak as the other.
     this.#hookToken = hook === operator ? undefined : hook
-    this.#mark = mark
+  }
+
+  /** A file that cannot be read, or is half written, lets nobody in. It is looked at again, and spoken of once. */
+  #read<T>(credentials: (stateDir: string) => T): T | undefined {
+    try {
+      return credentials(this.#stateDir)
+    } catch (thrown) {
+      const { message, hint } = asRockpoolError(thrown)
+      if (message !== this.#trouble)
+        this.#log.error({ error: message, hint }, 'Credentials of the gateway could not be read.')
+      this.#trouble = message
+      this.#mark = ''
+      return undefined
+    }
   }
 
   /** A page opened under an earlier operator's token ended with it, also while the gateway was down. */
   #openPagesUnder(operator: string): void {
     if (operator === this.#pagesUnder) return
     this.#pagesUnder = operator
-    this.#pages = readPageSessions(this.#stateDir, operator, this.#clock.now())
+    const now = this.#clock.now()
+    this.#pages = this.#read((stateDir) => readPageSessions(stateDir, operator, now)) ?? new Map()
   }
 }
 

@@ -65,7 +65,7 @@ export interface Gateway {
 
 export async function startGateway(app: App, options: GatewayOptions): Promise<Gateway> {
   const limits = { ...defaultLimits, ...options.limits }
-  const auth = new Auth(app.paths.root, app.clock)
+  const auth = new Auth(app.paths.root, app.clock, app.log)
   checkExposure(app, options)
   const metrics = new Metrics()
   const calls = new Calls(app, metrics)

@@ -27,6 +27,8 @@ export interface ApprovalAnswer {
   text?: string
   always?: boolean
   by: string
+  /** Set when whoever answers is bound to an agent: there is nothing but what that agent's sessions ask. */
+  agentId?: string
 }
 
 export interface ApprovalParts {
@@ -69,13 +71,14 @@ export class Approvals {
     return this.#settled(approval, signal)
   }
 
-  pending(): Approval[] {
-    return this.#parts.store.pending()
+  /** All that are open, or those of one agent. */
+  pending(agentId?: string): Approval[] {
+    return this.#parts.store.pending().filter(isOf(agentId))
   }
 
   /** Answers one. Refused when it is no longer open, or when the input is not the one that was shown. */
   async answer(id: string, answer: ApprovalAnswer, shownHash?: string): Promise<Approval> {
-    const approval = this.#find(id)
+    const approval = this.#find(id, answer.agentId)
     if (shownHash !== undefined && shownHash !== approval.inputHash) {
       throw new RockpoolError(
         'conflict',
@@ -109,8 +112,10 @@ export class Approvals {
     answer: ApprovalAnswer,
     isMeant: (other: Approval, named: Approval) => boolean = () => true,
   ): Promise<Approval[]> {
-    const first = this.#parts.store.get(id) ?? this.#find(id, true)
-    const meant = this.alike(first).filter((other) => isMeant(other, first))
+    const first = this.#known(id, answer.agentId) ?? this.#find(id, answer.agentId, true)
+    const meant = this.alike(first)
+      .filter(isOf(answer.agentId))
+      .filter((other) => isMeant(other, first))
     const settled: Approval[] = []
     for (const approval of meant) {
       try {
@@ -137,18 +142,22 @@ export class Approvals {
 
   /** By id or a prefix of it; without one, the only open question there is. Where all that ask the same are meant, the
    *  last of them stands for all. */
-  #find(id: string, alike = false): Approval {
-    const open = this.pending()
+  #find(id: string, agentId: string | undefined, alike = false): Approval {
+    const open = this.pending(agentId)
     const found = id === '' ? open : open.filter((approval) => approval.id.startsWith(id))
     const isOne = new Set(found.map(({ inputHash, id: each }) => (alike ? inputHash : each))).size === 1
     if (isOne) return found.at(-1)!
-    const known = this.#parts.store.get(id)
+    const known = this.#known(id, agentId)
     if (known) throw alreadySettled(known)
     const list = open.map((approval) => `${approval.id} (${oneLine(approval.shown, 60)})`).join(', ')
     if (open.length === 0 && id === '') throw new RockpoolError('not-found', 'Nothing waits for an answer.')
     throw found.length === 0
       ? new RockpoolError('not-found', `No open approval ${id}.`, { hint: `Open: ${list || 'none'}.` })
       : new RockpoolError('ambiguous', `Which one? ${list}.`, { hint: 'Give the id of one.' })
+  }
+
+  #known(id: string, agentId: string | undefined): Approval | undefined {
+    return [this.#parts.store.get(id)].find((known) => known && isOf(agentId)(known))
   }
 
   #make({ codingId, sessionKey, agentId, request, timeoutMs }: Asking): Approval {
@@ -230,6 +239,11 @@ export class Approvals {
   #tell(approval: Approval, state: string): void {
     this.#parts.events.emit({ type: 'approval-changed', id: approval.id, codingId: approval.codingId, state })
   }
+}
+
+/** Everything, for whoever is bound to no agent. */
+function isOf(agentId: string | undefined): (approval: Approval) => boolean {
+  return (approval) => agentId === undefined || approval.agentId === agentId
 }
 
 /** A question, a plan or a budget is another one each time. */

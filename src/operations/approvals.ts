@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { shownWith } from '../coding/alike.ts'
 import { questionsOf } from '../coding/question-text.ts'
 import { formatOriginChannel } from '../domain/address.ts'
-import type { Approval } from '../domain/coding.ts'
+import type { Approval, Grant } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { App } from './app.ts'
 import { afterRecovery } from './coding-row.ts'
 import type { Caller } from './operation.ts'
@@ -33,8 +34,8 @@ const row = z.object({
   alike: z.number(),
 })
 
-function rowsOf(app: App, approvals: Approval[]): Array<z.input<typeof row>> {
-  const open = app.coding().approvals.pending()
+function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.input<typeof row>> {
+  const open = app.coding().approvals.pending(agentId)
   return approvals.map((approval) => ({
     ...approval,
     session: approval.codingId && app.coding().store.get(approval.codingId)?.name,
@@ -58,10 +59,11 @@ const list = operation({
   output: z.object({ approvals: z.array(row), count: z.number() }),
   scope: 'read',
   command: { examples: ['rockpool approvals list', 'rockpool approvals list --all --limit 20'] },
-  async run(app, input) {
+  async run(app, { all, limit }, caller) {
     const { approvals, approvalStore } = app.coding()
-    const found = input.all ? approvalStore.recent(input.limit) : approvals.pending().slice(0, input.limit)
-    return { approvals: rowsOf(app, found), count: found.length }
+    const { agentId } = caller
+    const found = all ? approvalStore.recent(limit, agentId) : approvals.pending(agentId).slice(0, limit)
+    return { approvals: rowsOf(app, found, caller), count: found.length }
   },
 })
 
@@ -91,11 +93,12 @@ const answer = operation({
   },
   async run(app, input, caller) {
     const { approvals } = app.coding()
-    const said = { behavior: input.decision, text: input.text, always: input.always, by: nameOf(caller) }
+    const { decision: behavior, text, always } = input
+    const said = { behavior, text, always, by: nameOf(caller), agentId: caller.agentId }
     const settled = input.alike
       ? await approvals.answerAlike(input.id, said, meantBy(app, caller))
       : [await approvals.answer(input.id, said, input.inputHash)]
-    return { approvals: rowsOf(app, settled) }
+    return { approvals: rowsOf(app, settled, caller) }
   },
 })
 
@@ -122,8 +125,8 @@ const grants = operation({
     ),
   }),
   scope: 'read',
-  async run(app) {
-    return { grants: app.coding().approvalStore.grants() }
+  async run(app, _input, caller) {
+    return { grants: grantsSeenBy(app, caller) }
   },
 })
 
@@ -135,12 +138,21 @@ const revoke = operation({
   scope: 'approve',
   acts: true,
   command: { positional: ['id'] },
-  async run(app, input) {
-    const revoked = await app.coding().approvalStore.revoke(input.id)
+  async run(app, input, caller) {
+    const isThere = grantsSeenBy(app, caller).some(({ id }) => id === input.id)
+    const revoked = isThere && (await app.coding().approvalStore.revoke(input.id))
     if (!revoked) throw new RockpoolError('not-found', `There is no grant ${input.id}.`)
     return { id: input.id, revoked }
   },
 })
+
+/** A grant holds for one session, so it is that session's agent's. */
+function grantsSeenBy(app: App, { agentId }: Caller): Grant[] {
+  const { approvalStore, store } = app.coding()
+  const agentOf = ({ codingId, sessionKey }: Grant): string | undefined =>
+    codingId === undefined ? parseAgentSessionKey(sessionKey)?.agentId : store.get(codingId)?.request.agentId
+  return approvalStore.grants().filter((grant) => agentId === undefined || agentOf(grant) === agentId)
+}
 
 function nameOf(caller: Caller): string {
   return caller.name ?? (caller.address ? `${caller.address.channel}|${caller.address.to}` : caller.via)

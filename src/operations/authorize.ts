@@ -1,6 +1,19 @@
 // May this caller do that? The one place where it is decided.
 import { RockpoolError } from '../domain/errors.ts'
-import type { Caller, Scope } from './operation.ts'
+import type { Caller, Operation, Scope } from './operation.ts'
+
+/** Whoever is bound to an agent has that agent's world, whatever its scopes: what belongs to all is the operator's. */
+export function authorizeOperation(caller: Caller, operation: Operation): void {
+  authorize(caller, operation.scope, operation.name)
+  if (caller.agentId === undefined || !isOperators(operation)) return
+  throw new RockpoolError('forbidden', `${operation.name} is the operator's, not an agent's.`, {
+    hint: `This caller is bound to the agent ${caller.agentId}; use a token that is bound to none.`,
+  })
+}
+
+export function isOperators({ scope, ofOperator }: Operation): boolean {
+  return scope === 'admin' || ofOperator === true
+}
 
 /** The one authorization function. Routes and subscriptions that are no operations ask it too. */
 export function authorize(caller: Caller, needed: Scope, what: string): void {

@@ -46,6 +46,7 @@ export const operations = [
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
+    ofOperator: true,
     command: { examples: ['rockpool channels list'] },
     run: async (app) => describeChannels(app),
   }),
@@ -55,6 +56,7 @@ export const operations = [
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
+    ofOperator: true,
     command: { examples: ['rockpool channels status', 'rockpool channels status --json'] },
     run: async (app) => describeChannels(app),
   }),
@@ -96,6 +98,7 @@ export const operations = [
       identity: z.object({ id: z.string(), name: z.string() }).optional(),
     }),
     scope: 'write',
+    ofOperator: true,
     command: {
       positional: ['channel'],
       flags: { accountId: 'account' },

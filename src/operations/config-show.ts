@@ -25,6 +25,7 @@ export const showConfig = operation({
     environment: z.record(z.string(), z.string()),
   }),
   scope: 'read',
+  ofOperator: true,
   command: {
     positional: ['key'],
     examples: [

@@ -29,6 +29,7 @@ const list = operation({
     ),
   }),
   scope: 'read',
+  ofOperator: true,
   needs: ['coding'],
   command: { examples: ['rockpool machines', 'rockpool machines --json'] },
   async run(app) {

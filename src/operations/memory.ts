@@ -111,6 +111,7 @@ const status = operation({
     lack: z.string().optional().describe('Why nothing is found by meaning.'),
   }),
   scope: 'read',
+  ofOperator: true,
   needs: ['discovery', 'search'],
   command: { examples: ['rockpool memory status'] },
   run: async (app) => app.search().status(),

@@ -63,6 +63,9 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   input: Input
   output: Output
   scope: Scope
+  /** What it shows or changes belongs to no agent, or to all; so does everything that needs `admin`. Whoever is bound to
+   *  an agent is refused. */
+  ofOperator?: boolean
   /** It changes something: the door then accepts an `idempotencyKey` and answers a repeat with the first answer. */
   acts?: boolean
   /** Its answer is a secret that is shown once, so it is never kept for a repeat: a repeat is refused by the work itself. */

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { findOperation } from './all.ts'
 import type { App } from './app.ts'
-import { authorize } from './authorize.ts'
+import { authorizeOperation } from './authorize.ts'
 import type { Caller, Operation } from './operation.ts'
 
 export async function perform(
@@ -24,7 +24,7 @@ export async function performOperation(
   input: Record<string, unknown>,
   caller: Caller,
 ): Promise<unknown> {
-  authorize(caller, operation.scope, operation.name)
+  authorizeOperation(caller, operation)
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
   await app.prepare(operation.needs)

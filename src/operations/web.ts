@@ -115,6 +115,7 @@ const notices = operation({
     ),
   }),
   scope: 'read',
+  ofOperator: true,
   command: { hidden: true },
   async run(app, { chatId: to, sessionKey, limit }) {
     const address = { channel: 'web', accountId: 'default', to }
@@ -149,6 +150,7 @@ const fetchFile = operation({
     bytes: z.number().describe('Of the whole file.'),
   }),
   scope: 'read',
+  ofOperator: true,
   command: { hidden: true },
   async run(app, { delivery, index, at }) {
     const row = await app.work().outbox.get(delivery)

@@ -31,9 +31,14 @@ export class ApprovalStore {
       .map((row) => JSON.parse(row.record) as Approval)
   }
 
-  recent(limit: number): Approval[] {
+  /** The newest first; of one agent, or of all. */
+  recent(limit: number, agentId?: string): Approval[] {
     return this.#db.queries
-      .all<{ record: string }>('SELECT record FROM approval ORDER BY asked_at DESC LIMIT ?', limit)
+      .all<{ record: string }>(
+        'SELECT record FROM approval WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY asked_at DESC LIMIT ?2',
+        agentId ?? null,
+        limit,
+      )
       .map((row) => JSON.parse(row.record) as Approval)
   }
 

@@ -373,6 +373,27 @@ function twoMembers(schema: () => string): void {
     expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2', 'd3'])
   }, 30_000)
 
+  test('nobody is given a reply before he was given all that is before it, and what he had is refused when he was buried', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, systemClock, members))
+    await workA!.share!.setReach(['telegram|default'])
+    await workB!.share!.setReach(['telegram|default'])
+    expect(await workA!.outbox.add([aDelivery(1)])).toHaveLength(1)
+    await workB!.outbox.add([aDelivery(2)])
+    // The second is on its way to us, so the third must wait for it.
+    expect(await workA!.outbox.add([aDelivery(3)])).toEqual([])
+    expect((await workA!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d2', 'd3'])
+    expect((await workA!.outbox.add([aDelivery(4)])).map((row) => row.delivery.id)).toEqual(['d4'])
+    await b.postgres.write('DELETE FROM member WHERE id = $1', [a.postgres.member])
+    expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2', 'd3', 'd4'])
+    await expect.poll(async () => (await a.members.list()).length, { timeout: 20_000 }).toBe(2)
+    const attempt = workA!.outbox.change('d1', { state: 'attempting', resent: false })
+    await expect(attempt).rejects.toMatchObject({ code: 'lock-lost' })
+    expect(await workB!.outbox.get('d1')).toMatchObject({ state: 'queued', attempts: 0 })
+  }, 30_000)
+
   test('what a session says on two platforms is sent by whoever reaches each of them', async () => {
     const name = schema()
     const a = await join2(name, 'a')

@@ -61,7 +61,7 @@ export class Converse {
         ...parts,
         queue: this.queue,
         begin: (input) => this.#begin(input),
-        deliver: (rows) => this.deliverer.add(rows),
+        deliverer: this.deliverer,
       })
     this.#door = new Door(parts, this.queue, this.deliverer)
   }

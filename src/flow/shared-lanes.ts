@@ -4,7 +4,8 @@ import type { AgentRuntime } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
-import type { LaneShare, LaneWork, OutboxRow, WaitingInput, WorkStore } from '../store/work.ts'
+import type { Deliverer } from '../replies/deliver.ts'
+import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work.ts'
 import type { TurnQueue } from './turn-queue.ts'
 import { releaseTurn } from './upkeep.ts'
 
@@ -16,8 +17,7 @@ export interface SharedLanesParts {
   work: WorkStore
   queue: TurnQueue
   begin: (input: WaitingInput) => void
-  /** Begins to send what is in the outbox. */
-  deliver: (rows: OutboxRow[]) => void
+  deliverer: Pick<Deliverer, 'add' | 'letGo'>
 }
 
 /** Others tell us at once; this is for what they could not tell. */
@@ -42,7 +42,10 @@ export class SharedLanes {
 
   /** `onBuried`: what else must be let go when the others take this process for dead. */
   start(onBuried: () => Promise<void> = async () => {}): void {
-    this.#share.onBuried(() => this.#letGo().then(onBuried))
+    this.#share.onBuried(async () => {
+      await this.#letGo()
+      await Promise.all([this.#parts.deliverer.letGo(), onBuried()])
+    })
     if (this.#isRunning) return
     this.#isRunning = true
     this.#stops.push(this.#share.onWork(() => this.look()))
@@ -156,7 +159,7 @@ export class SharedLanes {
     if (!this.#share.serves) return
     const { work, queue } = this.#parts
     for (const turn of await this.#share.lost(queue.activeLanes())) {
-      this.#parts.deliver(await releaseTurn(turn, work, { ...this.#parts, isAlive: () => false }))
+      this.#parts.deliverer.add(await releaseTurn(turn, work, { ...this.#parts, isAlive: () => false }))
       this.#idle.add(turn.lane)
     }
   }

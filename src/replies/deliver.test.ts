@@ -3,13 +3,14 @@ import { MemoryChannel } from '../../test/memory-channel.ts'
 import type { MemoryChannelOptions } from '../../test/memory-channel.ts'
 import { aDelivery } from '../../test/work-store-contract.ts'
 import type { Clock } from '../domain/clock.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import { makeEvents } from '../domain/events.ts'
 import { silentLog } from '../domain/log.ts'
 import type { Database } from '../store/database.ts'
 import { openStateDatabase } from '../store/state-database.ts'
 import { StoreAway } from '../store/store-away.ts'
 import { sqliteWork } from '../store/work-database.ts'
-import type { OutboxRow, WorkStore } from '../store/work.ts'
+import type { WorkStore } from '../store/work.ts'
 import { Deliverer } from './deliver.ts'
 
 const opened: Database[] = []
@@ -146,26 +147,60 @@ test('while the store fails a lane waits: nothing overtakes what is in it, and w
   expect(failures).toBe(4)
 })
 
-test.each([
-  ['older', [1, 2]],
-  ['newer', [2, 1]],
-])(
-  'rows that are queued while %s ones are being taken are sent in the order of the outbox',
-  async (_, order) => {
-    const { work: store } = bench()
-    const [first, second] = await store.outbox.add([aDelivery(1), aDelivery(2)])
-    const rows = [first!, second!]
-    const { promise: answer, resolve } = Promise.withResolvers<OutboxRow[]>()
-    const { channel, deliverer } = bench({}, { ...store, outbox: { ...store.outbox, take: () => answer } })
-    const taking = deliverer.lookForMore()
-    deliverer.add([rows[order[1]! - 1]!])
-    resolve([rows[order[0]! - 1]!])
-    await taking
-    await channel.untilSent(2)
-    await deliverer.stop()
-    expect(channel.texts).toEqual(['reply 1', 'reply 2'])
-  },
-)
+test('a reply that others have by now is left to them, whatever it waited for, and what follows it too', async () => {
+  const { work: store } = bench()
+  let isTheirs = false
+  const work: WorkStore = {
+    ...store,
+    outbox: {
+      ...store.outbox,
+      change: async (id, change) => {
+        if (isTheirs) throw new RockpoolError('lock-lost', 'It was given to another process.')
+        await store.outbox.change(id, change)
+      },
+    },
+  }
+  let isDown = true
+  const { channel, deliverer } = bench(
+    {
+      answer: async () =>
+        isDown
+          ? { outcome: { kind: 'retry', reason: 'down', retryAfterMs: 5_000 }, taken: false }
+          : undefined,
+    },
+    work,
+  )
+  const rows = await deliverer.deliver([aDelivery(1), aDelivery(2)])
+  await expect.poll(async () => (await store.outbox.get('d1'))?.state).toBe('retry')
+  isTheirs = true
+  await expect.poll(() => deliverer.isFree(aDelivery(3))).toBe(true)
+  expect(channel.texts).toEqual([])
+  // Nobody else wanted them: they are ours once more.
+  isTheirs = false
+  isDown = false
+  deliverer.add(rows.map((row) => ({ ...row, notBefore: 0 })))
+  await channel.untilSent(2)
+  await deliverer.stop()
+  expect(channel.texts).toEqual(['reply 1', 'reply 2'])
+})
+
+test('taken for dead, nothing that waits is sent any more, and what is on its way is waited for', async () => {
+  const { promise: onItsWay, resolve: arrive } = Promise.withResolvers<undefined>()
+  const { channel, deliverer } = bench({ answer: () => onItsWay })
+  const rows = await deliverer.deliver([aDelivery(1), aDelivery(2), aDelivery(3, { lane: 'other' })])
+  let hasLetGo = false
+  const lettingGo = deliverer.letGo().then(() => (hasLetGo = true))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(hasLetGo).toBe(false)
+  arrive(undefined)
+  await lettingGo
+  expect(channel.texts.toSorted()).toEqual(['reply 1', 'reply 3'])
+  // Taken again.
+  deliverer.add(rows)
+  await channel.untilSent(3)
+  await deliverer.stop()
+  expect(channel.texts.toSorted()).toEqual(['reply 1', 'reply 2', 'reply 3'])
+})
 
 test('a platform that asks for patience gets the reply later, once, and what follows keeps its place', async () => {
   let tries = 0

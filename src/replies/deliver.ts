@@ -3,15 +3,16 @@
 // the platform is called, so that after a crash we know what we do not know.
 import { chatKey } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
-import type { Channel, SendOptions, SendOutcome } from '../domain/channel.ts'
+import type { Channel, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work.ts'
-import { Continued } from './continued.ts'
+import { Arrivals } from './arrivals.ts'
 import { isGivenUp, isKnownByKey } from './copies.ts'
+import { RowSender } from './send-row.ts'
 
 export interface DeliverOptions {
   outbox: Outbox
@@ -40,37 +41,30 @@ export interface DeadEnd {
   isUncertain: boolean
 }
 
-const mostKnown = 10_000
-
 /** After a failure of the store. */
 const storePauseMs = 1_000
 
-/** What comes after an attempt: the row is settled, or it is tried again at some time. */
-type Step = 'settled' | { again: number }
+/** What comes after an attempt: the row is settled, it is tried again at some time, or others have it now. */
+type Step = 'settled' | { again: number } | 'theirs'
 
 export class Deliverer {
   #options: DeliverOptions
   #lanes = new Map<string, OutboxRow[]>()
   #working = new Set<Promise<void>>()
   #wake = new Map<string, () => void>()
-  #continued = new Continued()
+  #sender: RowSender
   #stopped = false
-  #lastSeq = 0
-  /** The rows that came last. */
-  #known = new Set<number>()
-  #taking: Promise<void> = Promise.resolve()
-  /** How many takes are under way or wait for their turn. */
-  #takes = 0
-  /** Queued while others were being taken. */
-  #arrived: OutboxRow[] = []
+  #arrivals: Arrivals
 
   constructor(options: DeliverOptions) {
     this.#options = options
+    this.#sender = new RowSender(options)
+    this.#arrivals = new Arrivals(options.outbox, (row) => this.#queue(row))
   }
 
   /** Takes up what an earlier process left. */
   start(): Promise<void> {
-    return this.#take(() => undefined)
+    return this.#arrivals.takeAll()
   }
 
   /** Queues durably and begins to send. */
@@ -80,25 +74,9 @@ export class Deliverer {
     return rows
   }
 
-  /**
-   * Begins to send rows that are in the outbox. While others are being taken from there it is not known which of them come
-   * first, so all wait for that; those that are marked as being sent are the first of their lane.
-   */
+  /** Begins to send rows that are in the outbox. */
   add(rows: readonly OutboxRow[]): void {
-    if (this.#takes > 0 && !rows.every((row) => row.isMarked)) this.#arrived.push(...rows)
-    else this.#addNow(rows)
-  }
-
-  /** One that was found there before whoever queued it says so comes twice. */
-  #addNow(rows: readonly OutboxRow[]): void {
-    for (const row of rows) {
-      this.#lastSeq = Math.max(this.#lastSeq, row.seq)
-      if (this.#known.has(row.seq)) continue
-      this.#known.add(row.seq)
-      const [oldest] = this.#known
-      if (this.#known.size > mostKnown) this.#known.delete(oldest!)
-      this.#queue(row)
-    }
+    this.#arrivals.told(rows)
   }
 
   #queue(row: OutboxRow): void {
@@ -117,27 +95,7 @@ export class Deliverer {
 
   /** Rows that another process has queued since we last looked. */
   lookForMore(): Promise<void> {
-    return this.#take(() => this.#lastSeq)
-  }
-
-  /** Takes follow each other: their answers might come in another order. */
-  #take(afterSeq: () => number | undefined): Promise<void> {
-    const take = (): Promise<void> => this.#takeOnce(afterSeq())
-    this.#takes++
-    this.#taking = this.#taking.then(take, take)
-    return this.#taking
-  }
-
-  async #takeOnce(afterSeq: number | undefined): Promise<void> {
-    let taken: OutboxRow[] = []
-    try {
-      taken = await this.#options.outbox.take(afterSeq)
-      // Answers that are there already, on other connections, may be about earlier rows.
-      await new Promise((resolve) => setImmediate(resolve))
-    } finally {
-      this.#takes--
-      this.#addNow([...taken, ...this.#arrived.splice(0)].sort((a, b) => a.seq - b.seq))
-    }
+    return this.#arrivals.takeMore()
   }
 
   /** Lanes that wait for their next try are woken: a channel has come back. */
@@ -147,7 +105,7 @@ export class Deliverer {
 
   /** Resolves when nothing is being sent or due. Rows that wait for a later try do not count. */
   async idle(): Promise<void> {
-    while (this.#takes > 0 || this.#working.size > this.#wake.size) {
+    while (this.#arrivals.isTaking || this.#working.size > this.#wake.size) {
       await Promise.race([...this.#working, new Promise((resolve) => setImmediate(resolve))])
     }
   }
@@ -159,14 +117,21 @@ export class Deliverer {
     await Promise.all(this.#working)
   }
 
+  /** Others have all that we were to send. Resolves when nothing of it is being sent here any more. */
+  async letGo(): Promise<void> {
+    await this.#arrivals.forgetAll()
+    for (const rows of this.#lanes.values()) rows.length = 0
+    this.retryNow()
+    await Promise.all(this.#working)
+  }
+
   #begin(lane: string): void {
     const work: Promise<void> = this.#drain(lane)
       .catch((error: unknown) => {
-        // What others have taken over is theirs; what is left when we stop is for the next process.
+        // What is left is for the next process.
         this.#options.log.error({ lane, error: String(error) }, 'Replies could not be sent.')
-        const rows = this.#lanes.get(lane) ?? []
+        for (const row of this.#lanes.get(lane) ?? []) this.#arrivals.forget(row)
         this.#lanes.delete(lane)
-        for (const { seq } of rows) this.#known.delete(seq)
       })
       .finally(() => this.#working.delete(work))
     this.#working.add(work)
@@ -176,11 +141,26 @@ export class Deliverer {
     const rows = this.#lanes.get(lane) ?? []
     while (rows.length > 0 && !this.#stopped) {
       const row = rows[0]!
-      const step = await this.#untilStored(lane, () => this.#attempt(row))
-      if (step === 'settled') rows.shift()
-      else await this.#sleep(lane, step.again)
+      const step = await this.#attemptIfOurs(lane, row)
+      if (typeof step === 'object') await this.#sleep(lane, step.again)
+      else {
+        rows.shift()
+        if (step === 'settled') this.#arrivals.over(row)
+        else this.#arrivals.forget(row)
+      }
     }
     if (rows.length === 0) this.#lanes.delete(lane)
+  }
+
+  /** Whoever has it now goes on with it; if that is us, it comes again. */
+  async #attemptIfOurs(lane: string, row: OutboxRow): Promise<Step> {
+    try {
+      return await this.#untilStored(lane, () => this.#attempt(row))
+    } catch (error) {
+      if (asRockpoolError(error).code !== 'lock-lost') throw error
+      this.#options.log.warn({ lane, delivery: row.delivery.id }, 'A reply was given to another process.')
+      return 'theirs'
+    }
   }
 
   /** While the store fails, the lane waits as it is: what came later must not overtake what is in it. */
@@ -209,8 +189,7 @@ export class Deliverer {
     row.delivery = (await this.#options.withFiles?.(row.delivery)) ?? row.delivery
     const isMarked = row.isMarked === true
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
-    const isEdit = delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel)
-    const isRepeatable = Boolean(isEdit) || isKnownByKey(delivery, channel, now)
+    const isRepeatable = this.#sender.isEdit(delivery, channel) || isKnownByKey(delivery, channel, now)
     row.resent ||= delivery.isSecondCopy === true
     if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
     row.resent ||= isUncertain && !isRepeatable
@@ -220,53 +199,9 @@ export class Deliverer {
     }
     row.isMarked = false
     row.state = 'attempting'
-    const outcome = await this.#send(channel, row)
+    const outcome = await this.#sender.send(channel, row)
     // What became of it is known; it is not sent again because it could not be noted.
     return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
-  }
-
-  async #send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
-    const { address, reply, replacesMessageId } = row.delivery
-    const timeout = Promise.withResolvers<SendOutcome>()
-    const cancel = this.#options.clock.after(this.#options.sendTimeoutMs ?? 60_000, () =>
-      timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
-    )
-    const joins = this.#continued.joins(row.delivery, channel)
-    const messageId = replacesMessageId ?? joins?.messageId
-    try {
-      if (messageId !== undefined && channel.edit) {
-        const whole = joins ? { text: joins.text } : reply
-        const edited = await Promise.race([channel.edit(address, messageId, whole), timeout.promise])
-        if (edited.kind === 'sent') this.#continued.sent(row.delivery, [messageId], whole.text)
-        if (edited.kind !== 'refused')
-          return edited.kind === 'sent' ? { ...edited, messageIds: [messageId] } : edited
-        // The message is gone; then the reply is one of its own.
-      }
-      const outcome = await Promise.race([
-        channel.send(address, reply, this.#sendOptions(row)),
-        timeout.promise,
-      ])
-      this.#continued.sent(row.delivery, outcome.kind === 'sent' ? outcome.messageIds : [])
-      return outcome
-    } catch (error) {
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
-    } finally {
-      cancel()
-    }
-  }
-
-  #sendOptions(row: OutboxRow): SendOptions {
-    const { id, idempotencyKey } = row.delivery
-    return {
-      idempotencyKey,
-      resent: row.resent,
-      sentIds: row.messageIds,
-      onPart: async (messageId) => {
-        const messageIds = [...row.messageIds, messageId]
-        await this.#options.outbox.change(id, { state: 'attempting', messageIds })
-        row.messageIds = messageIds
-      },
-    }
   }
 
   async #settle(row: OutboxRow, outcome: SendOutcome, isRepeatable: boolean): Promise<Step> {
@@ -330,8 +265,8 @@ export class Deliverer {
     return 'settled'
   }
 
-  /** What the platform asks for, else a pause that doubles up to five minutes, at random so that lanes do not march. */
-  /** In whole milliseconds: the store takes no others. */
+  /** What the platform asks for, else a pause that doubles up to five minutes, at random so that lanes do not march; in
+   *  whole milliseconds, since the store takes no others. */
   #pauseMs(row: OutboxRow, outcome: SendOutcome): number {
     if (outcome.kind === 'retry' && outcome.retryAfterMs !== undefined) return Math.ceil(outcome.retryAfterMs)
     const longest = Math.min(1_000 * 2 ** Math.min(row.attempts - 1, 9), 300_000)

@@ -120,8 +120,8 @@ export const workFunctions = `
 `
 
 export const deliveryFunctions = `
-  /* One delivery. It goes to whoever sends for its lane on that platform already, so that order is kept; else to the one who adds it, if
-     that member reaches the account. */
+  /* One delivery. It goes to whoever sends for its lane on that platform already, so that order is kept; else to the one who
+     adds it, if that member reaches the account. Nobody is given it before he was given all that is before it. */
   CREATE OR REPLACE FUNCTION add_delivery(
     me text, its_id text, its_key text, its_lane text, its_via text, its_record text, at bigint, at_once boolean
   ) RETURNS TABLE (new_seq bigint, mine boolean, marked boolean) LANGUAGE plpgsql AS $$
@@ -137,7 +137,9 @@ export const deliveryFunctions = `
       sender := before.owner;
     END IF;
     marked := at_once AND (me IS NULL OR (is_first AND sender = me));
-    mine := me IS NULL OR coalesce(sender = me, false);
+    mine := me IS NULL OR (coalesce(sender = me, false) AND NOT EXISTS (
+      SELECT 1 FROM outbox WHERE lane = its_lane AND via = its_via AND state IN ('queued', 'attempting', 'retry', 'unknown')
+        AND (owner IS DISTINCT FROM me OR NOT handed)));
     INSERT INTO outbox (id, idempotency_key, lane, state, attempts, updated_at, record, via, owner, handed)
       VALUES (its_id, its_key, its_lane, CASE WHEN marked THEN 'attempting' ELSE 'queued' END,
         CASE WHEN marked THEN 1 ELSE 0 END, at, its_record, its_via, sender, mine AND me IS NOT NULL)

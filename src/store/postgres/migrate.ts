@@ -29,6 +29,8 @@ const migrations: string[] = [
   mediaTables,
   memoryStamps,
   deliveryFunctions,
+  // Once more: a reply is given out after all that is before it.
+  deliveryFunctions,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

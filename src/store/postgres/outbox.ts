@@ -2,6 +2,7 @@
 // and another one that reaches the account takes them.
 import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
 import type { Delivery } from '../../domain/reply.ts'
 import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from '../work.ts'
 import type { Postgres, Statements } from './connection.ts'
@@ -182,14 +183,14 @@ async function changeDelivery(
   now: number,
 ): Promise<void> {
   const set = (sql: string, ...values: unknown[]): [sql: string, values: unknown[]] => [
-    `UPDATE outbox SET updated_at = $2, state = $3, ${sql} WHERE id = $1 AND (SELECT fence($4))`,
+    `UPDATE outbox SET updated_at = $2, state = $3, ${sql}
+     WHERE id = $1 AND (SELECT fence($4)) AND ($4::text IS NULL OR owner = $4) RETURNING seq`,
     [id, now, change.state, postgres.member, ...values],
   ]
   // Counting is the one change that must not be repeated.
   if (change.state === 'attempting' && 'resent' in change) {
     const [sql, values] = set('attempts = attempts + 1, resent = resent OR $5', change.resent)
-    await postgres.write(sql, values)
-    return
+    return ours(await postgres.write(sql, values))
   }
   const [sql, values] =
     change.state === 'retry'
@@ -197,7 +198,15 @@ async function changeDelivery(
       : 'messageIds' in change
         ? set('message_ids = $5', JSON.stringify(change.messageIds))
         : set('reason = $5', change.reason)
-  await postgres.repeat(sql, values)
+  return ours(await postgres.repeat(sql, values))
+}
+
+/** A member that was buried and has joined again is another one: what it had belongs to others. */
+function ours(changed: unknown[]): void {
+  if (changed.length > 0) return
+  throw new RockpoolError('lock-lost', 'This reply was given to another process, or removed.', {
+    hint: 'Nothing was changed. Whoever has it sends it.',
+  })
 }
 
 function asOutboxRow(row: Row): OutboxRow {

@@ -3,44 +3,20 @@
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import type { Channel } from '../domain/channel.ts'
-import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
-import type { Message } from '../domain/message.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
-import { classifySessionKey } from '../domain/session-key-forms.ts'
-import type { TurnEvent } from '../domain/turn.ts'
-import type { Input, TurnWish } from '../store/work.ts'
 import { conversationOptions } from './ask-agent.ts'
+import { inputOf, internalChannel } from './ask-request.ts'
+import type { AskRequest } from './ask-request.ts'
 import { Converse } from './converse.ts'
 import { Heartbeats } from './heartbeat.ts'
 import type { WakeRequest } from './heartbeat.ts'
+import { OpenChannels } from './open-channels.ts'
 import type { FlowParts, WatchedEnd } from './parts.ts'
 import { recoverWork, tidyWork } from './upkeep.ts'
 
-export interface AskRequest {
-  agentId: string
-  sessionKey: string
-  text: string
-  /** Who asks, for the record. */
-  from: string
-  /** Where the reply is sent when `deliver` is set. */
-  address?: Address
-  deliver?: boolean
-  /** May the text be a command? Not that of a stranger's program. */
-  mayCommand?: boolean
-  model?: string
-  thinking?: string
-  /** The same key asks once; a repeat is refused with `conflict`. */
-  key?: string
-  onEvent?: (event: TurnEvent) => void
-}
-
-/** The address of a turn that belongs to no chat. */
-export const internalChannel = 'internal'
-
 const lookEveryMs = 1_000
 const tidyEveryMs = 3_600_000
-/** How often a process that stands by tries to take a channel over. */
-const standByMs = 2_000
 
 export class Conversations {
   readonly converse: Converse
@@ -48,9 +24,8 @@ export class Conversations {
   /** Those that run; more may come and go while we do. */
   readonly channels: Channel[]
   #parts: FlowParts
+  #open: OpenChannels
   #cancels: Array<() => void> = []
-  /** Channels that another process receives from. */
-  #waiting = new Set<Channel>()
   #commandAnswers = new Map<string, (reply: Reply | undefined) => void>()
 
   constructor(parts: FlowParts, channels: Channel[] = []) {
@@ -64,6 +39,7 @@ export class Conversations {
     }
     this.channels = channels
     this.converse = new Converse(this.#parts)
+    this.#open = new OpenChannels(channels, this.converse, this.#parts)
     this.heartbeats = new Heartbeats(this.converse, this.#parts)
   }
 
@@ -71,7 +47,7 @@ export class Conversations {
   async start(): Promise<void> {
     const { work } = this.#parts
     await recoverWork(this.converse, work, this.#parts)
-    for (const channel of this.channels) await this.#open(channel)
+    await this.#open.openAll()
     await this.#shareWork()
     this.#prewarm()
     this.heartbeats.start()
@@ -91,10 +67,11 @@ export class Conversations {
   /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */
   async stop(drainMs: number): Promise<void> {
     for (const cancel of this.#cancels.splice(0)) cancel()
+    this.#open.standByNoMore()
     this.heartbeats.stop()
     await this.#parts.chores?.stop()
     await this.converse.shared?.stop()
-    await Promise.all(this.channels.map((channel) => this.#close(channel)))
+    await this.#open.closeAll()
     const closed = this.converse.close()
     const late = Promise.withResolvers<'late'>()
     const cancel = this.#parts.clock.after(drainMs, () => late.resolve('late'))
@@ -115,7 +92,7 @@ export class Conversations {
     const cancel = this.#parts.clock.after(request.timeoutMs, () => resolve('late'))
     try {
       const watcher = { ...(request.onEvent ? { onEvent: request.onEvent } : {}), onEnd: resolve }
-      const taken = await this.converse.ask(this.#inputOf(request, key), watcher)
+      const taken = await this.converse.ask(inputOf(request, key, this.#parts.clock.now()), watcher)
       if (!taken) throw alreadyAsked(request.key)
       const end = await promise
       if (end !== 'late') return end
@@ -131,7 +108,8 @@ export class Conversations {
   /** Hands a message over: it is on disk when this resolves, and answered when its turn comes. */
   async hand(request: AskRequest): Promise<void> {
     const key = `ask:${request.key ?? randomUUID()}`
-    if (!(await this.converse.ask(this.#inputOf(request, key)))) throw alreadyAsked(request.key)
+    if (!(await this.converse.ask(inputOf(request, key, this.#parts.clock.now()))))
+      throw alreadyAsked(request.key)
   }
 
   /** Interrupts the running turn of a session and forgets what waits there. */
@@ -174,56 +152,27 @@ export class Conversations {
   }
 
   /** Opens an account that was added, or that has another token now. False if there is no such account. */
-  async reopenChannel(name: string, accountId: string): Promise<boolean> {
-    await this.closeChannel(name, accountId)
-    const channel = await this.#parts.makeChannel?.(name, accountId)
-    if (!channel) return false
-    await this.addChannel(channel)
-    return true
+  reopenChannel(name: string, accountId: string): Promise<boolean> {
+    return this.#open.reopen(name, accountId)
   }
 
-  async addChannel(channel: Channel): Promise<void> {
-    this.channels.push(channel)
-    await this.#open(channel)
-    await this.#tellReach()
+  addChannel(channel: Channel): Promise<void> {
+    return this.#open.add(channel)
   }
 
-  async closeChannel(name: string, accountId: string): Promise<void> {
-    const at = this.channels.findIndex((one) => one.name === name && one.accountId === accountId)
-    const [channel] = at < 0 ? [] : this.channels.splice(at, 1)
-    if (channel) await this.#close(channel)
-    await this.#tellReach()
+  closeChannel(name: string, accountId: string): Promise<void> {
+    return this.#open.remove(name, accountId)
   }
 
   /** With several processes: from now on this one takes its part. Taken for dead, it stops receiving until it is back. */
   async #shareWork(): Promise<void> {
     const { shared } = this.converse
     if (!shared) return
-    await this.#tellReach()
+    await this.#open.tellReach()
     shared.start(async () => {
-      await Promise.all(this.channels.map((channel) => this.#close(channel)))
-      for (const channel of this.channels) this.#standBy(channel)
+      await this.#open.closeAll()
+      this.#open.standByAll()
     })
-  }
-
-  /** What this process can send through: its channels, but not one that only another process is connected to. */
-  async #tellReach(): Promise<void> {
-    const sending = this.channels.filter(
-      (channel) => channel.abilities.sendsUnconnected || !this.#waiting.has(channel),
-    )
-    await this.#parts.work.share?.setReach(sending.map(({ name, accountId }) => `${name}|${accountId}`))
-  }
-
-  /** Another process receives; this one takes over when that one ends. */
-  #standBy(channel: Channel): void {
-    this.#waiting.add(channel)
-    const cancel = this.#parts.clock.after(standByMs, () => {
-      this.#cancels.splice(this.#cancels.indexOf(cancel), 1)
-      if (!this.channels.includes(channel)) return
-      this.#waiting.delete(channel)
-      void this.#open(channel).then(() => this.#tellReach())
-    })
-    this.#cancels.push(cancel)
   }
 
   /** The first conversation should not wait for a process to start. */
@@ -242,34 +191,6 @@ export class Conversations {
     })
   }
 
-  async #open(channel: Channel): Promise<void> {
-    channel.onStatus((status) => {
-      this.#parts.events.emit({ type: 'channel-status', status })
-      if (status.state === 'connected') this.converse.deliverer.retryNow()
-    })
-    try {
-      await channel.start((message) => this.converse.accept(message))
-    } catch (error) {
-      if (this.#parts.work.share && asRockpoolError(error).code === 'locked') return this.#standBy(channel)
-      // One channel that cannot start must not keep the others from it; its status says why.
-      this.#parts.log.error(
-        { channel: channel.name, account: channel.accountId, error: String(error) },
-        'A channel could not be started.',
-      )
-    }
-  }
-
-  async #close(channel: Channel): Promise<void> {
-    await channel
-      .stop()
-      .catch((error: unknown) =>
-        this.#parts.log.warn(
-          { channel: channel.name, error: String(error) },
-          'A channel did not stop cleanly.',
-        ),
-      )
-  }
-
   /** Turns that are interrupted now wait again after the next start, marked as retried. */
   async #interruptRest(closed: Promise<void>): Promise<void> {
     this.#parts.log.warn(
@@ -278,34 +199,6 @@ export class Conversations {
     )
     this.converse.abandon()
     await Promise.race([this.converse.queue.interruptAll().then(() => closed), this.#pause(2_000)])
-  }
-
-  #inputOf(request: AskRequest, key: string): Input {
-    const { mayCommand = true } = request
-    return {
-      key,
-      lane: request.sessionKey,
-      agentId: request.agentId,
-      message: this.#messageOf(request, key),
-      mayCommand,
-      owner: mayCommand,
-      wish: wishOf(request),
-    }
-  }
-
-  #messageOf(request: AskRequest, key: string): Message {
-    const { kind } = classifySessionKey(request.sessionKey)
-    return {
-      id: key,
-      event: 'message',
-      address: request.address ?? { channel: internalChannel, accountId: 'default', to: request.from },
-      chatType: kind === 'group' || kind === 'channel' ? kind : 'direct',
-      sender: { id: request.from, name: request.from },
-      text: request.text,
-      sentAt: this.#parts.clock.now(),
-      mentioned: true,
-      media: [],
-    }
   }
 
   #repeat(everyMs: number, work: () => Promise<void>): void {
@@ -329,14 +222,6 @@ export class Conversations {
 function summaryOf(channel: Channel): string {
   const { state, identity } = channel.status()
   return `${channel.name}${identity ? ` as ${identity.name}` : ''}: ${state}`
-}
-
-function wishOf(request: AskRequest): TurnWish {
-  return {
-    deliver: request.deliver === true && request.address !== undefined,
-    ...(request.model === undefined ? {} : { model: request.model }),
-    ...(request.thinking === undefined ? {} : { thinking: request.thinking }),
-  }
 }
 
 function alreadyAsked(key: string | undefined): RockpoolError {

@@ -1,0 +1,63 @@
+// What a program or a person at a terminal asks, as the input that the way of a message takes: a message of no platform.
+import type { Address } from '../domain/address.ts'
+import type { Message } from '../domain/message.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
+import type { TurnEvent } from '../domain/turn.ts'
+import type { Input, TurnWish } from '../store/work.ts'
+
+export interface AskRequest {
+  agentId: string
+  sessionKey: string
+  text: string
+  /** Who asks, for the record. */
+  from: string
+  /** Where the reply is sent when `deliver` is set. */
+  address?: Address
+  deliver?: boolean
+  /** May the text be a command? Not that of a stranger's program. */
+  mayCommand?: boolean
+  model?: string
+  thinking?: string
+  /** The same key asks once; a repeat is refused with `conflict`. */
+  key?: string
+  onEvent?: (event: TurnEvent) => void
+}
+
+/** The address of a turn that belongs to no chat. */
+export const internalChannel = 'internal'
+
+export function inputOf(request: AskRequest, key: string, now: number): Input {
+  const { mayCommand = true } = request
+  return {
+    key,
+    lane: request.sessionKey,
+    agentId: request.agentId,
+    message: messageOf(request, key, now),
+    mayCommand,
+    owner: mayCommand,
+    wish: wishOf(request),
+  }
+}
+
+function messageOf(request: AskRequest, key: string, now: number): Message {
+  const { kind } = classifySessionKey(request.sessionKey)
+  return {
+    id: key,
+    event: 'message',
+    address: request.address ?? { channel: internalChannel, accountId: 'default', to: request.from },
+    chatType: kind === 'group' || kind === 'channel' ? kind : 'direct',
+    sender: { id: request.from, name: request.from },
+    text: request.text,
+    sentAt: now,
+    mentioned: true,
+    media: [],
+  }
+}
+
+function wishOf(request: AskRequest): TurnWish {
+  return {
+    deliver: request.deliver === true && request.address !== undefined,
+    ...(request.model === undefined ? {} : { model: request.model }),
+    ...(request.thinking === undefined ? {} : { thinking: request.thinking }),
+  }
+}

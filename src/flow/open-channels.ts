@@ -1,0 +1,107 @@
+// The channels of this process: accounts that come and go while it runs, and those that another process receives from
+// while this one stands by.
+import type { Channel } from '../domain/channel.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { Converse } from './converse.ts'
+import type { FlowParts } from './parts.ts'
+
+/** How often a process that stands by tries to take a channel over. */
+const standByMs = 2_000
+
+export class OpenChannels {
+  #channels: Channel[]
+  #converse: Pick<Converse, 'accept' | 'deliverer'>
+  #parts: FlowParts
+  /** Channels that another process receives from, and what gives up the next try. */
+  #waiting = new Map<Channel, () => void>()
+
+  constructor(channels: Channel[], converse: Pick<Converse, 'accept' | 'deliverer'>, parts: FlowParts) {
+    this.#channels = channels
+    this.#converse = converse
+    this.#parts = parts
+  }
+
+  async openAll(): Promise<void> {
+    for (const channel of this.#channels) await this.#open(channel)
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all(this.#channels.map((channel) => this.#close(channel)))
+  }
+
+  /** Closes the account if it is open, and opens it as it is configured now. False if there is no such account. */
+  async reopen(name: string, accountId: string): Promise<boolean> {
+    await this.remove(name, accountId)
+    const channel = await this.#parts.makeChannel?.(name, accountId)
+    if (!channel) return false
+    await this.add(channel)
+    return true
+  }
+
+  async add(channel: Channel): Promise<void> {
+    this.#channels.push(channel)
+    await this.#open(channel)
+    await this.tellReach()
+  }
+
+  async remove(name: string, accountId: string): Promise<void> {
+    const at = this.#channels.findIndex((one) => one.name === name && one.accountId === accountId)
+    const [channel] = at < 0 ? [] : this.#channels.splice(at, 1)
+    if (channel) await this.#close(channel)
+    await this.tellReach()
+  }
+
+  /** What this process can send through: its channels, but not one that only another process is connected to. */
+  async tellReach(): Promise<void> {
+    const sending = this.#channels.filter(
+      (channel) => channel.abilities.sendsUnconnected || !this.#waiting.has(channel),
+    )
+    await this.#parts.work.share?.setReach(sending.map(({ name, accountId }) => `${name}|${accountId}`))
+  }
+
+  standByAll(): void {
+    for (const channel of this.#channels) this.#standBy(channel)
+  }
+
+  standByNoMore(): void {
+    for (const giveUp of this.#waiting.values()) giveUp()
+  }
+
+  /** Another process receives; this one takes over when that one ends. */
+  #standBy(channel: Channel): void {
+    this.#waiting.get(channel)?.()
+    const giveUp = this.#parts.clock.after(standByMs, () => {
+      this.#waiting.delete(channel)
+      if (this.#channels.includes(channel)) void this.#open(channel).then(() => this.tellReach())
+    })
+    this.#waiting.set(channel, giveUp)
+  }
+
+  async #open(channel: Channel): Promise<void> {
+    channel.onStatus((status) => {
+      this.#parts.events.emit({ type: 'channel-status', status })
+      if (status.state === 'connected') this.#converse.deliverer.retryNow()
+    })
+    try {
+      await channel.start((message) => this.#converse.accept(message))
+    } catch (error) {
+      if (this.#parts.work.share && asRockpoolError(error).code === 'locked') return this.#standBy(channel)
+      // One channel that cannot start must not keep the others from it; its status says why.
+      this.#parts.log.error(
+        { channel: channel.name, account: channel.accountId, error: String(error) },
+        'A channel could not be started.',
+      )
+    }
+  }
+
+  async #close(channel: Channel): Promise<void> {
+    await channel
+      .stop()
+      .catch((error: unknown) =>
+        this.#parts.log.warn(
+          { channel: channel.name, error: String(error) },
+          'A channel did not stop cleanly.',
+        ),
+      )
+  }
+}

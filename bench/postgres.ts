@@ -168,7 +168,7 @@ async function openMachine(
   records.follow()
   const store = new SharedCodingStore(copy, records)
   const directory = sharedMachines({ postgres, records, clock }, { name, labels: [] })
-  const machines = new Machines({ store, clock, log, directory, spots: async () => [], variables: {} })
+  const machines = new Machines({ store, clock, log, directory, possible: async () => [], variables: {} })
   return {
     machines,
     store,

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { Machines } from '../coding/machines.ts'
 import { repositoriesBelow } from '../coding/repositories.ts'
-import type { Spot } from '../coding/repositories.ts'
+import type { PossibleRepository } from '../coding/repositories.ts'
 import type { App } from '../operations/app.ts'
 import type { CodingStore } from '../store/coding-store.ts'
 import { sharedMachines } from '../store/postgres/machines.ts'
@@ -18,13 +18,17 @@ export function machinesOf(app: App, store: CodingStore): Machines | undefined {
     clock,
     log,
     directory: sharedMachines({ postgres, records, clock }, { name, labels }),
-    spots: () => spotsOf(app, store, name),
+    possible: () => possibleRepositories(app, store, name),
     variables: app.environment.variables,
   })
 }
 
 /** Those that the configuration names, then those where sessions were, the last used first. */
-async function spotsOf(app: App, store: CodingStore, machine: string): Promise<Spot[]> {
+async function possibleRepositories(
+  app: App,
+  store: CodingStore,
+  machine: string,
+): Promise<PossibleRepository[]> {
   const { repos, defaultWorkdir, workspaceRoots } = app.config.coding
   const { sessions } = await app.discovery().list({ limit: 2_000 })
   const paths = [

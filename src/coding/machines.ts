@@ -10,12 +10,12 @@ import type { DeskAction } from './owner-requests.ts'
 import type { CodingParts } from './parts.ts'
 import { Repeating } from './repeating.ts'
 import { identify } from './repositories.ts'
-import type { Spot } from './repositories.ts'
+import type { PossibleRepository } from './repositories.ts'
 
 export interface MachinesParts extends Pick<CodingParts, 'store' | 'clock' | 'log'> {
   directory: MachineDirectory
   /** Where repositories of this machine may be, those that matter most first. */
-  spots(): Promise<Spot[]>
+  possible(): Promise<PossibleRepository[]>
   variables: Variables
 }
 
@@ -74,9 +74,9 @@ export class Machines {
   async announce(): Promise<void> {
     if (this.#announced++ % askAgainEvery === 0) this.#known.clear()
     const found = new Map<string, Repository>()
-    for (const spot of await this.#parts.spots()) {
+    for (const possible of await this.#parts.possible()) {
       if (found.size >= mostRepositories) break
-      const repository = await this.#identify(spot)
+      const repository = await this.#identify(possible)
       if (repository) found.set(repository.path, found.get(repository.path) ?? repository)
     }
     await this.#parts.directory.announce([...found.values()])
@@ -115,9 +115,9 @@ export class Machines {
     return answer.value
   }
 
-  async #identify(spot: Spot): Promise<Repository | undefined> {
-    const key = `${spot.name ?? ''}\0${spot.path}`
-    if (!this.#known.has(key)) this.#known.set(key, await identify(spot, this.#parts.variables))
+  async #identify(possible: PossibleRepository): Promise<Repository | undefined> {
+    const key = `${possible.name ?? ''}\0${possible.path}`
+    if (!this.#known.has(key)) this.#known.set(key, await identify(possible, this.#parts.variables))
     return this.#known.get(key)
   }
 }

@@ -8,13 +8,16 @@ import type { Git, Variables } from '../discovery/git.ts'
 import { readGitStatus } from '../discovery/git-status.ts'
 
 /** Where a repository may be, with its name in the configuration. */
-export interface Spot {
+export interface PossibleRepository {
   path: string
   name?: string
 }
 
 /** The repository that a directory is in; nothing outside of git. */
-export async function identify({ path, name }: Spot, variables: Variables): Promise<Repository | undefined> {
+export async function identify(
+  { path, name }: PossibleRepository,
+  variables: Variables,
+): Promise<Repository | undefined> {
   const git = gitIn(path, variables)
   const top = await firstLine(git, ['rev-parse', '--show-toplevel'])
   if (top === undefined) return undefined

@@ -154,7 +154,7 @@ class Search implements SearchPart {
     if (mayLack && (await this.#makePieces())) answer = await search(parts, text, filter)
     const mayBeTools = isHurried && answer.total === 0 && filter.role === undefined
     if (mayBeTools && (await this.#makeTools())) answer = await search(parts, text, filter)
-    if (answer.total === 0 && pieces && this.#index.lacking('pieces', 1).length > 0)
+    if (answer.total === 0 && pieces && this.#index.lacking.newest('pieces', 1).length > 0)
       answer.notes.push('Not all is indexed by parts of words yet; while the gateway runs, that is done.')
     const lack = lackOfMeaning(this.#meaning)
     if (lack) answer.notes.push(lack)
@@ -187,7 +187,7 @@ class Search implements SearchPart {
     if (this.#meaning.use !== 'machine') return
     // Cutting the table takes seconds; for little text it is left to the gateway.
     const least = hasTable(this.#meaning.file) ? 1 : worthTable
-    if (this.#index.lacking('vector', least).length < least) return
+    if (this.#index.lacking.newest('vector', least).length < least) return
     this.#embedder ??= openEmbedder(this.#meaning)
     const embedder = await this.#embedder
     const until = this.#app.clock.monotonic() + ms

@@ -12,10 +12,12 @@ type Redact = (text: string) => string
 
 /** Makes some passages findable by substring; false when there is nothing left to do. */
 export async function addSomePieces(index: SearchIndex, redact: Redact, limit = 200): Promise<boolean> {
-  const passages = index.lacking('pieces', limit)
+  const passages = index.lacking.newest('pieces', limit)
   if (passages.length === 0) return false
   // A passage whose file is gone has no text; it is marked all the same and goes with the file.
-  await index.addPieces(passages.map((each) => ({ id: each.id, text: redact(readPassage(each) ?? '') })))
+  await index.lacking.addPieces(
+    passages.map((each) => ({ id: each.id, text: redact(readPassage(each) ?? '') })),
+  )
   return true
 }
 

@@ -82,10 +82,10 @@ test('vectors are kept in batches, and made again for another model', async () =
   const counts = [...index.vectors.from('boats-and-food', 0)].map(({ count }) => count)
   expect(counts).toEqual([1_024, 1_024, 52])
   await index.vectors.tidy('boats-and-food')
-  expect(index.lacking('vector', 1)).toEqual([])
+  expect(index.lacking.newest('vector', 1)).toEqual([])
   await index.vectors.tidy('another')
   expect(index.vectors.isEmpty()).toBe(true)
-  expect(index.lacking('vector', 3_000)).toHaveLength(2_100)
+  expect(index.lacking.newest('vector', 3_000)).toHaveLength(2_100)
 })
 
 test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent no secret', async () => {

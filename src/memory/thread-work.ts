@@ -133,7 +133,7 @@ class IndexWork {
   async #addVectors(): Promise<boolean> {
     if (performance.now() < this.#meaningRestsUntil) return false
     // The model is large: it is loaded when there is something for it to do.
-    if (this.#index.lacking('vector', 1).length === 0) return false
+    if (this.#index.lacking.newest('vector', 1).length === 0) return false
     try {
       this.#embedder ??= openEmbedder(this.#meaning)
       const embedder = await this.#embedder

@@ -13,7 +13,7 @@ export async function addSomeVectors(
   redact: (text: string) => string,
   limit = 200,
 ): Promise<boolean> {
-  const passages = index.lacking('vector', limit)
+  const passages = index.lacking.newest('vector', limit)
   if (passages.length === 0) return false
   const texts = passages.map((passage) => redact(readPassage(passage) ?? '').slice(0, mostChars))
   const vectors = await embedder.embed(texts)

@@ -2,8 +2,7 @@
 // read from its source, so the index stays small and can be thrown away at any time.
 import { statSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
-import { Database } from './database.ts'
-import type { Queries } from './database.ts'
+import type { Database, Queries } from './database.ts'
 import { openOrMakeAnew, removeDatabase } from './disposable-database.ts'
 import {
   aboutSource,
@@ -16,41 +15,13 @@ import {
   sourceFromRow,
 } from './search-rows.ts'
 import type { FileState, FoundPassage, PassageRow, SourceRow } from './search-rows.ts'
+import { SearchLacking } from './search-lacking.ts'
 import { allowedSources, SearchMatch } from './search-match.ts'
 import type { WordsQuestion } from './search-match.ts'
-import { SearchVectors, vectorTable } from './search-vectors.ts'
+import { openSearchDatabase } from './search-tables.ts'
+import { SearchVectors } from './search-vectors.ts'
 
 export type { FileState, FoundPassage } from './search-rows.ts'
-
-const migrations = [
-  `CREATE TABLE source (
-     id INTEGER PRIMARY KEY,
-     path TEXT NOT NULL UNIQUE,
-     kind TEXT NOT NULL,
-     agent_ids TEXT, session_id TEXT NOT NULL, session_key TEXT, repo_path TEXT, branch TEXT, channel TEXT,
-     inode TEXT NOT NULL, size INTEGER NOT NULL, mtime_ms REAL NOT NULL,
-     read_bytes INTEGER NOT NULL, read_lines INTEGER NOT NULL,
-     tools_bytes INTEGER NOT NULL DEFAULT 0, tools_lines INTEGER NOT NULL DEFAULT 0
-   ) STRICT;
-   CREATE TABLE passage (
-     id INTEGER PRIMARY KEY AUTOINCREMENT,
-     source_id INTEGER NOT NULL,
-     line INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
-     role INTEGER NOT NULL, at INTEGER NOT NULL,
-     has_pieces INTEGER NOT NULL DEFAULT 0, has_vector INTEGER NOT NULL DEFAULT 0
-   ) STRICT;
-   CREATE INDEX passage_source ON passage (source_id);
-   CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
-   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");
-   CREATE TABLE vector (
-     round INTEGER PRIMARY KEY AUTOINCREMENT, passage_id INTEGER NOT NULL UNIQUE, source_id INTEGER NOT NULL,
-     model TEXT NOT NULL, vector BLOB NOT NULL
-   ) STRICT;`,
-  `DROP TABLE vector; UPDATE passage SET has_vector = 0; ${vectorTable}`,
-  'CREATE INDEX passage_at ON passage (at)',
-  'CREATE TABLE settled (stamp TEXT NOT NULL) STRICT',
-  'ALTER TABLE source ADD COLUMN chat_id TEXT; DELETE FROM settled',
-]
 
 export interface NewPassage {
   /** What is indexed; not kept. */
@@ -72,43 +43,32 @@ export interface Addition {
   passages: NewPassage[]
 }
 
-export interface PassageToRead {
-  id: number
-  path: string
-  kind: SearchKind
-  offset: number
-  length: number
-  role: SearchRole
-}
-
 export interface KnownSource extends FileState {
   source: SearchSource
 }
-
-const end = Number.MAX_SAFE_INTEGER
 
 /** How much is merged at once. */
 const mergePages = 500
 
 export class SearchIndex {
   readonly vectors: SearchVectors
+  readonly lacking: SearchLacking
   #db: Database
   #match: SearchMatch
   /** The file that is open. */
   #inode: number | undefined
-  /** Above these passages none lacks its pieces or its vector. */
-  #below = { pieces: end, vector: end }
 
   private constructor(db: Database) {
     this.#db = db
     this.vectors = new SearchVectors(db)
+    this.lacking = new SearchLacking(db)
     this.#match = new SearchMatch(db.queries)
     this.#inode = inodeOf(db.path)
   }
 
   static open(path: string): SearchIndex {
     return openOrMakeAnew(
-      () => new SearchIndex(openDatabase(path)),
+      () => new SearchIndex(openSearchDatabase(path)),
       () => removeDatabase(path),
     )
   }
@@ -148,7 +108,7 @@ export class SearchIndex {
   /** Adds what was read and remembers how far, as one step: a crash never indexes anything twice, and neither do two
    *  processes that read the same file: the one that comes second finds that it was done, and adds nothing. */
   add(additions: Addition[]): Promise<void> {
-    this.#below = { pieces: end, vector: end }
+    this.lacking.beginAnew()
     return this.#db.write((q) => {
       for (const { source, from, state, passages } of additions) {
         const row = q.get<Pick<FileState, 'readBytes' | 'toolsBytes' | 'inode'>>(
@@ -246,37 +206,6 @@ export class SearchIndex {
     return rows.map(foundFromRow)
   }
 
-  /** The newest passages that still lack their pieces or their vector; tools have no vectors. */
-  lacking(what: 'pieces' | 'vector', limit: number): PassageToRead[] {
-    const rows = this.#lackingBelow(what, limit)
-    if (rows.length > 0 || this.#below[what] === end) return rows
-    this.#below[what] = end
-    return this.#lackingBelow(what, limit)
-  }
-
-  /** Goes on where the last look ended: what lies above has what it needs. */
-  #lackingBelow(what: 'pieces' | 'vector', limit: number): PassageToRead[] {
-    const rows = this.#db.queries.all<Omit<PassageToRead, 'role'> & { role: number }>(
-      `SELECT p.id, s.path, s.kind, p.offset, p.length, p.role FROM passage p JOIN source s ON s.id = p.source_id
-        WHERE p.id <= ? AND p.has_${what} = 0 ${what === 'vector' ? 'AND p.role <> 2' : ''}
-        ORDER BY p.id DESC LIMIT ?`,
-      this.#below[what],
-      limit,
-    )
-    this.#below[what] = rows[0]?.id ?? this.#below[what]
-    return rows.map((row) => ({ ...row, role: roles[row.role]! }))
-  }
-
-  addPieces(texts: Array<{ id: number; text: string }>): Promise<void> {
-    return this.#db.write((q) => {
-      for (const { id, text } of texts) {
-        if (q.run('UPDATE passage SET has_pieces = 1 WHERE id = ? AND has_pieces = 0', id).changes === 0)
-          continue
-        q.run('INSERT INTO pieces (rowid, text) VALUES (?, ?)', id, text)
-      }
-    })
-  }
-
   /** Which of these passages are still there. */
   existing(ids: number[]): Set<number> {
     const sql = 'SELECT id FROM passage WHERE id IN (SELECT value FROM json_each(?))'
@@ -291,7 +220,7 @@ export class SearchIndex {
 
   /** Forgets everything. */
   clear(): Promise<void> {
-    this.#below = { pieces: end, vector: end }
+    this.lacking.beginAnew()
     return this.#db.write((q) => {
       q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled')
       for (const table of ['words', 'pieces']) q.run(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)
@@ -312,13 +241,6 @@ export class SearchIndex {
 
 function inodeOf(path: string): number | undefined {
   return path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })?.ino
-}
-
-function openDatabase(path: string): Database {
-  const database = Database.open(path, migrations, { durability: 'relaxed' })
-  // A search reads all vectors and some of everything else: mapped, that is no call for each page.
-  database.queries.exec(`PRAGMA mmap_size = ${1 << 29}`)
-  return database
 }
 
 function stateFromRow(row: FileState): FileState {

@@ -9,7 +9,7 @@ const shared: TestProjectInlineConfiguration['test'] = {
   pool: 'forks',
   // Workers that tests start from the sources: each start would strip the same types anew.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/test-workers') },
-  testTimeout: full ? 600_000 : 60_000,
+  testTimeout: full ? 600_000 : 90_000,
   hookTimeout: 60_000,
   setupFiles: ['test/patience.ts'],
   expect: { poll: { timeout: 20_000, interval: 20 } },

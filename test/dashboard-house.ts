@@ -75,7 +75,7 @@ export async function openDashboard(
     async open(path = '/', contextOptions = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions })
       contexts.add(context)
-      context.setDefaultTimeout(20_000)
+      context.setDefaultTimeout(45_000)
       const page = await context.newPage()
       cookie ??= await logIn(house)
       await context.addCookies([{ ...cookie, url: ready.url, httpOnly: true, sameSite: 'Strict' }])

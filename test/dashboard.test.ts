@@ -350,8 +350,7 @@ test('a picture that the agent sends is shown, an answer can be answered, and co
   await say('paint the pool')
   const sent = page.getByRole('list', { name: 'Files that were sent' })
   const picture = sent.getByRole('img', { name: 'pool.png' })
-  // Seldom the page misses the news of it, for a reason that is not known yet; then it has it after a reload.
-  await picture.waitFor().catch(() => page.reload().then(() => picture.waitFor()))
+  await picture.waitFor()
   const answer = page.locator('.answer', { hasText: 'Here is the pool.' })
   expect(await answer.innerText()).not.toMatch(/MEDIA|\[\[/)
   const [saved] = await Promise.all([

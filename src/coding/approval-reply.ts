@@ -21,9 +21,10 @@ export function approvalReply(who: string, approval: Approval, alike: string[] =
     budget: `Answer yes or no, or /approve ${id} <dollars>, /deny ${id}`,
   }[approval.kind]
   const what = `${id} · #${approval.inputHash.slice(0, 8)}`
+  const shown = withVisibleControls(approval.shown)
   const together = alike.length > 1 ? `\n${wordsForAll(approval, alike)}` : ''
   return {
-    text: `${heading}\n${withVisibleControls(approval.shown)}\n\n${words} (${what})${together}`,
+    text: `${heading}\n${approval.kind === 'tool' ? asCode(shown) : shown}\n\n${words} (${what})${together}`,
     buttons: approvalButtons(approval, alike.length),
   }
 }
@@ -39,6 +40,12 @@ export function withVisibleControls(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (char) =>
     char === '\n' || char === '\t' ? char : `\\u{${char.codePointAt(0)!.toString(16)}}`,
   )
+}
+
+/** What would run is no Markdown: `__init__`, `\;`, `a || b || c` and the bars of a table would be taken for it, and not be
+ *  seen. Some platforms end a block at the first three backticks, however many began it. */
+function asCode(text: string): string {
+  return `\`\`\`\n${text.replaceAll('```', '``\\u{60}')}\n\`\`\``
 }
 
 /** Discord takes 80; what does not fit stands in the text. */

@@ -35,10 +35,11 @@ export async function toolsOf(
   house: House,
   address = home,
   chatType: 'direct' | 'group' = 'direct',
+  key = parentKey,
 ): Promise<Map<string, AgentTool>> {
   const entry = { sessionId: 's', updatedAt: 0, chatType }
   const make = await chatTools(house.app, { find: () => undefined })
-  const { tools } = make({ key: parentKey, agentId: 'main', entry }, address)
+  const { tools } = make({ key, agentId: 'main', entry }, address)
   return new Map(tools.map((tool) => [tool.name, tool]))
 }
 

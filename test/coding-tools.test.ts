@@ -4,6 +4,8 @@ import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/
 import { approvalReply } from '../src/coding/approval-reply.ts'
 import type { Approval } from '../src/domain/coding.ts'
 import type { Message } from '../src/domain/message.ts'
+import type { Caller } from '../src/operations/operation.ts'
+import { perform } from '../src/operations/perform.ts'
 import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
 import { followSubagents } from '../src/operations/subagents.ts'
 import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf } from './coding-gateway.ts'
@@ -113,18 +115,43 @@ describe('tools of a chat', () => {
     expect(await textOf(tools.get('claude_output'), { session: 'older' })).toContain('Session: older')
   })
 
-  test('for a stranger, and in a group, the agent may look and not act', async () => {
+  test('for a guest, in a group and for a hook, the agent neither acts nor looks beyond this session', async () => {
     const house = await openGateway()
-    for (const tools of [await toolsOf(house, stranger), await toolsOf(house, home, 'group')]) {
-      expect([...tools.keys()].sort()).toEqual([
-        'claude_output',
-        'claude_sessions',
-        'claude_stats',
-        'session_status',
-        'sessions_history',
-        'sessions_list',
-      ])
+    const owners = 'agent:main:direct:ada'
+    await rpc(house, 'sessions.patch', { key: owners, label: 'private' })
+    const hook = 'agent:main:hook:mail'
+    const others = [
+      toolsOf(house, stranger),
+      toolsOf(house, home, 'group'),
+      toolsOf(house, home, 'direct', hook),
+    ]
+    for (const tools of await Promise.all(others)) {
+      expect([...tools.keys()]).toEqual(['session_status'])
+      const told = await textOf(tools.get('session_status'), { sessionKey: owners })
+      expect(told).not.toContain('private')
     }
+  })
+
+  test('T64: an agent gives what it launches no right that it has not itself', async () => {
+    const house = await openGateway({ agents: { defaults: { allowedTools: ['Read', 'Bash(ls:*)'] } } })
+    const tools = await toolsOf(house)
+    const launch = (more: object): Promise<string> =>
+      textOf(tools.get('claude_launch'), { prompt: 'x', workdir: newRepo(house), ...more })
+    expect(await launch({ allowed_tools: ['Read', 'Bash'] })).toMatch(
+      /cannot give .* use of Bash without asking/,
+    )
+    expect(await launch({ permission_mode: 'acceptEdits' })).toMatch(
+      /cannot give .* permission mode acceptEdits/,
+    )
+    expect(await launch({ origin_channel: 'telegram|666' })).toMatch(/in the chat that it talks in/)
+    const spawned = { task: 'x', mode: 'claude-code', repo: newRepo(house), permissionMode: 'acceptEdits' }
+    expect(await textOf(tools.get('sessions_spawn'), spawned)).toMatch(
+      /cannot give .* permission mode acceptEdits/,
+    )
+    expect(house.app.coding().pool.list()).toEqual([])
+    expect(await launch({ allowed_tools: ['Bash(ls:*)'], permission_mode: 'plan' })).toContain(
+      'Launched session',
+    )
   })
 
   test("an agent neither sees nor resumes another agent's sessions", async () => {
@@ -141,6 +168,11 @@ describe('tools of a chat', () => {
     expect(await textOf(tools.get('claude_sessions'))).toBe('No coding sessions.')
     const resumed = { prompt: 'x', workdir, resume_session_id: 'theirs' }
     expect((await tools.get('claude_launch')!.call(resumed)).text).toMatch(/no coding session "theirs"/)
+    const bound: Caller = { via: 'rpc', scopes: ['write'], agentId: 'main' }
+    for (const fork of [false, true]) {
+      const again = perform(house.app, 'coding.resume', { session: 'theirs', fork }, bound)
+      await expect(again).rejects.toMatchObject({ code: 'not-found' })
+    }
   })
 })
 

@@ -1,11 +1,8 @@
 // Agents as the configuration describes them: an own setting wins over the default.
 import type { Agent } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
+import { allowedToolsOf } from '../domain/config/agents.ts'
 import type { StatePaths } from '../store/paths.ts'
-
-/** Tools that only look. Everything else is asked for, but what only looks in a shell (`ls`, `grep`), which Claude Code
- *  knows by itself; it has no tools of their own for that. */
-const readOnlyTools = ['Read']
 
 export function agentFrom(config: Config, paths: StatePaths, agentId: string): Agent {
   const { defaults, list } = config.agents
@@ -17,6 +14,6 @@ export function agentFrom(config: Config, paths: StatePaths, agentId: string): A
     model: own?.model ?? defaults.model,
     systemPrompt: own?.systemPrompt ?? defaults.systemPrompt,
     settingSources: own?.settingSources ?? defaults.settingSources ?? [],
-    allowedTools: own?.allowedTools ?? defaults.allowedTools ?? readOnlyTools,
+    allowedTools: allowedToolsOf(config.agents, agentId),
   }
 }

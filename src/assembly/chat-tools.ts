@@ -1,10 +1,12 @@
 // Rockpool's own operations as tools of a chat's turn: the agent launches and watches coding sessions, begins
-// sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act.
+// sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act, and
+// look beyond itself: what the owner said elsewhere is not for guests, nor for a group.
 import { personAt } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { operationTools } from '../operations/agent-tools.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller, Operation, Scope } from '../operations/operation.ts'
@@ -30,6 +32,9 @@ const offered = new Set([
   'session_status',
 ])
 
+/** What is offered where others talk or read along; it tells of this very session, whatever is asked. */
+const ofThisSession = 'session_status'
+
 /** Channels whose people are the owner: the machine or the gateway has let them in. */
 const ownChannels = new Set(['web', 'console', 'internal'])
 
@@ -42,7 +47,8 @@ export async function chatTools(
     offered.has(name),
   )
   return (session, address) => {
-    const scopes: Scope[] = actsForOwner(app, pairing, session, address) ? ['read', 'write'] : ['read']
+    const isOwners = actsForOwner(app, pairing, session, address)
+    const scopes: Scope[] = isOwners ? ['read', 'write'] : ['read']
     const caller: Caller = {
       via: 'mcp',
       scopes,
@@ -53,10 +59,10 @@ export async function chatTools(
     }
     const ask = (operation: Operation, input: Record<string, unknown>): Promise<unknown> => {
       if (operation.needsGateway && !app.gateway) throw needsGateway(operation.name)
-      return performOperation(app, operation, input, caller)
+      return performOperation(app, operation, isOwners ? input : { sessionKey: session.key }, caller)
     }
     const tools = names
-      .filter(({ operation }) => scopes.includes(operation.scope))
+      .filter(({ name }) => isOwners || name === ofThisSession)
       .map((tool) => ({
         name: tool.name,
         description: tool.description,
@@ -68,10 +74,17 @@ export async function chatTools(
   }
 }
 
-/** In a group anybody could have the agent act; in private only the owner may. */
-function actsForOwner(app: App, pairing: Pick<People, 'find'>, session: Session, address: Address): boolean {
+/** In a group anybody could have the agent act; in private only the owner may. What a hook brings is said by strangers,
+ *  wherever the answer goes. */
+export function actsForOwner(
+  app: App,
+  pairing: Pick<People, 'find'>,
+  session: Session,
+  address: Address,
+): boolean {
   const { chatType } = session.entry
-  return chatType !== 'group' && chatType !== 'channel' && isOwnersChat(app, pairing, address)
+  if (chatType === 'group' || chatType === 'channel') return false
+  return classifySessionKey(session.key).kind !== 'hook' && isOwnersChat(app, pairing, address)
 }
 
 /** A private chat with the owner, or one that only the owner can open. */

@@ -9,6 +9,7 @@ import type { AccessPolicy } from '../domain/access.ts'
 import { privateChatWith } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
+import type { BridgeWorld } from '../domain/bridge.ts'
 import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
@@ -40,7 +41,7 @@ import { forgetUploads } from '../store/uploads.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom } from './agents.ts'
 import { answerByReply, answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
-import { chatTools, isOwnersChat } from './chat-tools.ts'
+import { actsForOwner, chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommandInfos, codingCommands, commandToSay } from './coding-commands.ts'
 import { joinOthers, sharedNotes } from './sharing.ts'
 
@@ -115,7 +116,10 @@ async function flowParts(
     self: ownerText(identifyProcess(process.pid)!),
     // Where machines share the work, the database decides who lives.
     isAlive: (owner) => app.postgres !== undefined || isAlive(owner),
-    toolsFor: (session, address) => [...bridgeFor(app, session), ownTools(session, address)],
+    toolsFor: (session, address) => [
+      ...bridgeFor(app, session, actsForOwner(app, pairing, session, address)),
+      ownTools(session, address),
+    ],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),
@@ -217,10 +221,23 @@ async function mirrorInto(app: App, { sessionKey: key, reply }: Delivery): Promi
   await mirrorDelivery({ transcripts: app.transcripts(agentId), clock: app.clock }, { key, entry }, reply)
 }
 
-function bridgeFor(app: App, { agentId, key }: Session): ToolServer[] {
+function bridgeFor(app: App, { agentId, key }: Session, isOwners: boolean): ToolServer[] {
   const repoPath = agentFrom(app.config, app.paths, agentId).workspace
-  const server = bridgeServer(bridgeWorld(app, { agentId, repoPath, sessionKey: key }), app.config.mcpBridge)
+  const world = bridgeWorld(app, { agentId, repoPath, sessionKey: key })
+  const server = bridgeServer(isOwners ? world : withoutOthers(world), app.config.mcpBridge)
   return server ? [server] : []
+}
+
+/** All chats of an agent work in one directory: their sessions begin with what somebody else has said. */
+function withoutOthers(world: BridgeWorld): BridgeWorld {
+  return {
+    ...world,
+    sessions: async () => [],
+    projectStatus: async () => ({
+      ...(await world.projectStatus()),
+      sessions: { active: [], recent: [], ownRecent: [] },
+    }),
+  }
 }
 
 /** One line that says which process it is, for rows that outlive it. */

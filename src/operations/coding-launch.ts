@@ -151,7 +151,7 @@ interface Chosen {
 }
 
 /** By our id or name, or Claude's id. An agent goes on only from its own sessions and from those that nobody owns. */
-async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
+export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
   const { pool, store } = app.coding()
   if (store.resolve(ref).length > 0) {
     const { sdkSessionId } = findCoding(app, caller, ref)

@@ -5,7 +5,8 @@ import type { ResumeOptions } from '../coding/pool.ts'
 import type { CodingSession } from '../domain/coding.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
-import { refuseBypass } from './coding-launch.ts'
+import { conversationNamed, refuseBypass } from './coding-launch.ts'
+import { findCoding } from './coding-row.ts'
 import { asideOf, sidesOf } from './moved.ts'
 import type { Caller } from './operation.ts'
 import { placeOfResume } from './place.ts'
@@ -23,7 +24,7 @@ export interface ResumeInput {
 export async function resumeCoding(app: App, input: ResumeInput, caller: Caller): Promise<CodingSession> {
   const { pool, store } = app.coding()
   // One that Claude Code made without us gets the configured mode.
-  const known = store.resolve(input.session).length > 0 ? pool.resolve(input.session) : undefined
+  const known = store.resolve(input.session).length > 0 ? findCoding(app, caller, input.session) : undefined
   refuseBypass(known?.request.permissionMode, caller)
   // Going back to a message in place would take away what came after it.
   const fork = input.fork || input.atMessage !== undefined
@@ -31,6 +32,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const options = { fork, atMessage, origin: originOf(caller, input.originChannel) }
   if (!known) {
     checkHere(app, input)
+    if (caller.agentId !== undefined) await conversationNamed(app, input.session, caller)
     return pool.resume(input.session, input.prompt, options)
   }
   const spot = await placeOfResume(app, known, input.machine)

@@ -9,6 +9,7 @@ import { resumeCoding } from './coding-resume.ts'
 import { ref, watching } from './coding-output.ts'
 import { afterRecovery, codingRow, findCoding, rowOf } from './coding-row.ts'
 import type { App } from './app.ts'
+import { refuseWider } from './launch-rights.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 
@@ -88,6 +89,7 @@ const launch = operation({
     ],
   },
   async run(app, input, caller) {
+    refuseWider(app, input, caller)
     const { session, action, reason } = await launchCoding(app, input, caller)
     if (!input.wait) return { ...rowOf(app, session), action, reason }
     const quiet = await app.coding().pool.whenQuiet(session.id)

@@ -9,6 +9,7 @@ import type { App } from './app.ts'
 import { launchCoding } from './coding-launch.ts'
 import { checkedLabel } from './checked-label.ts'
 import { modelForTurn } from './known-model.ts'
+import { refuseWider } from './launch-rights.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 import { addSpawnedRow } from './spawned-coding.ts'
@@ -125,6 +126,7 @@ async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<
 }
 
 async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
+  refuseWider(app, asked, caller)
   const parent = parentOf(app, caller)
   const depth = await depthBelow(app, parent)
   if (typeof depth !== 'number') return depth

@@ -52,6 +52,16 @@ export const agentsConfig = z.strictObject({
     .default([]),
 })
 
+/** Tools that only look. Everything else is asked for, but what only looks in a shell (`ls`, `grep`), which Claude Code
+ *  knows by itself; it has no tools of their own for that. */
+const readOnlyTools = ['Read']
+
+/** What an agent may use without asking. */
+export function allowedToolsOf({ list, defaults }: z.infer<typeof agentsConfig>, agentId: string): string[] {
+  const own = list.find((agent) => agent.id === agentId)
+  return own?.allowedTools ?? defaults.allowedTools ?? readOnlyTools
+}
+
 export const claudeConfig = z.strictObject({
   /** The user's own `claude`; the one that comes with Rockpool when absent. */
   binary: z.string().optional(),

@@ -6,6 +6,7 @@ import type { KnownFile } from './native-index.ts'
 import { originMarkerOf } from './origin-marker.ts'
 import { contextWindowOf } from './price-table.ts'
 import type { RegistryRow } from './registry.ts'
+import { branchIn } from './transcript-facts.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 
 /** All files of one session. */
@@ -152,7 +153,7 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
     totalTurns: registry?.totalTurns,
     lastTask: registry?.lastTask === undefined ? undefined : cut(registry.lastTask),
     repoPath: repoOf(facts, registry),
-    branch: facts.gitBranch ?? '',
+    branch: branchIn(facts.gitBranch),
     firstMessage: cut(first),
     lastPrompt: facts.lastPrompt === undefined ? undefined : cut(facts.lastPrompt),
     lastModified: lastModifiedOf(facts, file.mtimeMs),
@@ -209,7 +210,7 @@ export function transcriptsOf(
 ): SessionTranscript[] {
   const agentId = agentOf(main.facts, registry)
   const repoPath = repoOf(main.facts, registry)
-  const branch = main.facts.gitBranch ?? ''
+  const branch = branchIn(main.facts.gitBranch)
   return [...subagents, main].map(({ file: { path, inode, size, mtimeMs } }) => ({
     sessionId,
     agentId,

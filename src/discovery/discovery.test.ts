@@ -111,7 +111,8 @@ test.each(['', 'old-versions/2.0.30', 'old-versions/2.1.197'])(
           customTitle: info['customTitle'],
           tag: info['tag'],
           cwd: info['cwd'],
-          gitBranch: info['gitBranch'],
+          // What the SDK calls HEAD is no branch: one of these has no git.
+          gitBranch: info['gitBranch'] === 'HEAD' ? '' : info['gitBranch'],
           archived: info['archived'],
           createdAt: Math.floor(Number(info['createdAt']) / 1000),
           fileSize: info['fileSize'],

@@ -3,6 +3,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { z } from 'zod'
 import { linesOfFile } from '../store/file-lines.ts'
+import { branchIn } from './transcript-facts.ts'
 
 export interface Spoken {
   kind: 'prompt' | 'answer' | 'other' | 'compaction'
@@ -68,7 +69,7 @@ function readRecord(bytes: Buffer): Omit<Spoken, 'bytes'> | undefined {
     kind && {
       kind,
       at: Date.parse(timestamp ?? '') || 0,
-      branch: gitBranch ?? '',
+      branch: branchIn(gitBranch),
       text: textOf(checked.data),
     }
   )

@@ -65,6 +65,11 @@ export interface TranscriptFacts {
   overlongLines: number
 }
 
+/** Claude Code writes `HEAD` where it finds no branch: outside of git, and on a commit that no branch names. */
+export function branchIn(gitBranch: string | undefined): string {
+  return gitBranch === undefined || gitBranch === 'HEAD' ? '' : gitBranch
+}
+
 export function newFacts(): TranscriptFacts {
   return {
     offset: 0,

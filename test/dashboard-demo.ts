@@ -8,6 +8,7 @@ import { NativeTranscript } from './dashboard-house.ts'
 
 export const paymentsId = '11111111-2222-4333-8444-555555555555'
 export const invoicesId = '44444440-2222-4333-8444-555555555555'
+export const exploreId = 'ad05f388bb7863ee4'
 const minuteMs = 60_000
 const dayMs = 1440 * minuteMs
 
@@ -164,7 +165,8 @@ function payments(home: ClaudeHome, cwd: string): void {
     { cache_read_input_tokens: 19_000, cache_creation_input_tokens: 9_000, output_tokens: 900 },
   )
   native.result('t1', 'The file src/checkout.ts has been updated.')
-  native.result('t2', 'Only checkout.ts and subscriptions.ts.')
+  native.result('t2', 'Only checkout.ts and subscriptions.ts.', exploreId)
+  explore(native)
   native.later(6 * minuteMs)
   native.answer('Only **two** places charge a card; both retry now.', {
     cache_read_input_tokens: 28_000,
@@ -188,6 +190,20 @@ function payments(home: ClaudeHome, cwd: string): void {
     cache_read_input_tokens: 36_000,
     output_tokens: 4_000,
   })
+}
+
+/** The sub-agent that the payments' session sent out. */
+function explore(native: NativeTranscript): void {
+  const about = { agentType: 'Explore', description: 'Find who else charges a card', toolUseId: 't2' }
+  const subagent = native.subagent(exploreId, { ...about, finished: true })
+  subagent.prompt('Who calls charge()?')
+  subagent.answer([
+    { type: 'text', text: 'I look for the **name** first, then at each place.' },
+    { type: 'tool_use', id: 'e1', name: 'Grep', input: { pattern: 'charge\\(', path: 'src' } },
+  ])
+  subagent.result('e1', 'src/checkout.ts:4: charge(cart.total)\nsrc/subscriptions.ts:19: charge(plan.price)')
+  subagent.later(minuteMs)
+  subagent.answer('Only `checkout.ts` and `subscriptions.ts` charge a card; nobody else imports the bank.')
 }
 
 interface SmallOne {

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { makeClaudeHome, testModel } from './claude-home.ts'
@@ -148,11 +148,21 @@ async function callOperation<Output>(ready: Ready, method: string, params: objec
   return result
 }
 
+interface AboutTranscript {
+  startedAt?: number
+  branch?: string
+  model?: string
+  /** The transcript is that of a sub-agent. */
+  subagent?: string
+}
+
 /** A transcript as Claude Code writes it, made line by line. */
 export class NativeTranscript {
   readonly sessionId: string
+  readonly #home: ClaudeHome
   readonly #file: string
   readonly #cwd: string
+  readonly #about: AboutTranscript
   #parent: string | null = null
   #count = 0
   #startedAt: number | undefined
@@ -160,20 +170,31 @@ export class NativeTranscript {
   readonly #model: string
 
   /** Written now, or as if it had been begun at another time. */
-  constructor(
-    home: ClaudeHome,
-    cwd: string,
-    sessionId: string,
-    about: { startedAt?: number; branch?: string; model?: string } = {},
-  ) {
+  constructor(home: ClaudeHome, cwd: string, sessionId: string, about: AboutTranscript = {}) {
+    this.#home = home
+    this.#about = about
     this.#startedAt = about.startedAt
     this.#branch = about.branch ?? 'main'
     this.#model = about.model ?? testModel
     this.sessionId = sessionId
     this.#cwd = cwd
     const folder = join(home.configDir, 'projects', cwd.replaceAll(/[^a-zA-Z0-9]/g, '-'))
-    mkdirSync(folder, { recursive: true })
-    this.#file = join(folder, `${sessionId}.jsonl`)
+    const { subagent } = about
+    this.#file = join(folder, sessionId, 'subagents', `agent-${subagent}.jsonl`)
+    if (subagent === undefined) this.#file = join(folder, `${sessionId}.jsonl`)
+    mkdirSync(dirname(this.#file), { recursive: true })
+  }
+
+  /** One of its sub-agents, with the note that Claude Code keeps of it. */
+  subagent(id: string, note: Record<string, unknown>): NativeTranscript {
+    const about = { ...this.#about, startedAt: this.#startedAt, subagent: id }
+    const made = new NativeTranscript(this.#home, this.#cwd, this.sessionId, about)
+    made.note(note)
+    return made
+  }
+
+  note(note: Record<string, unknown>): void {
+    writeFileSync(this.#file.replace(/\.jsonl$/, '.meta.json'), JSON.stringify(note))
   }
 
   later(ms: number): void {
@@ -206,8 +227,9 @@ export class NativeTranscript {
     })
   }
 
-  result(toolUseId: string, content: string): string {
+  result(toolUseId: string, content: string, agentId?: string): string {
     return this.#append('user', {
+      ...(agentId === undefined ? {} : { toolUseResult: { agentId } }),
       message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: toolUseId, content }] },
     })
   }
@@ -217,10 +239,13 @@ export class NativeTranscript {
   }
 
   #append(type: string, more: object): string {
-    const uuid = `${(this.#count++).toString(16).padStart(8, '0')}-1111-4111-8111-${this.sessionId.slice(-12)}`
+    const { subagent } = this.#about
+    const kind = subagent === undefined ? '1111' : '2222'
+    const uuid = `${(this.#count++).toString(16).padStart(8, '0')}-${kind}-4111-8111-${this.sessionId.slice(-12)}`
     const record = {
       parentUuid: this.#parent,
-      isSidechain: false,
+      isSidechain: subagent !== undefined,
+      agentId: subagent,
       userType: 'external',
       cwd: this.#cwd,
       sessionId: this.sessionId,

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
-import { furnish, paymentsId } from './dashboard-demo.ts'
+import { exploreId, furnish, paymentsId } from './dashboard-demo.ts'
 import type { Demo } from './dashboard-demo.ts'
 import { openDashboard } from './dashboard-house.ts'
 import type { DashboardHouse } from './dashboard-house.ts'
@@ -45,6 +45,7 @@ export async function openFurnished(
   const views = {
     home: '/',
     session: `/session/${paymentsId}`,
+    subagent: `/session/${paymentsId}/agent-${exploreId}`,
     coding: `/coding/${coding.id}`,
     chat: '/chat',
     choose: '/choose',
@@ -97,6 +98,7 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
   await page.evaluate(`history.pushState(null, '', ${path}), dispatchEvent(new PopStateEvent('popstate')), 0`)
   await page.locator('main h1, main h2, main .empty').first().waitFor({ state: 'attached' })
   if (name === 'home') await page.locator('.row').first().waitFor()
+  if (name === 'subagent') await page.getByText('nobody else imports').waitFor()
   if (name === 'session') await page.locator('.context-bar').waitFor()
   if (name === 'session') await page.locator('.fold', { hasText: 'Edit' }).click()
   if (name === 'coding') await page.locator('.asked').waitFor()

@@ -1,7 +1,7 @@
 // Every view as it is seen: nobody is shut out (axe), what a person looks for is there, and nothing hostile runs.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { invoicesId, paymentsId } from './dashboard-demo.ts'
+import { exploreId, invoicesId, paymentsId } from './dashboard-demo.ts'
 import { hasChromium, NativeTranscript } from './dashboard-house.ts'
 import { find, movedSinceLoad, openFurnished, problemsOf, show } from './dashboard-looks.ts'
 import type { FurnishedHouse } from './dashboard-looks.ts'
@@ -83,6 +83,17 @@ test('a session shows what it is made of, what it changed, and what going on wou
   const diff = page.locator('.diff')
   expect(await diff.locator('del').first().textContent()).toContain('- ')
   expect(await diff.locator('ins', { hasText: 'attempts: 3' }).textContent()).toMatch(/^\+ /)
+  // Its sub-agent has a conversation and an address of its own, and the keyboard leads there and back.
+  const called = page.locator('.card.tool', { hasText: 'Find who else' })
+  await called.getByRole('link', { name: 'What it did' }).waitFor()
+  await about.getByRole('link', { name: 'Find who else charges a card' }).press('Enter')
+  await page.waitForURL(new RegExp(`/session/${paymentsId}/agent-${exploreId}$`))
+  await page.locator('.card.answer', { hasText: 'nobody else imports the bank' }).waitFor()
+  expect(await page.locator('.card.prompt').textContent()).toContain('Who calls charge()?')
+  const aside = page.getByRole('complementary', { name: 'About this sub-agent' })
+  await aside.getByRole('link', { name: /^← Carts are lost/ }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.waitForURL(new RegExp(`/session/${paymentsId}$`))
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await about.getByRole('button', { name: 'Copy' }).click()
   await about.getByRole('button', { name: 'Copied' }).waitFor()
@@ -108,6 +119,15 @@ test('a repository shows its pull requests, worktrees, documents and sessions, e
   await page.getByRole('heading', { name: 'storefront-hotfix' }).waitFor()
   await page.getByRole('link', { name: 'New task here' }).click()
   expect(await page.getByLabel('Repository', { exact: true }).inputValue()).toMatch(/storefront-hotfix$/)
+  // A task: the best five that could take it, the chosen one first, the others behind a button.
+  await show(house, page, 'choose')
+  const candidates = page.locator('.candidate')
+  expect(await candidates.count()).toBe(5)
+  expect(await candidates.first().getAttribute('class')).toContain('chosen')
+  const others = page.getByRole('button', { name: /^Show \d+ more$/ })
+  const hidden = Number(/\d+/.exec((await others.textContent()) ?? '')?.[0])
+  await others.click()
+  expect(await candidates.count()).toBe(5 + hidden)
   await page.context().close()
 })
 
@@ -199,6 +219,11 @@ test('what does not exist is said, and what to do; the page can be installed and
   await page.getByText('There is no such coding session').waitFor()
   await page.goto(`${house.url()}/session/00000000-0000-4000-8000-000000000000`)
   await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+  await page.goto(`${house.url()}/session/${paymentsId}/00000000-0000-4000-8000-000000000000`)
+  await page.getByText('The message that the address names is not in this session.').waitFor()
+  await page.locator('.card', { hasText: 'All 31 tests pass' }).waitFor()
+  await page.goto(`${house.url()}/session/${paymentsId}/agent-nobody`)
+  await page.getByText('No sub-agent of').waitFor()
   const manifest = await page.evaluate<{ display: string; icons: unknown[] }>(
     "fetch(document.querySelector('link[rel=manifest]').href).then((answer) => answer.json())",
   )

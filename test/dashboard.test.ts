@@ -93,6 +93,20 @@ test('a native session appears while it runs, and its new lines are shown as the
   native.prompt('And the crabs?')
   native.answer('Seven crabs.')
   await page.getByText('Seven crabs.').waitFor()
+  // A sub-agent is there as soon as it begins, and what it says is seen while it says it.
+  beAlive(house.home, native.sessionId, process.pid, { status: 'busy' })
+  native.answer([{ type: 'tool_use', id: 'deep', name: 'Agent', input: { description: 'Dive for crabs' } }])
+  const note = { agentType: 'diver', description: 'Dive for crabs', toolUseId: 'deep' }
+  const diver = native.subagent('d1ver', note)
+  diver.prompt('Dive')
+  await page.getByRole('link', { name: 'Dive for crabs' }).click()
+  const about = page.getByRole('complementary', { name: 'About this sub-agent' })
+  await about.getByText('works').waitFor()
+  diver.answer('Nine of them are under the stone.')
+  await page.locator('.card.answer', { hasText: 'under the stone' }).waitFor()
+  diver.note({ ...note, finished: true })
+  diver.answer('Up again.')
+  await about.getByText('has ended').waitFor()
   await page.context().close()
 })
 

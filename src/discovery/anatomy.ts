@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { linesOfFile } from '../store/file-lines.ts'
 import { contextKinds } from '../domain/anatomy.ts'
 import type { Anatomy, ContextKind } from '../domain/anatomy.ts'
+import { subagentIn } from './cards.ts'
 import { callCost } from './price-table.ts'
 
 type Fields = Record<string, unknown>
@@ -50,6 +51,7 @@ class Study {
       this.#chars.clear()
     }
     const message = record['message'] as Fields | undefined
+    this.#answered(message, record['toolUseResult'])
     if (!message || (record['type'] !== 'user' && record['type'] !== 'assistant')) return
     const own = record['isCompactSummary'] === true ? 'summary' : undefined
     this.#content(message['content'], record['type'], own, at)
@@ -110,7 +112,17 @@ class Study {
     }
     if (name !== 'Task' && name !== 'Agent') return
     const about = textIn(input['description']) ?? textIn(input['prompt'])?.slice(0, 200) ?? ''
-    this.#subagents.push({ name: textIn(input['subagent_type']) ?? 'agent', about, at })
+    const toolUseId = textIn(block['id'])
+    this.#subagents.push({ name: textIn(input['subagent_type']) ?? 'agent', about, at, toolUseId })
+  }
+
+  /** The answer of a sub-agent names it. */
+  #answered(message: Fields | undefined, result: unknown): void {
+    const id = subagentIn(result)
+    if (id === undefined || !Array.isArray(message?.['content'])) return
+    const used = new Set(message['content'].map((block: Fields) => block['tool_use_id']))
+    const called = this.#subagents.findLast(({ toolUseId }) => used.has(toolUseId))
+    if (called) called.id = id
   }
 
   /** Claude repeats a message's usage with each of its blocks; the last record is the finished one. */

@@ -1,48 +1,108 @@
-// The cards of a Claude transcript, read from the end, in pieces, so that a very long session opens at once.
+// The cards of a Claude transcript, read from the end or around a message, in pieces, so that a very long
+// session opens at once.
 import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/card.ts'
-import { linesBackward } from '../store/transcript-lines.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { linesBackward, linesForward } from '../store/transcript-lines.ts'
+import type { Line } from '../store/transcript-lines.ts'
 import { withoutMarker } from './origin-marker.ts'
 
 const maxTextChars = 50_000
 
-interface Wanted {
+export interface WantedCards {
   limit: number
+  /** Those before this mark of a page; those at the end when nothing is said. */
   before?: number
+  /** Those after this mark of a page. */
+  after?: number
+  /** Those around a message: by its uuid or, as `@` and milliseconds, by its time. */
+  around?: string
   /** With each record as it was written. */
   raw?: boolean
+  /** The transcript is a sub-agent's, in which everything is said aside. */
+  aside?: boolean
 }
 
-export async function cardsOf(filePath: string, { limit, before, raw }: Wanted): Promise<CardPage> {
+export async function cardsOf(filePath: string, wanted: WantedCards): Promise<CardPage> {
+  const { limit, before, after, around } = wanted
   const file = await open(filePath, 'r')
   try {
-    const end = before ?? (await file.stat()).size
-    const groups: Card[][] = []
-    let count = 0
-    let mark = end
-    for await (const lines of linesBackward(file, end)) {
-      for (const line of lines) {
-        if (count >= limit) return { cards: groups.reverse().flat(), before: mark }
-        const text = line.content?.toString('utf8') ?? ''
-        const cards = raw
-          ? cardsOfLine(text).map((card) => ({ ...card, raw: clip(text) }))
-          : cardsOfLine(text)
-        if (cards.length > 0) groups.push(cards)
-        count += cards.length
-        mark = line.offset
-      }
-    }
-    return { cards: groups.reverse().flat() }
+    if (around !== undefined) return await cardsAround(file, around, wanted)
+    if (after !== undefined) return await cardsAfter(file, after, limit, wanted)
+    return await cardsBefore(file, before ?? (await file.stat()).size, limit, wanted)
   } finally {
     await file.close()
   }
 }
 
+type How = Pick<WantedCards, 'raw' | 'aside'>
+
+async function cardsBefore(file: FileHandle, end: number, limit: number, how: How): Promise<CardPage> {
+  const groups: Card[][] = []
+  let count = 0
+  let mark = end
+  for await (const lines of linesBackward(file, end)) {
+    for (const line of lines) {
+      if (count >= limit) return { cards: groups.reverse().flat(), before: mark }
+      const cards = cardsIn(line, how)
+      if (cards.length > 0) groups.push(cards)
+      count += cards.length
+      mark = line.offset
+    }
+  }
+  return { cards: groups.reverse().flat() }
+}
+
+async function cardsAfter(file: FileHandle, start: number, limit: number, how: How): Promise<CardPage> {
+  const cards: Card[] = []
+  for await (const lines of linesForward(file, start)) {
+    for (const line of lines) {
+      if (cards.length >= limit) return { cards, after: line.offset }
+      cards.push(...cardsIn(line, how))
+    }
+  }
+  return { cards }
+}
+
+async function cardsAround(file: FileHandle, message: string, wanted: WantedCards): Promise<CardPage> {
+  const place = await placeOf(file, message, wanted)
+  if (place === undefined) {
+    throw new RockpoolError('not-found', `There is no message ${JSON.stringify(message)} in this session.`, {
+      hint: 'Read it without `around`: that begins at its end.',
+    })
+  }
+  const half = Math.ceil(wanted.limit / 2)
+  const { cards: earlier, before } = await cardsBefore(file, place, half, wanted)
+  const { cards: later, after } = await cardsAfter(file, place, half, wanted)
+  return { cards: [...earlier, ...later], before, after }
+}
+
+/** Where the record begins that has this uuid, or the first one at or after a time. */
+async function placeOf(file: FileHandle, message: string, how: How): Promise<number | undefined> {
+  const time = /^@(\d+)$/.exec(message)?.[1]
+  const isIt = ({ uuid, at }: Card): boolean => (time === undefined ? uuid === message : at >= Number(time))
+  for await (const lines of linesForward(file)) {
+    for (const line of lines) {
+      // To look for the bytes first spares reading nearly all of the records.
+      if (time === undefined && line.content?.includes(message) !== true) continue
+      if (cardsIn(line, how).some(isIt)) return line.offset
+    }
+  }
+  return undefined
+}
+
+function cardsIn({ content }: Line, { raw, aside }: How): Card[] {
+  const text = content?.toString('utf8') ?? ''
+  const cards = cardsOfLine(text, aside)
+  return raw ? cards.map((card) => ({ ...card, raw: clip(text) })) : cards
+}
+
 type Fields = Record<string, unknown>
 
-export function cardsOfLine(line: string): Card[] {
+export function cardsOfLine(line: string, aside = false): Card[] {
   const record = parse(line)
-  if (!record || record['isSidechain'] === true || record['isMeta'] === true) return []
+  if (!record || (record['isSidechain'] === true && !aside) || record['isMeta'] === true) return []
   const about = { uuid: textIn(record['uuid']), at: Date.parse(String(record['timestamp'])) || 0 }
   if (record['type'] === 'system') return systemCard(record, about)
   if (record['type'] !== 'user' && record['type'] !== 'assistant') return []
@@ -50,7 +110,17 @@ export function cardsOfLine(line: string): Card[] {
   const content = (record['message'] as Fields | undefined)?.['content']
   const kind = record['type'] === 'user' ? 'prompt' : 'text'
   if (typeof content === 'string') return saidCard(content, kind, about)
-  return Array.isArray(content) ? content.flatMap((block: Fields) => blockCard(block, kind, about)) : []
+  if (!Array.isArray(content)) return []
+  const subagent = subagentIn(record['toolUseResult'])
+  return content
+    .flatMap((block: Fields) => blockCard(block, kind, about))
+    .map((card) => (card.kind === 'result' && subagent !== undefined ? { ...card, subagent } : card))
+}
+
+/** What Claude Code notes of a tool's result: of a sub-agent's, also which one it was. */
+export function subagentIn(toolUseResult: unknown): string | undefined {
+  const isNoted = typeof toolUseResult === 'object' && toolUseResult !== null && 'agentId' in toolUseResult
+  return isNoted ? textIn(toolUseResult.agentId) : undefined
 }
 
 function systemCard(record: Fields, about: Pick<Card, 'uuid' | 'at'>): Card[] {

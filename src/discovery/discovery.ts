@@ -12,6 +12,7 @@ import type {
   SessionHealth,
   SessionList,
   SessionTranscript,
+  Subagent,
   TranscriptLook,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -31,6 +32,7 @@ import type { RegistryRow, RegistrySource } from './registry.ts'
 import { withoutMarker } from './origin-marker.ts'
 import { repairTranscript } from './repair.ts'
 import { stampOf } from './stamp.ts'
+import { subagentsOf } from './subagents.ts'
 import { watchTranscripts } from './watch.ts'
 import type { Change } from './watch.ts'
 import { xray } from './xray.ts'
@@ -119,6 +121,11 @@ class SessionDiscovery implements Discovery {
     const found = wanted === '' ? [] : sessions.filter((session) => session.sessionId.startsWith(wanted))
     if (found.length === 1) return found[0]!
     throw found.length === 0 ? unknownSession(idOrPrefix) : ambiguousSession(idOrPrefix, found)
+  }
+
+  async subagents(sessionId: string): Promise<Subagent[]> {
+    const { isRunning } = await this.get(sessionId)
+    return subagentsOf(this.#groups!.get(sessionId)!, isRunning)
   }
 
   async costs(filter: CostFilter = {}): Promise<CostReport> {

@@ -18,7 +18,8 @@ export interface Anatomy {
   calls: Array<{ at: number; contextTokens: number; outputTokens: number; costUsd: number }>
   compactedAt: number[]
   files: Array<{ path: string; reads: number; writes: number }>
-  subagents: Array<{ name: string; about: string; at: number }>
+  /** As they were called. `id`: of its transcript, where the answer names it. */
+  subagents: Array<{ name: string; about: string; at: number; toolUseId?: string; id?: string }>
   /** The beginning of a very large transcript was left out. */
   partial: boolean
 }

@@ -13,6 +13,8 @@ export interface Card {
   /** Joins a tool to its result. */
   toolUseId?: string
   isError?: boolean
+  /** For the `result` of a sub-agent: its id. */
+  subagent?: string
   /** The record as Claude Code wrote it, when it was asked for. */
   raw?: string
 }
@@ -22,4 +24,6 @@ export interface CardPage {
   cards: Card[]
   /** Pass this to get what came before; absent at the beginning. */
   before?: number
+  /** Pass this to get what comes after; absent at the end. */
+  after?: number
 }

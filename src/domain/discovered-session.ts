@@ -195,6 +195,26 @@ export interface TranscriptLook {
   transcripts(): Promise<SessionTranscript[]>
 }
 
+/** A sub-agent that has a transcript of its own. */
+export interface Subagent {
+  id: string
+  /** Which kind of agent it is. */
+  name: string
+  about: string
+  /** The use of a tool that began it. */
+  toolUseId?: string
+  /** Milliseconds since 1970. */
+  startedAt: number
+  lastAt: number
+  isRunning: boolean
+  model?: string
+  costUsd: number
+  inputTokens: number
+  outputTokens: number
+  cacheReadTokens: number
+  filePath: string
+}
+
 export interface Discovery {
   list(filter?: SessionFilter): Promise<SessionList>
   /** These sessions as the last look found them; those that it did not find are left out. */
@@ -205,6 +225,8 @@ export interface Discovery {
   look(): Promise<TranscriptLook>
   /** The one session with this id or unique beginning of an id. Refuses with `not-found` or `ambiguous`. */
   get(idOrPrefix: string): Promise<DiscoveredSession>
+  /** Of exactly this session, in the order in which they began. */
+  subagents(sessionId: string): Promise<Subagent[]>
   costs(filter?: CostFilter): Promise<CostReport>
   health(sessionId: string): Promise<SessionHealth>
   /** Writes a repaired copy beside the original, as a session of its own; the original is not touched. */

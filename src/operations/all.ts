@@ -19,6 +19,7 @@ export const groups: Readonly<Record<string, Group>> = {
   turns: () => import('./turns.ts'),
   cc: together(
     () => import('./cc.ts'),
+    () => import('./cc-read.ts'),
     () => import('./cc-anatomy.ts'),
     () => import('./select.ts'),
   ),

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { anatomyOf } from '../discovery/anatomy.ts'
 import { priceSession } from '../discovery/price.ts'
+import { withTranscripts } from '../discovery/subagents.ts'
 import { pricesOf } from '../discovery/price-table.ts'
 import { contextKinds } from '../domain/anatomy.ts'
 import { plainLine } from '../domain/plain-text.ts'
@@ -29,7 +30,17 @@ const anatomy = operation({
     ),
     compactedAt: z.array(z.number()),
     files: z.array(z.object({ path: z.string(), reads: z.number(), writes: z.number() })),
-    subagents: z.array(z.object({ name: z.string(), about: z.string(), at: z.number() })),
+    subagents: z.array(
+      z.object({
+        id: z.string().optional().describe('Of its transcript, if it has one; for `cc.read`.'),
+        name: z.string(),
+        about: z.string(),
+        at: z.number(),
+        toolUseId: z.string().optional(),
+        isRunning: z.boolean().optional(),
+        costUsd: z.number().optional(),
+      }),
+    ),
     partial: z.boolean(),
     price: z.object({
       cache: z.enum(['warm', 'cold']),
@@ -45,9 +56,11 @@ const anatomy = operation({
   async run(app, { id }, caller) {
     const session = await ownSession(app, id, caller)
     const { contextTokens, contextWindow } = session
+    const made = await anatomyOf(session.filePath, contextTokens)
     return {
       sessionId: session.sessionId,
-      ...(await anatomyOf(session.filePath, contextTokens)),
+      ...made,
+      subagents: withTranscripts(made.subagents, await app.discovery().subagents(session.sessionId)),
       contextTokens,
       contextWindow,
       price: priceSession(session, pricesOf, app.clock.now()),

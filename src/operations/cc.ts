@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { CodingSession } from '../domain/coding.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { cardsOf } from '../discovery/cards.ts'
 import type { App } from './app.ts'
 import { discoveredSession, listSessions, seenBy, written } from './cc-list.ts'
 import { codingRow, findCoding, rowOf } from './coding-row.ts'
@@ -128,40 +127,7 @@ const repairSession = operation({
   },
 })
 
-const readSession = operation({
-  name: 'cc.read',
-  says: 'Read a Claude Code session from its end, card by card: prompts, answers, tools and their results.',
-  input: z.strictObject({
-    id: sessionId,
-    limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
-    before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
-    raw: z.boolean().default(false).describe('Also each record as Claude Code wrote it.'),
-  }),
-  output: z.object({
-    sessionId: z.string(),
-    cards: z.array(
-      z.object({
-        kind: z.enum(['prompt', 'text', 'thinking', 'tool', 'result', 'compaction', 'notice']),
-        uuid: z.string().optional(),
-        at: z.number(),
-        text: z.string(),
-        tool: z.object({ name: z.string(), input: z.record(z.string(), z.unknown()) }).optional(),
-        toolUseId: z.string().optional(),
-        isError: z.boolean().optional(),
-        raw: z.string().optional(),
-      }),
-    ),
-    before: z.number().optional(),
-  }),
-  scope: 'read',
-  command: { positional: ['id'], examples: ['rockpool cc read 3f2a --limit 20'] },
-  async run(app, { id, ...wanted }, caller) {
-    const session = await ownSession(app, id, caller)
-    return { sessionId: session.sessionId, ...(await cardsOf(session.filePath, wanted)) }
-  },
-})
-
-export const operations = [listSessions, showSession, readSession, addUpCosts, repairSession]
+export const operations = [listSessions, showSession, addUpCosts, repairSession]
 
 /** By exactly its name or id: the beginning of an id may be another session's. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {

@@ -1,6 +1,7 @@
 // Finding what was said, in every session: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
 import { realPath } from '../discovery/slug.ts'
+import { subagentIdIn } from '../discovery/subagents.ts'
 import { worktreesOf } from '../discovery/worktrees.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SearchFilter, SearchHit, SearchQuestion } from '../domain/search.ts'
@@ -24,6 +25,7 @@ const searchHit = z.lazy(() =>
     matches: z.array(z.tuple([z.number(), z.number()])),
     by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
     path: z.string(),
+    subagent: z.string().optional().describe('The sub-agent of the session that said it.'),
     sessionKey: z.string().optional(),
     agentId: z.string().optional(),
     branch: z.string().optional(),
@@ -147,6 +149,7 @@ async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<ty
       return {
         ...hit,
         repoPath: hit.repoPath ?? '',
+        subagent: hit.source === 'native' ? subagentIdIn(hit.path) : undefined,
         title: session?.title ?? row?.label ?? row?.displayName,
         costUsd: session?.costUsd ?? row?.estimatedCostUsd,
       }

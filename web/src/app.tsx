@@ -22,6 +22,7 @@ import { NoteView } from './views/note.tsx'
 import { Project } from './views/project.tsx'
 import { SessionView } from './views/session.tsx'
 import { Settings } from './views/settings.tsx'
+import { SubagentView } from './views/subagent.tsx'
 
 export function App() {
   const [line, setLine] = useState<ConnectionState>('connecting')
@@ -105,7 +106,11 @@ function Frame({ line }: { line: ConnectionState }) {
 function View({ route }: { route: Route }) {
   switch (route.view) {
     case 'session':
-      return <SessionView id={route.id} at={route.at} key={route.id} />
+      return route.subagent === undefined ? (
+        <SessionView id={route.id} at={route.at} key={route.id} />
+      ) : (
+        <SubagentView route={route} key={`${route.id} ${route.subagent}`} />
+      )
     case 'coding':
       return <CodingView id={route.id} key={route.id} />
     case 'chat':

@@ -10,6 +10,7 @@ export type Costs = OutputOf<'cc.costs'>
 export type BudgetLeft = OutputOf<'coding.stats'>['budgets'][number]
 export type Anatomy = OutputOf<'cc.anatomy'>
 export type Card = OutputOf<'cc.read'>['cards'][number]
+export type Subagent = NonNullable<OutputOf<'cc.read'>['subagent']>
 export type SessionSelection = Extract<OutputOf<'cc.select'>, { action: string }>
 export type SessionScore = SessionSelection['scores'][number]
 export type Hit = OutputOf<'sessions.search'>['hits'][number]

@@ -103,7 +103,7 @@ function foundHit(hit: Hit, names: Map<string, string>): Found {
 /** Where it was said: a message by its id or its time, a note by its line. */
 function placeOfHit(hit: Hit): Route {
   const at = hit.messageId ?? `@${hit.at}`
-  if (hit.source === 'native') return { view: 'session', id: hit.sessionId, at }
+  if (hit.source === 'native') return { view: 'session', id: hit.sessionId, subagent: hit.subagent, at }
   if (hit.source === 'rockpool') return { view: 'chat', key: hit.sessionKey, at }
   return { view: 'note', path: hit.path, line: String(hit.line) }
 }

@@ -75,6 +75,11 @@ export function useLive<Name extends MethodName>(
   return { data: state.data, error: state.error, reload: ask }
 }
 
+/** Something was written in this session, or by one of its sub-agents. */
+export function wrote(sessionId: string): (event: RockpoolEvent) => boolean {
+  return (event) => event.type === 'native-changed' && event.sessionId === sessionId && event.why === 'file'
+}
+
 export interface Action {
   /** Undefined when it failed; `error` then says why. */
   run: <Name extends MethodName>(method: Name, params: InputOf<Name>) => Promise<OutputOf<Name> | undefined>

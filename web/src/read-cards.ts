@@ -1,10 +1,12 @@
-// The cards of a Claude Code session, each with a name of its own, and where to find one that an address names.
+// The cards of a Claude Code session or of a sub-agent, each with a name of its own, and where to find one that an address
+// names.
 import { useMemo } from 'preact/hooks'
 import type { Card } from './data.ts'
 import { useGateway } from './live.ts'
-import { useReading } from './read-backward.ts'
-import type { Reading } from './read-backward.ts'
+import { useReading } from './reading.ts'
+import type { Reading } from './reading.ts'
 import { timeIn } from './route.ts'
+import type { SessionRoute } from './route.ts'
 import { partsOfCard } from './split-text.ts'
 import type { CardPart } from './split-text.ts'
 
@@ -20,22 +22,23 @@ export interface CardReading extends Reading<NamedCard> {
 }
 
 /** `at` is a message that must be among them; the reader came to see it. */
-export function useCards(id: string, { raw, at }: { raw: boolean; at?: string }): CardReading {
+export function useCards({ id, subagent, at }: SessionRoute, raw: boolean): CardReading {
   const gateway = useGateway()
-  const name = `${id} ${raw}`
+  const name = `${id} ${subagent} ${raw}`
   const results = useMemo(() => new Map<string | undefined, Card>(), [name])
   const reading = useReading(
     {
       name,
       async read(wanted) {
-        const { cards, before } = await gateway.call('cc.read', { id, raw, ...wanted })
+        const { cards, before, after } = await gateway.call('cc.read', { id, subagent, raw, ...wanted })
         for (const card of cards) if (card.kind === 'result') results.set(card.toolUseId, card)
-        return { items: named(cards), before }
+        return { items: named(cards), before, after }
       },
       isNews: (event) => event.type === 'native-changed' && event.sessionId === id,
       most: 1000,
+      canJump: true,
     },
-    (cards) => at === undefined || placeOf(cards, at, true) !== -1,
+    at === undefined ? undefined : { at, isAmong: (cards) => placeOf(cards, at, true) !== -1 },
   )
   return { ...reading, results }
 }

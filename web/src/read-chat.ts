@@ -3,8 +3,8 @@ import { itemsOf } from './chat-cards.ts'
 import type { ChatItem } from './chat-cards.ts'
 import { placeInChat } from './chat-cards.ts'
 import { useGateway } from './live.ts'
-import { useReading } from './read-backward.ts'
-import type { Piece, Reading } from './read-backward.ts'
+import { isNotFound, useReading } from './reading.ts'
+import type { Piece, Reading } from './reading.ts'
 
 const heard = new Set(['transcript-appended', 'turn-ended', 'message-accepted', 'session-changed'])
 
@@ -21,13 +21,14 @@ export function useSaid(key: string, at: string | undefined): Reading<ChatItem> 
       read: (wanted) => read(wanted).catch(nothingYet),
       isNews: (event) => heard.has(event.type) && 'key' in event && event.key === key,
       most: 1000,
+      canJump: false,
     },
-    (items) => at === undefined || placeInChat(items, at, true) !== -1,
+    at === undefined ? undefined : { at, isAmong: (items) => placeInChat(items, at, true) !== -1 },
   )
 }
 
 /** A conversation begins with its first word; before that there is none to read. */
 function nothingYet(error: unknown): Piece<ChatItem> {
-  if (error instanceof Error && 'code' in error && error.code === 'not-found') return { items: [] }
+  if (isNotFound(error)) return { items: [] }
   throw error
 }

@@ -1,10 +1,18 @@
 // Which view is shown, kept in the address: it can be bookmarked, sent to somebody, and Back works.
 import { useEffect, useState } from 'preact/hooks'
 
+export interface SessionRoute {
+  view: 'session'
+  id: string
+  /** One of its sub-agents, by its id. */
+  subagent?: string
+  /** The message that is looked at, by its uuid or, as `@` and milliseconds, by its time. */
+  at?: string
+}
+
 export type Route =
   | { view: 'home' }
-  /** `at`: the message that is looked at, by its uuid or, as `@` and milliseconds, by its time. */
-  | { view: 'session'; id: string; at?: string }
+  | SessionRoute
   | { view: 'coding'; id: string }
   | { view: 'chat'; key?: string; at?: string }
   | { view: 'choose'; repo?: string }
@@ -14,6 +22,9 @@ export type Route =
   /** What an agent noted, and the line of it that is looked at. */
   | { view: 'note'; path: string; line?: string }
   | { view: 'settings' }
+
+/** How the name of a sub-agent's transcript begins, and no message's. */
+const aside = 'agent-'
 
 export function pathOf(route: Route): string {
   const parts = partsOf(route).filter((part) => part !== undefined)
@@ -25,7 +36,7 @@ function partsOf(route: Route): Array<string | undefined> {
     case 'home':
       return []
     case 'session':
-      return [route.view, route.id, route.at]
+      return [route.view, route.id, route.subagent && aside + route.subagent, route.at]
     case 'coding':
       return [route.view, route.id]
     case 'chat':
@@ -44,10 +55,13 @@ function partsOf(route: Route): Array<string | undefined> {
 }
 
 export function routeOf(path: string): Route {
-  const [view, first, second] = path.split('/').slice(1).map(decode)
+  const [view, first, second, third] = path.split('/').slice(1).map(decode)
   switch (view) {
     case 'session':
-      return first ? { view, id: first, at: second } : { view: 'home' }
+      if (!first) return { view: 'home' }
+      return second?.startsWith(aside)
+        ? { view, id: first, subagent: second.slice(aside.length), at: third }
+        : { view, id: first, at: second }
     case 'coding':
       return first ? { view, id: first } : { view: 'home' }
     case 'project':

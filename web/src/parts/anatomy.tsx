@@ -1,17 +1,13 @@
 // What a session is made of, and what going on with it would cost.
 import type { Anatomy, NativeSession } from '../data.ts'
 import { minutes, usd, visible } from '../format.ts'
-import { useLazy, useLive } from '../live.ts'
+import { useLazy, useLive, wrote } from '../live.ts'
 import { ContextBar } from './context-bar.tsx'
+import { Link } from './link.tsx'
 import { Loaded } from './states.tsx'
 
 export function AnatomyOf({ session }: { session: NativeSession }) {
-  const anatomy = useLive(
-    'cc.anatomy',
-    { id: session.sessionId },
-    (event) => event.type === 'native-changed' && event.sessionId === session.sessionId,
-    3_000,
-  )
+  const anatomy = useLive('cc.anatomy', { id: session.sessionId }, wrote(session.sessionId), 3_000)
   return (
     <Loaded live={anatomy}>
       {(data) => (
@@ -21,18 +17,7 @@ export function AnatomyOf({ session }: { session: NativeSession }) {
           <Price {...data} />
           {data.calls.length > 1 && <Usage calls={data.calls} />}
           <Touched files={data.files} root={session.repoPath} />
-          {data.subagents.length > 0 && (
-            <details open={data.subagents.length < 4}>
-              <summary>Sub-agents ({data.subagents.length})</summary>
-              <ul class="names">
-                {data.subagents.map((agent, i) => (
-                  <li key={i}>
-                    <strong>{visible(agent.name)}</strong> {visible(agent.about)}
-                  </li>
-                ))}
-              </ul>
-            </details>
-          )}
+          <Subagents of={data.subagents} id={session.sessionId} />
         </>
       )}
     </Loaded>
@@ -81,6 +66,32 @@ function Touched({ files, root }: { files: Anatomy['files']; root: string }) {
             <span class="faint">
               {file.writes > 0 && `${file.writes} changed `}
               {file.reads > 0 && `${file.reads} read`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+/** One whose transcript is there can be opened. */
+function Subagents({ of, id }: { of: Anatomy['subagents']; id: string }) {
+  if (of.length === 0) return null
+  return (
+    <details open={of.length < 4}>
+      <summary>Sub-agents ({of.length})</summary>
+      <ul class="names">
+        {of.map((agent, i) => (
+          <li key={agent.id ?? i}>
+            <strong>{visible(agent.name)}</strong>{' '}
+            {agent.id === undefined ? (
+              visible(agent.about)
+            ) : (
+              <Link to={{ view: 'session', id, subagent: agent.id }}>{visible(agent.about || 'Open')}</Link>
+            )}{' '}
+            <span class="faint">
+              {agent.isRunning && 'works '}
+              {agent.costUsd !== undefined && usd(agent.costUsd)}
             </span>
           </li>
         ))}

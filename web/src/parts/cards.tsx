@@ -6,6 +6,7 @@ import type { Card } from '../data.ts'
 import { clock, visible } from '../format.ts'
 import type { CardPart } from '../split-text.ts'
 import { Diff } from './diff.tsx'
+import { Link } from './link.tsx'
 import { Markdown } from './markdown.tsx'
 
 export interface CardProps {
@@ -15,6 +16,8 @@ export interface CardProps {
   result?: Card
   /** Who answers. */
   agent?: string
+  /** The session whose sub-agents can be opened. */
+  sessionId?: string
   /** The one that the address names. */
   isTarget?: boolean
   /** It goes on from the card before, of which it is a part. */
@@ -24,7 +27,7 @@ export interface CardProps {
 }
 
 export function CardView(props: CardProps) {
-  const { card, root, result, agent = 'Claude', isTarget, goesOn, onFork, onLink } = props
+  const { card, root, result, agent = 'Claude', sessionId, isTarget, goesOn, onFork, onLink } = props
   const more = `${isTarget ? ' target' : ''}${goesOn ? ` goes-on ${goesOn}` : ''}`
   switch (card.kind) {
     case 'prompt':
@@ -44,7 +47,7 @@ export function CardView(props: CardProps) {
     case 'thinking':
       return <Thought card={card} more={more} />
     case 'tool':
-      return <ToolCard card={card} root={root} result={result} more={more} />
+      return <ToolCard card={card} root={root} result={result} sessionId={sessionId} more={more} />
     case 'compaction':
       return (
         <div class="cliff" role="separator">
@@ -113,11 +116,11 @@ function Thought({ card, more }: { card: Card; more: string }) {
   )
 }
 
-interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result'> {
+interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result' | 'sessionId'> {
   more: string
 }
 
-function ToolCard({ card, root, result, more }: ToolProps) {
+function ToolCard({ card, root, result, sessionId, more }: ToolProps) {
   const [open, toggle] = useFold(card.toolUseId)
   const { name, input } = card.tool!
   const state = result === undefined ? 'runs' : result.isError ? 'failed' : 'done'
@@ -128,6 +131,11 @@ function ToolCard({ card, root, result, more }: ToolProps) {
         <span class="about">{visible(aboutTool(input, root))}</span>
         <span class="faint">{state === 'done' ? '' : state}</span>
       </button>
+      {sessionId !== undefined && result?.subagent !== undefined && (
+        <Link class="aside" to={{ view: 'session', id: sessionId, subagent: result.subagent }}>
+          What it did
+        </Link>
+      )}
       {open && (
         <div class="inside">
           <Input input={input} />

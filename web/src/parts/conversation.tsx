@@ -4,44 +4,65 @@ import { visible } from '../format.ts'
 import { placeOf, useCards } from '../read-cards.ts'
 import type { NamedCard } from '../read-cards.ts'
 import { go } from '../route.ts'
+import type { SessionRoute } from '../route.ts'
 import { CardView, Unfolded, weightOf } from './cards.tsx'
 import type { CardProps } from './cards.tsx'
 import { Empty, Problem } from './states.tsx'
 import { VirtualList } from './virtual-list.tsx'
 
 interface ConversationProps {
-  id: string
+  /** The session or sub-agent, and the message that the address names. */
+  place: SessionRoute
+  /** Who answers. */
+  who?: string
   /** Files of this folder are named without it. */
   root?: string
-  /** The message that the address names. */
-  at?: string
   onFork?: (uuid: string) => void
   problem?: string
 }
 
-export function Conversation({ id, root, at, onFork, problem }: ConversationProps) {
+export function Conversation({ place: { id, subagent, at }, who, root, onFork, problem }: ConversationProps) {
   const [raw, setRaw] = useState(false)
-  const { items: cards, results, hasMore, more, error, isLoading } = useCards(id, { raw, at })
+  const reading = useCards({ view: 'session', id, subagent, at }, raw)
+  const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
+  // A list that is begun anew begins at its end.
+  const [begun, setBegun] = useState(0)
   const shown = useMemo(
     () => cards.filter(({ card, isFirstOfRecord }) => (raw ? isFirstOfRecord : card.kind !== 'result')),
     [cards, raw],
   )
   const place = at === undefined ? -1 : placeOf(shown, at, hasMore)
-  const onLink = useCallback((uuid: string) => go({ view: 'session', id, at: uuid }), [id])
-  const unfolded = useMemo(() => new Set<string>(), [id])
-  const isGone = at !== undefined && place === -1 && !isLoading && !hasMore
+  const goTo = useCallback(
+    (message?: string) => go({ view: 'session', id, subagent, at: message }),
+    [id, subagent],
+  )
+  const unfolded = useMemo(() => new Set<string>(), [id, subagent])
+  const toEnd = (): void => {
+    reading.toEnd()
+    setBegun(begun + 1)
+    goTo()
+  }
   const wrong = problem ?? error
   return (
     <section class="conversation" aria-label="Conversation">
       <div class="toolbar">
-        <Prompts id={id} cards={cards} />
+        <Prompts cards={cards} goTo={goTo} />
+        {hasLater && (
+          <button type="button" class="quiet" onClick={toEnd}>
+            To the end
+          </button>
+        )}
         <label class="switch">
           <input type="checkbox" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
           Raw
         </label>
       </div>
       {wrong && <Problem text={wrong} />}
-      {isGone && !wrong && <p class="faint">The message that the address names is not in this session.</p>}
+      {reading.isMissing && !wrong && (
+        <p class="faint missing" role="status">
+          The message that the address names is not in this session.
+        </p>
+      )}
       {!isLoading && shown.length === 0 && !wrong ? (
         <Empty title="Nothing was said yet">
           <p>What this session says appears here while it is written.</p>
@@ -49,9 +70,11 @@ export function Conversation({ id, root, at, onFork, problem }: ConversationProp
       ) : (
         <Unfolded.Provider value={unfolded}>
           <VirtualList
+            key={begun}
             items={shown}
             keyOf={({ key }) => key}
-            onStart={more}
+            onStart={reading.more}
+            onEnd={hasLater ? reading.later : undefined}
             weightOf={({ card }) => weightOf(card)}
             target={place === -1 ? undefined : place}
             label="What was said"
@@ -62,10 +85,12 @@ export function Conversation({ id, root, at, onFork, problem }: ConversationProp
                 goesOn={goesOn}
                 raw={raw}
                 root={root}
+                agent={who}
+                sessionId={id}
                 result={results.get(card.toolUseId)}
                 isTarget={index === place}
                 onFork={onFork}
-                onLink={onLink}
+                onLink={goTo}
               />
             )}
           </VirtualList>
@@ -81,10 +106,10 @@ interface SaidProps extends CardProps {
 
 /** Drawn again only when something of it is another: the list is drawn in every frame while one scrolls. */
 function Said({ raw, ...about }: SaidProps) {
-  const { card, goesOn, root, result, isTarget, onFork, onLink } = about
+  const { card, goesOn, root, agent, sessionId, result, isTarget, onFork, onLink } = about
   return useMemo(
     () => (raw ? <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre> : <CardView {...about} />),
-    [raw, card, goesOn, root, result, isTarget, onFork, onLink],
+    [raw, card, goesOn, root, agent, sessionId, result, isTarget, onFork, onLink],
   )
 }
 
@@ -92,7 +117,7 @@ function Said({ raw, ...about }: SaidProps) {
 const maxPrompts = 50
 
 /** The last prompts, to jump between them. */
-function Prompts({ id, cards }: { id: string; cards: NamedCard[] }) {
+function Prompts({ cards, goTo }: { cards: NamedCard[]; goTo: (message: string) => void }) {
   const all = useMemo(
     () => cards.filter(({ card, goesOn }) => card.kind === 'prompt' && card.uuid !== undefined && !goesOn),
     [cards],
@@ -101,11 +126,7 @@ function Prompts({ id, cards }: { id: string; cards: NamedCard[] }) {
   return (
     <label class="jump">
       <span class="sr">Go to a prompt</span>
-      <select
-        value=""
-        disabled={prompts.length === 0}
-        onChange={(event) => go({ view: 'session', id, at: event.currentTarget.value })}
-      >
+      <select value="" disabled={prompts.length === 0} onChange={(event) => goTo(event.currentTarget.value)}>
         <option value="">
           {all.length} {all.length === 1 ? 'prompt' : 'prompts'}: go to…
         </option>

@@ -10,7 +10,7 @@ const keys: Array<[keys: string, does: string]> = [
   ['1 … 9', 'Choose what a question offers'],
   ['Ctrl Enter', 'New task: launch'],
   ['Shift Enter', 'Chat: break the line'],
-  ['Esc', 'Close what lies above the page'],
+  ['Esc', 'Close what lies above the page; go from a sub-agent back to its session'],
   ['?', 'These keys'],
 ]
 

@@ -10,6 +10,8 @@ export class Reader {
   top = 0
   height = 800
   isAtEnd = true
+  /** There is more after the last item: its end is not the end. */
+  goesOn = false
   /** The items that the page holds now. */
   first = 0
   last = 0
@@ -41,7 +43,7 @@ export class Reader {
   moved(box: { scrollTop: number; clientHeight: number; scrollHeight: number }): void {
     this.top = box.scrollTop
     this.height = box.clientHeight
-    this.isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < nearEndPx
+    this.isAtEnd = !this.goesOn && box.scrollHeight - box.scrollTop - box.clientHeight < nearEndPx
   }
 
   letGo(): void {

@@ -11,6 +11,8 @@ interface VirtualListProps<Item> {
   children: (item: Item, index: number) => ComponentChildren
   /** Called when the beginning comes near. */
   onStart?: () => void
+  /** Called when the end comes near; only where there is more after it. */
+  onEnd?: () => void
   /** The item to bring into view; after that the reader is free to go. */
   target?: number
   /** What it costs to show it; a short line costs 1. */
@@ -26,7 +28,8 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
   const { items, keyOf, children, target, label } = props
   const keys = useMemo(() => items.map(keyOf), [items])
   const drawSoon = useDrawing()
-  const { box, reader, watch, ...hands } = useReader(keys, { target, onStart: props.onStart, drawSoon })
+  const { onStart, onEnd } = props
+  const { box, reader, watch, ...hands } = useReader(keys, { target, onStart, onEnd, drawSoon })
   const { first, last } = reader
   const weightAt = (place: number): number => props.weightOf?.(items[place]!) ?? 1
   const shown = useGradually(keys, reader, { weightAt, drawSoon })
@@ -54,15 +57,17 @@ type Watch = (element: HTMLElement, key: string) => () => void
 interface Wishes {
   target: number | undefined
   onStart: (() => void) | undefined
+  onEnd: (() => void) | undefined
   drawSoon: () => void
 }
 
 /** The reader of this list, and what moves them: the list itself, new items, items that turn out higher than guessed. */
-function useReader(keys: string[], { target, onStart, drawSoon }: Wishes) {
+function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes) {
   const box = useRef<HTMLDivElement>(null)
   const reader = useMemo(() => new Reader(), [])
   const targetKey = target === undefined ? undefined : keys[target]
   const reached = useRef<string>(undefined)
+  reader.goesOn = onEnd !== undefined
   reader.take(keys, targetKey === reached.current ? undefined : targetKey)
   reached.current = targetKey
   reader.look(aroundPx)
@@ -80,6 +85,7 @@ function useReader(keys: string[], { target, onStart, drawSoon }: Wishes) {
     reader.moved(box.current!)
     drawSoon()
     if (reader.top < aroundPx) onStart?.()
+    if (reader.top + reader.height > reader.total - aroundPx) onEnd?.()
   }
   useEffect(onScroll, [keys])
   const letGo = (): void => reader.letGo()

@@ -67,7 +67,14 @@ function Written({ id, row }: { id: string; row: CodingRow }) {
     if (forked) go({ view: 'coding', id: forked.id })
   }
   if (!known.data) return <Output row={row} />
-  return <Conversation id={id} root={row.workdir} problem={error} onFork={(uuid) => void fork(uuid)} />
+  return (
+    <Conversation
+      place={{ view: 'session', id }}
+      root={row.workdir}
+      problem={error}
+      onFork={(uuid) => void fork(uuid)}
+    />
+  )
 }
 
 function Output({ row }: { row: CodingRow }) {

@@ -34,9 +34,8 @@ export function SessionView({ id, at }: { id: string; at?: string }) {
       {({ session, health }) => (
         <div class="session">
           <Conversation
-            id={session.sessionId}
+            place={{ view: 'session', id: session.sessionId, at }}
             root={session.repoPath}
-            at={at}
             problem={error}
             onFork={(uuid) => void fork(session, uuid)}
           />

@@ -80,7 +80,7 @@ export async function openCodingMachines(url: string): Promise<CodingMachines> {
   }
 }
 
-function makeMachine(name: string, labels: string[], url: string, api: MessagesApi): CodingMachine {
+export function makeMachine(name: string, labels: string[], url: string, api: MessagesApi): CodingMachine {
   const home = makeClaudeHome({ apiUrl: api.url, name: `machine-${name}` })
   home.variables['ROCKPOOL_DATABASE_URL'] = url
   const work = join(home.root, 'work')

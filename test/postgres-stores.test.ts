@@ -1,9 +1,10 @@
 // PostgreSQL keeps the same contracts as SQLite and files: session rows, transcripts, and what must happen with messages.
 import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Pool } from 'pg'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { nameOfOwner } from '../src/coding/run-state.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -29,6 +30,7 @@ import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { TranscriptCopies } from '../src/store/postgres/transcript-copies.ts'
 import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
+import { identifyProcess } from '../src/store/process-identity.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
 import { openStateDatabase } from '../src/store/state-database.ts'
@@ -45,6 +47,7 @@ const server = await startPostgres()
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-pg-stores-'))
 const opened: Array<{ close(): Promise<void> }> = []
 let made = 0
+const self = identifyProcess(process.pid)!
 
 /** The schema of the contracts: made once and emptied after each test, because making it takes longer than the tests. */
 const contracts = 'contracts'
@@ -89,6 +92,29 @@ async function join2(
   opened.push(members)
   await members.join()
   return { postgres, members }
+}
+
+function followedCoding(postgres: Postgres, members: Members): SharedCodingStore {
+  const copy = openStateDatabase(join(folder, `copy-${made++}.sqlite`))
+  const records = new SharedRecords({ postgres, members, copy, clock: systemClock, log: silentLog })
+  opened.push(copy, records)
+  records.follow()
+  return new SharedCodingStore(copy, records)
+}
+
+/** A gateway that nobody hears of any more since so long. */
+async function pretend(
+  postgres: Postgres,
+  name: string,
+  identity: object,
+  silence = '0 seconds',
+): Promise<void> {
+  await postgres.write(
+    `INSERT INTO member (id, machine, serves, lock_no, about, seen_at)
+     VALUES ($1, $1, true, hashtext($1), $2, now() - $3::interval)`,
+    [name, JSON.stringify({ ...identity, host: 'far-away' }), silence],
+  )
+  await postgres.write(`INSERT INTO lease (name, owner) VALUES ('machine ' || $1, $1)`, [name])
 }
 
 transcriptStoreContract(
@@ -354,6 +380,76 @@ function twoMembers(schema: () => string): void {
     ])
     expect(await workB!.lanes.begin({ id: 't3', ...turn })).toBe(true)
     expect(await workB!.outbox.list()).toEqual([])
+  }, 30_000)
+
+  test('a second gateway with the same name is refused; one that was killed has its name again at once', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const error = await join2(name, 'a').catch((refusal: unknown) => refusal)
+    expect(error).toMatchObject({
+      code: 'locked',
+      message: `Another gateway on this database is called a already: process ${process.pid} on ${hostname()}.`,
+      hint: expect.stringContaining('machine.name'),
+    })
+    expect((await a.members.list()).map(({ machine }) => machine)).toEqual(['a'])
+    // A command on the same machine is no gateway.
+    await join2(name, 'a', false)
+    await pretend(a.postgres, 'killed', { ...self, pid: 2 ** 30 })
+    const began = performance.now()
+    await join2(name, 'killed')
+    expect(performance.now() - began).toBeLessThan(2_500)
+    await pretend(a.postgres, 'silent', { ...self, domain: 'elsewhere' }, '10 seconds')
+    await join2(name, 'silent')
+    await pretend(a.postgres, 'beating', { ...self, domain: 'elsewhere' })
+    const beats = setInterval(() => {
+      void a.postgres.write(`UPDATE member SET seen_at = clock_timestamp() WHERE id = 'beating'`)
+    }, 200)
+    await expect(join2(name, 'beating').finally(() => clearInterval(beats))).rejects.toMatchObject({
+      code: 'locked',
+      message: expect.stringContaining('on far-away'),
+    })
+    expect((await a.members.list()).filter(({ machine }) => machine === 'beating')).toMatchObject([
+      { id: 'beating' },
+    ])
+  }, 30_000)
+
+  test('a gateway that slept while another took its name writes nothing, and is back when that one is gone', async () => {
+    const name = schema()
+    const { postgres, members } = await join2(name, 'a')
+    const buried = postgres.member
+    const b = connect(name)
+    await b.transaction(async ({ rows }) => {
+      await rows('DELETE FROM member WHERE id = $1', [buried])
+      await rows(
+        `INSERT INTO member (id, machine, serves, lock_no, about) VALUES ('other', 'a', true, 1, '{"domain":"elsewhere"}')`,
+      )
+      await rows(`INSERT INTO lease (name, owner) VALUES ('machine a', 'other')`)
+    })
+    await expect(
+      postgresWork(postgres, systemClock, members).share!.take(1, { idle: [], failed: [] }),
+    ).rejects.toMatchObject({ code: 'lock-lost' })
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect(postgres.member).toBe(buried)
+    await b.write(`DELETE FROM member WHERE id = 'other'`)
+    await expect.poll(() => postgres.member, { timeout: 20_000 }).not.toBe(buried)
+    expect((await members.list()).map(({ id }) => id)).toEqual([postgres.member])
+  }, 30_000)
+
+  test('the owner of coding sessions that is buried is dead for everybody at once', async () => {
+    const name = schema()
+    const [a, b] = [await join2(name, 'a'), await join2(name, 'b')]
+    const stores = [a, b].map(({ postgres, members }) => followedCoding(postgres, members))
+    const owner = nameOfOwner(self)
+    await stores[0]!.markOwner(owner, systemClock.now())
+    await expect.poll(() => stores[1]!.ownerSeenAt(owner)).toBeDefined()
+    await b.postgres.write(`UPDATE member SET seen_at = now() - interval '1 minute' WHERE id = $1`, [
+      a.postgres.member,
+    ])
+    await b.postgres.write('SELECT bury_dead($1)', [b.postgres.member])
+    await expect.poll(() => stores[1]!.ownerSeenAt(owner)).toBeUndefined()
+    // It only slept: it lives again for whatever nobody has taken from it.
+    await stores[0]!.markOwner(owner, systemClock.now())
+    await expect.poll(() => stores[1]!.ownerSeenAt(owner)).toBeDefined()
   }, 30_000)
 
   test('a reply is sent by one member, and by another one that reaches the account when that one is gone', async () => {

@@ -80,17 +80,6 @@ export class Machines {
       if (repository) found.set(repository.path, found.get(repository.path) ?? repository)
     }
     await this.#parts.directory.announce([...found.values()])
-    await this.#checkName()
-  }
-
-  /** Not at once: one that was killed and came back is there twice for a moment. */
-  async #checkName(): Promise<void> {
-    const { directory, log } = this.#parts
-    if (!this.#desk || this.#announced < 2 || (await directory.gateways()) < 2) return
-    log.error(
-      { machine: this.name },
-      'Another gateway has the same name: errands reach either. Set machine.name on one of them.',
-    )
   }
 
   /** The repository that a directory of this machine is in. */

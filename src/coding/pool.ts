@@ -16,7 +16,7 @@ import { notRunning, tooManyResponds } from './refusals.ts'
 import { Repeating } from './repeating.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './resume-origin.ts'
 import { checkRoom } from './room.ts'
-import { isOn, isRunning, isWorking, ownerSignMs } from './run-state.ts'
+import { isOn, isRunning, isWorking, orphansMs } from './run-state.ts'
 import { launched } from './session-changes.ts'
 import type { Beginning } from './session-changes.ts'
 import { nothingToSay, unsaidIn } from './unsaid.ts'
@@ -51,7 +51,7 @@ export class CodingPool {
     this.#upkeep = [
       new Repeating(parts, cleanupEveryMs, () => this.cleanup()),
       // An owner that we cannot see is known to be gone only after a while.
-      new Repeating(parts, ownerSignMs, () => this.recoverOrphans().then(() => this.#beginQueued())),
+      new Repeating(parts, orphansMs, () => this.recoverOrphans().then(() => this.#beginQueued())),
     ]
   }
 

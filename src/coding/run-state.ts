@@ -6,9 +6,12 @@ import type { CodingStore } from '../store/coding-store.ts'
 import type { ProcessIdentity } from '../store/process-identity.ts'
 import { identifyProcess, isSameProcess, readMachineId } from '../store/process-identity.ts'
 
-/** An owner says so often that it lives; one that we cannot see is taken for dead after so long a silence. */
-export const ownerSignMs = 10_000
-const ownerSilenceMs = 60_000
+/** An owner says so often that it lives; one that we cannot see is taken for dead after so long a silence, or as soon as the
+ *  machines that share a database have buried it: then its sign is gone. */
+export const ownerSignMs = 5_000
+const ownerSilenceMs = 20_000
+/** How often it is looked whose owner is gone. */
+export const orphansMs = 2_000
 
 export function isRunning(session: CodingSession): boolean {
   return session.status === 'starting' || session.status === 'running'

@@ -64,7 +64,7 @@ const appliers: { [Kind in RecordKind]: Applier<RecordBodies[Kind]> } = {
   output: { put: putBlock },
   watch: { put: putWatch },
   request: { put: putRequest },
-  owner: { put: putOwner },
+  owner: { put: putOwner, drop: (q, id) => q.run('DELETE FROM coding_owner WHERE owner = ?', id) },
   approval: { put: putApproval, drop: (q, id) => q.run('DELETE FROM approval WHERE id = ?', id) },
   grant: { put: putGrant, drop: (q, id) => q.run('DELETE FROM grant_always WHERE id = ?', id) },
   spend: { put: putSpend },

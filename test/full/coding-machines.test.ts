@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commit, openCodingMachines } from '../coding-machines.ts'
+import { commit, makeMachine, openCodingMachines } from '../coding-machines.ts'
 import type { CodingMachine, CodingMachines, CodingRow } from '../coding-machines.ts'
 import { hasChromium, openBrowser } from '../dashboard-house.ts'
 import { inline } from '../messages-api.ts'
@@ -118,6 +118,10 @@ test('a machine that is away gets nothing; what ran there is resumed where the r
   const { id } = await b.type('cc', 'launch', `the tree is birch ${said}`, '--repo', webapp.b, '--fresh')
   await a.until(id, 'awaiting-input')
   await b.kill()
+  const killedAt = performance.now()
+  await a.until(id, 'suspended')
+  // Three of silence, two until somebody looks, and what a command takes here.
+  expect(performance.now() - killedAt).toBeLessThan(15_000)
   await expect
     .poll(async () => (await a.typeInVain('cc', 'launch', 'z', '--repo', model)).message, { timeout: 60_000 })
     .toContain(`${model} is on b, which is away`)
@@ -133,6 +137,20 @@ test('a machine that is away gets nothing; what ran there is resumed where the r
     })
     .toBe('b')
 }, 240_000)
+
+test('a second gateway with the name of one that runs is refused and says what to do', async (ctx) => {
+  needsServer(ctx.skip)
+  const { a } = here
+  const second = makeMachine('a', [], server!.url, here.api)
+  try {
+    const { code, message, hint } = await second.typeInVain('up', '--port', '0')
+    expect({ code, hint }).toMatchObject({ code: 'locked', hint: expect.stringContaining('machine.name') })
+    expect(message).toContain(`is called a already: process ${a.child.pid} on `)
+    expect(await a.type<{ machines: unknown[] }>('machines')).toMatchObject({ machines: [{}, {}] })
+  } finally {
+    second.home.remove()
+  }
+}, 120_000)
 
 test('the dashboard launches on another machine, says where a session is, and moves it', async (ctx) => {
   needsServer(ctx.skip)

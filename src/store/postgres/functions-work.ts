@@ -1,23 +1,47 @@
 // How work is divided among members. Made anew in databases that have earlier ones of these functions.
 
 export const workFunctions = `
-  /* Deletes members that are gone: silent for three seconds with a free lock, or silent for fifteen. Their lanes, leases
-     and deliveries are nobody's from then on. A server that has just been started was away for everybody: who was
-     there before has a moment to come back. */
+  /* One that is gone: its lanes, leases and deliveries are nobody's from then on, and its coding sessions have no owner
+     that lives. */
+  CREATE OR REPLACE FUNCTION bury(its_id text) RETURNS void LANGUAGE plpgsql AS $$
+  DECLARE m record;
+  BEGIN
+    DELETE FROM member WHERE id = its_id RETURNING about::json AS about INTO m;
+    UPDATE record SET body = NULL WHERE kind = 'owner' AND body IS NOT NULL
+      AND id = concat_ws(' ', m.about->>'domain', m.about->>'pid', m.about->>'startTime');
+  END $$;
+
+  /* Buries members that are gone: silent for three seconds with a free lock, or silent for fifteen. A server that has just
+     been started was away for everybody: who was there before has a moment to come back. */
   CREATE OR REPLACE FUNCTION bury_dead(me text) RETURNS int LANGUAGE plpgsql AS $$
   DECLARE m record; buried int := 0;
   BEGIN
+    PERFORM 1 FROM member WHERE id <> me AND seen_at < clock_timestamp() - interval '3 seconds';
+    IF NOT FOUND THEN RETURN 0; END IF;
+    /* Before any row, as everybody who writes records. */
+    PERFORM lock_records();
     FOR m IN SELECT id, lock_no, seen_at FROM member
       WHERE id <> me AND seen_at < clock_timestamp() - interval '3 seconds'
         AND (seen_at > pg_postmaster_start_time() OR pg_postmaster_start_time() < clock_timestamp() - interval '5 seconds')
       FOR UPDATE SKIP LOCKED
     LOOP
       IF m.seen_at < clock_timestamp() - interval '15 seconds' OR pg_try_advisory_xact_lock(m.lock_no) THEN
-        DELETE FROM member WHERE id = m.id;
+        PERFORM bury(m.id);
         buried := buried + 1;
       END IF;
     END LOOP;
     RETURN buried;
+  END $$;
+
+  /* For one whose process is seen to be dead: its connection, which has the lock, ends in a moment. */
+  CREATE OR REPLACE FUNCTION bury_if_unlocked(its_id text) RETURNS boolean LANGUAGE plpgsql AS $$
+  DECLARE m record;
+  BEGIN
+    PERFORM lock_records();
+    SELECT lock_no INTO m FROM member WHERE id = its_id FOR UPDATE;
+    IF FOUND AND NOT pg_try_advisory_xact_lock(m.lock_no) THEN RETURN false; END IF;
+    PERFORM bury(its_id);
+    RETURN true;
   END $$;
 
   /* Numbers the message under its lane's lock. A member with room takes the lane at once if nobody has it and nobody

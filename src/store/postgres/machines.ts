@@ -20,8 +20,6 @@ export interface MachineDirectory {
   announce(repositories: Repository[]): Promise<void>
   list(): Promise<KnownMachine[]>
   lives(name: string): Promise<boolean>
-  /** How many gateways are called so; more than one cannot be told apart. */
-  gateways(): Promise<number>
 }
 
 /** A member that was not seen for so long is taken for dead by everybody. */
@@ -50,13 +48,6 @@ export function sharedMachines(
         [name],
       )
       return row?.lives === true
-    },
-    async gateways() {
-      const [row] = await postgres.read<{ n: number }>(
-        'SELECT count(*) AS n FROM member WHERE serves AND machine = $1',
-        [self.name],
-      )
-      return row!.n
     },
   }
 }

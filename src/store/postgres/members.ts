@@ -6,6 +6,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Postgres } from './connection.ts'
+import { aboutThisProcess, holdName, nameHolder, nameIsTaken } from './machine-name.ts'
 import { quoted } from './migrate.ts'
 
 export interface MemberOptions {
@@ -56,6 +57,7 @@ export class Members {
   #cancels = new Set<() => void>()
   #onBuried: () => Promise<void> = async () => {}
   #closed = false
+  #hasLetGo = false
   #heardAt = -Infinity
 
   constructor(postgres: Postgres, options: MemberOptions) {
@@ -83,10 +85,16 @@ export class Members {
   }
 
   async join(): Promise<void> {
-    await this.#enter()
+    this.#postgres.member = await this.#enter()
     await this.#listen()
     await this.#beat()
     this.#again()
+    if (!this.#options.serves) return
+    const me = this.#postgres.member
+    await holdName(this.#postgres, this.machine, me, this.#options).catch(async (error: unknown) => {
+      await this.close()
+      throw error
+    })
   }
 
   /** Which accounts this member can send through. */
@@ -154,16 +162,16 @@ export class Members {
     })
   }
 
-  async #enter(): Promise<void> {
+  async #enter(): Promise<string> {
     const { machine, labels, serves } = this.#options
     const id = `${machine}/${process.pid}/${randomUUID().slice(0, 8)}`
     this.#lockNo = String(randomBytes(8).readBigInt64BE() >> 1n)
     await this.#postgres.repeat(
-      `INSERT INTO member (id, machine, labels, serves, reach, lock_no) VALUES ($1, $2, $3, $4, $5, $6)
+      `INSERT INTO member (id, machine, labels, serves, reach, lock_no, about) VALUES ($1, $2, $3, $4, $5, $6, $7)
        ON CONFLICT (id) DO NOTHING`,
-      [id, machine, labels, serves, this.#reach, this.#lockNo],
+      [id, machine, labels, serves, this.#reach, this.#lockNo, aboutThisProcess()],
     )
-    this.#postgres.member = id
+    return id
   }
 
   async #listen(): Promise<void> {
@@ -244,15 +252,32 @@ export class Members {
   }
 
   async #wasBuried(): Promise<void> {
-    this.#options.log.warn({}, 'This process was taken for dead; it lets go of its work and joins again.')
-    await this.#onBuried()
+    if (!this.#hasLetGo) {
+      this.#options.log.warn({}, 'This process was taken for dead; it lets go of its work and joins again.')
+      await this.#onBuried()
+      this.#hasLetGo = true
+    }
     const old = this.#client
     this.#client = undefined
     await old?.end().catch(() => {
       // It is gone already.
     })
-    await this.#enter()
+    const id = await this.#enter()
+    if (await this.#isReplaced(id)) return
+    this.#postgres.member = id
+    this.#hasLetGo = false
     this.#listenAgain()
+  }
+
+  /** Another gateway has the machine's name by now: what this one writes is refused until that one ends. */
+  async #isReplaced(id: string): Promise<boolean> {
+    const { serves, log } = this.#options
+    const holder = serves ? await nameHolder(this.#postgres, this.machine, id) : undefined
+    if (!holder) return false
+    await this.#postgres.write('DELETE FROM member WHERE id = $1', [id])
+    const { message, hint } = nameIsTaken(this.machine, holder)
+    log.error({ hint }, message)
+    return true
   }
 
   async #send(signals: Signal[]): Promise<void> {

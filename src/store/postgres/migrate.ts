@@ -31,6 +31,8 @@ const migrations: string[] = [
   deliveryFunctions,
   // Once more: a reply is given out after all that is before it.
   deliveryFunctions,
+  // Once more: whoever is buried owns no coding sessions.
+  workFunctions,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

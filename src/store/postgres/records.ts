@@ -46,6 +46,12 @@ export class SharedRecords {
     return this.#aheadMs
   }
 
+  /** Since when the database is back, if it was away: whoever was silent before could not be heard. By our clock. */
+  get backSince(): number {
+    const { lastError, since } = this.#parts.postgres.health
+    return lastError === undefined ? 0 : since
+  }
+
   /** Follows what others write until it is closed. */
   follow(): void {
     if (this.#stopHearing || this.#isClosed) return

@@ -101,10 +101,10 @@ export class SharedCodingStore extends CodingStore {
     return this.#records.put('owner', owner, { owner, at: at + this.#records.aheadMs }, at)
   }
 
-  /** By our clock, whatever the owner's says. */
+  /** By our clock, whatever the owner's says. None: it was never there, or was buried. */
   override ownerSeenAt(owner: string): number | undefined {
     const at = super.ownerSeenAt(owner)
-    return at === undefined ? undefined : at - this.#records.aheadMs
+    return at === undefined ? undefined : Math.max(at - this.#records.aheadMs, this.#records.backSince)
   }
 
   /** Every machine forgets in its own copy; together they forget in the database. */

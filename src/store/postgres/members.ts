@@ -8,6 +8,8 @@ import type { Log } from '../../domain/log.ts'
 import type { Postgres } from './connection.ts'
 import { aboutThisProcess, holdName, nameHolder, nameIsTaken } from './machine-name.ts'
 import { quoted } from './migrate.ts'
+import { Signals } from './signals.ts'
+import type { Signal } from './signals.ts'
 
 export interface MemberOptions {
   /** The machine's name, for people. */
@@ -28,22 +30,10 @@ export interface Member {
   silentMs: number
 }
 
-/** Something that one member tells the others. */
-export type Signal =
-  | { kind: 'work' }
-  | { kind: 'people' }
-  | { kind: 'records' }
-  | { kind: 'memory' }
-  | { kind: 'gone' }
-  | { kind: 'event'; event: unknown }
-
 const beatMs = 1_000
 /** Whoever lives says so within this time after the database was away. */
 const comeBackMs = 5_000
 const checkHearingMs = 5_000
-const gatherMs = 10
-/** PostgreSQL takes less than 8000 bytes. */
-const longestPayload = 7_500
 
 export class Members {
   #postgres: Postgres
@@ -52,8 +42,7 @@ export class Members {
   #lockNo = ''
   #reach: string[] = []
   #others = 0
-  #listeners = new Set<(signal: Signal) => void>()
-  #signals: Signal[] = []
+  #signals: Signals
   #cancels = new Set<() => void>()
   #onBuried: () => Promise<void> = async () => {}
   #closed = false
@@ -63,6 +52,7 @@ export class Members {
   constructor(postgres: Postgres, options: MemberOptions) {
     this.#postgres = postgres
     this.#options = options
+    this.#signals = new Signals(postgres, options)
   }
 
   /** What must be let go when this member was taken for dead; it joins again when that is done. */
@@ -129,24 +119,20 @@ export class Members {
     }
   }
 
-  /** Tells the others; many at once go together. Lost when the server is away: everybody looks again by himself. */
+  /** Tells the others, if there are any. Lost when the server is away: everybody looks again by himself. */
   signal(signal: Signal): void {
-    if (this.isAlone || this.#closed) return
-    if (signal.kind === 'work' && this.#signals.some(({ kind }) => kind === 'work')) return
-    this.#signals.push(signal)
-    if (this.#signals.length > 1) return
-    this.#later(gatherMs, () => this.#send(this.#signals.splice(0)))
+    if (!this.isAlone && !this.#closed) this.#signals.send(signal)
   }
 
   on(listener: (signal: Signal) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#signals.on(listener)
   }
 
   /** Leaves: whatever it had is nobody's at once. */
   async close(): Promise<void> {
     this.#closed = true
     for (const cancel of this.#cancels) cancel()
+    this.#signals.close()
     const me = this.#postgres.member
     this.#postgres.member = null
     if (me !== null) {
@@ -179,15 +165,11 @@ export class Members {
     let client: Client | undefined
     const made = await this.#postgres.dedicated(() => this.#lostConnection(client))
     client = made
-    made.on('notification', ({ payload }) => void this.#hear(payload ?? ''))
+    made.on('notification', ({ payload }) => void this.#signals.hear(payload ?? ''))
     if (this.#closed) return made.end()
     await made.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
-    await made.query(`LISTEN ${quoted(this.#channel)}`)
+    await made.query(`LISTEN ${quoted(this.#signals.channel)}`)
     this.#client = made
-  }
-
-  get #channel(): string {
-    return `rockpool ${this.#postgres.schema}`.slice(0, 63)
   }
 
   #lostConnection(client: Client | undefined): void {
@@ -200,17 +182,18 @@ export class Members {
     if (this.#closed) return
     this.#listen().then(
       // Whatever was said meanwhile was not heard.
-      () => this.#tell({ kind: 'work' }),
-      () => this.#later(beatMs, async () => this.#listenAgain()),
+      () => this.#signals.tell({ kind: 'work' }),
+      () => this.#later(beatMs, () => this.#listenAgain()),
     )
   }
 
   #again(): void {
-    this.#later(beatMs, async () => {
-      await this.#beat().catch((error: unknown) =>
-        this.#options.log.warn({ error: String(error) }, 'Others may take this process for dead.'),
-      )
-      this.#again()
+    this.#later(beatMs, () => {
+      void this.#beat()
+        .catch((error: unknown) =>
+          this.#options.log.warn({ error: String(error) }, 'Others may take this process for dead.'),
+        )
+        .then(() => this.#again())
     })
   }
 
@@ -280,57 +263,10 @@ export class Members {
     return true
   }
 
-  async #send(signals: Signal[]): Promise<void> {
-    const from = this.#postgres.member
-    for (const group of groupsOf(signals)) {
-      const text = JSON.stringify({ from, signals: group })
-      const payload =
-        Buffer.byteLength(text) <= longestPayload
-          ? text
-          : JSON.stringify({ from, body: await this.#put(text) })
-      await this.#postgres.write('SELECT pg_notify($1, $2)', [this.#channel, payload])
-    }
-  }
-
-  async #put(body: string): Promise<number> {
-    await this.#postgres.write(`DELETE FROM event_body WHERE at < now() - interval '1 minute'`)
-    const [row] = await this.#postgres.write<{ id: number }>(
-      'INSERT INTO event_body (body) VALUES ($1) RETURNING id',
-      [body],
-    )
-    return row!.id
-  }
-
-  async #hear(payload: string): Promise<void> {
-    try {
-      const told = JSON.parse(payload) as { from: string; signals?: Signal[]; body?: number }
-      if (told.from === this.#postgres.member) return
-      for (const signal of told.signals ?? (await this.#fetch(told.body))) this.#tell(signal)
-    } catch (error) {
-      this.#options.log.warn(
-        { error: String(error) },
-        'Something that another Rockpool said was not understood.',
-      )
-    }
-  }
-
-  async #fetch(id: number | undefined): Promise<Signal[]> {
-    const [row] = await this.#postgres.read<{ body: string }>('SELECT body FROM event_body WHERE id = $1', [
-      id,
-    ])
-    return row ? (JSON.parse(row.body) as { signals: Signal[] }).signals : []
-  }
-
-  #tell(signal: Signal): void {
-    for (const listener of this.#listeners) listener(signal)
-  }
-
-  #later(ms: number, work: () => Promise<unknown>): void {
+  #later(ms: number, work: () => void): void {
     const cancel = this.#options.clock.after(ms, () => {
       this.#cancels.delete(cancel)
-      work().catch((error: unknown) =>
-        this.#options.log.warn({ error: String(error) }, 'Something could not be told to the others.'),
-      )
+      work()
     })
     this.#cancels.add(cancel)
   }
@@ -342,20 +278,4 @@ export function listMembers(postgres: Postgres): Promise<Member[]> {
        round(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint AS "silentMs"
      FROM member ORDER BY started_at`,
   )
-}
-
-/** Pieces of a size that a notification or one stored body can have. */
-function groupsOf(signals: Signal[]): Signal[][] {
-  const groups: Signal[][] = []
-  let bytes = Infinity
-  for (const signal of signals) {
-    const size = JSON.stringify(signal).length
-    if (bytes + size > 5_000) {
-      groups.push([])
-      bytes = 0
-    }
-    groups.at(-1)!.push(signal)
-    bytes += size
-  }
-  return groups
 }

@@ -1,5 +1,4 @@
-// One live conversation: a process of Claude's, what it says, and the turn that it belongs to. A turn is over when Claude
-// has said how it ended, every prompt of it was dealt with, and nothing more follows by itself.
+// One live conversation: a process of Claude's, what goes in and comes out of it, and its end.
 import type { Query } from '@anthropic-ai/claude-agent-sdk'
 import type {
   Conversation,
@@ -18,6 +17,7 @@ import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explain } from './turn-failures.ts'
+import { TurnsUnderWay } from './turns-under-way.ts'
 import { Watchdog } from './watchdog.ts'
 import { withinMs } from './within.ts'
 
@@ -44,14 +44,7 @@ export class ClaudeConversation implements Conversation {
   readonly key: string
   readonly ended: Promise<ConversationEnd>
   #parts: ConversationParts
-  #turn: RunningTurn | undefined
-  /** What Claude does by itself. */
-  #unprompted: RunningTurn | undefined
-  #state: 'running' | 'waiting' | 'idle' = 'idle'
-  /** Older programs do not say where they stand; then a result is the end of a turn. */
-  #saysState = false
-  #saysPrompts = false
-  #subagents = 0
+  #turns: TurnsUnderWay
   #watchdog: Watchdog
   #end: ConversationEnd | undefined
   /** After a kill nothing is reported, whatever still arrives. */
@@ -62,6 +55,10 @@ export class ClaudeConversation implements Conversation {
   constructor(parts: ConversationParts) {
     this.key = parts.options.key
     this.#parts = parts
+    this.#turns = new TurnsUnderWay(parts.clock, {
+      unprompted: (event) => this.#parts.options.onUnprompted?.event(event),
+      stopAgain: () => void this.#interruptOnce(),
+    })
     this.#watchdog = new Watchdog(parts.clock, () => this.#stalled())
     const { resume } = parts.options
     if (resume && !resume.fork) this.#ids.add(resume.sdkSessionId)
@@ -86,7 +83,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   get busy(): boolean {
-    return this.#turn !== undefined || this.#unprompted !== undefined || this.#state !== 'idle'
+    return this.#turns.busy
   }
 
   get closed(): boolean {
@@ -102,12 +99,12 @@ export class ClaudeConversation implements Conversation {
   }
 
   turn(prompt: Prompt, onEvent: (event: TurnEvent) => void): Promise<TurnResult> {
-    if (this.#turn) {
+    if (this.#turns.asked) {
       const message = `A turn is already running in ${this.key}.`
       return Promise.reject(new RockpoolError('busy', message, { hint: 'Wait for it, or steer it.' }))
     }
     const turn = new RunningTurn(prompt, onEvent, this.#parts.clock)
-    this.#turn = turn
+    this.#turns.asked = turn
     this.#parts.onTurn()
     if (this.closed) this.#finish(turn, this.#failure('process-died', 'The conversation was closed'))
     else this.#send(prompt)
@@ -115,8 +112,8 @@ export class ClaudeConversation implements Conversation {
   }
 
   steer(prompt: Prompt): boolean {
-    if (!this.#turn || this.closed) return false
-    this.#turn.add(prompt)
+    if (!this.#turns.asked || this.closed) return false
+    this.#turns.asked.add(prompt)
     this.#send(prompt)
     return true
   }
@@ -130,7 +127,7 @@ export class ClaudeConversation implements Conversation {
   async interrupt(): Promise<void> {
     if (!this.busy || this.closed) return
     // What was said to steer the turn and still waits would begin another one; stop means stop.
-    if (this.#turn) this.#turn.stopped = true
+    if (this.#turns.asked) this.#turns.asked.stopped = true
     await this.#interruptOnce()
   }
 
@@ -164,7 +161,7 @@ export class ClaudeConversation implements Conversation {
 
   /** Somebody is being asked something: silence is theirs then, not Claude's. Returns what to call when it is over. */
   hold(event?: TurnEvent): () => void {
-    if (event) this.#report(event)
+    if (event) this.#turns.report(event)
     const release = this.#watchdog.hold()
     return () => {
       release()
@@ -174,7 +171,7 @@ export class ClaudeConversation implements Conversation {
 
   async close(why: 'closed' | 'evicted' = 'closed'): Promise<void> {
     if (!this.closed) {
-      if (this.#turn) await this.interrupt()
+      if (this.#turns.asked) await this.interrupt()
       this.#end ??= { why }
       this.#parts.input.end()
       await Promise.race([this.#parts.process.exited, this.#pause(2_000)])
@@ -185,8 +182,9 @@ export class ClaudeConversation implements Conversation {
   async kill(): Promise<void> {
     this.#silenced = true
     this.#end ??= { why: 'killed' }
-    if (this.#turn) this.#finish(this.#turn, { kind: 'interrupted' }, { kind: 'interrupted' })
-    this.#unprompted = undefined
+    const { asked } = this.#turns
+    if (asked) this.#finish(asked, { kind: 'interrupted' }, { kind: 'interrupted' })
+    this.#turns.forgetUnprompted()
     await this.#endProcess()
   }
 
@@ -213,7 +211,7 @@ export class ClaudeConversation implements Conversation {
     await endTree(this.#parts.process.identity)
     const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.lastWords() || thrown })
     this.#watchdog.stop()
-    if (this.#turn) this.#finish(this.#turn, this.#endOfUnfinished(end))
+    if (this.#turns.asked) this.#finish(this.#turns.asked, this.#endOfUnfinished(end))
     return end
   }
 
@@ -222,37 +220,10 @@ export class ClaudeConversation implements Conversation {
   }
 
   #take(item: StreamItem): void {
-    if (item.is === 'state') {
-      this.#state = item.state
-      this.#saysState = true
-    } else if (item.is === 'background') this.#subagents = item.subagents
-    else if (item.is === 'prompt') this.#takePrompt(item)
-    else {
-      if (item.is === 'event' && item.event.type === 'session-id') this.#noteId(item.event.sdkSessionId)
-      const turn = this.#turnOf(item)
-      turn?.take(item, this.#parts.clock.now())
-      if (item.is === 'event') this.#noteEvent(item.event)
-    }
-  }
-
-  #takePrompt({ uuid, state }: Extract<StreamItem, { is: 'prompt' }>): void {
-    this.#saysPrompts = true
-    if (!this.#turn?.has(uuid)) return
-    if (state === 'over') this.#turn.settle(uuid)
-    if (state === 'started' && this.#turn.stopped) void this.#interruptOnce()
-    if (state !== 'started' || this.#turn.started) return
-    // Claude was at work by itself and took the prompt in: what it did so far is part of this turn now.
-    this.#turn.begin(this.#unprompted)
-    this.#unprompted = undefined
-  }
-
-  #turnOf(item: StreamItem): RunningTurn | undefined {
-    if (this.#turn && (this.#turn.started || !this.#saysPrompts)) return this.#turn
-    if (this.#unprompted) return this.#unprompted
-    const isNews = item.is === 'event' && item.event.type === 'session-id'
-    if (isNews) return this.#turn
-    const listener = (event: TurnEvent): void => this.#parts.options.onUnprompted?.event(event)
-    return (this.#unprompted = new RunningTurn(undefined, listener, this.#parts.clock))
+    const event = item.is === 'event' ? item.event : undefined
+    if (event?.type === 'session-id') this.#noteId(event.sdkSessionId)
+    this.#turns.take(item)
+    if (event) this.#noteEvent(event)
   }
 
   #noteId(sdkSessionId: string): void {
@@ -267,25 +238,15 @@ export class ClaudeConversation implements Conversation {
       this.#giveUp('rate-limited', event.delayMs)
   }
 
-  #report(event: TurnEvent): void {
-    const turn = this.#turn ?? this.#unprompted
-    turn?.take({ is: 'event', event }, this.#parts.clock.now())
-  }
-
   /** Ends the turns that are over. */
   #settle(): void {
-    const isIdle = this.#saysState ? this.#state === 'idle' : true
-    const turn = this.#turn
-    const goesOnAlone = this.#subagents > 0 && this.#parts.options.onUnprompted !== undefined
-    if (turn?.isOver(this.#saysPrompts) && (isIdle || goesOnAlone)) {
-      turn.settleAll()
-      this.#finish(turn, { kind: 'completed' })
-    }
-    const unprompted = this.#unprompted
-    if (!unprompted?.isOver(true) || !isIdle) return
-    this.#unprompted = undefined
+    const { onUnprompted } = this.#parts.options
+    const asked = this.#turns.askedThatIsOver({ mayGoOnAlone: onUnprompted !== undefined })
+    if (asked) this.#finish(asked, { kind: 'completed' })
+    const unprompted = this.#turns.takeUnpromptedThatIsOver()
+    if (!unprompted) return
     const result = this.#resultOf(unprompted, { kind: 'completed' })
-    if (this.#parts.options.onUnprompted) this.#parts.options.onUnprompted.ended(result)
+    if (onUnprompted) onUnprompted.ended(result)
     else
       this.#parts.log.info(
         { key: this.key, text: result.text.length },
@@ -294,7 +255,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   #finish(turn: RunningTurn, fallback: TurnEnd, verdict?: TurnEnd): void {
-    this.#turn = undefined
+    this.#turns.asked = undefined
     this.#watch()
     this.#parts.onTurn()
     turn.resolve(this.#resultOf(turn, fallback, verdict))
@@ -313,10 +274,9 @@ export class ClaudeConversation implements Conversation {
   }
 
   #watch(): void {
-    const turn = this.#turn
     const { seconds, toolSeconds } = this.#parts.silence
-    if (!turn) return this.#watchdog.stop()
-    this.#watchdog.start((turn.openTools > 0 || this.#subagents > 0 ? toolSeconds : seconds) * 1_000)
+    if (!this.#turns.asked) return this.#watchdog.stop()
+    this.#watchdog.start((this.#turns.usesTools ? toolSeconds : seconds) * 1_000)
   }
 
   #stalled(): void {
@@ -326,14 +286,14 @@ export class ClaudeConversation implements Conversation {
 
   /** Ends the turn with our own verdict: asks Claude to stop, and if it does not, ends the process. */
   #giveUp(why: 'stalled' | 'rate-limited', delayMs: number | undefined): void {
-    const turn = this.#turn
+    const turn = this.#turns.asked
     if (!turn) return
     const now = this.#parts.clock.now()
     const retryAt = delayMs === undefined ? undefined : now + delayMs
     turn.verdict ??= { ...this.#failure(why, '', retryAt), ...(retryAt ? { retryAt } : {}) }
     void this.interrupt()
     this.#parts.clock.after(10_000, () => {
-      if (this.#turn === turn) void this.kill()
+      if (this.#turns.asked === turn) void this.kill()
     })
   }
 

@@ -14,8 +14,27 @@ import type { MessagesApi } from './messages-api.ts'
 export const chromiumPath = '/usr/bin/chromium'
 export const hasChromium = existsSync(chromiumPath)
 
+/** The address bar would load two pages of its own in every window. The rest is Playwright's list, which ours replaces. */
+const unneededFeatures = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'WebUIOmniboxFullPopup',
+  'AimEnabled',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+]
+
 /** Nothing of the browser's own talks to anybody. */
 const quiet = [
+  `--disable-features=${unneededFeatures.join(',')}`,
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',

@@ -4,6 +4,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { redacted } from './kept-words.ts'
+import { errorCode } from '../store/atomic-file.ts'
 
 export interface TranscriptFile {
   path: string
@@ -125,9 +126,10 @@ function entriesOf(folder: string, listing: Listing): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = errorCode(error)
     // A config directory without projects is a Claude that never ran.
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') listing.unreadable.push(`${folder}: ${String(code)}`)
+    if (code !== 'ENOENT' && code !== 'ENOTDIR')
+      listing.unreadable.push(`${folder}: ${code ?? String(error)}`)
     return []
   }
 }

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
+import { errorCode } from '../store/atomic-file.ts'
 import { readGatewayToken } from '../store/tokens.ts'
 import { Auth, bearerToken, cookieValue, narrow } from './auth.ts'
 import type { Admission } from './auth.ts'
@@ -147,7 +148,7 @@ async function listen(
     try {
       await listenOn(server, candidate, bind)
     } catch (error) {
-      const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+      const taken = errorCode(error) === 'EADDRINUSE'
       if (taken && port !== 0 && candidate < Math.min(port + 50, 65_535)) continue
       throw new RockpoolError('unavailable', `The gateway cannot listen on ${bind}, port ${candidate}.`, {
         hint: 'Choose another with --port, or any free one with --port 0.',

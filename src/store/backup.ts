@@ -6,7 +6,7 @@ import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile 
 import { dirname, join, relative, sep } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { asFileError, ensureDirectory, syncDirectory } from './atomic-file.ts'
+import { asFileError, ensureDirectory, errorCode, syncDirectory } from './atomic-file.ts'
 import { Database } from './database.ts'
 import { linesBackward } from './transcript-lines.ts'
 
@@ -118,7 +118,7 @@ async function copyOne(from: string, to: string, warnings: string[]): Promise<bo
     return true
   } catch (error) {
     // Archived or pruned while we were on our way to it.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    if (errorCode(error) === 'ENOENT') return false
     throw error
   }
 }

@@ -2,6 +2,7 @@
 // rewritten, the command says instead what to put where.
 import { readFileSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
+import { errorCode } from './atomic-file.ts'
 import { writePrivateFile } from './private-file.ts'
 
 export type JsonObject = Record<string, unknown>
@@ -16,7 +17,7 @@ function readPlainConfig(file: string): JsonObject {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
+    if (errorCode(error) === 'ENOENT') return {}
     throw new RockpoolError('config-invalid', `${file} cannot be read.`, { cause: error })
   }
   try {

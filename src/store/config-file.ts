@@ -4,6 +4,7 @@ import { homedir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { errorCode } from './atomic-file.ts'
 import { readCachedConfig, writeCachedConfig } from './config-cache.ts'
 
 /** What the environment says, read once at the start. */
@@ -92,7 +93,7 @@ function readConfigText(file: string, isNamed: boolean): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const isMissing = errorCode(error) === 'ENOENT'
     if (isMissing && !isNamed) return '{}'
     throw new RockpoolError('config-invalid', `${file} ${isMissing ? 'does not exist' : 'cannot be read'}.`, {
       hint: isNamed

@@ -1,5 +1,6 @@
 // Reads the end of our own log, and what came since.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { errorCode } from './atomic-file.ts'
 
 export interface LogPage {
   lines: string[]
@@ -15,8 +16,7 @@ export function readLog(path: string, limit: number, cursor?: string): LogPage {
   try {
     file = openSync(path, 'r')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
-      return { lines: [], cursor: '0:0' }
+    if (errorCode(error) === 'ENOENT') return { lines: [], cursor: '0:0' }
     throw error
   }
   try {

@@ -2,6 +2,7 @@
 // the parent is there, as /proc does.
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { errorCode } from './atomic-file.ts'
 
 export function makeFolders(path: string): void {
   if (existsSync(path)) return
@@ -9,7 +10,7 @@ export function makeFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    const madeMeanwhile = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-    if (!madeMeanwhile) throw error
+    // Made meanwhile by somebody else.
+    if (errorCode(error) !== 'EEXIST') throw error
   }
 }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../domain/log.ts'
+import { errorCode } from './atomic-file.ts'
 import { Database } from './database.ts'
 
 /** One agent of an OpenClaw state directory, with whatever of the three stores it has. */
@@ -77,8 +78,8 @@ function readJson(path: string, log: Log): Record<string, unknown> {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
     return isRecord(value) ? value : {}
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    if (!isMissing) log.warn({ path, reason: String(error) }, "OpenClaw's sessions cannot be read.")
+    if (errorCode(error) !== 'ENOENT')
+      log.warn({ path, reason: String(error) }, "OpenClaw's sessions cannot be read.")
     return {}
   }
 }

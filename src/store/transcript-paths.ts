@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { SessionEntry } from '../domain/session.ts'
+import { errorCode } from './atomic-file.ts'
 import { checkSessionId } from './paths.ts'
 import type { TranscriptRef } from './session-store.ts'
 
@@ -115,7 +116,7 @@ function realFolder(folder: string): string {
     return realpathSync(folder)
   } catch (error) {
     const parent = dirname(folder)
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const isMissing = errorCode(error) === 'ENOENT'
     if (!isMissing || parent === folder) throw error
     return join(realFolder(parent), basename(folder))
   }
@@ -133,7 +134,7 @@ export function listNames(dir: string): string[] {
   try {
     return readdirSync(dir)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (errorCode(error) === 'ENOENT') return []
     throw error
   }
 }

@@ -2,6 +2,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
+import { errorCode } from './atomic-file.ts'
 
 const mostChars = 20_000
 
@@ -12,7 +13,7 @@ export async function readWorkspaceFile(workspace: string, name: string): Promis
     if (!path.startsWith((await realpath(workspace)) + sep)) return undefined
     return (await readFile(path, 'utf8')).slice(0, mostChars)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (errorCode(error) === 'ENOENT') return undefined
     throw new RockpoolError('disk-failed', `${join(workspace, name)} cannot be read.`, { cause: error })
   }
 }

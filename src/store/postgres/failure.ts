@@ -1,5 +1,6 @@
 // What PostgreSQL and the way to it can answer instead of rows, and what that means for us.
 import { RockpoolError } from '../../domain/errors.ts'
+import { errorCode } from '../atomic-file.ts'
 import { StoreAway } from '../store-away.ts'
 
 export function isConnectionLoss(error: unknown): boolean {
@@ -67,7 +68,7 @@ function reasonOf(error: unknown): string {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
+  return errorCode(error) ?? ''
 }
 
 export function messageOf(error: unknown): string {

@@ -2,6 +2,7 @@
 // platform's server on loopback to the real Claude binary and back.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { expect, vi } from 'vitest'
 import { openApp } from '../src/app.ts'
 import type { Conversations } from '../src/flow/conversations.ts'
 import type { App } from '../src/operations/app.ts'
@@ -12,6 +13,7 @@ import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { startMessagesApi } from './messages-api.ts'
 import type { MessagesApi } from './messages-api.ts'
+import type { WhatsappServer } from './whatsapp-server.ts'
 
 export interface ChannelHouse {
   api: MessagesApi
@@ -34,6 +36,22 @@ export interface ChannelHouseOptions {
   /** Without Claude the offline agent answers, and fast. */
   offline?: boolean
   variables?: Record<string, string>
+}
+
+const patience = { timeout: 30_000, interval: 20 }
+
+/** Until the channel of this platform receives. */
+export async function connected({ conversations }: ChannelHouse, name: string): Promise<void> {
+  const channel = conversations.channels.find((one) => one.name === name)
+  await vi.waitFor(() => expect(channel?.status().state).toBe('connected'), patience)
+}
+
+/** Scans the code that WhatsApp's channel shows, as a phone does. */
+export async function linkWhatsapp(house: ChannelHouse, server: WhatsappServer): Promise<void> {
+  const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!
+  await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), patience)
+  server.scan(channel.status().needs!.detail)
+  await connected(house, 'whatsapp')
 }
 
 const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'test' }

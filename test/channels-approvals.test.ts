@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
-import { openChannelHouse } from './channel-house.ts'
+import { connected, linkWhatsapp, openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
 import { DiscordApi } from './discord-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
@@ -139,7 +139,7 @@ describe('on Discord', () => {
       { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
       { text: 'The file is there.' },
     ])
-    await vi.waitFor(() => expect(house.conversations.channels[0]?.status().state).toBe('connected'), waiting)
+    await connected(house, 'discord')
   })
   afterEach(async () => {
     await house.close()
@@ -197,10 +197,7 @@ test('on WhatsApp, where there are no buttons, the owner answers in words', asyn
       { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
       { text: 'The file is there.' },
     ])
-    const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!
-    await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), waiting)
-    server.scan(channel.status().needs!.detail)
-    await vi.waitFor(() => expect(channel.status().state).toBe('connected'), waiting)
+    await linkWhatsapp(house, server)
     const texts = (): string[] => server.sent.map((one) => one.message.extendedTextMessage?.text ?? '')
     await server.write(server.alice, { conversation: 'make a file' })
     await vi.waitFor(() => expect(texts().join('\n')).toMatch(/\/approve/), waiting)

@@ -1,7 +1,7 @@
 // An answer to any message of ours goes to the session that the message came from; when that session has begun anew, to a
 // fork of the old conversation. On every channel that has answers, also after a restart.
 import { afterEach, expect, test, vi } from 'vitest'
-import { openChannelHouse } from './channel-house.ts'
+import { linkWhatsapp, openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
 import { DiscordApi } from './discord-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
@@ -65,9 +65,7 @@ async function onWhatsapp(): Promise<Chat> {
   const house = await open({
     whatsapp: { waWebSocketUrl: server.url, allowFrom: ['+4915550002222'] },
   })
-  const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!
-  await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), waiting)
-  server.scan(channel.status().needs!.detail)
+  await linkWhatsapp(house, server)
   return {
     house,
     async write(text, replyTo) {

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
 import type { WebOutput } from '../src/domain/web-chat.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
-import { openChannelHouse } from './channel-house.ts'
+import { connected, openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse, ChannelHouseOptions } from './channel-house.ts'
 import { DiscordApi } from './discord-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
@@ -170,7 +170,7 @@ test('Discord: in a thread it answers whoever mentions it, and a restart loses n
     const author = { id: '5010', username: 'alice' }
     discord.write({ channel_id: '8002', author, content: `<@9000> ${content}`, mentions: [discord.bot] })
   }
-  await vi.waitFor(() => expect(house.conversations.channels[0]?.status().state).toBe('connected'), waiting)
+  await connected(house, 'discord')
   write('first question')
   await vi.waitFor(
     () => expect(discord.ours().at(-1)).toMatchObject({ content: 'first **answer**', channel_id: '8002' }),

@@ -197,6 +197,15 @@ function outboxOf(home: ClaudeHome): StormOutbox {
   }
 }
 
+/** What the report of every storm must say. */
+export const nothingWrong = {
+  lost: [],
+  unmarkedDuplicates: [],
+  crossChat: [],
+  outOfOrder: [],
+  thirdCopies: [],
+}
+
 /** Told of, not seen, and not sent again yet. */
 interface Missing {
   chat: number

@@ -221,12 +221,17 @@ describe('Discord', () => {
     return channel
   }
 
-  test('what came while nobody could replay it is read from the channel, once and in order', async () => {
+  /** A message was read; what comes now Discord will not replay. */
+  async function oneReadThenAway(): Promise<void> {
     const channel = await connected()
     await platform.write({ from: 'alice', place: 'direct', text: 'one' })
     await vi.waitFor(() => expect(received).toHaveLength(1))
     await channel.stop()
     api.remembers = false
+  }
+
+  test('what came while nobody could replay it is read from the channel, once and in order', async () => {
+    await oneReadThenAway()
     for (let n = 2; n <= 150; n++) await platform.write({ from: 'alice', place: 'direct', text: String(n) })
     await connected()
     await vi.waitFor(() => expect(received).toHaveLength(150), { timeout: 10_000 })
@@ -270,11 +275,7 @@ describe('Discord', () => {
   })
 
   test('what came while we were away is read although Discord fails at first', async () => {
-    const channel = await connected()
-    await platform.write({ from: 'alice', place: 'direct', text: 'one' })
-    await vi.waitFor(() => expect(received).toHaveLength(1))
-    await channel.stop()
-    api.remembers = false
+    await oneReadThenAway()
     await platform.write({ from: 'alice', place: 'direct', text: 'two' })
     api.fault('GET /channels/:id/messages', { kind: 'error', status: 503 }, 2)
     await connected()
@@ -351,11 +352,7 @@ describe('Discord', () => {
   })
 
   test('a session is not gone on with before what came ahead of it has been read', async () => {
-    const channel = await connected()
-    await platform.write({ from: 'alice', place: 'direct', text: 'one' })
-    await vi.waitFor(() => expect(received).toHaveLength(1))
-    await channel.stop()
-    api.remembers = false
+    await oneReadThenAway()
     await platform.write({ from: 'alice', place: 'direct', text: 'two' })
     api.fault('GET /channels/:id/messages', { kind: 'error', status: 503 }, 1_000)
     const killed = open()

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { ConsoleChannel } from '../../src/channels/console.ts'
 import { makeChannelHost } from '../../src/flow/channel-host.ts'
-import { openChannelHouse } from '../channel-house.ts'
+import { connected, linkWhatsapp, openChannelHouse } from '../channel-house.ts'
 import type { ChannelHouse } from '../channel-house.ts'
 import { DiscordApi } from '../discord-api.ts'
 import { personMessage, TelegramApi } from '../telegram-api.ts'
@@ -74,7 +74,7 @@ test.each(['word', 'button'])('on Discord, by %s', async (how) => {
   discord.channels.set('7001', { id: '7001', type: 1, recipients: [ada] })
   const settings = { apiRoot: discord.root, token: discord.token }
   const house = await open({ ownerAllowFrom: ['discord:5010'], discord: settings })
-  await vi.waitFor(() => expect(house.conversations.channels[0]?.status().state).toBe('connected'), waiting)
+  await connected(house, 'discord')
   const write = (content: string): unknown => discord.write({ channel_id: '7001', author: ada, content })
   const press = (): void => {
     const notice = discord.ours().findLast((one) => one.components.length > 0)!
@@ -102,10 +102,7 @@ test('on WhatsApp, where there are no buttons', async () => {
     ownerAllowFrom: ['whatsapp:+4915550002222'],
     whatsapp: { waWebSocketUrl: server.url },
   })
-  const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!
-  await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), waiting)
-  server.scan(channel.status().needs!.detail)
-  await vi.waitFor(() => expect(channel.status().state).toBe('connected'), waiting)
+  await linkWhatsapp(house, server)
   const write = (conversation: string): Promise<unknown> => server.write(server.alice, { conversation })
   await answeredTogether(
     house,

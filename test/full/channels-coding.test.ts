@@ -1,13 +1,12 @@
 // What a coding session says streams into one message also where it is not Telegram that shows it.
 import { execFileSync } from 'node:child_process'
-import { afterEach, expect, test, vi } from 'vitest'
-import { openChannelHouse } from '../channel-house.ts'
+import { afterEach, test } from 'vitest'
+import { connected, linkWhatsapp, openChannelHouse } from '../channel-house.ts'
 import type { ChannelHouse } from '../channel-house.ts'
 import { DiscordApi } from '../discord-api.ts'
 import { watchInForeground } from '../foreground.ts'
 import { WhatsappServer } from '../whatsapp-server.ts'
 
-const waiting = { timeout: 30_000, interval: 20 }
 const closing: Array<() => Promise<void>> = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
@@ -27,7 +26,7 @@ test('on Discord the message is edited', async () => {
   discord.channels.set('7001', { id: '7001', type: 1, recipients: [ada] })
   const settings = { apiRoot: discord.root, token: discord.token }
   const house = await open({ ownerAllowFrom: ['discord:5010'], discord: settings })
-  await vi.waitFor(() => expect(house.conversations.channels[0]?.status().state).toBe('connected'), waiting)
+  await connected(house, 'discord')
   await watchInForeground(
     house,
     (content) => discord.write({ channel_id: '7001', author: ada, content }),
@@ -42,10 +41,7 @@ test('on WhatsApp, too', async () => {
     ownerAllowFrom: ['whatsapp:+4915550002222'],
     whatsapp: { waWebSocketUrl: server.url },
   })
-  const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!
-  await vi.waitFor(() => expect(channel.status().needs?.kind).toBe('qr'), waiting)
-  server.scan(channel.status().needs!.detail)
-  await vi.waitFor(() => expect(channel.status().state).toBe('connected'), waiting)
+  await linkWhatsapp(house, server)
   await watchInForeground(
     house,
     (conversation) => server.write(server.alice, { conversation }),

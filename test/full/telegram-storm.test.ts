@@ -1,5 +1,6 @@
+// The real program on a faulty Telegram, killed at random, at size.
 import { expect, test } from 'vitest'
-import { telegramStorm } from '../telegram-storm.ts'
+import { nothingWrong, telegramStorm } from '../telegram-storm.ts'
 
 test('5,000 messages through a faulty Telegram with kill -9 at random: 0 lost, 0 unmarked duplicates, 0 cross-chat', async () => {
   const report = await telegramStorm({
@@ -10,14 +11,7 @@ test('5,000 messages through a faulty Telegram with kill -9 at random: 0 lost, 0
     faultsPerHundred: 8,
   })
   console.log(report)
-  expect(report).toMatchObject({
-    lost: [],
-    unmarkedDuplicates: [],
-    crossChat: [],
-    outOfOrder: [],
-    thirdCopies: [],
-    givenUp: 0,
-  })
+  expect(report).toMatchObject({ ...nothingWrong, givenUp: 0 })
   expect(report.kills).toBeGreaterThanOrEqual(5)
   expect(report.markedDuplicates).toBeLessThanOrEqual(report.kills * 100 + report.faults)
 }, 900_000)

@@ -181,17 +181,18 @@ test('silence ends the turn, and the conversation goes on', async () => {
 })
 
 test('a person who thinks for long is not silence of Claude', async () => {
-  const slow = await t.open({
-    key: 'slow-person',
+  const resume = { sdkSessionId: conversation.sdkSessionId! }
+  await t.open({
+    resume,
     askPermission: () =>
       new Promise((resolve) => setTimeout(() => resolve({ behavior: 'deny', message: 'no' }), 2_600)),
   })
   const write: Step = {
     tools: [{ name: 'Write', input: { file_path: join(t.home.project, 'x'), content: '' } }],
   }
-  const result = await take(slow, inline(write, { text: 'Understood.' }))
+  const result = await take(conversation, inline(write, { text: 'Understood.' }))
   expect(result).toMatchObject({ end: { kind: 'completed' }, text: 'Understood.' })
-  await slow.close()
+  await t.open({ resume, askPermission: async () => ({ behavior: 'allow' }) })
 })
 
 test('sub-agents are not the reply; one in the background is waited for, and its news joins the reply', async () => {

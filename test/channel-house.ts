@@ -63,7 +63,7 @@ export async function openChannelHouse(options: ChannelHouseOptions = {}): Promi
     agents: {
       defaults: { model: testModel, workspace: home.project, allowedTools: options.allowedTools },
     },
-    claude: { credential: options.offline ? 'none' : 'auto', maxRetries: 1 },
+    claude: { credential: options.offline ? 'none' : 'auto', maxRetries: 1, spare: false },
     channels: options.channels ?? {},
     coding: { defaultWorkdir: home.project, ...options.coding },
     ...options.config,

@@ -1,7 +1,7 @@
 // An answer to any message of ours goes to the session that the message came from; when that session has begun anew, to a
 // fork of the old conversation. On every channel that has answers, also after a restart.
 import { afterEach, expect, test, vi } from 'vitest'
-import { linkWhatsapp, openChannelHouse } from './channel-house.ts'
+import { connected, linkWhatsapp, openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
 import { DiscordApi } from './discord-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
@@ -88,11 +88,6 @@ test.each([
   '%s: an answer goes on there, and after a new session to a fork of the old one',
   async (name, openChat) => {
     const chat = await openChat()
-    const connected = () =>
-      vi.waitFor(() => {
-        const channel = chat.house.conversations.channels.find((one) => one.name === name)
-        expect(channel?.status().state).toBe('connected')
-      }, waiting)
     const said = async (text: RegExp): Promise<string> => {
       await vi.waitFor(() => expect(chat.shown().at(-1)?.text).toMatch(text), waiting)
       await chat.house.conversations.converse.idle()
@@ -102,7 +97,7 @@ test.each([
       const { sessions } = (await chat.house.ask('sessions.list')) as { sessions: Array<{ key: string }> }
       return sessions.map((one) => one.key)
     }
-    await connected()
+    await connected(chat.house, name)
     await chat.write('remember blue')
     const old = await said(/remember blue/)
     await chat.write('and green', old)
@@ -111,7 +106,7 @@ test.each([
     await chat.write('/new')
     await said(/New session/i)
     await chat.house.restart()
-    await connected()
+    await connected(chat.house, name)
     await chat.write('which colour was it?', old)
     await said(/which colour/)
     const forks = (await keys()).filter((key) => key.startsWith('agent:main:dashboard:'))

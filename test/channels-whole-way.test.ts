@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
 import type { WebOutput } from '../src/domain/web-chat.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
@@ -44,11 +44,13 @@ describe('Telegram', () => {
   const alice = { id: 501, name: 'Alice' }
   const bob = { id: 502, name: 'Bob' }
   const group = { id: -1001234, title: 'The group', forum: true }
+  const topic = { message_thread_id: 77, is_topic_message: true }
+  let telegram: TelegramApi
+  let house: ChannelHouse
 
-  async function telegramHouse(): Promise<{ telegram: TelegramApi; house: ChannelHouse }> {
-    const telegram = await TelegramApi.listen()
-    closing.push(() => telegram.close())
-    const house = await open({
+  beforeAll(async () => {
+    telegram = await TelegramApi.listen()
+    house = await openChannelHouse({
       allowedTools: ['Bash(ls:*)'],
       channels: {
         telegram: {
@@ -60,47 +62,43 @@ describe('Telegram', () => {
         },
       },
     })
-    return { telegram, house }
-  }
+  })
+  afterAll(async () => {
+    await house.close()
+    await telegram.close()
+  })
 
-  test('in a topic of a group it answers whoever mentions it, knowing what was said before, and a restart loses nothing', async () => {
-    const { telegram, house } = await telegramHouse()
+  function write(text: string, more: Record<string, unknown> = {}): void {
+    telegram.emit({ message: personMessage(telegram, alice, { id: 501 }, text, more) })
+  }
+  function mention(text: string): void {
+    telegram.emit({ message: personMessage(telegram, bob, group, `@rock_pool_bot ${text}`, topic) })
+  }
+  const inTopic = () => telegram.shown.filter((one) => one.chat === group.id && one.thread === 77)
+
+  test('in a topic of a group it answers whoever mentions it, knowing what was said before', async () => {
     house.api.script('what do you think', [{ text: 'I think **yes**.' }])
-    house.api.script('and the door', [{ text: 'The door, too.' }])
-    const topic = { message_thread_id: 77, is_topic_message: true }
     telegram.emit({ message: personMessage(telegram, alice, group, 'shall we paint it blue?', topic) })
-    const asked = personMessage(telegram, bob, group, '@rock_pool_bot what do you think?', topic)
-    telegram.emit({ message: asked })
-    await vi.waitFor(() => expect(telegram.shown.map((one) => one.text)).toContain('I think yes.'), waiting)
-    const reply = telegram.shown.find((one) => one.text === 'I think yes.')!
-    expect(reply).toMatchObject({ chat: group.id, thread: 77, formats: ['bold'] })
+    mention('what do you think?')
+    await vi.waitFor(
+      () => expect(inTopic()).toMatchObject([{ text: 'I think yes.', formats: ['bold'] }]),
+      waiting,
+    )
     const [request] = house.api.requests.filter((one) => one.prompt.includes('what do you think'))
     expect(request!.prompt).toMatch(/Alice.*: shall we paint it blue\?/)
     const said = transcripts(house)
     expect(said).toMatch(/user: .*what do you think/)
     expect(said).toMatch(/assistant: .*I think \*\*yes\*\*/)
-
-    const restarting = house.restart()
-    telegram.emit({ message: personMessage(telegram, bob, group, '@rock_pool_bot and the door?', topic) })
-    await restarting
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The door, too.'), waiting)
-    expect(telegram.shown.at(-1)).toMatchObject({ chat: group.id, thread: 77 })
-    const again = house.api.requests.filter((one) => one.prompt.includes('and the door'))
-    expect(again).toHaveLength(1)
-    expect(again[0]!.text).toContain('I think **yes**')
-    expect(telegram.shown).toHaveLength(2)
-    await vi.waitFor(() => expect(transcripts(house)).toMatch(/assistant: .*The door, too/), waiting)
   })
 
   test('a person asks for a list of files: the agent uses its tool, the answer arrives, the transcript is right', async () => {
-    const { telegram, house } = await telegramHouse()
     writeFileSync(join(house.home.project, 'notes.md'), '# notes')
     writeFileSync(join(house.home.project, 'plan.txt'), 'plan')
     house.api.script('which files', [
       { text: 'Let me look.', tools: [{ name: 'Bash', input: { command: 'ls' } }] },
       { text: 'There are two: notes.md and plan.txt.' },
     ])
-    telegram.emit({ message: personMessage(telegram, alice, { id: 501 }, 'which files are there?') })
+    write('which files are there?')
     await vi.waitFor(
       () => expect(telegram.shown.at(-1)?.text).toMatch(/two: notes\.md and plan\.txt/),
       waiting,
@@ -115,38 +113,42 @@ describe('Telegram', () => {
     expect(index['agent:main:telegram:direct:501']).toMatchObject({ lastChannel: 'telegram', lastTo: '501' })
   })
 
-  test('an answer to an old message goes to the conversation that it came from, even after a new one has begun', async () => {
-    const { telegram, house } = await telegramHouse()
+  test('a picture is offered to the agent', async () => {
+    house.api.script('what is this', [{ text: 'A picture.' }])
+    const file_id = telegram.addFile('photos/p.png', Buffer.from(onePixel, 'base64'))
+    const photo = [{ file_id, file_unique_id: 'u', width: 1, height: 1 }]
+    write('', { caption: 'what is this?', photo })
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('A picture.'), waiting)
+    const asked = house.api.requests.find((one) => one.prompt.includes('what is this'))!
+    expect(JSON.stringify(asked.body).includes('"type":"image"')).toBe(true)
+  })
+
+  test('a restart loses nothing, and an answer to an old message still goes to the conversation that it came from', async () => {
     house.api.script('remember blue', [{ text: 'I remember blue.' }])
     house.api.script('which colour', [{ text: 'It was blue.' }])
-    const write = (text: string, more = {}): void => {
-      telegram.emit({ message: personMessage(telegram, alice, { id: 501 }, text, more) })
-    }
+    house.api.script('and the door', [{ text: 'The door, too.' }])
     write('remember blue')
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I remember blue.'), waiting)
     const old = telegram.shown.at(-1)!
     write('/new')
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toMatch(/New session/i), waiting)
-    await house.restart()
+
+    const restarting = house.restart()
+    mention('and the door?')
+    await restarting
+    await vi.waitFor(() => expect(inTopic().at(-1)?.text).toBe('The door, too.'), waiting)
+    const again = house.api.requests.filter((one) => one.prompt.includes('and the door'))
+    expect(again).toHaveLength(1)
+    expect(again[0]!.text).toContain('I think **yes**')
+    expect(inTopic()).toHaveLength(2)
+    await vi.waitFor(() => expect(transcripts(house)).toMatch(/assistant: .*The door, too/), waiting)
+
     write('which colour was it?', {
       reply_to_message: { message_id: old.id, from: telegram.bot, text: old.text },
     })
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('It was blue.'), waiting)
     const asked = house.api.requests.findLast((one) => one.prompt.includes('which colour'))!
     expect(asked.text).toContain('I remember blue.')
-  })
-
-  test('a picture is offered to the agent', async () => {
-    const { telegram, house } = await telegramHouse()
-    house.api.script('what is this', [{ text: 'A picture.' }])
-    const file_id = telegram.addFile('photos/p.png', Buffer.from(onePixel, 'base64'))
-    const photo = [{ file_id, file_unique_id: 'u', width: 1, height: 1 }]
-    telegram.emit({
-      message: personMessage(telegram, alice, { id: 501 }, '', { caption: 'what is this?', photo }),
-    })
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('A picture.'), waiting)
-    const asked = house.api.requests.find((one) => one.prompt.includes('what is this'))!
-    expect(JSON.stringify(asked.body).includes('"type":"image"')).toBe(true)
   })
 })
 

@@ -79,7 +79,11 @@ export async function openDashboard(
 ): Promise<DashboardHouse> {
   const api = await startMessagesApi()
   const home = options.homeFor?.(api.url) ?? makeClaudeHome({ apiUrl: api.url, name: 'dashboard' })
-  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(options.config ?? {}), { mode: 0o600 })
+  writeFileSync(
+    join(home.stateDir, 'rockpool.json'),
+    JSON.stringify({ claude: { spare: false }, ...options.config }),
+    { mode: 0o600 },
+  )
   options.before?.(home)
   const [browser, first] = await Promise.all([openBrowser(), startGateway(home, 0)])
   let { child, ready } = first

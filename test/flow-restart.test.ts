@@ -166,3 +166,16 @@ test('a turn that does not end in time is interrupted and retried after the next
   expect(bench.channel.texts).toEqual([])
   expect(await bench.work.lanes.running()).toMatchObject([{ lane: key, inputs: [{ lostTurns: 0 }] }])
 })
+
+test.each([
+  [true, 1],
+  [false, 0],
+])('claude.spare %s: %i process is started before anybody has written', async (spare, wanted) => {
+  const bench = await flow({ config: { claude: { spare } } })
+  let started = 0
+  const runtime = { ...bench.runtime, prewarm: async () => void started++ }
+  const conversations = new Conversations({ ...bench.converse.parts, runtime }, [bench.channel])
+  await conversations.start()
+  await conversations.stop(1_000)
+  expect(started).toBe(wanted)
+})

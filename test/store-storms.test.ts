@@ -1,7 +1,7 @@
 // Small cases of bad weather; test/full/store-storms.test.ts has the promised sizes.
 import { expect, test } from 'vitest'
 import { contendersMeetDeadLocks } from './lock-race.ts'
-import { killedWriters, lostByPausedHolder, manyWriters, pausedWriters } from './store-storms.ts'
+import { killedWriters, lostByPausedHolder, manyWriters } from './store-storms.ts'
 
 const kinds = ['sqlite', 'files'] as const
 
@@ -16,13 +16,6 @@ test.each(kinds)('a holder that is paused past the stale limit (%s): nothing is 
 test('the same test catches a lock that is taken away by its age', async () => {
   expect(await lostByPausedHolder('files-age-lock')).toBe(1)
 })
-
-test.each(kinds)(
-  'writers that are paused at random (%s): every acknowledged update is there',
-  async (kind) => {
-    await pausedWriters(kind, 20, 3)
-  },
-)
 
 test.each(kinds)(
   '4 kills in an update storm (%s): nothing acknowledged is lost, nobody is held up',

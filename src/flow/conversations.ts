@@ -177,8 +177,8 @@ export class Conversations {
 
   /** The first conversation should not wait for a process to start. */
   #prewarm(): void {
-    const { runtime, agentOf, defaultAgentId, log } = this.#parts
-    if (!runtime.prewarm || this.channels.length === 0) return
+    const { config, runtime, agentOf, defaultAgentId, log } = this.#parts
+    if (!config.claude.spare || !runtime.prewarm || this.channels.length === 0) return
     const agent = agentOf(defaultAgentId)
     const address = { channel: internalChannel, accountId: 'default', to: agent.id }
     const session = {

@@ -81,7 +81,7 @@ export const claudeConfig = z.strictObject({
     .default('auto'),
   /** Further variables of Rockpool's own environment that Claude and its tools may see, by name. */
   passEnvironment: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).default([]),
-  /** Keep one process ready for the next new conversation, while conversations begin. */
+  /** Keep one process ready for the next new conversation: from the start of the gateway, and while conversations begin. */
   spare: z.boolean().default(true),
   maxLive: z.number().min(1).default(8),
   maxStarts: z.number().min(1).default(2),

@@ -4,9 +4,8 @@ import { allLocalCommands } from '../src/cli/commands.ts'
 import { routes } from '../src/gateway/routes.ts'
 import { topics } from '../src/gateway/subscriptions.ts'
 import { toolName } from '../src/operations/agent-tools.ts'
-import { aliases } from '../src/operations/aliases.ts'
+import { aliases, asNamed, commandOf } from '../src/operations/aliases.ts'
 import { allOperations } from '../src/operations/all.ts'
-import { commandOf } from '../src/operations/catalog.ts'
 import { fieldsOf } from '../src/operations/fields.ts'
 import type { Field } from '../src/operations/fields.ts'
 import type { Operation } from '../src/operations/operation.ts'
@@ -33,6 +32,7 @@ export async function renderPage(): Promise<string> {
 
 function describe(operation: Operation): string {
   const { name, says, scope, acts, destructive, forAgents, needsGateway, command } = operation
+  const typed = asNamed(operation, aliases.command[commandOf(name)])
   const facts = [
     `scope ${scope}`,
     ...(acts ? ['acts'] : []),
@@ -42,7 +42,7 @@ function describe(operation: Operation): string {
     ...(forAgents ? [`tool \`${toolName(name)}\``] : []),
     ...otherNames(name),
   ]
-  const rows = fieldsOf(operation).map((field) => fieldRow(field, command?.positional ?? []))
+  const rows = fieldsOf(typed).map((field) => fieldRow(field, command?.positional ?? []))
   const table = rows.length > 0 ? `\n| field | takes | |\n|---|---|---|\n${rows.join('\n')}\n` : ''
   return `### ${name}\n\n${says}\n\n${facts.join(' · ')}\n${table}`
 }
@@ -50,7 +50,7 @@ function describe(operation: Operation): string {
 function otherNames(name: string): string[] {
   const named = Object.entries(aliases).flatMap(([door, table]) =>
     Object.entries(table as Record<string, { of: string }>)
-      .filter(([, { of }]) => of === name)
+      .filter(([alias, { of }]) => of === name && !(door === 'command' && alias === commandOf(name)))
       .map(([alias]) =>
         door === 'command' ? `\`rockpool ${alias}\`` : door === 'chat' ? `\`/${alias}\`` : `\`${alias}\``,
       ),

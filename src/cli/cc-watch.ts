@@ -18,7 +18,7 @@ const outputBlocks = 60
 export async function watch(host: Host, openAsker: () => Promise<Asker>): Promise<void> {
   if (!host.terminal.canAsk) {
     throw new RockpoolError('usage', 'cc watch needs a terminal.', {
-      hint: 'Use `rockpool coding sessions --json` in a script.',
+      hint: 'Use `rockpool cc sessions --json` in a script.',
     })
   }
   const { stdin, stdout } = process

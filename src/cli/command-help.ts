@@ -1,13 +1,15 @@
 // `rockpool <command> --help`: what it does, takes and looks like in use.
 import { fieldsOf } from '../operations/fields.ts'
 import type { Field } from '../operations/fields.ts'
+import { commandsBelow, onShelves } from './help.ts'
 import type { Host } from './local-command.ts'
 import { pad, wrap } from './print.ts'
 import { positionalFields } from './typed.ts'
 import type { Typeable } from './typed.ts'
 
-export function printCommandHelp(typeable: Typeable, words: string, host: Host): number {
-  const fields = fieldsOf(typeable)
+export async function printCommandHelp(typeable: Typeable, words: string, host: Host): Promise<number> {
+  const { implied = [] } = typeable.command ?? {}
+  const fields = fieldsOf(typeable).filter(({ name }) => !implied.includes(name))
   const positional = positionalFields(typeable, fields)
   const options = fields.filter((field) => !positional.includes(field))
   const usage = [
@@ -16,8 +18,10 @@ export function printCommandHelp(typeable: Typeable, words: string, host: Host):
     ...positional.map((field) => argumentUsage(field, typeable)),
     '[options]',
   ].join(' ')
-  const parts = [usage, typeable.says]
-  const { width } = host.terminal
+  const { width, color } = host.terminal
+  const parts = [usage, wrap(typeable.says, width).join('\n')]
+  const below = commandsBelow(words, await host.catalog())
+  if (below.length > 0) parts.push(onShelves(words, below, { width, color, now: 0 }))
   if (positional.length > 0)
     parts.push(
       section(
@@ -43,8 +47,8 @@ function argumentUsage(field: Field, { command }: Typeable): string {
 
 function optionLine(field: Field, typeable: Typeable): [string, string] {
   const short = typeable.command?.short?.[field.name]
-  const flag =
-    field.kind === 'yes-no' && field.default === true ? field.flag.replace('--', '--no-') : field.flag
+  const isOn = field.kind === 'yes-no' && field.default === true
+  const flag = isOn ? field.flag.replace('--', '--no-') : field.flag
   const value = {
     'yes-no': '',
     number: ' <n>',
@@ -53,7 +57,10 @@ function optionLine(field: Field, typeable: Typeable): [string, string] {
     text: ' <text>',
     choice: ' <choice>',
   }
-  return [`${short ? `-${short}, ` : ''}${flag}${value[field.kind]}`, explain(field)]
+  return [
+    `${short ? `-${short}, ` : ''}${flag}${value[field.kind]}`,
+    isOn ? turnedOff(field.says) : explain(field),
+  ]
 }
 
 function explain(field: Field): string {
@@ -61,11 +68,21 @@ function explain(field: Field): string {
     field.choices.length > 0 ? `One of ${field.choices.join(', ')}.` : '',
     field.kind === 'list' ? 'Can be given again.' : '',
     field.nullable ? 'An empty text clears it.' : '',
-    field.default === undefined || field.default === false || field.default === true
-      ? ''
-      : `Default: ${JSON.stringify(field.default)}.`,
+    defaultOf(field),
   ]
   return [field.says, ...notes].filter((note) => note !== '').join(' ')
+}
+
+/** `--no-model` says what it does, not what happens without it. */
+function turnedOff(says: string): string {
+  return `Do not ${says[0]!.toLowerCase()}${says.slice(1)}`
+}
+
+function defaultOf({ default: value }: Field): string {
+  const shown = Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? '' : String(value ?? '')
+  return shown === '' || typeof value === 'boolean'
+    ? ''
+    : `Default: ${shown}${shown.endsWith('.') ? '' : '.'}`
 }
 
 function common(typeable: Typeable): Array<[string, string]> {

@@ -1,59 +1,82 @@
 // The help above single commands: everything there is, or the commands of one noun; and what was probably meant.
 import { RockpoolError } from '../domain/errors.ts'
+import { typedNouns } from '../operations/aliases.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
+import { inShort, shelves } from './help-shelves.ts'
 import type { Host } from './local-command.ts'
 import { nearest } from './nearest.ts'
-import { fit, pad, styled } from './print.ts'
+import { pad, styled, wrap } from './print.ts'
 import type { Page } from './print.ts'
+
+type Line = Pick<CatalogEntry, 'command' | 'says'>
 
 const footer = 'Every command takes --json. `rockpool <command> --help` shows its options and examples.'
 
 /** No command has this name: it is the help that was asked for, or an error with the nearest names. */
 export async function helpOrUnknown(args: readonly string[], host: Host): Promise<number> {
   const catalog = await host.catalog()
-  const words = args.filter((arg) => !arg.startsWith('-') && arg !== 'help')
+  const words = args.filter((arg) => !arg.startsWith('-')).map((word, i) => (i === 0 ? nounOf(word) : word))
   const page = { width: host.terminal.width, color: host.terminal.color, now: 0 }
-  const group = words.join(' ')
-  const within = catalog.filter((entry) => group === '' || entry.command.startsWith(`${group} `))
-  if (words.length > 0 && (within.length === 0 || unknownBelow(words, catalog)))
-    throw unknownCommand(words, catalog)
-  host.terminal.out(`${group === '' ? everything(catalog, page) : listing(within, page)}\n\n${footer}\n`)
+  const noun = words.join(' ')
+  const below = commandsBelow(noun, catalog)
+  if (below.length === 0) throw unknownCommand(words, catalog)
+  const usage = `Usage: rockpool ${noun === '' ? '' : `${noun} `}<command> [options]`
+  const says = noun === '' ? 'Rockpool, the session layer for Claude agents.' : (inShort[noun] ?? '')
+  const head = noun === '' ? [says, usage] : [usage, says]
+  const parts = [...head.map((line) => whole(line, page)), onShelves(noun, below, page), whole(footer, page)]
+  host.terminal.out(`${parts.filter((part) => part !== '').join('\n\n')}\n`)
   return 0
 }
 
-function unknownBelow(words: string[], catalog: CatalogEntry[]): boolean {
-  return !catalog.some((entry) => entry.command.startsWith(`${words.join(' ')} `))
+function whole(line: string, page: Page): string {
+  return wrap(line, page.width).join('\n')
 }
 
-function everything(catalog: CatalogEntry[], page: Page): string {
-  const nouns = Map.groupBy(catalog, (entry) => entry.command.split(' ', 1)[0]!)
-  const lines = [...nouns].map(([noun, entries]) => {
-    const own = entries.find((entry) => entry.command === noun)
-    const verbs = entries
-      .filter((entry) => entry !== own)
-      .map((entry) => entry.command.slice(noun.length + 1))
-    const says = own && verbs.length === 0 ? own.says : verbs.join(', ')
-    return { command: noun, says }
+/** What one word more can be said below a noun; a noun with verbs of its own is one line. */
+export function commandsBelow(noun: string, catalog: readonly CatalogEntry[]): Line[] {
+  const start = noun === '' ? '' : `${noun} `
+  const within = catalog.filter(({ command }) => command.startsWith(start))
+  const next = Map.groupBy(within, ({ command }) => start + command.slice(start.length).split(' ', 1)[0]!)
+  return [...next].map(([command, entries]) => {
+    const own = entries.find((entry) => entry.command === command)
+    return { command, says: inShort[command] ?? own?.says ?? '' }
   })
-  const usage = 'Usage: rockpool <command> [options]'
-  return `Rockpool, the session layer for Claude agents.\n\n${usage}\n\n${listing(lines, page)}`
 }
 
-function listing(entries: Array<Pick<CatalogEntry, 'command' | 'says'>>, page: Page): string {
-  const width = Math.max(...entries.map((entry) => entry.command.length))
-  return entries
-    .map(
-      ({ command, says }) =>
-        `  ${styled(page, 'bold', pad(command, width))}  ${fit(says, page.width - width - 4)}`,
-    )
-    .join('\n')
+/** Like `Options:` of a command, so that both read alike. */
+export function onShelves(noun: string, lines: readonly Line[], page: Page): string {
+  const named = shelves[noun] ?? []
+  const wordOf = ({ command }: Line): string => command.slice(noun === '' ? 0 : noun.length + 1)
+  const shelved = named.map(({ title, words }) => ({
+    title,
+    lines: words.flatMap((word) => lines.filter((line) => wordOf(line) === word)),
+  }))
+  const left = lines.filter((line) => !named.some(({ words }) => words.includes(wordOf(line))))
+  const all = [...shelved, { title: named.length > 0 ? 'More' : 'Commands', lines: left }]
+  const width = Math.max(...lines.map(({ command }) => command.length))
+  return all
+    .filter((shelf) => shelf.lines.length > 0)
+    .map((shelf) => `${shelf.title}:\n${shelf.lines.map((line) => shown(line, width, page)).join('\n')}`)
+    .join('\n\n')
+}
+
+function shown({ command, says }: Line, width: number, page: Page): string {
+  const indent = `\n${' '.repeat(width + 4)}`
+  const text = wrap(says, Math.max(24, page.width - width - 4)).join(indent)
+  return `  ${styled(page, 'bold', pad(command, width))}  ${text}`
+}
+
+/** The noun of the operations is shown as the one that people type. */
+function nounOf(word: string): string {
+  return Object.hasOwn(typedNouns, word) ? typedNouns[word]! : word
 }
 
 function unknownCommand(words: string[], catalog: CatalogEntry[]): RockpoolError {
   const typed = words.slice(0, 3).join(' ')
   const names = catalog.map((entry) => entry.command)
   const near = nearest(typed, [...new Set([...names, ...names.map((name) => name.split(' ', 1)[0]!)])])
+  const noun = words.length > 1 && names.some((name) => name.startsWith(`${words[0]} `)) ? `${words[0]} ` : ''
   return new RockpoolError('usage', `There is no command \`rockpool ${typed}\`.`, {
-    hint: near ? `Did you mean \`rockpool ${near}\`?` : '`rockpool --help` lists them all.',
+    hint: near ? `Did you mean \`rockpool ${near}\`?` : `\`rockpool ${noun}--help\` lists them all.`,
   })
 }

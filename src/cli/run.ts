@@ -3,19 +3,12 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { RockpoolError } from '../domain/errors.ts'
-import { findAlias } from '../operations/aliases.ts'
-import type { Alias } from '../operations/aliases.ts'
-import { findOperation } from '../operations/all.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
 import type { Asker } from './ask.ts'
-import { localGroups } from './commands.ts'
-import type { Host, LocalCommand } from './local-command.ts'
+import { findCommand } from './find-command.ts'
+import type { Host } from './local-command.ts'
 import { parseTyped } from './typed.ts'
 import type { Typeable, Typed } from './typed.ts'
-
-type Found =
-  | { kind: 'operation'; operation: Operation; words: string; rest: string[]; given: Record<string, unknown> }
-  | { kind: 'local'; command: LocalCommand; words: string; rest: string[] }
 
 /** Runs one command line; resolves to the exit code. Errors are printed here, as text or as JSON. */
 export async function run(args: readonly string[], host: Host): Promise<number> {
@@ -28,7 +21,7 @@ export async function run(args: readonly string[], host: Host): Promise<number> 
 }
 
 async function runCommand(args: string[], host: Host, json: boolean): Promise<number> {
-  if (args[0] === '--version' || args[0] === '-V' || args[0] === 'version') {
+  if (['--version', '-V', '-v', 'version'].includes(args[0] ?? '')) {
     host.terminal.out(json ? `${JSON.stringify({ version: host.version })}\n` : `${host.version}\n`)
     return 0
   }
@@ -79,55 +72,16 @@ function wantsJson(args: readonly string[]): boolean {
 /** `rockpool --json sessions` is `rockpool sessions --json`. */
 function globalsLast(args: readonly string[]): string[] {
   const first = args.findIndex((arg) => arg !== '--json')
-  return first <= 0 ? [...args] : [...args.slice(first), ...args.slice(0, first)]
+  const last = first <= 0 ? [...args] : [...args.slice(first), ...args.slice(0, first)]
+  return helpLast(last)
 }
 
-/** The longest run of words that names a command. */
-async function findCommand(args: string[]): Promise<Found | undefined> {
-  const plain = args.findIndex((arg) => arg.startsWith('-'))
-  const words = plain < 0 ? args : args.slice(0, plain)
-  for (let count = Math.min(words.length, 3); count > 0; count--) {
-    const name = words.slice(0, count).join(' ')
-    const rest = args.slice(count)
-    const alias = findAlias('command', name)
-    const operation = await commandOperation(alias?.of ?? name.replaceAll(' ', '.'), alias !== undefined)
-    if (operation) {
-      return {
-        kind: 'operation',
-        operation: asNamed(operation, alias),
-        words: name,
-        rest,
-        given: { ...alias?.given },
-      }
-    }
-    const command = await localCommand(name.replaceAll(' ', '.'))
-    if (command) return { kind: 'local', command, words: name, rest }
-  }
-  return undefined
-}
-
-/** An alias may have names of its own for options, and words of its own for what it does. */
-function asNamed(operation: Operation, alias: Alias | undefined): Operation {
-  if (!alias) return operation
-  const renamed = Object.entries(alias.fields ?? {}).map(([theirs, ours]) => [ours, theirs])
-  const flags = { ...operation.command?.flags, ...Object.fromEntries(renamed) }
-  const examples = alias.examples ?? operation.command?.examples
-  return {
-    ...operation,
-    says: alias.says ?? operation.says,
-    command: { ...operation.command, flags, ...(examples ? { examples } : {}) },
-  }
-}
-
-async function commandOperation(name: string, byAlias: boolean): Promise<Operation | undefined> {
-  const operation = await findOperation(name)
-  return operation && (byAlias || !operation.command?.hidden) ? operation : undefined
-}
-
-async function localCommand(name: string): Promise<LocalCommand | undefined> {
-  const group = name.split('.', 1)[0]!
-  if (!Object.hasOwn(localGroups, group)) return undefined
-  return (await localGroups[group]!()).commands.find((command) => command.name === name)
+/** `rockpool help cc list` and `rockpool cc --help list` are `rockpool cc list --help`. */
+function helpLast(args: string[]): string[] {
+  const at = args.findIndex((arg) => arg.startsWith('-'))
+  if (args[0] === 'help') return [...args.slice(1), '--help']
+  const isHelp = at >= 0 && (args[at] === '--help' || args[at] === '-h')
+  return isHelp ? [...args.toSpliced(at, 1), args[at]!] : args
 }
 
 async function performCommand(

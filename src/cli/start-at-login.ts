@@ -16,7 +16,7 @@ export const commands: LocalCommand[] = [
     name: 'service.install',
     says: 'Start the gateway at every log-in, and now.',
     input: z.strictObject({
-      start: z.boolean().default(true).describe('Do not start it, only write the file.'),
+      start: z.boolean().default(true).describe('Start it now.'),
     }),
     command: { examples: ['rockpool service install'] },
     run: (host, input) => installService(host, input['start'] === true),

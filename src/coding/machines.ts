@@ -120,7 +120,7 @@ function noAnswer(machine: string, wasTaken: boolean): RockpoolError {
     ? `${machine} has begun with it and does not answer.`
     : `${machine} does not answer; nothing was done there.`
   const hint = wasTaken
-    ? '`rockpool coding sessions` shows what came of it.'
+    ? '`rockpool cc sessions` shows what came of it.'
     : 'Try again when it is back, or name another machine: `rockpool machines` shows them.'
   return new RockpoolError('unavailable', what, { hint })
 }

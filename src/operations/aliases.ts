@@ -1,12 +1,13 @@
 // The names that the seeds and OpenClaw fix, for operations that we call otherwise. One table, never a second
 // implementation: a door looks here first, then knows only the operation's own name.
+import type { Operation } from './operation.ts'
 
 export interface Alias {
   /** The operation. */
   of: string
   /** Fields that callers of this name spell differently: theirs to ours. */
   fields?: Readonly<Record<string, string>>
-  /** Input that this name implies; what the caller gives wins. */
+  /** Input that this name implies; what the caller gives wins. The help leaves it out. */
   given?: Readonly<Record<string, unknown>>
   /** What it does under this name, and how it looks in use, when that is something of its own. */
   says?: string
@@ -61,19 +62,29 @@ export const aliases: AliasTable = {
   command: {
     sessions: { of: 'sessions.list' },
     agents: { of: 'agents.list' },
+    approvals: { of: 'approvals.list', examples: ['rockpool approvals', 'rockpool approvals list --all'] },
+    channels: { of: 'channels.list' },
     machines: { of: 'machines.list' },
+    memory: { of: 'memory.list' },
+    pairing: { of: 'pairing.list' },
+    tokens: { of: 'tokens.list' },
+    turns: { of: 'turns.list' },
     history: { of: 'sessions.history' },
     search: { of: 'sessions.search' },
     config: { of: 'config.show' },
     'system event': { of: 'turns.wake' },
+    'cc sessions': { of: 'coding.sessions' },
     'cc launch': {
       of: 'coding.launch',
       fields: { repo: 'workdir', budget: 'maxBudgetUsd', fork: 'forkSession' },
     },
     'cc output': { of: 'coding.output' },
     'cc respond': { of: 'coding.respond' },
-    'cc fg': { of: 'coding.foreground' },
-    'cc bg': { of: 'coding.background' },
+    'cc fg': {
+      of: 'coding.foreground',
+      says: 'Stream a session into a chat, after what the chat has missed; `cc output --follow` streams it here.',
+    },
+    'cc bg': { of: 'coding.background', says: 'Stop streaming a session, or all of them, into a chat.' },
     'cc interrupt': { of: 'coding.interrupt' },
     'cc release': { of: 'coding.release' },
     'cc kill': { of: 'coding.kill' },
@@ -88,14 +99,24 @@ export const aliases: AliasTable = {
         'rockpool cc fork fix-login-bug "from here" --at-message 3f2a0b1c-… --wait',
       ],
     },
-    'cc approve': { of: 'approvals.answer' },
+    'cc approve': {
+      of: 'approvals.answer',
+      examples: [
+        'rockpool cc approve 3fa9',
+        'rockpool cc approve --always',
+        'rockpool cc approve 3fa9 --text "the second one"',
+      ],
+    },
     'cc deny': {
       of: 'approvals.answer',
-      given: { decision: 'deny' },
+      given: { decision: 'deny', always: false },
       says: 'Refuse what a session asks, with a reason if you like.',
       examples: ['rockpool cc deny 3fa9', 'rockpool cc deny 3fa9 --text "not on main"'],
     },
-    'cc approvals': { of: 'approvals.list' },
+    'cc approvals': {
+      of: 'approvals.list',
+      examples: ['rockpool cc approvals', 'rockpool cc approvals --all'],
+    },
     'cc stats': { of: 'coding.stats' },
   },
   tool: {
@@ -125,6 +146,9 @@ export const aliases: AliasTable = {
   },
 }
 
+/** Nouns of operations that people type otherwise. Both work; the help, the completion and the pages show theirs. */
+export const typedNouns: Readonly<Record<string, string>> = { coding: 'cc' }
+
 export type Door = keyof AliasTable
 
 /** What a name means at a door: the operation's own name, and the input in the operation's own spelling. */
@@ -141,4 +165,36 @@ export function resolveAlias(
 
 export function findAlias(door: Door, name: string): Alias | undefined {
   return Object.hasOwn(aliases[door], name) ? aliases[door][name] : undefined
+}
+
+/** The operation as a command of this name: with its options, its words and its examples, and without what it implies. */
+export function asNamed<Named extends Pick<Operation, 'says' | 'command'>>(
+  operation: Named,
+  alias: Alias | undefined,
+): Named {
+  if (!alias) return operation
+  const renamed = Object.entries(alias.fields ?? {}).map(([theirs, ours]) => [ours, theirs])
+  const flags = { ...operation.command?.flags, ...Object.fromEntries(renamed) }
+  const examples = alias.examples ?? operation.command?.examples
+  return {
+    ...operation,
+    says: alias.says ?? operation.says,
+    command: {
+      ...operation.command,
+      flags,
+      implied: Object.keys(alias.given ?? {}),
+      ...(examples ? { examples } : {}),
+    },
+  }
+}
+
+/** How it is called in a terminal: `sessions.list` is `sessions list`, `coding.kill` is `cc kill`. */
+export function commandOf(operationName: string): string {
+  const [noun, ...verbs] = operationName.split('.')
+  if (!Object.hasOwn(typedNouns, noun!)) return [noun, ...verbs].join(' ')
+  const theirs = `${typedNouns[noun!]} `
+  const named = Object.entries(aliases.command).find(
+    ([name, { of }]) => of === operationName && name.startsWith(theirs),
+  )
+  return named?.[0] ?? theirs + verbs.join(' ')
 }

@@ -89,7 +89,10 @@ const answer = operation({
   acts: true,
   command: {
     positional: ['id'],
-    examples: ['rockpool cc approve 3fa9', 'rockpool cc approve 3fa9 --decision deny --text "not on main"'],
+    examples: [
+      'rockpool approvals answer 3fa9',
+      'rockpool approvals answer 3fa9 --decision deny --text "not on main"',
+    ],
   },
   async run(app, input, caller) {
     const { approvals } = app.coding()
@@ -125,6 +128,7 @@ const grants = operation({
     ),
   }),
   scope: 'read',
+  command: { examples: ['rockpool approvals grants'] },
   async run(app, _input, caller) {
     return { grants: grantsSeenBy(app, caller) }
   },
@@ -137,7 +141,7 @@ const revoke = operation({
   output: z.object({ id: z.string(), revoked: z.boolean() }),
   scope: 'approve',
   acts: true,
-  command: { positional: ['id'] },
+  command: { positional: ['id'], examples: ['rockpool approvals revoke 7c1d'] },
   async run(app, input, caller) {
     const isThere = grantsSeenBy(app, caller).some(({ id }) => id === input.id)
     const revoked = isThere && (await app.coding().approvalStore.revoke(input.id))

@@ -77,7 +77,11 @@ const label = operation({
   output: changed,
   scope: 'write',
   acts: true,
-  command: { positional: ['id', 'title'], examples: ['rockpool cc label 3f2a "the login form"'] },
+  command: {
+    positional: ['id', 'title'],
+    takesWords: true,
+    examples: ['rockpool cc label 3f2a "the login form"'],
+  },
   async run(app, input, caller) {
     const session = await ownSession(app, input.id, caller)
     const title = plainLine(input.title)

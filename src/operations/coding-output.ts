@@ -78,7 +78,10 @@ const foreground = operation({
   scope: 'write',
   acts: true,
   forAgents: true,
-  command: { positional: ['session'] },
+  command: {
+    positional: ['session'],
+    examples: ['rockpool cc fg fix-login-bug --channel "telegram|501234567"'],
+  },
   async run(app, input, caller) {
     const { id } = findCoding(app, caller, input.session)
     const watching = await app.coding().pool.foreground(id, channelOf(caller, input.channel), input.lines)
@@ -99,7 +102,10 @@ const background = operation({
   scope: 'write',
   acts: true,
   forAgents: true,
-  command: { positional: ['session'] },
+  command: {
+    positional: ['session'],
+    examples: ['rockpool cc bg --channel "telegram|501234567"'],
+  },
   async run(app, input, caller) {
     const id = input.session === undefined ? undefined : findCoding(app, caller, input.session).id
     return { ids: await app.coding().pool.background(channelOf(caller, input.channel), id) }

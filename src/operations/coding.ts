@@ -35,7 +35,7 @@ const sessions = operation({
   output: z.object({ sessions: z.array(codingRow), count: z.number() }),
   scope: 'read',
   forAgents: true,
-  command: { examples: ['rockpool coding sessions --status running'] },
+  command: { examples: ['rockpool cc sessions', 'rockpool cc sessions --status running --json'] },
   async run(app, input, caller) {
     const status = input.status === 'all' ? undefined : input.status
     const limit = input.limit ?? app.config.coding.maxPersistedSessions
@@ -79,6 +79,7 @@ const launch = operation({
   forAgents: true,
   command: {
     positional: ['prompt'],
+    takesWords: true,
     paths: ['workdir'],
     here: 'workdir',
     staysBehind: (input) => input['wait'] !== true,
@@ -115,6 +116,7 @@ const resume = operation({
   acts: true,
   command: {
     positional: ['session', 'prompt'],
+    takesWords: true,
     staysBehind: (input) => input['wait'] !== true,
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
@@ -148,6 +150,7 @@ const respond = operation({
   forAgents: true,
   command: {
     positional: ['session', 'message'],
+    takesWords: true,
     examples: ['rockpool cc respond fix-login-bug "use the other parser"'],
   },
   async run(app, input, caller) {
@@ -205,6 +208,7 @@ const stats = operation({
   }),
   scope: 'read',
   forAgents: true,
+  command: { examples: ['rockpool cc stats'] },
   async run(app, _input, caller) {
     const metrics = app.coding().pool.getMetrics(caller.agentId)
     return { ...metrics, budgets: budgetsOf(app, caller), display: formatStats(metrics) }

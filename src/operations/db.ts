@@ -227,7 +227,7 @@ async function copyAll(app: App, from: Stores, to: Stores, more: string[] = []):
       'refused',
       'Sessions are not copied while the gateway runs: they would change meanwhile.',
       {
-        hint: 'Stop it with Ctrl-C or `rockpool service stop`, copy, and start it again.',
+        hint: 'Stop it (Ctrl-C; `rockpool service uninstall` if it is a service), copy, and start it again.',
       },
     )
   const total: CopyReport = {

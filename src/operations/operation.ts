@@ -32,6 +32,8 @@ export interface CommandShape {
   short?: Readonly<Record<string, string>>
   /** Options with another name than their field: `{ activeMinutes: 'active' }` is `--active`. */
   flags?: Readonly<Record<string, string>>
+  /** Fields that this name of it settles: the help leaves them out. */
+  implied?: readonly string[]
   /** Fields that name a file or directory: what is typed is made absolute before it is asked. */
   paths?: readonly string[]
   /** The one of them that is the current directory when it is not typed. */

@@ -97,6 +97,7 @@ export const operations = [
     scope: 'read',
     command: {
       positional: ['task'],
+      takesWords: true,
       paths: ['repo'],
       here: (input) => (input['eval'] === true ? undefined : 'repo'),
       examples: [
@@ -109,7 +110,9 @@ export const operations = [
       if (input.eval) return evaluate(app, input, caller)
       const { task = '', label, budget } = input
       if (task.trim() === '' && label === undefined) {
-        throw new RockpoolError('input-invalid', 'task is missing.', { hint: 'Say what is to be done.' })
+        throw new RockpoolError('input-invalid', 'task is missing.', {
+          hint: 'Say what is to be done: `rockpool cc select "fix the login form"`.',
+        })
       }
       const agentId = caller.agentId ?? input.agent
       const chosen = await chooseSession(app, {

@@ -21,6 +21,7 @@ export const operations = [
       gateway: z.boolean().describe('Was it the gateway that answered?'),
     }),
     scope: 'read',
+    command: { examples: ['rockpool health', 'rockpool health --json'] },
     async run(app) {
       const uptimeMs = app.clock.now() - app.startedAt
       const gateway = app.gateway !== undefined

@@ -173,7 +173,11 @@ const wake = operation({
   scope: 'write',
   acts: true,
   needsGateway: true,
-  command: { positional: ['text'], examples: ['rockpool system event "The backup is done."'] },
+  command: {
+    positional: ['text'],
+    takesWords: true,
+    examples: ['rockpool system event "The backup is done."'],
+  },
   async run(app, { text, mode, agent, sessionKey: ref }, caller) {
     const { agentId, sessionKey } = await targetOf(app, caller, { agent, sessionKey: ref })
     const conversations = await app.conversations()

@@ -13,15 +13,17 @@ shift
 stamp=node_modules/.rockpool-installed
 wanted=$(cksum < package.json)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
-  echo "Installing dependencies (once; a minute or two) ..." >&2
-  npm install --no-progress --no-audit --no-fund --loglevel=error >&2
+  echo "Installing dependencies (once: a minute or two, about 1 GB) ..." >&2
+  npm install --no-audit --no-fund --loglevel=error >&2
   printf '%s\n' "$wanted" > "$stamp"
 fi
 
 node scripts/build.ts
 case $what in
   setup) ;;
-  start) exec node bin/rockpool.js up "$@" ;;
+  start)
+    echo 'In this folder `rockpool …` is `node bin/rockpool.js …`; `npm link` makes it a command.' >&2
+    exec node bin/rockpool.js up "$@" ;;
   test) sh scripts/debian-packages.sh && exec vitest run "$@" ;;
   test:full) sh scripts/debian-packages.sh && ROCKPOOL_TEST=full exec vitest run "$@" ;;
   bench) exec node bench/run.ts "$@" ;;

@@ -2,6 +2,7 @@
 // down in the opposite one.
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { lookForClaude } from './agent/choose.ts'
 import { openApp } from './app.ts'
 import { knownSecrets } from './assembly/known-secrets.ts'
 import { reloadConfigOnChange } from './assembly/reload.ts'
@@ -67,12 +68,14 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     { url, movedFrom, version },
     movedFrom ? `Port ${movedFrom} is taken; listening at ${url}.` : 'Ready.',
   )
+  const claude = lookForClaude(environment, config.claude.credential)
   options.ready({
     url,
     wsUrl,
     tokenFile: gatewayTokenFile(environment.stateDir),
     pid: process.pid,
     dashboardUrl: `${url}/#code=${gateway.auth.makeCode().code}`,
+    ...(claude.connected ? {} : { claudeHint: claude.hint }),
     movedFrom,
   })
   const rest = await live(app)

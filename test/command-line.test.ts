@@ -66,6 +66,12 @@ describe('answers', () => {
     expect((await home.run(['sessions', '--limit', 'all', '--json'])).json()).toMatchObject({ count: 2 })
   })
 
+  test('without a log-in to Claude, status and doctor say how to connect it', async () => {
+    expect((await home.run(['status'])).stdout).toMatch(/Claude +not connected\. To connect Claude, log in/)
+    expect((await home.run(['doctor'])).stdout).toContain('Claude is not connected. To connect Claude')
+    expect((await home.run(['doctor', '--json'])).json()).toMatchObject({ ok: true })
+  })
+
   test('--version --json is JSON, too', async () => {
     expect((await home.run(['--version', '--json'])).json()).toEqual({ version: expect.any(String) })
   })
@@ -134,6 +140,7 @@ describe('errors', () => {
     expect(stderr).toContain('There is no command `rockpool sesions`.')
     expect(stderr).toContain('Did you mean `rockpool sessions`?')
     expect((await home.run(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
+    expect((await home.run(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
   })
 
   test('a configuration that is wrong is named with file, key and remedy', async () => {
@@ -255,6 +262,9 @@ describe('help and completion', () => {
     expect(stdout).toContain('$ rockpool sessions')
     expect((await home.run(['--help'])).stdout).toContain('sessions')
     expect((await home.run(['help', 'sessions'])).stdout).toContain('sessions list')
+    const listed = (await home.run(['sessions', 'list', '--help'])).stdout
+    expect((await home.run(['help', 'sessions', 'list'])).stdout).toBe(listed)
+    expect((await home.run(['sessions', '--help', 'list'])).stdout).toBe(listed)
   })
 
   test('the built catalog is the one that the operations make', async () => {

@@ -181,7 +181,7 @@ test('a decision is kept: why shows it by its own id, by the chosen session and 
   }
   const shown = (await rockpool('cc', 'why', '00000001')).out
   expect(shown).toContain('Repair the login form again')
-  expect(shown).toMatch(/SESSION +SCORE/)
+  expect(shown).toMatch(/SESSION +ABOUT +SCORE/)
   expect(await rockpool('cc', 'why', 'nobody')).toMatchObject({
     code: 3,
     err: expect.stringContaining('nobody'),

@@ -1,8 +1,10 @@
 // Who answers here: Claude, if there is a credential for it; otherwise the offline agent, which says so.
 import type { AgentRuntime } from '../domain/agent.ts'
 import type { ClaudeAgentOptions } from './claude.ts'
+import type { ClaudeConfig } from '../domain/config/agents.ts'
+import type { Environment } from '../store/config-file.ts'
 import { findCredential } from './credentials.ts'
-import { makeOfflineAgent } from './offline.ts'
+import { howToConnect, makeOfflineAgent } from './offline.ts'
 
 export async function chooseAgent(options: Omit<ClaudeAgentOptions, 'credential'>): Promise<AgentRuntime> {
   const { environment, config, clock, log } = options
@@ -19,4 +21,15 @@ export async function chooseAgent(options: Omit<ClaudeAgentOptions, 'credential'
   )
   const { openClaudeAgent } = await import('./claude.ts')
   return openClaudeAgent({ ...options, credential })
+}
+
+/** By which credential Claude answers here, or why it does not and what to do about it. */
+export type Connection = { connected: true; source: string } | { connected: false; hint: string }
+
+/** For people who look at the house, not at a chat: nothing is opened for it. */
+export function lookForClaude(environment: Environment, wanted: ClaudeConfig['credential']): Connection {
+  const credential = findCredential(environment, wanted)
+  if (credential) return { connected: true, source: credential.source }
+  const hint = wanted === 'none' ? 'It is switched off: `claude.credential` is `none`.' : howToConnect
+  return { connected: false, hint }
 }

@@ -79,10 +79,9 @@ function turnedOff(says: string): string {
 }
 
 function defaultOf({ default: value }: Field): string {
-  const shown = Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? '' : String(value ?? '')
-  return shown === '' || typeof value === 'boolean'
-    ? ''
-    : `Default: ${shown}${shown.endsWith('.') ? '' : '.'}`
+  const shown = Array.isArray(value) ? value.join(', ') : value
+  if ((typeof shown !== 'string' && typeof shown !== 'number') || shown === '') return ''
+  return `Default: ${String(shown).replace(/\.$/, '')}.`
 }
 
 function common(typeable: Typeable): Array<[string, string]> {

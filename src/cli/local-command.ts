@@ -51,6 +51,8 @@ export interface ReadyLine {
   pid: number
   /** Logs in once; for people, never in `--json`. */
   dashboardUrl: string
+  /** How to connect Claude, when it is not. */
+  claudeHint?: string
   /** The port that was asked for was taken. */
   movedFrom?: number
 }

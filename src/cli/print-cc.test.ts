@@ -46,7 +46,7 @@ test.each([56, 60, 80, 100, 160, 240])('the list fits a terminal of %i columns',
 test('the list says what runs, what it cost and how full its context is, and hides archived ones unless asked', () => {
   const text = printList({ total, sessions: rows }, { ...page, width: 160 })
   expect(text).toMatch(
-    /native\/main\s+main\s+Renamed demo session\s+9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
+    /native\/main\s+demo\s+main\s+Renamed demo session\s+9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
   )
   expect(text).not.toContain('00000001 ')
   expect(text).toContain('… and 1 more')
@@ -58,6 +58,16 @@ test('the list says what runs, what it cost and how full its context is, and hid
     'waiting: permission prompt',
   )
   expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No Claude Code sessions\. .*cc launch/)
+  expect(printList({ total: 0, sessions: [] }, { ...page, input: { search: 'nowhere' } })).toMatch(
+    /^No .* like that/,
+  )
+})
+
+test('the list says of which repository a session is, on any screen, unless it was asked for one', () => {
+  for (const width of [60, 100, 160]) {
+    expect(printList({ total, sessions: rows }, { ...page, width })).toMatch(/^ID +STATE .*REPO/)
+  }
+  expect(printList({ total, sessions: rows }, { ...page, input: { repo: '/home' } })).not.toContain('REPO')
 })
 
 test.each(hostile)('a title %s cannot drive the terminal', async (_what, title) => {

@@ -1,4 +1,5 @@
 // How Claude Code sessions and their costs look in a terminal.
+import { basename } from 'node:path'
 import { withoutMarker } from '../discovery/origin-marker.ts'
 import type { CostReport, SessionHealth, TokenCounts } from '../domain/discovered-session.ts'
 import type { z } from 'zod'
@@ -16,7 +17,9 @@ const shownUnasked = 40
 /** Without `--all` what is useful now: no archived sessions, and not more than one can look over. */
 export function printList(answer: { total: number; sessions: Row[] }, page: Page): string {
   if (answer.sessions.length === 0)
-    return 'No Claude Code sessions. `rockpool cc launch "…" --repo .` begins one.'
+    return isNarrowed(page)
+      ? 'No Claude Code session is like that. `rockpool cc list` shows all of them.'
+      : 'No Claude Code sessions. `rockpool cc launch "…" --repo .` begins one.'
   const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
   const current = answer.sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
   const shown = isAll ? current : current.slice(0, shownUnasked)
@@ -26,19 +29,28 @@ export function printList(answer: { total: number; sessions: Row[] }, page: Page
   return [...(shown.length > 0 ? [table(shown, listColumns(page), page)] : []), ...note].join('\n')
 }
 
-/** What people look for first stands first; a narrow terminal loses columns, then words of the message and the branch. */
+function isNarrowed({ input = {} }: Page): boolean {
+  const asked = ['repo', 'agent', 'source', 'running', 'archived', 'search', 'offset']
+  return asked.some((name) => input[name] !== undefined && input[name] !== false)
+}
+
+/** What people look for first stands first; a narrow terminal loses columns, then words of the message and the branch.
+ *  Sessions of one repository need not repeat its name. */
 function listColumns(page: Page): Array<Column<Row>> {
   const from = (width: number, column: Column<Row>): Array<Column<Row>> =>
     page.width >= width ? [column] : []
+  const isOneRepo = page.input?.['repo'] !== undefined
+  const repo: Column<Row> = { title: 'REPO', value: (row) => basename(row.repoPath) || '-', min: 6 }
   return [
     { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
     { title: 'STATE', value: stateOf, min: 7, style: stateStyle },
-    ...from(90, { title: 'SOURCE', value: sourceOf, min: 6, style: 'dim' }),
-    { title: 'BRANCH', value: (row) => row.branch || '-', min: 6 },
-    { title: 'FIRST MESSAGE', value: headline, min: 10 },
+    ...from(120, { title: 'SOURCE', value: sourceOf, min: 6, style: 'dim' }),
+    ...(isOneRepo ? [] : [repo]),
+    ...from(isOneRepo ? 0 : 76, { title: 'BRANCH', value: (row) => row.branch || '-', min: 6 }),
+    { title: 'FIRST MESSAGE', value: headline, min: page.width < 76 ? 10 : 20 },
     { title: 'AGE', value: (row) => age(row, page.now), align: 'right', min: 5 },
-    ...from(76, { title: 'MSGS', value: (row) => String(row.messageCount), align: 'right', min: 4 }),
-    ...from(120, { title: 'TOKENS', value: (row) => tokens(allTokens(row)), align: 'right', min: 6 }),
+    ...from(96, { title: 'MSGS', value: (row) => String(row.messageCount), align: 'right', min: 4 }),
+    ...from(140, { title: 'TOKENS', value: (row) => tokens(allTokens(row)), align: 'right', min: 6 }),
     {
       title: 'COST',
       value: (row) => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`,
@@ -144,7 +156,10 @@ function printFacts(session: Row, page: Page): string {
       ['last task', line(session.lastTask)],
       ['began', session.createdAt && ago(Date.parse(session.createdAt), page.now)],
       ['last used', ago(Date.parse(session.lastModified), page.now)],
-      ['messages', `${session.messageCount} (${session.promptCount} prompts, ${session.lineCount} lines)`],
+      [
+        'messages',
+        `${session.messageCount} (${count(session.promptCount, 'prompt')}, ${count(session.lineCount, 'line')})`,
+      ],
       ['forked from', session.forkedFrom],
       ['model', session.model],
       ['written by', session.version && `Claude Code ${session.version} (${session.entrypoint ?? '?'})`],
@@ -172,13 +187,17 @@ function printSpending(session: Row, page: Page): string {
       ['cost', costLine(session)],
       [
         'context',
-        `${contextOf(session)} of ${tokens(session.contextWindow)}, ${compactionCount} compactions`,
+        `${contextOf(session)} of ${tokens(session.contextWindow)}, ${count(compactionCount, 'compaction')}`,
       ],
       ['cache', cacheLine(session, page.now)],
       ['budget', budgetUsedPct === undefined ? undefined : `${Math.round(budgetUsedPct * 100)}% used`],
     ],
     page,
   )
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
 }
 
 function tokenLine(count: TokenCounts): string {

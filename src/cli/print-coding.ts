@@ -1,6 +1,6 @@
 // Coding sessions and what they ask, for people at a terminal.
 import type { Grant } from '../domain/coding.ts'
-import { ago, duration, oneLine, styled, table, tokens, usd, visible } from './print.ts'
+import { ago, duration, oneLine, prose, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
 import type { Machine } from '../domain/machine.ts'
 
@@ -97,19 +97,25 @@ export function printSessions(output: { sessions: CodingRow[] }, page: Page): st
 }
 
 export function printLaunched(
-  output: CodingRow & { action?: string; reason?: string; output?: string },
+  output: CodingRow & { action?: string; reason?: string; output?: string; note?: string },
   page: Page,
 ): string {
   if (output.output !== undefined) return visible(output.output)
-  const how = output.action ? ` (${oneLine(`${output.action}: ${output.reason ?? ''}`)})` : ''
   return [
-    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${launchedAs(output)}${onOf(output)}${how}`,
+    `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${launchedAs(output)}${onOf(output)}`,
+    ...(output.action ? [prose(howOf(output.action, output.reason ?? ''), page)] : []),
+    ...(output.note ? [styled(page, 'yellow', prose(output.note, page))] : []),
     styled(
       page,
       'dim',
       `Look: rockpool cc output ${output.id}   Answer: rockpool cc respond ${output.id} "…"`,
     ),
   ].join('\n')
+}
+
+/** The reason mostly says the action itself. */
+function howOf(action: string, reason: string): string {
+  return oneLine(reason.startsWith(action) ? reason : `${action}: ${reason}`)
 }
 
 /** It is in the queue for a moment before it starts; only one that has to wait there is called queued. */

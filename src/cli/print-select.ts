@@ -1,21 +1,31 @@
 // `rockpool cc select`, `cc select --eval` and `cc why`, for people: the decision, then what it was made of.
 import type { Decision, SessionScore, SessionSelection } from '../domain/selection.ts'
 import type { Evaluation } from '../discovery/evaluate.ts'
-import { ago, duration, oneLine, styled, table, tokens, usd } from './print.ts'
-import type { Page } from './print.ts'
+import { ago, broken, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
+import type { Column, Page } from './print.ts'
 
 const maxShown = 10
 const colors = { resume: 'green', fork: 'cyan', fresh: 'blue', queue: 'yellow' } as const
 
 export function print(output: SessionSelection | Evaluation, page: Page): string {
-  return 'results' in output ? printEvaluation(output, page) : printSelection(output, page)
+  if ('results' in output) return printEvaluation(output, page)
+  return `${printSelection(output, page)}\n\n${styled(page, 'dim', doIt(page))}`
+}
+
+function doIt({ input }: Page): string {
+  const task = input?.['task']
+  const isShort = typeof task === 'string' && /^[^"$`\\\n]{1,60}$/.test(task)
+  return `Do it: rockpool cc launch "${isShort ? oneLine(task) : '…'}"`
 }
 
 function printSelection(selection: SessionSelection, page: Page): string {
   const { action, reason, scores, fallback } = selection
   const [head, ...rest] = oneLine(reason).split(': ')
   const blocks = [
-    `${styled(page, ['bold', colors[action]], head!)}${rest.length > 0 ? `: ${rest.join(': ')}` : ''}`,
+    broken(
+      `${styled(page, ['bold', colors[action]], head!)}${rest.map((part) => `: ${part}`).join('')}`,
+      page,
+    ),
     fallback === undefined
       ? ''
       : styled(page, 'yellow', `! The model was not heard: ${oneLine(fallback)}. Words were compared.`),
@@ -27,24 +37,26 @@ function printSelection(selection: SessionSelection, page: Page): string {
 
 function printScores(scores: SessionScore[], page: Page): string {
   const factor = (of: keyof SessionScore['factors']) => (one: SessionScore) => signed(one.factors[of])
+  const why: Column<SessionScore> = {
+    title: 'WHY',
+    value: (one) => one.ceiling ?? one.reason,
+    min: 16,
+    style: (one) => (one.ceiling ? 'red' : undefined),
+  }
   const shown = table(
     scores.slice(0, maxShown),
     [
       { title: 'SESSION', value: (one) => one.sessionId.slice(0, 8), min: 8 },
+      { title: 'ABOUT', value: (one) => one.title ?? '-', min: page.width < 90 ? 10 : 16 },
       { title: 'SCORE', value: (one) => one.total.toFixed(2), align: 'right', style: 'bold', min: 5 },
       { title: 'BRANCH', value: factor('branch'), align: 'right', min: 6 },
       { title: 'RECENT', value: factor('recency'), align: 'right', min: 6 },
       { title: 'TASK', value: factor('relevance'), align: 'right', min: 5 },
       { title: 'HEALTH', value: factor('health'), align: 'right', min: 5, spare: true },
       { title: 'ROOM', value: factor('capacity'), align: 'right', min: 5, spare: true },
-      { title: 'RESUME', value: (one) => usd(one.price?.resumeUsd), align: 'right', min: 6 },
+      { title: 'RESUME', value: (one) => usd(one.price?.resumeUsd), align: 'right', min: 7 },
       { title: 'CACHE', value: (one) => one.price?.cache ?? '-', spare: true },
-      {
-        title: 'WHY',
-        value: (one) => one.ceiling ?? one.reason,
-        min: 10,
-        style: (one) => (one.ceiling ? 'red' : undefined),
-      },
+      ...(page.width < 90 ? [] : [why]),
     ],
     page,
   )
@@ -63,7 +75,8 @@ function printPrices(scores: SessionScore[], sessionId: string | undefined, page
     `fresh with a brief ${usd(price.freshUsd)}`,
   ]
   const guess = price.guessed ? ', prices guessed from the model family' : ''
-  return styled(page, 'dim', `${tokens(price.tokens)} tokens, cache ${warm}${guess}: ${prices.join(' · ')}`)
+  const line = `${tokens(price.tokens)} tokens, cache ${warm}${guess}: ${prices.join(' · ')}`
+  return styled(page, 'dim', prose(line, page))
 }
 
 export function printWhy({ decisions }: { decisions: Decision[] }, page: Page): string {
@@ -82,7 +95,7 @@ function printEvaluation(evaluation: Evaluation, page: Page): string {
   if (decisions === 0)
     return 'There is no history to replay yet: nobody went back to a session or began a second one.'
   const percent = (share: number): string => `${Math.round(share * 100)}%`
-  const head = `${decisions} decisions (${resumed} resumed, ${fresh} fresh) in ${sessions} sessions of ${repositories} repositories`
+  const head = `${decisions} decisions (${resumed} resumed, ${fresh} fresh) in ${sessions} sessions of ${repositories === 1 ? 'one repository' : `${repositories} repositories`}`
   const shown = table(
     results,
     [
@@ -95,9 +108,12 @@ function printEvaluation(evaluation: Evaluation, page: Page): string {
   )
   const explained =
     'Hit rate: of the times somebody went back, how often that session came first. MRR: mean of 1 / its rank. Agrees: all decisions, fresh ones included.'
-  return [head, shown, styled(page, 'dim', explained), ...notes.map((note) => `! ${oneLine(note)}`)].join(
-    '\n\n',
-  )
+  return [
+    head,
+    shown,
+    styled(page, 'dim', prose(explained, page)),
+    ...notes.map((note) => `! ${oneLine(note)}`),
+  ].join('\n\n')
 }
 
 function signed(number: number): string {

@@ -11,6 +11,7 @@ const status = {
   coding: { running: [] },
   undelivered: [],
   cost: { todayUsd: 0, billing: 'none' as const },
+  claude: { connected: true, source: 'ANTHROPIC_API_KEY' },
 }
 const database = { place: 'one,two/db', server: 'two/db', since: 940_000, slow: 0 }
 

@@ -50,6 +50,7 @@ interface Status {
     billing: 'api' | 'subscription' | 'none'
     days?: Array<{ day: string; usd: number }>
   }
+  claude: { connected: boolean; source?: string; hint?: string }
   agent?: { kind: string }
   probes?: Array<{ channel: string; accountId: string; ok: boolean; as?: string; error?: string }>
   problems?: string[]
@@ -78,6 +79,7 @@ export function printStatus(status: Status, page: Page): string {
         ['Rockpool', status.version],
         ['Gateway', running],
         ['Database', status.database && databaseLine(status.database, page)],
+        ['Claude', claudeLine(status.claude, page)],
         ['Agent', agent?.kind],
         ['Cost today', `${usd(cost.todayUsd)}${cost.billing === 'subscription' ? ' at API prices' : ''}`],
         ['Disk free', disk && bytes(disk.freeBytes)],
@@ -98,6 +100,11 @@ export function printStatus(status: Status, page: Page): string {
     section(page, 'Problems', problems?.map((problem) => visible(problem)).join('\n') ?? ''),
   ]
   return parts.filter((part) => part !== '').join('\n\n')
+}
+
+function claudeLine({ connected, source = '', hint = '' }: Status['claude'], page: Page): string {
+  if (connected) return `connected (${oneLine(source)})`
+  return `${styled(page, 'yellow', 'not connected.')} ${oneLine(hint)}`
 }
 
 /** What is wrong comes first; where it is, last. */

@@ -6,11 +6,17 @@ interface DoctorReport {
   findings: Array<{ where: string; says: string; remedy: string; fixable: boolean }>
   fixed: number
   failed: string[]
+  notes: string[]
 }
 
-/** What is wrong, what mending would do, and what is left to a person. */
-export function printDoctor({ findings, fixed, failed }: DoctorReport, page: Page): string {
-  if (findings.length === 0) return 'Nothing is wrong.'
+/** What is wrong, what mending would do, and what is left to a person; then what is missing. */
+export function printDoctor(report: DoctorReport, page: Page): string {
+  const notes = report.notes.map((note) => styled(page, 'yellow', prose(note, page)))
+  return [printFindings(report, page), ...notes].join('\n')
+}
+
+function printFindings({ findings, fixed, failed, notes }: DoctorReport, page: Page): string {
+  if (findings.length === 0) return notes.length > 0 ? 'Nothing is damaged.' : 'Nothing is wrong.'
   const lines = findings.map(({ where, says, remedy, fixable }) => {
     const mark = styled(page, fixable ? 'yellow' : 'red', fixable ? '!' : 'x')
     return `${mark} ${oneLine(says)}\n  ${styled(page, 'dim', oneLine(where))}\n  ${oneLine(remedy)}`

@@ -1,6 +1,6 @@
 // `rockpool up`: the gateway in the foreground.
 import { z } from 'zod'
-import type { LocalCommand } from './local-command.ts'
+import type { LocalCommand, ReadyLine } from './local-command.ts'
 import { jsonText } from './json-text.ts'
 
 export const commands: LocalCommand[] = [
@@ -16,13 +16,22 @@ export const commands: LocalCommand[] = [
     command: { examples: ['rockpool up', 'rockpool up --port 0 --json'] },
     async run(host, input, json) {
       await host.up(input, (ready) => {
-        const { movedFrom, dashboardUrl, ...line } = ready
+        const { movedFrom, dashboardUrl: _dashboardUrl, claudeHint: _claudeHint, ...line } = ready
         if (movedFrom !== undefined)
           host.terminal.err(`Port ${movedFrom} is taken; using the next free one.\n`)
-        const human = `Rockpool listens at ${ready.url}\n\n  ${dashboardUrl}\n\nThis link opens the dashboard once, within a minute; \`rockpool dashboard\` makes another. Ctrl-C stops.\n`
-        host.terminal.out(json ? `${jsonText(line)}\n` : human)
+        host.terminal.out(json ? `${jsonText(line)}\n` : greeting(ready))
       })
       return undefined
     },
   },
 ]
+
+function greeting({ url, dashboardUrl, claudeHint }: ReadyLine): string {
+  return [
+    `Rockpool listens at ${url}\n`,
+    `  ${dashboardUrl}\n`,
+    'This link opens the dashboard once, within a minute; `rockpool dashboard` makes another. Ctrl-C stops.',
+    ...(claudeHint ? [`Claude is not connected: an offline agent answers. ${claudeHint}`] : []),
+    '',
+  ].join('\n')
+}

@@ -51,7 +51,7 @@ export function keywordRelevance(task: string, sessions: DiscoveredSession[]): T
     return {
       sessionId: session.sessionId,
       relevance: all === 0 ? 0 : Math.min(1, (2 * common) / all),
-      reasoning: `${common} of ${all} words in common`,
+      reasoning: `${common} of ${all} ${all === 1 ? 'word' : 'words'} in common`,
     }
   })
 }

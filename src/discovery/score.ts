@@ -1,6 +1,8 @@
 // How well a session fits a task: five factors and two ceilings of the seed, in whole hundredths, so that 0.60 is 0.60.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { plainLine } from '../domain/plain-text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
+import { withoutMarker } from './origin-marker.ts'
 
 export interface ScoreContext {
   currentBranch: string
@@ -36,6 +38,7 @@ export function scoreSession(session: DiscoveredSession, context: ScoreContext):
   const sum = Object.values(factors).reduce((total, factor) => total + factor, 0)
   return {
     sessionId: session.sessionId,
+    title: titleOf(session),
     total: ceiling === undefined ? Math.max(0, sum) / 100 : 0,
     factors: fractions(factors),
     relevance: context.relevance,
@@ -43,6 +46,10 @@ export function scoreSession(session: DiscoveredSession, context: ScoreContext):
     isRunning: session.isRunning,
     reason: ceiling ?? inWords(session, factors, context.relevance, budgetShare),
   }
+}
+
+function titleOf({ title, firstMessage }: DiscoveredSession): string {
+  return plainLine(title ?? withoutMarker(firstMessage), 80)
 }
 
 /** How much of the budget is gone: of the one that is given, or else of the session's own. */

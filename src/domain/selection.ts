@@ -53,6 +53,8 @@ export interface SessionPrice {
 
 export interface SessionScore {
   sessionId: string
+  /** What it is called, or how it began. */
+  title?: string
   /** 0 to 1, whole hundredths. 0 when a ceiling forbids it. */
   total: number
   factors: ScoreFactors

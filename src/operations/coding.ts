@@ -1,6 +1,7 @@
 // Coding sessions: launch, watch, answer, approve, end, resume. The names of the plugin (`claude_launch`,
 // `claude-code.launch`, `/claude`) are aliases of these.
 import { z } from 'zod'
+import { lookForClaude } from '../agent/choose.ts'
 import { budgetsLeft } from '../coding/budget.ts'
 import type { BudgetLeft } from '../coding/budget.ts'
 import { formatOutput, formatStats } from '../coding/listing.ts'
@@ -21,6 +22,15 @@ const machine = z
   .max(100)
   .optional()
   .describe('The machine that is to do it: its name, or a label that it carries.')
+
+const note = z.string().optional().describe('Why it will not get far: Claude is not connected here.')
+
+/** Whoever launches in the background should hear it now, not when he looks. */
+function noteOn(app: App, { machine: its }: { machine?: string }): { note?: string } {
+  const claude = lookForClaude(app.environment, app.config.claude.credential)
+  const isElsewhere = its !== undefined && its !== app.coding().machines?.name
+  return claude.connected || isElsewhere ? {} : { note: `Claude is not connected. ${claude.hint}` }
+}
 
 const sessions = operation({
   name: 'coding.sessions',
@@ -73,7 +83,7 @@ const launch = operation({
     machine,
     wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
   }),
-  output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional() }),
+  output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional(), note }),
   scope: 'write',
   acts: true,
   forAgents: true,
@@ -92,7 +102,7 @@ const launch = operation({
   async run(app, input, caller) {
     refuseWider(app, input, caller)
     const { session, action, reason } = await launchCoding(app, input, caller)
-    if (!input.wait) return { ...rowOf(app, session), action, reason }
+    if (!input.wait) return { ...rowOf(app, session), action, reason, ...noteOn(app, session) }
     const quiet = await app.coding().pool.whenQuiet(session.id)
     const { blocks } = app.coding().pool.output(quiet.id, 200)
     return { ...rowOf(app, quiet), action, reason, output: formatOutput(quiet, blocks, app.clock.now()) }
@@ -111,7 +121,7 @@ const resume = operation({
     machine,
     wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
   }),
-  output: codingRow.extend({ output: z.string().optional() }),
+  output: codingRow.extend({ output: z.string().optional(), note }),
   scope: 'write',
   acts: true,
   command: {
@@ -123,7 +133,7 @@ const resume = operation({
   async run(app, input, caller) {
     const { pool } = app.coding()
     const session = await resumeCoding(app, input, caller)
-    if (!input.wait) return rowOf(app, session)
+    if (!input.wait) return { ...rowOf(app, session), ...noteOn(app, session) }
     const quiet = await pool.whenQuiet(session.id)
     return {
       ...rowOf(app, quiet),

@@ -31,6 +31,7 @@ const price = z.object({
 })
 const score = z.object({
   sessionId: z.string(),
+  title: z.string().optional().describe('What it is called, or how it began.'),
   total: z.number(),
   factors: z.object({
     branch: z.number(),

@@ -1,6 +1,7 @@
 // status: everything at a glance. Who is connected, what runs, what it cost today, and above all what waits for you.
 import { statfsSync } from 'node:fs'
 import { z } from 'zod'
+import { lookForClaude } from '../agent/choose.ts'
 import { findCredential } from '../agent/credentials.ts'
 import type { ChannelStatus } from '../domain/channel.ts'
 import { plainLine } from '../domain/plain-text.ts'
@@ -70,6 +71,9 @@ export const showStatus = operation({
         .describe('With a subscription the dollars are what the API would have cost.'),
       days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
     }),
+    claude: z
+      .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
+      .describe('Is there a log-in for Claude here, and what to do if there is none.'),
     agent: z.object({ kind: z.string() }).optional(),
     /** What the platforms said, one after the other. */
     probes: z
@@ -126,6 +130,7 @@ export const showStatus = operation({
         billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
         ...(input.usage && operator ? { days: spend.perDay().slice(-31) } : {}),
       },
+      claude: lookForClaude(app.environment, app.config.claude.credential),
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
       ...(input.deep && operator ? { probes: await probeChannels(app) } : {}),
       ...(input.all ? { problems: await problemsOf(app, agents), disk: diskOf(app) } : {}),

@@ -1,6 +1,7 @@
 // Looking after the state: what is wrong with it, what can be mended, and a copy of all of it.
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
+import { lookForClaude } from '../agent/choose.ts'
 import { examine, fix } from '../sessions/doctor.ts'
 import type { Finding } from '../sessions/doctor.ts'
 import { backUpState } from '../store/backup.ts'
@@ -30,6 +31,7 @@ const doctor = operation({
     findings: z.array(finding),
     fixed: z.number(),
     failed: z.array(z.string()),
+    notes: z.array(z.string()).describe('What is not damage, and yet missing.'),
   }),
   scope: 'admin',
   acts: true,
@@ -45,9 +47,15 @@ const doctor = operation({
       findings: findings.map(({ fix: mend, ...rest }) => ({ ...rest, fixable: mend !== undefined })),
       fixed: fixed.length,
       failed,
+      notes: notesOn(app),
     }
   },
 })
+
+function notesOn(app: App): string[] {
+  const claude = lookForClaude(app.environment, app.config.claude.credential)
+  return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
+}
 
 /** Only Claude itself can say; the offline agent would take every conversation for lost. */
 async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Promise<boolean> }> {

@@ -188,6 +188,7 @@ export class Members {
   }
 
   #again(): void {
+    if (this.#closed) return
     this.#later(beatMs, () => {
       void this.#beat()
         .catch((error: unknown) =>

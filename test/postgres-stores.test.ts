@@ -33,6 +33,7 @@ import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { identifyProcess } from '../src/store/process-identity.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
+import type { LaneWork } from '../src/store/work.ts'
 import { openStateDatabase } from '../src/store/state-database.ts'
 import { aCodingSession, codingStoreContract } from './coding-store-contract.ts'
 import type { CodingStores } from './coding-store-contract.ts'
@@ -380,6 +381,24 @@ function twoMembers(schema: () => string): void {
     ])
     expect(await workB!.lanes.begin({ id: 't3', ...turn })).toBe(true)
     expect(await workB!.outbox.list()).toEqual([])
+  }, 30_000)
+
+  test('no turn begins before what came earlier and was given back', async () => {
+    const { postgres, members } = await join2(schema(), 'a')
+    const { inbox, lanes, share } = postgresWork(postgres, systemClock, members)
+    const [one, two] = [(await inbox.accept(anInput(1), true))!, (await inbox.accept(anInput(2), true))!]
+    expect([one.lies, two.lies]).toEqual(['here', 'here'])
+    const turn = { lane: one.lane, agentId: 'main', kind: 'message' as const, owner: '' }
+    expect(await lanes.begin({ id: 't1', ...turn, inputs: [one.id] })).toBe(true)
+    await lanes.release('t1')
+    expect(await lanes.begin({ id: 't2', ...turn, inputs: [two.id] })).toBe(false)
+    expect(await inbox.accept(anInput(3), true)).toMatchObject({ lies: 'nowhere' })
+    await share!.take(0, { idle: [], failed: [one.lane] })
+    const again = (): Promise<LaneWork[]> => share!.take(5, { idle: [], failed: [] })
+    await expect
+      .poll(async () => (await again()).map(({ input }) => input.message.id), { timeout: 10_000 })
+      .toEqual(['1', '2', '3'])
+    expect(await lanes.begin({ id: 't3', ...turn, inputs: [one.id] })).toBe(true)
   }, 30_000)
 
   test('a second gateway with the same name is refused; one that was killed has its name again at once', async () => {

@@ -43,6 +43,7 @@ export class Converse {
           mentionsFor: (message) => this.#door.mentionsFor(message),
           watcherOf: (key) => this.#watchers.get(key),
           isAbandoned: () => this.#abandoned,
+          onNotOurs: (lane) => this.shared?.failed(lane),
         }),
       drop: (inputs, told) => this.#door.turnAway(inputs, told),
       mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),

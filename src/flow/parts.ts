@@ -115,6 +115,8 @@ export interface TurnParts extends FlowParts {
   watcherOf: (inputKey: string) => TurnWatcher | undefined
   /** The process must end: turns that are interrupted now are not over. */
   isAbandoned: () => boolean
+  /** Another process has taken the inputs of this lane, or they are to be given to us once more. */
+  onNotOurs: (lane: string) => void
 }
 
 export interface CommandParts extends FlowParts {

@@ -72,6 +72,8 @@ export class SharedLanes {
   /** A message was accepted by this process. */
   placed(input: WaitingInput): void {
     if (!this.#isRunning) this.start()
+    // A lane that goes back gives all that waits in it once more, in order.
+    if (this.#failed.has(input.lane)) return this.look()
     if (input.lies === 'here') void this.#hand({ input, hasMoved: input.hasMoved === true })
     else {
       this.#share.wakeOthers()

@@ -26,7 +26,10 @@ export async function takeTurn(
   try {
     conducted = await conduct({ turnId, batch, begun, claimed }, parts)
   } catch (error) {
-    if (error instanceof NotOurs || !(await claim)) return []
+    if (error instanceof NotOurs || !(await claim)) {
+      parts.onNotOurs(batch.lane)
+      return []
+    }
     if (error instanceof StoreAway) return giveBack(turnId, error, parts)
     parts.log.error(
       { lane: batch.lane, turnId, error: String(error) },

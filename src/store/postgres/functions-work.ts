@@ -88,6 +88,30 @@ export const workFunctions = `
     RETURN true;
   END $$;
 
+  /* One turn of a lane at a time, of whoever has it, in the order of its messages. */
+  CREATE OR REPLACE FUNCTION begin_turn(
+    me text, its_id text, its_lane text, its_agent text, its_kind text, its_owner text, inputs bigint[], at bigint
+  ) RETURNS boolean LANGUAGE plpgsql AS $$
+  DECLARE l lane;
+  BEGIN
+    PERFORM fence(me);
+    INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
+    IF me IS NOT NULL AND l.owner IS NOT NULL AND l.owner <> me THEN RETURN false; END IF;
+    /* What came before and was given back goes first, whoever takes it. */
+    PERFORM 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND id < (SELECT min(input) FROM unnest(inputs) AS input)
+      AND handed_to IS DISTINCT FROM me;
+    IF FOUND AND me IS NOT NULL THEN RETURN false; END IF;
+    INSERT INTO turn (id, lane, agent, kind, state, owner, started_at)
+      VALUES (its_id, its_lane, its_agent, its_kind, 'running', its_owner, at) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+      /* The answer to an earlier, equal request may have been lost on the way. */
+      RETURN EXISTS (SELECT 1 FROM turn WHERE id = its_id AND state = 'running');
+    END IF;
+    IF claim_inputs(its_id, inputs) THEN RETURN true; END IF;
+    DELETE FROM turn WHERE id = its_id;
+    RETURN false;
+  END $$;
+
   /* Gives up lanes where nothing is left to do here, and takes as many others as there is room for. Then every input of
      our lanes that we were not given yet, as far as it is ours to take: one whose caller waits elsewhere ends the row. */
   CREATE OR REPLACE FUNCTION take_lanes(me text, room int, is_server boolean, idle text[], failed text[])

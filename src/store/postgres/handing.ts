@@ -1,19 +1,38 @@
 // Work is given to a process and marked as given in one step. When the answer to that step is lost, it counts as given and
-// nobody has it: from then on it is in doubt what we were given, until it was asked for once more.
+// nobody has it. From then on nothing more is taken before all that was given counts as not given: else what came later
+// would be given alone, and go first.
 import { StoreAway } from '../store-away.ts'
 
 export class Handing {
-  #isInDoubt = false
+  #takeBack: () => Promise<void>
+  /** How often an answer was lost, and how many of those have been seen to. */
+  #doubts = 0
+  #settled = 0
+  #settling: Promise<void> | undefined
 
-  /** `work` is told whether something may have been given to us that we never heard of. */
-  async surely<T>(work: (mayHaveMore: boolean) => Promise<T>): Promise<T> {
-    const mayHaveMore = this.#isInDoubt
-    this.#isInDoubt = false
+  /** `takeBack`: what was given to us and waits counts as not given. We know what we have. */
+  constructor(takeBack: () => Promise<void>) {
+    this.#takeBack = takeBack
+  }
+
+  /** A step that gives us work. */
+  async surely<T>(step: () => Promise<T>): Promise<T> {
+    while (this.#doubts > this.#settled) await (this.#settling ??= this.#settle())
     try {
-      return await work(mayHaveMore)
+      return await step()
     } catch (error) {
-      this.#isInDoubt ||= mayHaveMore || error instanceof StoreAway
+      if (error instanceof StoreAway) this.#doubts++
       throw error
+    }
+  }
+
+  async #settle(): Promise<void> {
+    const seenTo = this.#doubts
+    try {
+      await this.#takeBack()
+      this.#settled = seenTo
+    } finally {
+      this.#settling = undefined
     }
   }
 }

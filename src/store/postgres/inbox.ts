@@ -20,10 +20,7 @@ export const inputColumns = 'id, key, lane, agent, accepted_at, lost_turns, reco
 export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing): Inbox {
   return {
     accept: (input, hasRoom = false) =>
-      handing.surely(async (mayHaveMore) => {
-        if (mayHaveMore) await takeBack(postgres)
-        return acceptInput(postgres, input, clock.now(), hasRoom)
-      }),
+      handing.surely(() => acceptInput(postgres, input, clock.now(), hasRoom)),
     async knows(key) {
       return (await postgres.read('SELECT 1 FROM inbox WHERE key = $1', [key])).length > 0
     },

@@ -33,6 +33,8 @@ const migrations: string[] = [
   deliveryFunctions,
   // Once more: whoever is buried owns no coding sessions.
   workFunctions,
+  // Once more: a turn begins after all that came before it.
+  workFunctions,
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

@@ -24,7 +24,7 @@ const columns = 'seq, record, state, attempts, resent, not_before, reason, messa
 const isOpen = `state IN ('queued', 'attempting', 'retry', 'unknown')`
 
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
-  const handing = new Handing()
+  const handing = new Handing(() => handAgain(postgres))
   return {
     add: (deliveries) =>
       postgres.untilBack(() =>
@@ -42,11 +42,7 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
-    take: (afterSeq) =>
-      handing.surely(async (mayHaveMore) => {
-        if (mayHaveMore) await handAgain(postgres)
-        return takeRows(postgres, afterSeq)
-      }),
+    take: (afterSeq) => handing.surely(() => takeRows(postgres, afterSeq)),
     async open(afterSeq = 0) {
       const rows = await postgres.read<Row>(
         `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,

@@ -75,25 +75,6 @@ export const workTables = `
   CREATE INDEX turn_lane ON turn (lane, started_at) WHERE state = 'done';
   CREATE INDEX turn_started ON turn (started_at) WHERE state = 'done';
 
-  CREATE FUNCTION begin_turn(
-    me text, its_id text, its_lane text, its_agent text, its_kind text, its_owner text, inputs bigint[], at bigint
-  ) RETURNS boolean LANGUAGE plpgsql AS $$
-  DECLARE l lane;
-  BEGIN
-    PERFORM fence(me);
-    INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
-    IF me IS NOT NULL AND l.owner IS NOT NULL AND l.owner <> me THEN RETURN false; END IF;
-    INSERT INTO turn (id, lane, agent, kind, state, owner, started_at)
-      VALUES (its_id, its_lane, its_agent, its_kind, 'running', its_owner, at) ON CONFLICT DO NOTHING;
-    IF NOT FOUND THEN
-      /* The answer to an earlier, equal request may have been lost on the way. */
-      RETURN EXISTS (SELECT 1 FROM turn WHERE id = its_id AND state = 'running');
-    END IF;
-    IF claim_inputs(its_id, inputs) THEN RETURN true; END IF;
-    DELETE FROM turn WHERE id = its_id;
-    RETURN false;
-  END $$;
-
   CREATE FUNCTION join_turn(me text, its_turn text, inputs bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
   BEGIN
     PERFORM fence(me);

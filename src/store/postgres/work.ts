@@ -15,7 +15,7 @@ import { postgresOutbox } from './outbox.ts'
 const forgottenMs = 20_000
 
 export function postgresWork(postgres: Postgres, clock: Clock, members?: Members): WorkStore {
-  const handing = new Handing()
+  const handing = new Handing(() => takeBack(postgres))
   return {
     inbox: postgresInbox(postgres, clock, handing),
     lanes: postgresLanes(postgres, clock),
@@ -30,16 +30,15 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: 
   return {
     serves: members.serves,
     async take(room, { idle, failed }) {
-      const rows = await handing.surely(async (mayHaveMore) => {
-        if (mayHaveMore) await takeBack(postgres)
-        return postgres.write<InputRow & { moved: boolean }>('SELECT * FROM take_lanes($1, $2, $3, $4, $5)', [
+      const rows = await handing.surely(() =>
+        postgres.write<InputRow & { moved: boolean }>('SELECT * FROM take_lanes($1, $2, $3, $4, $5)', [
           postgres.member,
           members.serves ? room : 1,
           members.serves,
           idle,
           failed,
-        ])
-      })
+        ]),
+      )
       const work: LaneWork[] = rows.map((row) => ({ input: asInput(row), hasMoved: row.moved }))
       return work
     },

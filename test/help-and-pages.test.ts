@@ -99,7 +99,7 @@ async function type(line: string): Promise<void> {
 }
 
 function wordsOf(line: string): string[] {
-  const [command] = line.split(/ [|<>] | {2,}/, 1)
+  const [command] = line.split(/ [|<>] /, 1)
   return [...command!.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!)
 }
 

@@ -129,6 +129,9 @@ test('what is here and newer stays; a transcript that differs stays; links are l
     expect.stringContaining('evil-link.jsonl is not a regular file'),
     `${entry.sessionId}.jsonl is here already and is not the same; ours stays`,
     'main is an older form of agent:main:main, which is another session; both are kept',
+    expect.stringMatching(
+      new RegExp(`^${key} is another conversation here; the newer one, ours, .*${entry.sessionId}\\.jsonl`),
+    ),
   ])
 })
 

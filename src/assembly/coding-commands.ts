@@ -12,6 +12,8 @@ import { perform } from '../operations/perform.ts'
 import type { Input } from '../store/work.ts'
 
 interface Spoken {
+  /** What stands behind the command. */
+  usage?: string
   says: string
   /** The operation's input from what stands behind the command. */
   read(rest: string): Record<string, unknown>
@@ -21,27 +23,32 @@ interface Spoken {
 
 const commands: Readonly<Record<string, Spoken>> = {
   claude: {
-    says: '/claude [--name <name>] [--repo <repository>] [--machine <machine>] <prompt>: start Claude Code in the background',
+    usage: '[--name <name>] [--repo <repository>] [--machine <machine>] <prompt>',
+    says: 'Start Claude Code in the background.',
     read: (rest) => {
       const { options, words } = withOptions(rest, { name: 'name', repo: 'workdir', machine: 'machine' })
       return { prompt: wanted(words, 'what to do'), ...options }
     },
   },
-  claude_sessions: { says: '/claude_sessions: list coding sessions', read: () => ({}) },
+  claude_sessions: { says: 'List coding sessions.', read: () => ({}) },
   claude_kill: {
-    says: '/claude_kill <session>: end it',
+    usage: '<session>',
+    says: 'End it.',
     read: (rest) => ({ session: wanted(rest, 'which session') }),
   },
   claude_fg: {
-    says: '/claude_fg <session>: stream it here',
+    usage: '<session>',
+    says: 'Stream it here.',
     read: (rest) => ({ session: wanted(rest, 'which session') }),
   },
   claude_bg: {
-    says: '/claude_bg [session]: stop streaming',
+    usage: '[session]',
+    says: 'Stop streaming.',
     read: (rest) => (rest === '' ? {} : { session: rest }),
   },
   claude_resume: {
-    says: '/claude_resume [--fork] [--machine <machine>] <session> [prompt] | --list: go on with an earlier one',
+    usage: '[--fork] [--machine <machine>] <session> [prompt] | --list',
+    says: 'Go on with an earlier one.',
     instead: (rest) => (rest === '' || rest === '--list' ? 'claude_sessions' : undefined),
     read: (rest) => {
       const fork = /^--fork\s+/.exec(rest)
@@ -57,14 +64,16 @@ const commands: Readonly<Record<string, Spoken>> = {
     },
   },
   claude_move: {
-    says: '/claude_move <session> <machine>: let it go on on another machine that has its repository',
+    usage: '<session> <machine>',
+    says: 'Move it to another machine that has its repository.',
     read: (rest) => {
       const [session, machine] = firstWord(rest)
       return { session: wanted(session, 'which session'), machine: wanted(machine, 'which machine') }
     },
   },
   claude_respond: {
-    says: '/claude_respond [--interrupt] <session> <message>: answer it',
+    usage: '[--interrupt] <session> <message>',
+    says: 'Answer it.',
     read: (rest) => {
       const interrupt = /^--interrupt\s+/.exec(rest)
       const [session, message] = firstWord(interrupt ? rest.slice(interrupt[0].length) : rest)
@@ -76,16 +85,18 @@ const commands: Readonly<Record<string, Spoken>> = {
       }
     },
   },
-  claude_stats: { says: '/claude_stats: figures over all coding sessions', read: () => ({}) },
+  claude_stats: { says: 'Figures over all coding sessions.', read: () => ({}) },
   approve: {
-    says: '/approve [all] [id] [always | an answer]: allow what a session asks, or all that ask the same',
+    usage: '[all] [id] [always | an answer]',
+    says: 'Allow what a session asks, or all that ask the same.',
     read: (rest) => {
       const { text, ...which } = whichApproval(rest)
       return text === 'always' ? { ...which, always: true } : { ...which, ...(text ? { text } : {}) }
     },
   },
   deny: {
-    says: '/deny [all] [id] [reason]: refuse it',
+    usage: '[all] [id] [reason]',
+    says: 'Refuse it.',
     read: (rest) => {
       const { text, ...which } = whichApproval(rest)
       return { ...which, ...(text ? { text } : {}) }
@@ -94,9 +105,10 @@ const commands: Readonly<Record<string, Spoken>> = {
 }
 
 export function codingCommands(app: App): ChatCommand[] {
-  return Object.entries(commands).map(([name, { says }]) => ({
+  return Object.entries(commands).map(([name, { usage, says }]) => ({
     name,
     says,
+    ...(usage === undefined ? {} : { usage }),
     ownerOnly: true,
     run: (rest, input) => runChatCommand(app, name, rest.trim(), input),
   }))
@@ -111,12 +123,13 @@ export function commandToSay(app: App, codingId: string, text: string): string {
   return `/${isOver ? 'claude_resume' : 'claude_respond'} ${latest?.id ?? codingId} ${text}`
 }
 
-/** The same commands for the menus of platforms: `/name usage: what it does`. */
+/** The same commands for the menus of platforms. */
 export function codingCommandInfos(): CommandInfo[] {
-  return Object.entries(commands).map(([name, { says }]) => {
-    const [, usage = '', does = says] = /^\/\w+ ?(.*?): (.+)$/.exec(says) ?? []
-    return { name, says: does, ...(usage === '' ? {} : { usage }) }
-  })
+  return Object.entries(commands).map(([name, { usage, says }]) => ({
+    name,
+    says,
+    ...(usage === undefined ? {} : { usage }),
+  }))
 }
 
 async function runChatCommand(app: App, name: string, rest: string, input: Input): Promise<Reply> {

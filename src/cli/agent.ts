@@ -9,6 +9,7 @@ import type { Question, Talk } from './ask-agent.ts'
 import { messageFrom, openTalk } from './ask-agent.ts'
 import { askLine } from './ask-line.ts'
 import type { Host, LocalCommand } from './local-command.ts'
+import { oneLine, styled } from './print.ts'
 import { TurnView } from './show-turn.ts'
 
 const local = z.boolean().default(false).describe('In this process, also when a gateway runs.')
@@ -91,7 +92,13 @@ async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>
     if (running === undefined) lines.close()
     else void talk.stop(running).catch(() => lines.close())
   })
-  if (host.terminal.canAsk) lines.prompt()
+  if (host.terminal.canAsk) {
+    const page = { width: host.terminal.width, color: host.terminal.color, now: 0 }
+    const whom = about.agent === undefined ? 'your agent' : oneLine(about.agent)
+    const hint = `This is ${whom}. /help shows what can be typed, /exit leaves.`
+    host.terminal.err(`${styled(page, 'dim', hint)}\n`)
+    lines.prompt()
+  }
   for await (const line of lines) {
     const message = line.trim()
     if (message === '/exit' || message === '/quit') break

@@ -7,7 +7,8 @@ import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
 import { written } from '../operations/cc-list.ts'
 import { cellWidth } from './cell-width.ts'
-import { printCosts, printInfo, printList } from './print-cc.ts'
+import { printInfo, printList } from './print-cc.ts'
+import { printCosts } from './print-costs.ts'
 
 const state = mkdtempSync(join(tmpdir(), 'rockpool-print-'))
 const discovery = openDiscovery({

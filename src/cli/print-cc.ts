@@ -1,13 +1,13 @@
-// How Claude Code sessions and their costs look in a terminal.
+// How Claude Code sessions look in a terminal.
 import { basename } from 'node:path'
 import { withoutMarker } from '../discovery/origin-marker.ts'
-import type { CostReport, SessionHealth, TokenCounts } from '../domain/discovered-session.ts'
+import type { SessionHealth } from '../domain/discovered-session.ts'
 import type { z } from 'zod'
 import type { discoveredSession } from '../operations/cc-list.ts'
 import { nowOf, stateOf as codingState } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
-import { cellWidth } from './cell-width.ts'
-import { ago, bytes, duration, fit, oneLine, pad, pairs, prose, styled, table, tokens, usd } from './print.ts'
+import { tokenLine } from './print-costs.ts'
+import { ago, bytes, count, duration, fit, oneLine, pairs, styled, table, tokens, usd } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
 
 type Row = z.output<typeof discoveredSession>
@@ -196,20 +196,6 @@ function printSpending(session: Row, page: Page): string {
   )
 }
 
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`
-}
-
-function tokenLine(count: TokenCounts): string {
-  const parts = [
-    `${tokens(count.inputTokens)} in`,
-    `${tokens(count.outputTokens)} out`,
-    `${tokens(count.cacheReadTokens)} cache read`,
-    `${tokens(count.cacheCreationTokens)} cache written`,
-  ]
-  return parts.join(', ')
-}
-
 function costLine(session: Row): string {
   const said =
     session.reportedCostUsd === undefined ? '' : `; Claude Code says ${usd(session.reportedCostUsd)}`
@@ -242,58 +228,4 @@ export function printRepair(
     printHealth(answer.health, page),
     styled(page, 'dim', `claude --resume ${answer.sessionId}`),
   ].join('\n')
-}
-
-export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): string {
-  const sum = pairs(
-    [
-      ['total', `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`],
-      ['tokens', tokenLine(totals)],
-    ],
-    page,
-  )
-  const note = styled(
-    page,
-    'dim',
-    prose(
-      `API prices of ${pricesAsOf} (a subscription is not billed by them); each message counted once over all files.`,
-      page,
-    ),
-  )
-  return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
-}
-
-const longestBar = 80
-
-/** A bar a line: the name, the dollars, and their share of the largest. */
-function bars(lines: CostReport['by'], page: Page): string {
-  const names = lines.map((line) => oneLine(line.name) || '-')
-  const amounts = lines.map((line) => `${usd(line.costUsd)}${line.guessed ? '?' : ''}`)
-  const amountWidth = Math.max(...amounts.map((text) => text.length))
-  const widest = Math.max(...names.map((name) => cellWidth(name)))
-  const nameWidth = Math.min(widest, Math.max(10, Math.floor(page.width * 0.45)))
-  const room = Math.max(0, Math.min(page.width - nameWidth - amountWidth - 4, longestBar))
-  const largest = Math.max(...lines.map((line) => line.costUsd))
-  return lines
-    .map((line, i) => {
-      const name = pad(shortened(names[i]!, nameWidth), nameWidth)
-      const bar = styled(page, 'cyan', barOf(largest > 0 ? line.costUsd / largest : 0, room))
-      return `${name}  ${pad(amounts[i]!, amountWidth, 'right')}  ${bar}`.trimEnd()
-    })
-    .join('\n')
-}
-
-/** Of a path the end says more than the beginning. */
-function shortened(name: string, width: number): string {
-  if (cellWidth(name) <= width || !name.startsWith('/')) return fit(name, width)
-  const end = Array.from(name)
-    .slice(-(width - 1))
-    .join('')
-  return cellWidth(end) < width ? `…${end}` : fit(name, width)
-}
-
-function barOf(share: number, width: number): string {
-  const eighths = Math.round(share * width * 8)
-  const part = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8]!
-  return '█'.repeat(Math.floor(eighths / 8)) + part
 }

@@ -1,6 +1,6 @@
 // What was done to sessions, in a sentence each; and what is put away, and what turns cost.
 import type { ArchiveRow } from '../operations/session-archives.ts'
-import { ago, bytes, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
+import { ago, bytes, count, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
 import type { Page } from './print.ts'
 
 interface Changed {
@@ -140,9 +140,9 @@ export function printImported({ from, dryRun, agents = [], session }: Imported, 
   }
   if (agents.length === 0) return `There is nothing to take over in ${oneLine(from)}.`
   const told = ({ found, added, changed, kept }: Counts, what: string): string =>
-    `${found} ${what} found: ${added} new, ${changed} changed, ${kept} kept as they are here`
+    `${count(found, what)} found: ${added} new, ${changed} changed, ${kept} kept as they are here`
   const lines = agents.flatMap(({ agentId, sessions, transcripts, problems }) => [
-    `${oneLine(agentId)}: ${told(sessions, 'sessions')}; ${told(transcripts, 'transcripts')}.`,
+    `${oneLine(agentId)}: ${told(sessions, 'session')}; ${told(transcripts, 'transcript')}.`,
     ...problems.map(warn),
   ])
   return [...lines, ...(dryRun ? ['Nothing is changed yet; without --dry-run it is done.'] : [])].join('\n')

@@ -59,28 +59,28 @@ export function styleOf(row: CodingRow): Style | undefined {
 }
 
 export const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> = [
-  { title: 'id', value: (row) => row.id, min: 8 },
-  { title: 'name', value: (row) => row.name, min: 12 },
-  { title: 'state', value: stateOf, min: 15, style: styleOf },
-  { title: 'now', value: nowOf, min: 16 },
-  { title: 'where', value: whereOf, min: 8 },
+  { title: 'ID', value: (row) => row.id, min: 8 },
+  { title: 'NAME', value: (row) => row.name, min: 12 },
+  { title: 'STATE', value: stateOf, min: 15, style: styleOf },
+  { title: 'NOW', value: nowOf, min: 16 },
+  { title: 'WHERE', value: whereOf, min: 8 },
   {
-    title: 'age',
+    title: 'AGE',
     value: (row) => duration(Math.max(0, row.now - row.lastActivityAt)),
     align: 'right',
     min: 5,
   },
-  { title: 'cost', value: (row) => usd(row.costUsd), align: 'right', min: 7 },
-  { title: 'context', value: fillOf, align: 'right', min: 4 },
+  { title: 'COST', value: (row) => usd(row.costUsd), align: 'right', min: 7 },
+  { title: 'CONTEXT', value: fillOf, align: 'right', min: 4 },
 ]
 
 /** From which width on there is room for a column. What it does and whom it waits for must be readable on any screen. */
-const roomFor: Readonly<Record<string, number>> = { id: 100, where: 100, age: 72, context: 54, cost: 46 }
+const roomFor: Readonly<Record<string, number>> = { ID: 100, WHERE: 100, AGE: 72, CONTEXT: 54, COST: 46 }
 
 export function columnsFor(width: number): typeof codingColumns {
   return codingColumns
     .filter(({ title }) => width >= (roomFor[title] ?? 0))
-    .map((column) => (column.title === 'now' && width < 72 ? { ...column, min: 8 } : column))
+    .map((column) => (column.title === 'NOW' && width < 72 ? { ...column, min: 8 } : column))
 }
 
 export function fillOf(row: Pick<CodingRow, 'contextTokens' | 'contextWindow'>): string {
@@ -136,17 +136,17 @@ export function printMachines(output: { machines: Machine[] }, page: Page): stri
 }
 
 const machineColumns: ReadonlyArray<Column<Machine & { now: number }>> = [
-  { title: 'machine', value: ({ name, isHere }) => (isHere ? `${name} (here)` : name), min: 12 },
-  { title: 'labels', value: ({ labels }) => labels.join(', '), min: 6 },
+  { title: 'MACHINE', value: ({ name, isHere }) => (isHere ? `${name} (here)` : name), min: 12 },
+  { title: 'LABELS', value: ({ labels }) => labels.join(', '), min: 6 },
   {
-    title: 'state',
+    title: 'STATE',
     value: ({ awaySince, now }) => (awaySince === undefined ? 'lives' : `away ${duration(now - awaySince)}`),
     min: 6,
     style: ({ awaySince }) => (awaySince === undefined ? 'green' : 'yellow'),
   },
-  { title: 'sessions', value: ({ running }) => String(running), align: 'right', min: 3 },
+  { title: 'SESSIONS', value: ({ running }) => String(running), align: 'right', min: 3 },
   {
-    title: 'repositories',
+    title: 'REPOSITORIES',
     value: ({ repositories }) => repositories.map(({ path }) => path).join(' '),
     min: 20,
   },

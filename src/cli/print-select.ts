@@ -1,5 +1,5 @@
 // `rockpool cc select`, `cc select --eval` and `cc why`, for people: the decision, then what it was made of.
-import type { Decision, SessionScore, SessionSelection } from '../domain/selection.ts'
+import type { Decision, SessionPrice, SessionScore, SessionSelection } from '../domain/selection.ts'
 import type { Evaluation } from '../discovery/evaluate.ts'
 import { ago, broken, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
 import type { Column, Page } from './print.ts'
@@ -67,6 +67,11 @@ function printScores(scores: SessionScore[], page: Page): string {
 function printPrices(scores: SessionScore[], sessionId: string | undefined, page: Page): string {
   const price = scores.find((one) => one.sessionId === sessionId)?.price
   if (!price) return ''
+  return styled(page, 'dim', prose(`${tokens(price.tokens)} tokens, ${pricesOf(price)}`, page))
+}
+
+/** What each way of going on costs. */
+export function pricesOf(price: SessionPrice): string {
   const warm = price.warmForMs === undefined ? 'cold' : `warm for ${duration(price.warmForMs)}`
   const prices = [
     `resume ${usd(price.resumeUsd)}`,
@@ -75,8 +80,7 @@ function printPrices(scores: SessionScore[], sessionId: string | undefined, page
     `fresh with a brief ${usd(price.freshUsd)}`,
   ]
   const guess = price.guessed ? ', prices guessed from the model family' : ''
-  const line = `${tokens(price.tokens)} tokens, cache ${warm}${guess}: ${prices.join(' · ')}`
-  return styled(page, 'dim', prose(line, page))
+  return `cache ${warm}${guess}: ${prices.join(' · ')}`
 }
 
 export function printWhy({ decisions }: { decisions: Decision[] }, page: Page): string {

@@ -198,9 +198,9 @@ function printEntry(entry: Entry, page: Page): string[] {
 }
 
 /** In UTC, and says so: transcripts are read on many machines. */
-function timeOf(timestamp: string): string {
-  const at = Date.parse(timestamp)
-  return Number.isNaN(at) ? '-' : `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
+export function timeOf(timestamp: string | number): string {
+  const at = typeof timestamp === 'number' ? timestamp : Date.parse(timestamp)
+  return Number.isNaN(at) || at === 0 ? '-' : `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
 }
 
 interface Message {

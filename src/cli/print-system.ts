@@ -1,4 +1,5 @@
 // How status, configuration and log look in a terminal.
+import { basename } from 'node:path'
 import type { SessionRowOutput } from '../operations/session-row.ts'
 import {
   ago,
@@ -180,9 +181,9 @@ function codingTable({ coding }: Status, page: Page): string {
     coding.running,
     [
       { title: 'NAME', value: (row) => row.name, min: 12 },
-      { title: 'STATE', value: (row) => row.lifecycle },
+      { title: 'STATE', value: (row) => row.lifecycle.replace('awaiting-', 'waits: ') },
       { title: 'COST', value: (row) => usd(row.costUsd), align: 'right' },
-      { title: 'WHERE', value: (row) => row.workdir, min: 12 },
+      { title: 'WHERE', value: (row) => basename(row.workdir), min: 8 },
       { title: 'DOING', value: (row) => row.doing ?? '', min: 12 },
     ],
     page,

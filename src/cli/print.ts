@@ -92,6 +92,11 @@ export function bytes(count: number): string {
   return `${count < 10 && unit > 0 ? count.toFixed(1) : Math.round(count)} ${units[unit]}`
 }
 
+/** `1 file`, `2 files`. */
+export function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
+}
+
 /** Cuts to a width in terminal cells, never inside a character, and says so with an ellipsis. */
 export function fit(text: string, width: number): string {
   if (cellWidth(text) <= width) return text

@@ -8,15 +8,22 @@ export type Printer = (output: never, page: Page) => string
 const channels = () => import('./print-channels.ts')
 const changes = () => import('./print-changes.ts')
 const coding = () => import('./print-coding.ts')
+const done = () => import('./print-done.ts')
+const one = () => import('./print-cc-session.ts')
 
 export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>>> = {
-  'cc.costs': async () => ({ print: (await import('./print-cc.ts')).printCosts }),
+  'cc.anatomy': async () => ({ print: (await one()).printAnatomy }),
+  'cc.archive': async () => ({ print: (await one()).printPutAway }),
+  'cc.costs': async () => ({ print: (await import('./print-costs.ts')).printCosts }),
   'cc.info': async () => ({ print: (await import('./print-cc.ts')).printInfo }),
   'cc.list': async () => ({ print: (await import('./print-cc.ts')).printList }),
+  'cc.label': async () => ({ print: (await one()).printTitled }),
+  'cc.read': async () => ({ print: (await one()).printCards }),
   'cc.repair': async () => ({ print: (await import('./print-cc.ts')).printRepair }),
   'cc.select': () => import('./print-select.ts'),
   'cc.why': async () => ({ print: (await import('./print-select.ts')).printWhy }),
   'agents.add': async () => ({ print: (await import('./print-upkeep.ts')).printAgentAdded }),
+  'agents.remove': async () => ({ print: (await done()).printAgentRemoved }),
   'agents.list': async () => ({ print: (await import('./print-upkeep.ts')).printAgents }),
   'approvals.answer': async () => ({ print: (await coding()).printApprovals }),
   'approvals.list': async () => ({ print: (await coding()).printApprovals }),
@@ -38,9 +45,19 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'coding.resume': async () => ({ print: (await coding()).printLaunched }),
   'coding.sessions': async () => ({ print: (await coding()).printSessions }),
   'coding.stats': async () => ({ print: (await coding()).printStats }),
+  'approvals.revoke': async () => ({ print: (await done()).printRevoked }),
   'approvals.grants': async () => ({ print: (await coding()).printGrants }),
+  backup: async () => ({ print: (await done()).printBackup }),
   health: async () => ({ print: (await import('./print-system.ts')).printHealth }),
+  'restore-backup': async () => ({ print: (await done()).printRestored }),
+  'service.install': async () => ({ print: (await done()).printServiceChange }),
+  'service.uninstall': async () => ({ print: (await done()).printServiceChange }),
+  setup: async () => ({ print: (await done()).printFound }),
   'service.status': async () => ({ print: (await import('./print-system.ts')).printService }),
+  'tokens.add': async () => ({ print: (await done()).printTokenAdded }),
+  'tokens.remove': async () => ({ print: (await done()).printTokenRemoved }),
+  'tokens.rotate': async () => ({ print: (await done()).printTokenRotated }),
+  'turns.stop': async () => ({ print: (await done()).printStopped }),
   'tokens.list': async () => ({ print: (await import('./print-system.ts')).printTokens }),
   'turns.wake': async () => ({ print: (await import('./print-system.ts')).printWoken }),
   'sessions.preview': async () => ({ print: (await import('./print-sessions.ts')).printPreviews }),
@@ -54,6 +71,8 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'memory.show': async () => ({ print: (await import('./print-search.ts')).printNote }),
   'message.send': async () => ({ print: (await channels()).printSent }),
   'pairing.approve': async () => ({ print: (await channels()).printApproved }),
+  'pairing.deny': async () => ({ print: (await done()).printTurnedAway }),
+  'pairing.remove': async () => ({ print: (await done()).printShutOut }),
   'pairing.list': async () => ({ print: (await channels()).printPairings }),
   'project.doc': async () => ({ print: (await import('./print-project.ts')).printDoc }),
   'project.docs': async () => ({ print: (await import('./print-project.ts')).printDocs }),

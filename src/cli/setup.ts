@@ -10,6 +10,7 @@ import type { JsonObject } from '../store/config-edit.ts'
 import { loadConfig } from '../store/config-file.ts'
 import { statePaths } from '../store/paths.ts'
 import type { StatePaths } from '../store/paths.ts'
+import { findGateway } from './ask.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 
 interface Findings {
@@ -73,16 +74,23 @@ async function walkThrough(host: Host, world: World): Promise<void> {
   prompts.intro('Rockpool')
   const { claude } = world.findings
   prompts.log.info(claude.found ? `Claude: ${claude.source}` : `Claude: no log-in found. ${claude.hint}`)
-  await askAgent(prompts, host, world)
-  await askChannel(prompts, host, world)
-  await askService(prompts, host, world)
-  prompts.outro('Ready. `rockpool up` starts the gateway, `rockpool status` shows how things are.')
+  for (const ask of [askAgent, askChannel, askService]) {
+    if ((await ask(prompts, host, world)) !== 'leave') continue
+    prompts.cancel('Stopped. What was set so far stays.')
+    return
+  }
+  const isUp = (await findGateway(host.environment)) !== undefined
+  const next = isUp ? '`rockpool dashboard` opens the dashboard' : '`rockpool up` starts the gateway'
+  prompts.outro(`Ready. ${next}, \`rockpool status\` shows how things are.`)
 }
+
+/** Ctrl-C leaves the whole set-up; an empty answer skips one step. */
+type Step = Promise<'leave' | void>
 
 // Its types only: the library is loaded when somebody is there to answer.
 type Prompts = typeof clack
 
-async function askAgent(prompts: Prompts, host: Host, { findings }: World): Promise<void> {
+async function askAgent(prompts: Prompts, host: Host, { findings }: World): Step {
   if (findings.agents.length > 0) {
     prompts.log.info(`Agents: ${findings.agents.join(', ')}`)
     return
@@ -92,7 +100,8 @@ async function askAgent(prompts: Prompts, host: Host, { findings }: World): Prom
     placeholder: 'main',
     validate: (value) => ((value ?? '').length > 100 ? 'At most 100 characters.' : undefined),
   })
-  if (prompts.isCancel(name) || !name?.trim()) return
+  if (prompts.isCancel(name)) return 'leave'
+  if (!name?.trim()) return
   editConfigFile(host.environment.configFile, (config) =>
     within(config, 'agents', (agents) => ({
       ...agents,
@@ -101,7 +110,7 @@ async function askAgent(prompts: Prompts, host: Host, { findings }: World): Prom
   )
 }
 
-async function askChannel(prompts: Prompts, host: Host, { findings, paths }: World): Promise<void> {
+async function askChannel(prompts: Prompts, host: Host, { findings, paths }: World): Step {
   for (const { channel, tokenFrom } of findings.channels)
     prompts.log.info(`${channel}: token from ${tokenFrom}`)
   if (findings.channels.length > 0) return
@@ -111,11 +120,18 @@ async function askChannel(prompts: Prompts, host: Host, { findings, paths }: Wor
       { value: 'none', label: 'Skip' },
       { value: 'telegram', label: 'Telegram (a bot token from @BotFather)' },
       { value: 'discord', label: 'Discord (a bot token)' },
+      { value: 'whatsapp', label: 'WhatsApp (a code to scan)' },
     ],
   })
-  if (prompts.isCancel(channel) || channel === 'none') return
+  if (prompts.isCancel(channel)) return 'leave'
+  if (channel === 'none') return
+  if (channel === 'whatsapp') {
+    prompts.log.info('`rockpool channels add whatsapp` shows the code, once you are ready to scan it.')
+    return
+  }
   const token = await prompts.password({ message: `The ${channel} bot token (empty: skip)` })
-  if (prompts.isCancel(token) || !token?.trim()) return
+  if (prompts.isCancel(token)) return 'leave'
+  if (!token?.trim()) return
   keepChannelToken({ channel, accountId: 'default' }, token, paths)
   editConfigFile(host.environment.configFile, (config) =>
     within(config, 'channels', (channels) => ({ [channel]: { enabled: true }, ...channels })),
@@ -125,13 +141,14 @@ async function askChannel(prompts: Prompts, host: Host, { findings, paths }: Wor
   )
 }
 
-async function askService(prompts: Prompts, host: Host, { findings }: World): Promise<void> {
+async function askService(prompts: Prompts, host: Host, { findings }: World): Step {
   if (findings.service.installed) {
     prompts.log.info('Service: installed')
     return
   }
   const yes = await prompts.confirm({ message: 'Start the gateway at every log-in?', initialValue: false })
-  if (yes !== true) return
+  if (prompts.isCancel(yes)) return 'leave'
+  if (!yes) return
   const { installService } = await import('./start-at-login.ts')
   try {
     await installService(host, true)

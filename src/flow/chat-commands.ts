@@ -84,8 +84,7 @@ function failed(thrown: unknown, input: WaitingInput, parts: CommandParts): Repl
 type Handler = (rest: string, input: WaitingInput, parts: CommandParts) => Promise<string>
 
 const handlers: Record<Exclude<CommandName, 'new' | 'reset' | 'compact'>, Handler> = {
-  help: async (_rest, _input, parts) =>
-    helpText(parts.commands?.map(({ name, says }) => `/${name} - ${says}`)),
+  help: async (_rest, _input, parts) => helpText(parts.commands),
   whoami: async (_rest, { message }) =>
     `You are ${message.sender.id} on ${message.address.channel}${message.sender.name ? `, called ${message.sender.name}` : ''}.`,
   status: (_rest, input, parts) => statusText(input, parts),

@@ -89,6 +89,8 @@ export interface FlowParts {
 export interface ChatCommand {
   /** Without the slash. */
   name: string
+  /** What stands behind it. */
+  usage?: string
   says: string
   ownerOnly: boolean
   run(rest: string, input: Input): Promise<Reply | undefined>

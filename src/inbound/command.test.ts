@@ -58,6 +58,11 @@ test('a command counts behind a mention, not when forwarded, not from a stranger
 
 test('the help names every command', () => {
   for (const name of Object.keys(commandShapes)) expect(helpText()).toContain(`/${name}`)
+  const more = [
+    { name: 'claude', usage: '<prompt>', says: 'Start it.' },
+    { name: 'stats', says: 'Count.' },
+  ]
+  expect(helpText(more)).toMatch(/\n\/claude <prompt> - Start it\.\n\/stats - Count\.$/)
 })
 
 test("settings of a group are the owner's, whether replies are sent always is, and the rest is everybody's", () => {

@@ -126,10 +126,10 @@ export function commandInfos(): CommandInfo[] {
 }
 
 /** The help text, made from the table. */
-export function helpText(more: readonly string[] = []): string {
-  const lines = Object.entries(commandShapes).map(([name, shape]) => {
-    const usage = shape.usage === undefined ? '' : ` ${shape.usage}`
-    return `/${name}${usage} - ${shape.says}`
-  })
-  return ['You can type:', ...lines, ...more].join('\n')
+export function helpText(more: ReadonlyArray<{ name: string; usage?: string; says: string }> = []): string {
+  const own = Object.entries(commandShapes).map(([name, { usage, says }]) => ({ name, usage, says }))
+  const lines = [...own, ...more].map(
+    ({ name, usage, says }) => `/${[name, usage].filter(Boolean).join(' ')} - ${says}`,
+  )
+  return ['You can type:', ...lines].join('\n')
 }

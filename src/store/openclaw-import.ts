@@ -125,6 +125,8 @@ async function importEntry(one: {
     return ours.updatedAt >= entry.updatedAt || isDeepStrictEqual(ours, entry) ? 'kept' : 'changed'
   }
   try {
+    const other = otherConversation(await store.get(key), entry)
+    if (other) imported.problems.push(`${key} ${other}`)
     if (options.dryRun) {
       imported.sessions[decide(await store.get(key))]++
       return
@@ -139,6 +141,13 @@ async function importEntry(one: {
     // One row that is refused (its label is taken here, for example) must not stop the others.
     imported.problems.push(`${key}: ${asRockpoolError(error).message}`)
   }
+}
+
+/** Two conversations under one key: one of them has it, and nobody should have to guess where the other one is. */
+function otherConversation(ours: SessionEntry | undefined, theirs: SessionEntry): string | undefined {
+  if (!ours || ours.sessionId === theirs.sessionId) return undefined
+  const [has, other] = ours.updatedAt >= theirs.updatedAt ? ['ours', theirs] : ['theirs', ours]
+  return `is another conversation here; the newer one, ${has}, has the key. \`rockpool sessions import\` with ${other.sessionId}.jsonl takes the other one in beside it`
 }
 
 /** The transcript has the same name here; only a name that does not follow from the id has to be said. */

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import type { Card } from '../domain/card.ts'
+import { printAnatomy, printCards, printPutAway } from './print-cc-session.ts'
+
+const at = Date.parse('2026-11-15T19:50:01Z')
+const page = { width: 60, color: false, now: at + 60_000, interactive: true }
+const sessionId = '00000002-0000-4000-8000-00000000000a'
+
+test('a session is read as a conversation: who, when, which tool; long results are cut and it is said', () => {
+  const cards: Card[] = [
+    { kind: 'prompt', at, text: 'Fix the sum\u001b[2J helper' },
+    { kind: 'tool', at, text: '', tool: { name: 'Bash', input: { command: 'npm test' } } },
+    { kind: 'result', at, text: 'line\n'.repeat(20), isError: true },
+    { kind: 'text', at: 0, text: 'Done.' },
+  ]
+  const text = printCards({ sessionId, cards, before: 28252 }, page)
+  expect(text.split('\n').slice(0, 5)).toEqual([
+    '… more before this: rockpool cc read 00000002 --before 28252',
+    '2026-11-15 19:50:01Z user',
+    '  Fix the sum\\x1b[2J helper',
+    '2026-11-15 19:50:01Z 🔧 Bash: npm test',
+    '2026-11-15 19:50:01Z result (failed)',
+  ])
+  expect(text).toMatch(/ {2}… 8 more lines\n- assistant\n {2}Done\.$/)
+})
+
+test('the anatomy says what fills the context, what it cost and what going on costs, and fits a narrow screen', () => {
+  const price = {
+    guessed: false,
+    tokens: 9000,
+    cache: 'cold' as const,
+    resumeUsd: 0.03,
+    forkUsd: 0.03,
+    compactThenResumeUsd: 0.15,
+    freshUsd: 0.07,
+    furtherCallUsd: 0.003,
+  }
+  const made = {
+    context: [
+      { kind: 'system' as const, tokens: 6000 },
+      { kind: 'prompts' as const, tokens: 3000 },
+      { kind: 'summary' as const, tokens: 0 },
+    ],
+    contextTokens: 9000,
+    contextWindow: 200_000,
+    calls: [{ at, contextTokens: 9000, outputTokens: 10, costUsd: 0.5 }],
+    compactedAt: [],
+    files: [{ path: '/code/shop/src/sum.js', reads: 1, writes: 2 }],
+    subagents: [],
+    partial: false,
+    price,
+  }
+  const text = printAnatomy(made, page)
+  expect(text).toContain('$0.50 in 1 call\n')
+  expect(text).toMatch(/^system +6\.0k +█+\S*\nprompts +3\.0k +█+/m)
+  expect(text).toMatch(/1 +2 +\/code\/shop\/src\/sum\.js/)
+  expect(text).not.toContain('summary')
+  for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
+})
+
+test('what is put away says how it comes back', () => {
+  expect(printPutAway({ sessionId, archived: true }, { ...page, interactive: false })).toContain(
+    '`rockpool cc archive 00000002 --restore`',
+  )
+})

@@ -1,9 +1,8 @@
 // Puts search together: the index, the files that it reads, and in the gateway the thread that keeps it up to date.
 import { watch } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import type {
-  Embedder,
   IndexProgress,
   SearchAnswer,
   SearchFilter,
@@ -12,17 +11,12 @@ import type {
   SearchQuestion,
   SearchStatus,
 } from '../domain/search.ts'
-import { lackOfMeaning, languagesOf, modelOf, openEmbedder } from '../memory/embedder.ts'
-import type { MeaningSettings } from '../memory/embedder.ts'
 import { indexSources } from '../memory/index-files.ts'
 import { addSomePieces, addSomeTools, lackingTools } from '../memory/index-tiers.ts'
-import { NearestPassages } from '../memory/nearest.ts'
 import { parseQuery } from '../memory/query.ts'
 import { search } from '../memory/search.ts'
 import { searchRegexInThread } from '../memory/search-thread.ts'
 import { redactorOf } from '../memory/thread-work.ts'
-import { addSomeVectors } from '../memory/vectors.ts'
-import { hasTable, wordVectorFile } from '../memory/word-vectors.ts'
 import type { App } from '../operations/app.ts'
 import { TranscriptCopies } from '../store/postgres/transcript-copies.ts'
 import { asDatabaseError } from '../store/database-errors.ts'
@@ -31,6 +25,7 @@ import { SearchIndex } from '../store/search-index.ts'
 import { StoreAway } from '../store/store-away.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { SearchFollower } from './search-follower.ts'
+import { SearchMeaning, worthTable } from './search-meaning.ts'
 import { searchSources, sourcesOfOurs } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 
@@ -41,12 +36,9 @@ const regexMs = 3_000
 const tierMs = 1_000
 /** And gives new passages their vectors, for this long. */
 const vectorsMs = 50
-const worthTable = 1_000
 /** It asks for meaning when the words find less than this; with many vectors, which take long to load, when they find none. */
 const fewFound = 10
 const manyVectors = 50_000
-/** The model and the vectors in memory are let go when nobody has searched for this long. */
-const modelRestMs = 5 * 60_000
 
 export function openSearch(app: Needs, onProgress?: (progress: IndexProgress) => void): SearchPart {
   return new Search(app, onProgress)
@@ -59,11 +51,8 @@ class Search implements SearchPart {
   readonly #redact: (text: string) => string
   #index: SearchIndex
   #renewing: Promise<void> | undefined
-  readonly #meaning: MeaningSettings
-  #embedder: Promise<Embedder | undefined> | undefined
-  #near: NearestPassages | undefined
+  readonly #meaning: SearchMeaning
   #follower: SearchFollower | undefined
-  #cancelLetGo: (() => void) | undefined
 
   constructor(app: Needs, onProgress?: (progress: IndexProgress) => void) {
     this.#app = { ...app, ...copiesFor(app) }
@@ -71,7 +60,7 @@ class Search implements SearchPart {
     this.#secrets = knownSecrets(app)
     this.#redact = redactorOf(this.#secrets)
     this.#index = SearchIndex.open(app.paths.searchIndex)
-    this.#meaning = meaningSettings(app)
+    this.#meaning = new SearchMeaning(app, this.#redact)
   }
 
   async search(question: SearchQuestion): Promise<SearchAnswer> {
@@ -97,7 +86,7 @@ class Search implements SearchPart {
       await this.#index.close()
       before?.()
       this.#index = SearchIndex.open(this.#app.paths.searchIndex)
-      this.#near = undefined
+      this.#meaning.forgetVectors()
     }
     this.#renewing ??= (this.#follower?.during(exchange) ?? exchange()).finally(() => {
       this.#renewing = undefined
@@ -147,7 +136,8 @@ class Search implements SearchPart {
     const now = (): number => this.#app.clock.now()
     const isHurried = this.#follower === undefined
     const enough = isHurried ? (this.#index.vectors.count() > manyVectors ? 1 : fewFound) : undefined
-    const parts = { index: this.#index, redact: this.#redact, now, nearest: this.#nearest(), enough }
+    const nearest = this.#meaning.nearestIn(this.#index)
+    const parts = { index: this.#index, redact: this.#redact, now, nearest, enough }
     let answer = await search(parts, text, filter)
     const pieces = parseQuery(text)?.pieces
     const mayLack = isHurried && pieces && (answer.total === 0 || pieces.always)
@@ -156,45 +146,9 @@ class Search implements SearchPart {
     if (mayBeTools && (await this.#makeTools())) answer = await search(parts, text, filter)
     if (answer.total === 0 && pieces && this.#index.lacking.newest('pieces', 1).length > 0)
       answer.notes.push('Not all is indexed by parts of words yet; while the gateway runs, that is done.')
-    const lack = lackOfMeaning(this.#meaning)
+    const { lack } = this.#meaning
     if (lack) answer.notes.push(lack)
     return answer
-  }
-
-  /** Passages by meaning, when there are vectors to compare with. The model is loaded when it is asked. */
-  #nearest(): ((text: string, filter: SearchFilter) => Promise<number[]>) | undefined {
-    if (this.#meaning.use === 'none' || this.#index.vectors.isEmpty()) return undefined
-    return async (text, filter) => {
-      this.#letGoLater()
-      this.#embedder ??= openEmbedder(this.#meaning)
-      const embedder = await this.#embedder
-      if (!embedder) return []
-      this.#near ??= new NearestPassages(this.#index, embedder)
-      return this.#near.find(text, filter)
-    }
-  }
-
-  #letGoLater(): void {
-    this.#cancelLetGo?.()
-    this.#cancelLetGo = this.#app.clock.after(modelRestMs, () => {
-      this.#embedder = undefined
-      this.#near = undefined
-    })
-  }
-
-  async #makeVectors(ms: number): Promise<void> {
-    // A provider is asked by the gateway only: a command must not wait for it.
-    if (this.#meaning.use !== 'machine') return
-    // Cutting the table takes seconds; for little text it is left to the gateway.
-    const least = hasTable(this.#meaning.file) ? 1 : worthTable
-    if (this.#index.lacking.newest('vector', least).length < least) return
-    this.#embedder ??= openEmbedder(this.#meaning)
-    const embedder = await this.#embedder
-    const until = this.#app.clock.monotonic() + ms
-    if (!embedder) return
-    while (this.#app.clock.monotonic() < until) {
-      if (!(await addSomeVectors(this.#index, embedder, this.#redact))) break
-    }
   }
 
   /** In a command no thread does it; says whether there are more pieces than before. */
@@ -231,7 +185,8 @@ class Search implements SearchPart {
     const progress = await this.#readNew()
     // As long again as a long first reading took; a command that found nothing new does not make people wait.
     const tookMs = this.#app.clock.monotonic() - began
-    if (progress.passages > 0) await this.#makeVectors(progress.passages < worthTable ? vectorsMs : tookMs)
+    const isMuch = progress.passages >= worthTable
+    if (progress.passages > 0) await this.#meaning.makeVectors(this.#index, isMuch ? tookMs : vectorsMs)
     return progress
   }
 
@@ -253,7 +208,7 @@ class Search implements SearchPart {
     await this.#present()
     await this.#index.clear()
     await this.#app.copies?.clear()
-    this.#near = undefined
+    this.#meaning.forgetVectors()
     return this.refresh()
   }
 
@@ -262,7 +217,7 @@ class Search implements SearchPart {
       job: 'index' as const,
       indexFile: this.#app.paths.searchIndex,
       secrets: this.#secrets,
-      meaning: this.#meaning,
+      meaning: this.#meaning.settings,
     }
     const follower = new SearchFollower(this.#app, thread, (sessionIds) => this.#purgeIndex(sessionIds))
     this.#follower = follower
@@ -284,25 +239,24 @@ class Search implements SearchPart {
   }
 
   #purgeIndex(sessionIds: string[]): Promise<void> {
-    // Vectors in memory are read again.
-    this.#near = undefined
+    this.#meaning.forgetVectors()
     return this.#index.purge(sessionIds)
   }
 
   async status(): Promise<SearchStatus> {
     await this.#present()
-    const name = modelOf(this.#meaning)
+    const { model, lack } = this.#meaning
     return {
       ...this.#index.counts(),
       withoutTools: lackingTools(this.#index).length,
       reading: this.#follower?.reading,
-      meaning: name === undefined ? undefined : { name, languages: languagesOf(this.#meaning) },
-      lack: lackOfMeaning(this.#meaning),
+      meaning: model,
+      lack,
     }
   }
 
   async close(): Promise<void> {
-    this.#cancelLetGo?.()
+    this.#meaning.close()
     await this.#follower?.stop()
     await this.#app.copies?.close()
     await this.#index.close()
@@ -330,13 +284,4 @@ function watchFor(path: string, act: () => void): () => void {
 
 function copiesFor({ postgres, paths, clock }: Needs): { copies?: TranscriptCopies } {
   return postgres ? { copies: new TranscriptCopies(postgres, paths.transcriptCopies, clock) } : {}
-}
-
-function meaningSettings({ config, paths }: Pick<App, 'config' | 'paths'>): MeaningSettings {
-  const { use, url, model, apiKey, languages } = config.memory.meaning
-  if (use === 'machine') return { use, file: join(dirname(paths.searchIndex), wordVectorFile) }
-  if (use === 'provider' && url !== undefined && model !== undefined) {
-    return { use, url, model, apiKey, languages }
-  }
-  return { use: 'none' }
 }

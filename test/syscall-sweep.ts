@@ -40,8 +40,15 @@ export async function updateWithFault(kind: StoreKind, fault: Fault): Promise<bo
   })
 }
 
-/** Kills a process at one call of giving a row another key. True when it was killed, false when there were not so many. */
-export async function moveKilledAt(kind: StoreKind, syscall: string, when: number): Promise<boolean> {
+/** Kills a process at each such call of giving a row another key, one process for each. Resolves to how many there are. */
+export async function moveKilledAtEvery(kind: StoreKind, syscall: string): Promise<number> {
+  let calls = 0
+  while (calls < 60 && (await moveKilledAt(kind, syscall, calls + 1))) calls++
+  return calls
+}
+
+/** True when it was killed there, false when there were not so many calls. */
+async function moveKilledAt(kind: StoreKind, syscall: string, when: number): Promise<boolean> {
   return inFolder(async (root) => {
     await updateOnce(kind, root)
     const { worker, strace } = await attached(kind, root, `${syscall}:signal=KILL:when=${when}`)

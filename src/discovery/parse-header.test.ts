@@ -155,10 +155,16 @@ test('odd files are read as far as they can be', async () => {
   expect(empty.lineCount).toBe(0)
 })
 
-test('a line longer than the limit is counted and passed over, the rest is read', async () => {
+test('a line longer than the limit is counted and passed over in bounded memory, the rest is read', async () => {
   const long = `{"type":"user","message":{"role":"user","content":"${'x'.repeat(20 << 20)}"}}`
-  const header = await parseJsonlHeader(write('long.jsonl', `${reply('a', 5)}\n${long}\n${reply('b', 5)}\n`))
-  expect([header.lineCount, header.messageCount, header.totalOutputTokens]).toEqual([3, 3, 10])
+  const file = write('long.jsonl', `${reply('a', 5)}\n${long}\n${reply('b', 5)}\n`)
+  const scanner = new TranscriptScanner()
+  const before = process.memoryUsage().arrayBuffers
+  const { facts } = scanner.scan(file)
+  expect([facts.lineCount, facts.messageCount, facts.outputTokens]).toEqual([3, 3, 10])
+  // Half of what it would take to hold the line: buffers grow by four.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40 << 20)
+  expect(scanner.scan(file).facts.lineCount).toBe(3)
 })
 
 test('many empty lines cost nothing', async () => {

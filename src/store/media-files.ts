@@ -9,6 +9,7 @@ import type { MediaFiles, OutgoingFile } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
 import { plainLine } from '../domain/plain-text.ts'
+import { errorCode } from './atomic-file.ts'
 import { mediaHere } from './media-names.ts'
 import { kindOf, sniffType, typeOfName, typesByExtension } from './media-types.ts'
 
@@ -65,7 +66,7 @@ export async function removeSessionMedia(
   session: { agentId: string; key: string; workspace: string },
   sent: readonly string[],
 ): Promise<void> {
-  const received = await readdir(receivedFolder(root, session)).catch(() => [])
+  const received = await namesIn(receivedFolder(root, session))
   const copies = received.map((name) => attachmentPath(session.workspace, name))
   const outgoing = sent
     .map((path) => mediaHere(root, path))
@@ -73,6 +74,16 @@ export async function removeSessionMedia(
     .map(dirname)
   const own = sessionMediaFolder(root, session.agentId, session.key)
   for (const path of [...copies, ...outgoing, own]) await rm(path, { recursive: true, force: true })
+}
+
+/** What cannot be listed cannot be removed either, and whoever purges must hear of it. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return []
+    throw error
+  }
 }
 
 /** Where the agent finds a copy of a file that came with a message. */

@@ -1,3 +1,4 @@
+// The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and who is told.
 import { expect, test, vi } from 'vitest'
 import { deadProcess, open, sharedFolder, texts, until } from './coding-bench.ts'
 

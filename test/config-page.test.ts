@@ -1,3 +1,4 @@
+// docs/config.md and the code must not drift apart.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { configPage } from '../scripts/config-page.ts'

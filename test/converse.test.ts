@@ -1,3 +1,4 @@
+// The way of a message, from a channel to its answer, with the offline agent.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'

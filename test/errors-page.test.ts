@@ -1,3 +1,4 @@
+// docs/errors.md and the code must not drift apart.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { errorKinds } from '../src/domain/errors.ts'

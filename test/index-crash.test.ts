@@ -1,3 +1,4 @@
+// Indexing that is killed; test/full/index-crash.test.ts kills it often enough to be sure.
 import { expect, test } from 'vitest'
 import { killWhileIndexing } from './index-crash.ts'
 

@@ -1,3 +1,4 @@
+// The library's reading of transcripts for somebody else's index.
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

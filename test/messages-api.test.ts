@@ -1,3 +1,4 @@
+// The scripted Messages API that the real Claude talks to in tests: it must do what the scripts say.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inline, overloaded, startMessagesApi } from './messages-api.ts'
 import type { MessagesApi } from './messages-api.ts'

@@ -1,3 +1,4 @@
+// People who write at once; test/full/pairs.test.ts has a thousand pairs of them.
 import { expect, test } from 'vitest'
 import { writeInPairs } from './pairs.ts'
 

@@ -1,3 +1,4 @@
+// Search as people and agents meet it: over chats, sessions of Claude Code and notes, in a command and in the gateway.
 import {
   appendFileSync,
   closeSync,

@@ -1,3 +1,4 @@
+// Messages on their way when the process is killed, in the promised size.
 import { expect, test } from 'vitest'
 import { storm } from '../crash-storm.ts'
 

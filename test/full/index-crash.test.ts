@@ -1,3 +1,4 @@
+// Indexing that is killed, often enough to be sure.
 import { expect, test } from 'vitest'
 import { killWhileIndexing } from '../index-crash.ts'
 

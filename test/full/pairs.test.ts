@@ -1,3 +1,4 @@
+// People who write at once, in the promised number.
 import { expect, test } from 'vitest'
 import { writeInPairs } from '../pairs.ts'
 

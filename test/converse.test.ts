@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Prompt } from '../src/domain/agent.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import type { Clock } from '../src/domain/clock.ts'
 import type { Media } from '../src/domain/message.ts'
 import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
 import { openFlow, wordsOf } from './flow-bench.ts'
@@ -357,12 +359,19 @@ test('more messages than the queue holds: the agent is told what was dropped, or
   )
 })
 
+/** Ten seconds pass in one. */
+const hurried: Clock = {
+  ...systemClock,
+  monotonic: () => systemClock.monotonic() * 10,
+  after: (ms, fn) => systemClock.after(ms / 10, fn),
+}
+
 test('an answer is previewed while it is written, and the preview becomes the answer', async () => {
-  const bench = await flow({ channel: { abilities: { edits: true } } })
+  const bench = await flow({ clock: hurried, channel: { abilities: { edits: true } } })
   const piece =
     'A sentence that is long enough to be shown before the whole answer is there, and then some more of it. '
   const delta = `[[offline: emit ${JSON.stringify({ type: 'text-delta', text: piece })}]]`
-  await bench.channel.say(`${delta}[[offline: wait 1700]][[offline: say ${piece}The end.]]`)
+  await bench.channel.say(`${delta}[[offline: wait 5000]][[offline: say ${piece}The end.]]`)
   await bench.settled()
   expect(bench.channel.texts).toEqual([`${piece.trimEnd()} …`])
   expect(bench.channel.edits).toEqual([{ messageId: 'out-1', text: `${piece}The end.` }])
@@ -371,6 +380,7 @@ test('an answer is previewed while it is written, and the preview becomes the an
 test('a preview of which nobody knows whether it is there is not shown again, and the answer is marked', async () => {
   let tries = 0
   const bench = await flow({
+    clock: hurried,
     channel: {
       abilities: { edits: true },
       answer: async (_, __, { idempotencyKey }) => {
@@ -384,7 +394,7 @@ test('a preview of which nobody knows whether it is there is not shown again, an
   const piece = 'A sentence that is long enough to be shown before the whole answer is there, and then some. '
   const delta = `[[offline: emit ${JSON.stringify({ type: 'text-delta', text: piece })}]]`
   await bench.channel.say(
-    `${delta}[[offline: wait 1700]]${delta}[[offline: wait 1700]][[offline: say ${piece}The end.]]`,
+    `${delta}[[offline: wait 5000]]${delta}[[offline: wait 5000]][[offline: say ${piece}The end.]]`,
   )
   await bench.settled()
   expect(tries).toBe(2)

@@ -74,7 +74,7 @@ describe('an owner that died, and no gateway', () => {
     const began = performance.now()
     await expect(here.pool.respond(a.id, 'hello')).rejects.toThrow(/is suspended; it takes no messages/)
     expect(await here.pool.kill(b.id)).toMatchObject({ killed: true, session: { lifecycle: 'ended' } })
-    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(performance.now() - began).toBeLessThan(20_000)
     expect((await here.pool.resume(a.id, 'go on')).request.resume).toMatchObject(resume)
   })
 

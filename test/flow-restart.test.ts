@@ -162,7 +162,7 @@ test('a turn that does not end in time is interrupted and retried after the next
   await expect.poll(async () => (await bench.work.lanes.running()).length).toBe(1)
   const began = performance.now()
   await conversations.stop(100)
-  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(performance.now() - began).toBeLessThan(20_000)
   expect(bench.channel.texts).toEqual([])
   expect(await bench.work.lanes.running()).toMatchObject([{ lane: key, inputs: [{ lostTurns: 0 }] }])
 })

@@ -218,7 +218,8 @@ describe('tokens', () => {
       expect((await http(rotating, '/metrics', { token: rotating.token })).status).toBe(401)
       const started = performance.now()
       expect(await client.closed).toMatchObject({ code: 1008 })
-      expect(performance.now() - started).toBeLessThan(1000)
+      // A second, on a machine that is not busy.
+      expect(performance.now() - started).toBeLessThan(5_000)
     } finally {
       await rotating.close()
     }

@@ -349,6 +349,6 @@ test('while another program holds the lock of the file, rows are updated all the
   writeFileSync(`${path}.lock`, JSON.stringify({ pid: process.pid, startedAt: Date.now() }))
   const started = performance.now()
   await store.update('k', (one) => ({ ...one!, updatedAt: 2 }))
-  expect(performance.now() - started).toBeLessThan(2_000)
+  expect(performance.now() - started).toBeLessThan(8_000)
   rmSync(`${path}.lock`)
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { processorMs } from '../../test/processor-time.ts'
 import { plainLine } from './plain-text.ts'
 
 test('escape sequences, control characters and changes of direction are gone', () => {
@@ -14,8 +15,8 @@ test('a long text is cut between code points, never inside one', () => {
   expect(cut.isWellFormed()).toBe(true)
 })
 
-test('ten megabytes are cut in a moment', () => {
-  const started = performance.now()
-  expect(plainLine('x'.repeat(10_000_000), 10)).toBe('xxxxxxxxx…')
-  expect(performance.now() - started).toBeLessThan(200)
+test('ten megabytes are cut in a moment', async () => {
+  const text = 'x'.repeat(10_000_000)
+  expect(plainLine(text, 10)).toBe('xxxxxxxxx…')
+  expect(await processorMs(() => plainLine(text, 10))).toBeLessThan(200)
 })

@@ -32,6 +32,7 @@ export async function bench(): Promise<BenchResult[]> {
       await firstView(house),
       await script(house),
       await scrolling(house),
+      await farPlace(house),
       await newLine(house, native!),
     ]
   } finally {
@@ -170,6 +171,40 @@ async function longestTask(page: Page, work: () => Promise<void>): Promise<numbe
   )
   if (tasks.length === 0) throw new Error('the trace has no tasks of the main thread')
   return Math.max(...tasks.map((task) => (task.tdur ?? task.dur ?? 0) / 1000))
+}
+
+/** A hit in the very first lines of a very long session, opened by its address. */
+async function farPlace(house: DashboardHouse): Promise<BenchResult> {
+  const uuid = `00000004-1111-4111-8111-${longId.slice(-12)}`
+  const page = await house.open()
+  await page.locator('.row').first().waitFor()
+  const times: number[] = []
+  for (let round = 0; round < 5; round++) {
+    await page.goto(house.url())
+    await page.locator('.row').first().waitFor()
+    const path = JSON.stringify(`/session/${longId}/${uuid}`)
+    times.push(
+      await page.evaluate<number>(`new Promise((resolve) => {
+        const began = performance.now()
+        history.pushState(null, '', ${path})
+        dispatchEvent(new PopStateEvent('popstate'))
+        const look = () =>
+          document.querySelector('.card.target')
+            ? requestAnimationFrame(() => resolve(performance.now() - began))
+            : requestAnimationFrame(look)
+        look()
+      })`),
+    )
+  }
+  await page.context().close()
+  const median = times.sort((a, b) => a - b)[2]!
+  return {
+    name: `a hit ${entries.toLocaleString('en')} entries up`,
+    measured: `${median.toFixed(0)} ms`,
+    wanted: 'at most 1000 ms',
+    ok: median <= 1000,
+    how: 'median of 5, from following its address on Home to the frame that shows the message',
+  }
 }
 
 async function newLine(house: DashboardHouse, native: NativeTranscript): Promise<BenchResult> {

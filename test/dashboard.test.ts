@@ -329,8 +329,21 @@ test('a file dropped into the chat reaches the agent with the words; its answer 
 test('when the gateway restarts, pages say so, come back by themselves and have caught up', async () => {
   house.api.script('do you remember', [{ text: 'You asked about the table.' }])
   const [page, chat] = await Promise.all([house.open(), house.open('/chat')])
+  await page.evaluate('navigator.serviceWorker.ready.then(() => 0)')
   await house.stop()
   await page.getByText('The gateway is away').waitFor()
+  // A reload finds the page itself, which says what to do; nothing but the page is kept.
+  await page.reload()
+  await page.getByRole('heading', { name: 'The gateway is away' }).waitFor()
+  await page.getByText('rockpool doctor').waitFor()
+  const kept = await page.evaluate<string[]>(
+    "caches.open('rockpool-shell').then((c) => c.keys()).then((all) => all.map((one) => new URL(one.url).pathname))",
+  )
+  const notOfThePage = kept.filter(
+    (path) => !/^\/(assets\/[\w.-]+|icon\.svg|rockpool\.webmanifest)?$/.test(path),
+  )
+  expect(notOfThePage).toEqual([])
+  expect(kept).toEqual(expect.arrayContaining(['/', '/icon.svg']))
   const native = new NativeTranscript(house.home, '/srv/away', '33333333-2222-4333-8444-555555555555')
   native.prompt('Written while it was away')
   native.answer('Yes.')

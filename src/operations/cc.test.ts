@@ -92,6 +92,54 @@ test('one session is shown with its health, by the beginning of its id', async (
   await expect(perform(app, 'cc.info', { id: '0000' }, operator)).rejects.toMatchObject({ code: 'ambiguous' })
 })
 
+type CardPage = {
+  cards: Array<{ kind: string; uuid?: string; at: number; text: string; subagent?: string }>
+  before?: number
+  after?: number
+  subagent?: { name: string; about: string; isRunning: boolean; costUsd: number }
+}
+const read = async (input: Record<string, unknown>, caller = operator): Promise<CardPage> =>
+  (await perform(app, 'cc.read', input, caller)) as CardPage
+
+test('a session is read from its end or around a message, and pieces join to the whole', async () => {
+  const { cards: whole } = await read({ id: '00000008', limit: 1000 })
+  const uuids = [...new Set(whole.map(({ uuid }) => uuid))]
+  const middle = uuids[Math.floor(uuids.length / 2)]!
+  for (const around of [middle, `@${whole.find(({ uuid }) => uuid === middle)!.at}`]) {
+    const part = await read({ id: '00000008', limit: 4, around })
+    expect(part.cards.map(({ uuid }) => uuid)).toContain(middle)
+    const earlier = part.before === undefined ? [] : await readAll({ before: part.before })
+    const later = part.after === undefined ? [] : await readAll({ after: part.after })
+    expect([...earlier, ...part.cards, ...later]).toEqual(whole)
+  }
+  await expect(read({ id: '00000008', around: 'nothing' })).rejects.toMatchObject({ code: 'not-found' })
+  await expect(read({ id: '00000008', around: middle, before: 9 })).rejects.toMatchObject({
+    code: 'input-invalid',
+  })
+})
+
+const readAll = async (from: { before?: number; after?: number }): Promise<CardPage['cards']> =>
+  (await read({ id: '00000008', limit: 1000, ...from })).cards
+
+test('a sub-agent is named by the result that it gave, and read by its id or the beginning of it', async () => {
+  const { cards } = await read({ id: '00000009' })
+  const id = 'ad05f388bb7863ee4'
+  expect(cards.find(({ subagent }) => subagent !== undefined)).toMatchObject({ kind: 'result', subagent: id })
+  const page = await read({ id: '00000009', subagent: 'ad05' })
+  expect(page.subagent).toMatchObject({
+    name: 'general-purpose',
+    about: 'Check the README',
+    isRunning: false,
+  })
+  expect(page.subagent!.costUsd).toBeGreaterThan(0)
+  expect(page.cards[0]).toMatchObject({ kind: 'prompt', text: 'Investigate the README file' })
+  expect(await perform(app, 'cc.anatomy', { id: '0000000a-' }, operator)).toMatchObject({
+    subagents: [{ id: 'a64501d2a34c4819e', about: 'Check in background', isRunning: false }],
+  })
+  await expect(read({ id: '00000009', subagent: '../0000000a' })).rejects.toMatchObject({ code: 'not-found' })
+  await expect(read({ id: '00000009', subagent: id }, agent)).rejects.toMatchObject({ code: 'not-found' })
+})
+
 test('costs begin at a date, a time or so long ago; anything else is refused', async () => {
   expect((await costs({ since: '2026-11-15' })).totals.outputTokens).toBe(5_448)
   expect((await costs({ since: '2026-11-15T23:59:00Z' })).totals.outputTokens).toBe(0)

@@ -119,6 +119,12 @@ test('a message far up has an address of its own, and every record can be seen a
   await needle.hover()
   await needle.getByRole('button', { name: 'Link' }).click()
   expect(page.url()).toContain(wanted)
+  // What lies between here and the end was not read; the end is one click away, and Back leads here again.
+  await page.getByRole('button', { name: 'To the end' }).click()
+  await page.getByText('Answer number 399').waitFor()
+  expect(page.url()).not.toContain(wanted)
+  await page.goBack()
+  await needle.waitFor()
   // What was unfolded is still so when one comes back to it.
   native.answer([{ type: 'tool_use', id: 'tool1', name: 'Bash', input: { command: 'ls pools' } }])
   native.result('tool1', 'the long pool')

@@ -6,6 +6,7 @@ import type { ConnectionState } from './gateway.ts'
 import { isWriting } from './keyboard.ts'
 import { GatewayContext } from './live.ts'
 import { Login, codeInAddress } from './login.tsx'
+import { AwayBanner, AwayFromTheStart } from './parts/away.tsx'
 import { Keys } from './parts/keys.tsx'
 import { Toasts } from './parts/notices.tsx'
 import { Palette } from './parts/palette.tsx'
@@ -26,9 +27,12 @@ import { SubagentView } from './views/subagent.tsx'
 
 export function App() {
   const [line, setLine] = useState<ConnectionState>('connecting')
+  /** A gateway that is tried again is away until it answers. */
+  const onState = (state: ConnectionState): void =>
+    setLine((before) => (before === 'away' && state === 'connecting' ? before : state))
   const [loginNeeded, setLoginNeeded] = useState(codeInAddress() !== undefined)
   const gateway = useMemo(
-    () => openGateway({ onState: setLine, onRefused: () => setLoginNeeded(true) }),
+    () => openGateway({ onState, onRefused: () => setLoginNeeded(true) }),
     [loginNeeded],
   )
   if (loginNeeded) return <Login onIn={() => setLoginNeeded(false)} />
@@ -41,6 +45,10 @@ export function App() {
 
 function Frame({ line }: { line: ConnectionState }) {
   const route = useRoute()
+  const [wasThere, setWasThere] = useState(false)
+  useEffect(() => {
+    if (line === 'connected') setWasThere(true)
+  }, [line])
   const [paletteOpen, setPaletteOpen] = useState(false)
   const [keysOpen, setKeysOpen] = useState(false)
   const waiting = useNeedsYou()
@@ -88,13 +96,9 @@ function Frame({ line }: { line: ConnectionState }) {
           Find <kbd>Ctrl K</kbd>
         </button>
       </header>
-      {line === 'away' && (
-        <p class="away" role="status">
-          The gateway is away. This page comes back by itself; if it does not, run <code>rockpool up</code>.
-        </p>
-      )}
+      {line === 'away' && wasThere && <AwayBanner />}
       <main id="main" tabIndex={-1}>
-        <View route={route} />
+        {line === 'away' && !wasThere ? <AwayFromTheStart /> : <View route={route} />}
       </main>
       <Toasts quiet={route.view === 'chat'} />
       {keysOpen && <Keys onClose={() => setKeysOpen(false)} />}

@@ -6,7 +6,7 @@ import { useAction, useLive } from '../live.ts'
 import { AnatomyOf } from '../parts/anatomy.tsx'
 import { Conversation } from '../parts/conversation.tsx'
 import { Steer, useApprovals } from '../parts/steer.tsx'
-import { Loaded, Problem } from '../parts/states.tsx'
+import { Loading, Problem } from '../parts/states.tsx'
 import { Tidy } from '../parts/tidy.tsx'
 import { follow, go, pathOf } from '../route.ts'
 
@@ -29,20 +29,28 @@ export function SessionView({ id, at }: { id: string; at?: string }) {
     })
     if (forked) go({ view: 'coding', id: forked.id })
   }
+  const { data } = info
+  if (data === undefined && info.error !== undefined) return <Problem text={info.error} retry={info.reload} />
+  // What was said is read at once; what is known about the session takes longer to find out.
   return (
-    <Loaded live={info}>
-      {({ session, health }) => (
-        <div class="session">
-          <Conversation
-            place={{ view: 'session', id: session.sessionId, at }}
-            root={session.repoPath}
-            problem={error}
-            onFork={(uuid) => void fork(session, uuid)}
-          />
-          <About session={session} health={health} />
-        </div>
-      )}
-    </Loaded>
+    <div class="session">
+      <Conversation
+        place={{ view: 'session', id: data?.session.sessionId ?? id, at }}
+        root={data?.session.repoPath}
+        problem={error}
+        onFork={data && ((uuid) => void fork(data.session, uuid))}
+      />
+      {data ? <About session={data.session} health={data.health} /> : <AboutToCome />}
+    </div>
+  )
+}
+
+function AboutToCome() {
+  return (
+    <aside class="about" aria-label="About this session">
+      <h1 class="to-come" aria-hidden="true" />
+      <Loading />
+    </aside>
   )
 }
 

@@ -203,7 +203,7 @@ function explore(native: NativeTranscript): void {
   ])
   subagent.result('e1', 'src/checkout.ts:4: charge(cart.total)\nsrc/subscriptions.ts:19: charge(plan.price)')
   subagent.later(minuteMs)
-  subagent.answer('Only `checkout.ts` and `subscriptions.ts` charge a card; nobody else imports the bank.')
+  subagent.answer('Just `checkout.ts` and `subscriptions.ts` do; nobody else imports the bank.')
 }
 
 interface SmallOne {

@@ -170,6 +170,14 @@ test('the palette finds within a repository, opens a hit at its place, and acts;
   await found.getByRole('option', { name: /Only/ }).first().click()
   await page.waitForURL(new RegExp(`/session/${paymentsId}/.+`))
   await page.locator('.card.target', { hasText: 'both retry now' }).waitFor()
+  // What a sub-agent said is found in its own conversation.
+  await find(page, 'nobody else imports')
+  await found
+    .getByRole('option', { name: /nobody else imports/ })
+    .first()
+    .click()
+  await page.waitForURL(new RegExp(`/session/${paymentsId}/agent-${exploreId}/.+`))
+  await page.locator('.card.target', { hasText: 'nobody else imports' }).waitFor()
   // Opened again, it knows nothing of what was looked for before, however it was closed.
   await page.keyboard.press('Control+k')
   const words = page.getByRole('combobox', { name: 'Find' })

@@ -32,6 +32,8 @@ export interface Listener {
   event(event: RockpoolEvent): void
   /** Events were missed that cannot be sent again: look at the whole anew. */
   gap?(): void
+  /** From now on everything is heard. What was asked for before may be old already. */
+  begun?(): void
 }
 
 interface Subscription {
@@ -144,6 +146,7 @@ export class GatewayClient {
       subscription.id = subscriptionId
       if (!since || gap) subscription.since = { epoch, seq }
       if (gap) listener.gap?.()
+      else if (!since) listener.begun?.()
     })
   }
 

@@ -7,7 +7,7 @@ export type { ConnectionState, RockpoolEvent }
 
 export interface Gateway {
   call: Call
-  /** Hears of what a topic tells; `gap` means: look at the whole anew. */
+  /** Hears of what a topic tells; `gap` means: look at the whole anew, also when one has only begun to listen. */
   listen: (topic: string, input: Record<string, unknown>, listener: Listener) => () => void
   /** Called whenever the line is there again. */
   onConnected: (listener: () => void) => () => void
@@ -41,8 +41,10 @@ export function openGateway(options: {
   }
 }
 
+type Subscribe = GatewayClient['subscribe']
+
 /** Many parts of the page listen to the same thing; the gateway is asked for it once. */
-function shared(subscribe: Gateway['listen']): Gateway['listen'] {
+function shared(subscribe: Subscribe): Gateway['listen'] {
   const lines = new Map<string, { listeners: Set<Listener>; stop: () => void }>()
   return (topic, input, listener) => {
     const key = JSON.stringify([topic, input])
@@ -59,19 +61,18 @@ function shared(subscribe: Gateway['listen']): Gateway['listen'] {
 }
 
 function openLine(
-  subscribe: Gateway['listen'],
+  subscribe: Subscribe,
   topic: string,
   input: Record<string, unknown>,
 ): { listeners: Set<Listener>; stop: () => void } {
   const listeners = new Set<Listener>()
-  const stop = subscribe(topic, input, {
-    event(event) {
-      for (const listener of listeners) listener.event(event)
-    },
-    gap() {
-      for (const listener of listeners) listener.gap()
-    },
-  })
+  const gap = (): void => {
+    for (const listener of listeners) listener.gap()
+  }
+  const event = (told: RockpoolEvent): void => {
+    for (const listener of listeners) listener.event(told)
+  }
+  const stop = subscribe(topic, input, { event, gap, begun: gap })
   return { listeners, stop }
 }
 

@@ -30,7 +30,7 @@ function Price({ price }: Anatomy) {
     <dl class="price" aria-label="What going on costs">
       <dt>Resume</dt>
       <dd>
-        {usd(price.resumeUsd)} <span class="faint">(cache {warmth})</span>
+        {usd(price.resumeUsd)} <span class="faint">{warmth}</span>
       </dd>
       <dt>Compact, then resume</dt>
       <dd>{usd(price.compactThenResumeUsd)}</dd>

@@ -71,10 +71,15 @@ function Talk({ row, current }: { row: SessionRow; current: string }) {
       >
         <span class="name">{visible(row.label ?? row.displayName ?? row.derivedTitle ?? row.key)}</span>
         <span class="faint age">{row.updatedAt === 0 ? '' : ago(row.updatedAt)}</span>
-        <span class="faint last">{visible(row.lastMessagePreview ?? '') || 'Nothing was said yet'}</span>
+        <span class="faint last">{visible(inOneLine(row.lastMessagePreview)) || 'Nothing was said yet'}</span>
       </a>
     </li>
   )
+}
+
+/** What Markdown marks is not seen in one line; the marks would only be in the way. */
+function inOneLine(text = ''): string {
+  return text.replaceAll(/\*\*|__|`+/g, '')
 }
 
 /** Every agent has a main session; one that is not there yet begins with the first word. */

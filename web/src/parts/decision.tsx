@@ -29,17 +29,21 @@ const shownCandidates = 5
 export function Decision({ selection, launch, busy, sessions }: DecisionProps) {
   const [all, setAll] = useState(false)
   const shown = all ? selection.scores : selection.scores.slice(0, shownCandidates)
+  // The chosen one says itself why.
+  const isShown = selection.action === 'resume' && shown.some((one) => one.sessionId === selection.sessionId)
   const names = new Map(sessions.map((one) => [one.sessionId, nameOf(one)]))
   return (
     <section aria-label="Selection">
       <h2>{actions[selection.action]}</h2>
-      <p>{visible(selection.reason)}</p>
+      {!isShown && <p>{visible(selection.reason)}</p>}
       {selection.fallback && <p class="faint">{visible(selection.fallback)}</p>}
-      <div class="buttons">
-        <button type="button" disabled={busy} onClick={() => void launch({ fresh: true })}>
-          Begin a new session instead
-        </button>
-      </div>
+      {selection.action !== 'fresh' && (
+        <div class="buttons">
+          <button type="button" disabled={busy} onClick={() => void launch({ fresh: true })}>
+            Begin a new session instead
+          </button>
+        </div>
+      )}
       {selection.scores.length === 0 && (
         <Empty title="No session knows this repository yet">
           <p>Launch begins a new one.</p>

@@ -112,6 +112,9 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
         >
           {isQuestion ? 'Answer' : 'Allow once'}
         </button>
+        <button type="button" class="danger" disabled={busy} onClick={() => void answer('deny')}>
+          Deny
+        </button>
         {approval.kind === 'tool' && (
           <button type="button" disabled={busy} onClick={() => void answer('allow', { always: true })}>
             Allow always in this session
@@ -126,9 +129,6 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
             {isQuestion ? 'Answer' : 'Allow'} all {approval.alike} that ask the same
           </button>
         )}
-        <button type="button" class="danger" disabled={busy} onClick={() => void answer('deny')}>
-          Deny
-        </button>
       </div>
       {error && <Problem text={error} />}
     </div>

@@ -185,7 +185,11 @@ interface WhatWasTold {
 /** What the page was told that is not in the transcript; only its own chat is told. */
 function useTold(isOwn: boolean, sessionKey: string): WhatWasTold {
   const gateway = useGateway()
-  const told = useLive('web.notices', { sessionKey, limit: 500 })
+  const told = useLive(
+    'web.notices',
+    { sessionKey, limit: 500 },
+    (event) => event.type === 'turn-ended' && event.key === sessionKey,
+  )
   useEffect(() => {
     const again = { event: told.reload, gap: told.reload }
     return gateway.listen('web', {}, again)

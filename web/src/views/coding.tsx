@@ -145,8 +145,8 @@ function About({ row, approvals, reload }: AboutProps) {
         <dd>
           <ContextGauge used={row.contextTokens} window={row.contextWindow} />
         </dd>
-        <dt>Waited for people</dt>
-        <dd>{minutes(row.waitedMs)}</dd>
+        <dt>Waited</dt>
+        <dd>{minutes(row.waitedMs)} for people</dd>
       </dl>
       {row.claudeSessionId && <More id={row.claudeSessionId} />}
     </aside>

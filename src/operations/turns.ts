@@ -1,22 +1,19 @@
 // Turns: ask an agent and wait for its answer, hand it a message and go, stop it, tell it something.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { defaultAgentId } from '../domain/default-agent.ts'
-import type { Address } from '../domain/address.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'
-import { buildAgentMainSessionKey, sessionKeyOf } from '../domain/session-key.ts'
 import type { TurnEnd, TurnEvent } from '../domain/turn.ts'
 import type { AskRequest } from '../flow/ask-request.ts'
-import { routeOf } from '../flow/heartbeat.ts'
 import type { WatchedEnd } from '../flow/parts.ts'
 import type { App } from './app.ts'
 import { modelForTurn } from './known-model.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
-import { checkChannel, checkSame } from './turn-wishes.ts'
+import { askedSession } from './asked-session.ts'
+import type { Whose } from './asked-session.ts'
 import { waitForTurn } from './turn-wait.ts'
-import { findSession, spellKey, visibleAgents } from './which-session.ts'
+import { findSession } from './which-session.ts'
 
 const maxText = 100_000
 
@@ -87,7 +84,7 @@ const where = operation({
   scope: 'read',
   command: { hidden: true },
   async run(app, input, caller) {
-    const { sessionKey, agentId } = await targetOf(app, caller, input)
+    const { sessionKey, agentId } = await askedSession(app, caller, input)
     return { sessionKey, agentId }
   },
 })
@@ -179,7 +176,7 @@ const wake = operation({
     examples: ['rockpool system event "The backup is done."'],
   },
   async run(app, { text, mode, agent, sessionKey: ref }, caller) {
-    const { agentId, sessionKey } = await targetOf(app, caller, { agent, sessionKey: ref })
+    const { agentId, sessionKey } = await askedSession(app, caller, { agent, sessionKey: ref })
     const conversations = await app.conversations()
     if (mode === 'now') await conversations.wake({ text, agentId, sessionKey, key: randomUUID() })
     else await conversations.converse.systemEvent(sessionKey, text)
@@ -221,7 +218,7 @@ async function requestOf(
   runId: string,
 ): Promise<AskRequest> {
   return {
-    ...(await targetOf(app, caller, input)),
+    ...(await askedSession(app, caller, input)),
     key: runId,
     text: input.message,
     from: caller.name ?? caller.via,
@@ -231,73 +228,6 @@ async function requestOf(
     ...(input.model === undefined ? {} : { model: modelForTurn(app, input.model) }),
     ...(input.thinking === undefined ? {} : { thinking: input.thinking }),
   }
-}
-
-interface Whose {
-  to?: string
-  sessionId?: string
-  sessionKey?: string
-  agent?: string
-  channel?: string
-  deliver?: boolean
-}
-
-interface Target {
-  agentId: string
-  sessionKey: string
-  address?: Address
-}
-
-/** Which session is meant, and where its answers go. */
-async function targetOf(app: App, caller: Caller, input: Whose): Promise<Target> {
-  const [agentId = defaultAgentId(app.config)] =
-    input.agent === undefined ? [caller.agentId] : visibleAgents(app, caller, input.agent)
-  const target = await sessionOf(app, caller, input, agentId)
-  if (!input.deliver) return target
-  if (input.to !== undefined) checkChannel(input)
-  const address = deliveryAddress(input) ?? routeOf(await app.sessions(target.agentId).get(target.sessionKey))
-  if (address) return { ...target, address }
-  throw new RockpoolError('usage', `Nobody knows where an answer of ${target.sessionKey} would be sent.`, {
-    hint: 'Give --channel and --to.',
-  })
-}
-
-async function sessionOf(app: App, caller: Caller, input: Whose, agentId: string): Promise<Target> {
-  if (input.sessionId !== undefined) {
-    const session = await findSession(app, caller, input.sessionId)
-    if (input.sessionKey !== undefined)
-      checkSame(session, await keyOf(app, caller, input.sessionKey, input.agent))
-    return { agentId: session.agentId, sessionKey: session.key }
-  }
-  if (input.sessionKey !== undefined) return keyOf(app, caller, input.sessionKey, input.agent)
-  checkChannel(input)
-  const address = addressOf(input)
-  if (!address)
-    return { agentId, sessionKey: buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey }) }
-  const message = { address, chatType: 'direct' as const, sender: { id: address.to } }
-  return { agentId, sessionKey: sessionKeyOf(message, agentId, app.config.session) }
-}
-
-/** A key may name a session that is not there yet; then it begins. */
-async function keyOf(app: App, caller: Caller, ref: string, agent: string | undefined): Promise<Target> {
-  if (!ref.includes(':') && ref !== 'global' && ref !== app.config.session.mainKey) {
-    const session = await findSession(app, caller, ref, agent)
-    return { agentId: session.agentId, sessionKey: session.key }
-  }
-  const { key, agentId } = spellKey(app, ref)
-  visibleAgents(app, caller, agentId)
-  // A row that is under the key as it was given is what was meant, however that key is written today.
-  const isThere = ref.startsWith(`agent:${agentId}:`) && (await app.sessions(agentId).peek(ref))
-  return { agentId, sessionKey: isThere ? ref : key }
-}
-
-/** For a person without a channel the terminal stands in: the same name is always the same session. */
-function addressOf({ to, channel = 'console' }: Whose): Address | undefined {
-  return to === undefined ? undefined : { channel, accountId: 'default', to }
-}
-
-function deliveryAddress({ to, channel }: Whose): Address | undefined {
-  return to === undefined || channel === undefined ? undefined : { channel, accountId: 'default', to }
 }
 
 /** What the turn ended with; a turn that failed is an error that says so. */

@@ -2,6 +2,7 @@
 // nothing of it.
 import { realpathSync } from 'node:fs'
 import type { Prompt } from '../domain/agent.ts'
+import { FairShare } from '../domain/fair-share.ts'
 import { recordsOf } from '../store/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
 import { findTranscript } from './resume.ts'
@@ -34,14 +35,11 @@ export async function receivedPrompts(
 ): Promise<Set<string>> {
   const wanted = new Set<unknown>(prompts.map(({ uuid }) => uuid))
   const written = new Map<unknown, string>()
-  let since = performance.now()
+  const share = new FairShare(pauseAfterMs)
   for (const record of records) {
     const found = promptIn(record)
     if (found && wanted.has(found.uuid)) written.set(found.uuid, found.text)
-    if (performance.now() - since < pauseAfterMs) continue
-    // Long files are read with pauses, so that others get their turn.
-    await new Promise((resolve) => setImmediate(resolve))
-    since = performance.now()
+    if (share.isUsedUp) await share.giveWay()
   }
   const isWritten = ({ uuid, text }: Pick<Prompt, 'uuid' | 'text'>): boolean =>
     written.has(uuid) || [...written.values()].some((whole) => whole.includes(`${text}\n`))

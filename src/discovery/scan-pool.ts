@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
+import { FairShare } from '../domain/fair-share.ts'
 import { TranscriptScanner } from './scan.ts'
 import { runScanJob } from './scan-job.ts'
 import type { ScanJob, ScanOutcome } from './scan-job.ts'
@@ -54,12 +55,10 @@ async function withSmallHeap(work: () => Promise<unknown>): Promise<void> {
 
 async function scanHere(jobs: ScanJob[], take: (outcomes: ScanOutcome[]) => void): Promise<void> {
   const scanner = new TranscriptScanner()
-  let since = performance.now()
+  const share = new FairShare(pauseAfterMs)
   for (const job of jobs) {
     take([runScanJob(scanner, job)])
-    if (performance.now() - since < pauseAfterMs) continue
-    await new Promise((resolve) => setImmediate(resolve))
-    since = performance.now()
+    if (share.isUsedUp) await share.giveWay()
   }
 }
 

@@ -2,6 +2,7 @@
 // the last one by going from child to parent. What hangs on no path to it is in the file and lost all the same. Whoever is
 // about to resume a session and whoever examines one look at the same chain.
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { FairShare } from '../domain/fair-share.ts'
 import { linesOfFile } from './file-lines.ts'
 
 /** A record of the conversation, without its words. */
@@ -104,18 +105,15 @@ async function readLinks(path: string, chain: Chain): Promise<void> {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     const lines = linesOfFile(fd, 0, longestLineBytes)
-    let since = performance.now()
+    const share = new FairShare(pauseAfterMs)
     for (let next = lines.next(); ; next = lines.next()) {
       if (next.done) {
         chain.overlongLines = next.value.skipped
         chain.isTorn = fstatSync(fd).size > next.value.end
         return
       }
-      if (performance.now() - since > pauseAfterMs) {
-        // The bytes of a line are lent until the next one; a pause does not end that.
-        await new Promise((resolve) => setImmediate(resolve))
-        since = performance.now()
-      }
+      // The bytes of a line are lent until the next one; a pause does not end that.
+      if (share.isUsedUp) await share.giveWay()
       const text = next.value.bytes.toString('utf8')
       if (text.trim() === '') continue
       const record = parseRecord(text)

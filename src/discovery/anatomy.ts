@@ -5,10 +5,10 @@ import { setImmediate } from 'node:timers/promises'
 import { linesOfFile } from '../store/file-lines.ts'
 import { contextKinds } from '../domain/anatomy.ts'
 import type { Anatomy, ContextKind } from '../domain/anatomy.ts'
+import { blocksIn, isFields } from './blocks.ts'
+import type { Fields } from './blocks.ts'
 import { subagentIn } from './cards.ts'
 import { callCost } from './price-table.ts'
-
-type Fields = Record<string, unknown>
 
 const maxBytes = 64 << 20
 const maxCalls = 400
@@ -50,9 +50,10 @@ class Study {
       this.#compactedAt.push(at)
       this.#chars.clear()
     }
-    const message = record['message'] as Fields | undefined
+    const { message } = record
+    if (!isFields(message)) return
     this.#answered(message, record['toolUseResult'])
-    if (!message || (record['type'] !== 'user' && record['type'] !== 'assistant')) return
+    if (record['type'] !== 'user' && record['type'] !== 'assistant') return
     const own = record['isCompactSummary'] === true ? 'summary' : undefined
     this.#content(message['content'], record['type'], own, at)
     if (record['type'] === 'assistant') this.#call(message, at)
@@ -91,8 +92,7 @@ class Study {
   #content(content: unknown, type: string, own: ContextKind | undefined, at: number): void {
     const said = own ?? (type === 'user' ? 'prompts' : 'answers')
     if (typeof content === 'string') return this.#weigh(said, content.length)
-    if (!Array.isArray(content)) return
-    for (const block of content as Fields[]) {
+    for (const block of blocksIn(content)) {
       if (block['type'] === 'text') this.#weigh(said, lengthOf(block['text']))
       else if (block['type'] === 'thinking') this.#weigh('thinking', lengthOf(block['thinking']))
       else if (block['type'] === 'tool_use') this.#tool(block, at)
@@ -101,7 +101,7 @@ class Study {
   }
 
   #tool(block: Fields, at: number): void {
-    const input = (block['input'] ?? {}) as Fields
+    const input = isFields(block['input']) ? block['input'] : {}
     const name = String(block['name'])
     this.#weigh('tools', lengthOf(input))
     const path = input['file_path'] ?? input['notebook_path']
@@ -117,20 +117,20 @@ class Study {
   }
 
   /** The answer of a sub-agent names it. */
-  #answered(message: Fields | undefined, result: unknown): void {
+  #answered(message: Fields, result: unknown): void {
     const id = subagentIn(result)
-    if (id === undefined || !Array.isArray(message?.['content'])) return
-    const used = new Set(message['content'].map((block: Fields) => block['tool_use_id']))
+    if (id === undefined) return
+    const used = new Set(blocksIn(message['content']).map((block) => block['tool_use_id']))
     const called = this.#subagents.findLast(({ toolUseId }) => used.has(toolUseId))
     if (called) called.id = id
   }
 
   /** Claude repeats a message's usage with each of its blocks; the last record is the finished one. */
   #call(message: Fields, at: number): void {
-    const usage = message['usage'] as Fields | undefined
+    const { usage } = message
     const id = textIn(message['id'])
-    if (!usage || id === undefined) return
-    const count = (name: string): number => Number(usage[name] ?? 0)
+    if (!isFields(usage) || id === undefined) return
+    const count = (name: string): number => countIn(usage[name])
     const used = {
       input: count('input_tokens'),
       output: count('output_tokens'),
@@ -155,6 +155,10 @@ function lengthOf(value: unknown): number {
   return value === undefined ? 0 : JSON.stringify(value).length
 }
 
+function countIn(value: unknown): number {
+  return typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER ? value : 0
+}
+
 function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
@@ -162,7 +166,7 @@ function textIn(value: unknown): string | undefined {
 function parse(bytes: Buffer): Fields | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return typeof value === 'object' && value !== null ? (value as Fields) : undefined
+    return isFields(value) ? value : undefined
   } catch {
     // Damaged lines are counted by `cc info`; nothing of them can be weighed.
     return undefined

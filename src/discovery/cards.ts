@@ -6,6 +6,8 @@ import type { Card, CardPage } from '../domain/card.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { linesBackward, linesForward } from '../store/transcript-lines.ts'
 import type { Line } from '../store/transcript-lines.ts'
+import { blocksIn, isFields } from './blocks.ts'
+import type { Fields } from './blocks.ts'
 import { withoutMarker } from './origin-marker.ts'
 
 const maxTextChars = 50_000
@@ -98,8 +100,6 @@ function cardsIn({ content }: Line, { raw, aside }: How): Card[] {
   return raw ? cards.map((card) => ({ ...card, raw: clip(text) })) : cards
 }
 
-type Fields = Record<string, unknown>
-
 export function cardsOfLine(line: string, aside = false): Card[] {
   const record = parse(line)
   if (!record || (record['isSidechain'] === true && !aside) || record['isMeta'] === true) return []
@@ -110,10 +110,9 @@ export function cardsOfLine(line: string, aside = false): Card[] {
   const content = (record['message'] as Fields | undefined)?.['content']
   const kind = record['type'] === 'user' ? 'prompt' : 'text'
   if (typeof content === 'string') return saidCard(content, kind, about)
-  if (!Array.isArray(content)) return []
   const subagent = subagentIn(record['toolUseResult'])
-  return content
-    .flatMap((block: Fields) => blockCard(block, kind, about))
+  return blocksIn(content)
+    .flatMap((block) => blockCard(block, kind, about))
     .map((card) => (card.kind === 'result' && subagent !== undefined ? { ...card, subagent } : card))
 }
 
@@ -144,7 +143,7 @@ function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uu
         ? [{ ...about, kind: 'thinking', text: clip(String(block['thinking'])) }]
         : []
     case 'tool_use': {
-      const input = (block['input'] ?? {}) as Fields
+      const input = isFields(block['input']) ? block['input'] : {}
       const name = textIn(block['name']) ?? 'tool'
       return [
         {
@@ -173,8 +172,9 @@ function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uu
 
 function resultText(content: unknown): string {
   if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  return content.map((block: Fields) => textIn(block['text']) ?? `[${String(block['type'])}]`).join('\n')
+  return blocksIn(content)
+    .map((block) => textIn(block['text']) ?? `[${String(block['type'])}]`)
+    .join('\n')
 }
 
 function clipValues(input: Fields): Fields {
@@ -194,7 +194,7 @@ function textIn(value: unknown): string | undefined {
 function parse(line: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null ? (value as Fields) : undefined
+    return isFields(value) ? value : undefined
   } catch {
     // Damaged lines are counted and reported by `cc info`; there is nothing of them to show.
     return undefined

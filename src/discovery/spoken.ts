@@ -30,7 +30,7 @@ const record = z.looseObject({
 })
 type ClaudeRecord = z.infer<typeof record>
 
-const wanted = ['"type":"user"', '"type":"assistant"', 'compact_boundary'].map((text) => Buffer.from(text))
+const wanted = ['"user"', '"assistant"', '"compact_boundary"'].map((text) => Buffer.from(text))
 
 /** Longer than this nobody else is kept waiting. */
 const sliceMs = 10

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -51,6 +51,17 @@ test('finds words, phrases, prefixes, accents folded and parts of identifiers, w
   expect(await find('scann*')).toHaveLength(1)
   expect(await find('jsonl header')).toHaveLength(1)
   expect(await find('AND OR NOT ( " *')).toEqual([])
+})
+
+test('a transcript that another program wrote, with spaces, is found as well', async () => {
+  const source = native('one', [
+    ['user', 'about herons'],
+    ['assistant', 'herons wade'],
+  ])
+  const spaced = readFileSync(source.path, 'utf8').replaceAll('":', '" : ').replaceAll(',"', ', "')
+  writeFileSync(source.path, spaced)
+  await indexSources(index, [source], { redact })
+  expect(await find('herons')).toHaveLength(2)
 })
 
 test('a second look reads only what was appended, and forgets files that are gone', async () => {

@@ -15,28 +15,30 @@ const maxTextChars = 200_000
 /** The beginning of what a tool said is enough to find it again. */
 const maxToolChars = 10_000
 
+/** Words in quotes, without what stands around them: another program may write `"type" : "user"`. Inside a text quotes are
+ *  escaped, so nothing that is said looks like one of these. */
 const needles = {
-  message: Buffer.from('"type":"message"'),
-  user: Buffer.from('"type":"user"'),
-  assistant: Buffer.from('"type":"assistant"'),
-  text: Buffer.from('"type":"text"'),
-  plain: Buffer.from('"content":"'),
-  toolResult: Buffer.from('"type":"tool_result"'),
-  ourToolResult: Buffer.from('"role":"toolResult"'),
+  message: Buffer.from('"message"'),
+  user: Buffer.from('"user"'),
+  assistant: Buffer.from('"assistant"'),
+  text: Buffer.from('"text"'),
+  toolUse: Buffer.from('"tool_use"'),
+  toolResult: Buffer.from('"tool_result"'),
+  ourToolCall: Buffer.from('"toolCall"'),
+  ourToolResult: Buffer.from('"toolResult"'),
 }
 
 /** A cheap look before a line is decoded: most bytes of a transcript are tools and their output. */
 export function mayConverse(bytes: Buffer, kind: SearchKind): boolean {
   if (kind !== 'native') return bytes.includes(needles.message) && !bytes.includes(needles.ourToolResult)
-  if (bytes.includes(needles.assistant)) return bytes.includes(needles.text)
-  if (!bytes.includes(needles.user) || bytes.includes(needles.toolResult)) return false
-  return bytes.includes(needles.plain) || bytes.includes(needles.text)
+  if (bytes.includes(needles.user) && !bytes.includes(needles.toolResult)) return true
+  return bytes.includes(needles.assistant) && bytes.includes(needles.text)
 }
 
 /** The same for what tools were asked and answered. */
 export function mayBeTool(bytes: Buffer, kind: SearchKind): boolean {
-  if (kind === 'native') return bytes.includes(needles.toolResult) || bytes.includes('"type":"tool_use"')
-  return bytes.includes(needles.ourToolResult) || bytes.includes('"type":"toolCall"')
+  if (kind === 'native') return bytes.includes(needles.toolResult) || bytes.includes(needles.toolUse)
+  return bytes.includes(needles.ourToolResult) || bytes.includes(needles.ourToolCall)
 }
 
 /** The conversation text of a line, or undefined when it holds none. `kind` says whose format it is. */

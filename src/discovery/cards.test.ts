@@ -1,0 +1,38 @@
+// A transcript is whatever somebody has written into a file: what is no message hides none of those that are.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { anatomyOf } from './anatomy.ts'
+import { cardsOf } from './cards.ts'
+
+const said = (type: string, content: unknown, more: object = {}): string =>
+  JSON.stringify({ type, timestamp: '2026-11-01T10:00:00Z', message: { role: type, content, ...more } })
+
+test('messages and blocks that are none are passed over, and the others shown and weighed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'odd.jsonl')
+  const usage = { input_tokens: 'many', output_tokens: -5, cache_read_input_tokens: 1e308 }
+  const lines = [
+    said('user', 'hello'),
+    ...['null', '[]', '"x"', '{"type":"user","message":null}', '{"type":"assistant","message":5}'],
+    said('assistant', [null, 5, 'x', { type: 'text' }, { type: 'tool_use', input: 'text' }], {
+      id: 'm',
+      usage,
+    }),
+    said('user', [{ type: 'tool_result', content: [null, { type: 'text', text: 'found' }] }]),
+    said('assistant', [{ type: 'text', text: 'goodbye' }], { id: 'n', usage: null }),
+  ]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const { cards } = await cardsOf(path, { limit: 50 })
+  expect(cards.map(({ kind, text }) => `${kind} ${text}`)).toEqual([
+    'prompt hello',
+    'tool ',
+    'result found',
+    'text goodbye',
+  ])
+  const anatomy = await anatomyOf(path, 1_000)
+  expect(anatomy.calls).toMatchObject([{ contextTokens: 0, outputTokens: 0, costUsd: 0 }])
+  expect(anatomy.context.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prompts', 'answers']))
+})

@@ -164,18 +164,24 @@ test('a budget ends the turn, and a larger one goes on with the conversation', a
   await raised.close()
 })
 
-test('tools see nothing of our environment, and our own state is closed to them', async () => {
+test("tools see nothing of our environment, and our own state and Claude's login are closed to them", async () => {
   mkdirSync(join(t.home.stateDir, 'credentials'), { recursive: true })
   const secret = join(t.home.stateDir, 'credentials', 'gateway-token')
+  const login = join(t.home.configDir, '.credentials.json')
   writeFileSync(secret, 'top-secret')
+  writeFileSync(login, '{"other":"top-secret"}')
   answer = allow
-  const read: Step = { tools: [{ name: 'Read', input: { file_path: secret } }] }
-  const result = await take(conversation, inline(bash('env'), read, { text: 'Looked.' }))
+  const read = (file_path: string): Step => ({ tools: [{ name: 'Read', input: { file_path } }] })
+  const steps = [bash('env'), read(secret), read(login)]
+  const result = await take(conversation, inline(...steps, { text: 'Looked.' }))
   const outputs = result.events.flatMap((event) => (event.type === 'tool-end' ? [event] : []))
   expect(outputs[0]!.output).toContain('HOME=')
   expect(outputs[0]!.output).not.toMatch(/ROCKPOOL_|VITEST|NODE_OPTIONS/)
-  expect(outputs[1]).toMatchObject({ isError: true })
-  expect(outputs[1]!.output).not.toContain('top-secret')
+  for (const { isError, output } of outputs.slice(1)) {
+    expect(isError).toBe(true)
+    expect(output).not.toContain('top-secret')
+  }
+  expect(outputs).toHaveLength(3)
 })
 
 test('a repository brings no hooks and no permissions of its own', async () => {

@@ -1,6 +1,6 @@
 // What the agent may not do by itself is asked in the chat and answered there: by button where there are any, by words
 // where not, and by nobody but the owner.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -9,6 +9,7 @@ import { makeChannelHost } from '../src/flow/channel-host.ts'
 import { connected, linkWhatsapp, openChannelHouse } from './channel-house.ts'
 import type { ChannelHouse } from './channel-house.ts'
 import { DiscordApi } from './discord-api.ts'
+import type { Step } from './messages-api.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import { WhatsappServer } from './whatsapp-server.ts'
 
@@ -97,6 +98,28 @@ describe('on Telegram', () => {
     press(button(/deny/i), owner)
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The file is there.'), waiting)
     expect(made()).toBe(false)
+  })
+
+  test("a guest's agent reads what is in its folder, and asks for the rest of the machine; the owner's reads it", async () => {
+    const outside = join(house.home.variables['HOME']!, 'diary.txt')
+    writeFileSync(outside, 'a secret of the owner')
+    writeFileSync(join(house.home.project, 'menu.txt'), 'soup')
+    const read = (file_path: string): object => ({ tools: [{ name: 'Read', input: { file_path } }] })
+    house.api.script('the menu?', [read(join(house.home.project, 'menu.txt')), { text: 'Soup.' }] as Step[])
+    house.api.script('the diary?', [read(outside), { text: 'I looked.' }] as Step[])
+    const say = (by: { id: number; name: string }, text: string): void => {
+      telegram.emit({ message: personMessage(telegram, by, { id: by.id }, text) })
+    }
+    say(guest, 'the menu?')
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('Soup.'), waiting)
+    say(owner, 'the diary?')
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
+    say(guest, 'the diary?')
+    await vi.waitFor(() => expect(question()?.chat).toBe(502), waiting)
+    expect(question()!.text).toContain('diary.txt')
+    expect(house.api.calls().at(-1)!.text).not.toContain('a secret of the owner')
+    press(button(/deny/i), owner)
+    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
   })
 
   test('words do as well as buttons, but forwarded words do not count', async () => {

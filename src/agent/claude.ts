@@ -15,7 +15,7 @@ import { makeStreamReader } from './claude-events.ts'
 import { Starter } from './claude-start.ts'
 import { ClaudeConversation } from './conversation.ts'
 import type { Credential } from './credentials.ts'
-import { claudeConfigDir } from './credentials.ts'
+import { claudeConfigDir, loginFilesOf } from './credentials.ts'
 import { childEnvironment } from './environment.ts'
 import { LastWatch } from './last-watch.ts'
 import { Pool } from './pool.ts'
@@ -305,7 +305,7 @@ function surroundingsOf({
     credential,
     ...(transcripts ? { sessionStore: transcripts.sdkStore } : {}),
     binary: config.claude.binary,
-    deniedPaths: deniedPathsOf(paths),
+    deniedPaths: [...deniedPathsOf(paths), ...loginFilesOf(environment)],
   }
 }
 

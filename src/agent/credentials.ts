@@ -83,6 +83,16 @@ export function claudeConfigDir(environment: Environment): string {
   return environment.claudeConfigDir ?? join(environment.home, '.claude')
 }
 
+/** Where Claude Code keeps its login, and the key that it may have made of it. */
+export function loginFilesOf(environment: Environment): string[] {
+  const configDir = claudeConfigDir(environment)
+  return [
+    join(configDir, '.credentials.json'),
+    join(configDir, '.claude.json'),
+    join(environment.home, '.claude.json'),
+  ]
+}
+
 function lookAround(environment: Environment): Findings {
   const configDir = claudeConfigDir(environment)
   const settings = readJson<ClaudeSettings>(join(configDir, 'settings.json')) ?? {}

@@ -11,6 +11,7 @@ import type { Address } from '../domain/address.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
 import type { BridgeWorld } from '../domain/bridge.ts'
 import type { Config } from '../domain/config.ts'
+import { allowedToolsOf } from '../domain/config/agents.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
@@ -120,6 +121,8 @@ async function flowParts(
       ...bridgeFor(app, session, actsForOwner(app, pairing, session, address)),
       ownTools(session, address),
     ],
+    allowedToolsFor: (session, address) =>
+      allowedToolsOf(app.config.agents, session.agentId, actsForOwner(app, pairing, session, address)),
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),

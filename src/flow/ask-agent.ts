@@ -167,7 +167,7 @@ export function conversationOptions(
     agent,
     cwd: agent.workspace,
     permissionMode: 'default',
-    allowedTools: agent.allowedTools,
+    allowedTools: parts.allowedToolsFor?.(session, address) ?? agent.allowedTools,
     tools: parts.toolsFor?.(session, address) ?? [],
     askPermission: parts.askPermission?.(session, address) ?? nobodyCanAnswer,
     ...(model === undefined ? {} : { model }),

@@ -48,6 +48,8 @@ export interface FlowParts {
   isAlive: (owner: Owner) => boolean
   /** Tools of ours that a turn of this session may call. */
   toolsFor?: (session: Session, address: Address) => ToolServer[]
+  /** What the agent may use there without asking; what it may use anywhere when absent. */
+  allowedToolsFor?: (session: Session, address: Address) => string[]
   /** Who answers when Claude asks for permission; without it every request is refused with a clear text. */
   askPermission?: (session: Session, address: Address) => AskPermission
   /** Further commands for chats, such as those of coding sessions. */

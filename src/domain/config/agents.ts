@@ -21,7 +21,8 @@ const agentSettings = z.strictObject({
   model: z.string().optional(),
   workspace: z.string().optional(),
   systemPrompt: z.string().optional(),
-  /** Tools that a chat turn may use without asking. */
+  /** Tools that a chat turn may use without asking. When absent, the agent reads the whole machine for its owner, and its
+   *  own folder for everybody else. */
   allowedTools: z.array(z.string()).optional(),
   settingSources: z.array(z.enum(['user', 'project', 'local'])).optional(),
   skills: z.array(z.string()).optional(),
@@ -56,10 +57,15 @@ export const agentsConfig = z.strictObject({
  *  knows by itself; it has no tools of their own for that. */
 const readOnlyTools = ['Read']
 
-/** What an agent may use without asking. */
-export function allowedToolsOf({ list, defaults }: z.infer<typeof agentsConfig>, agentId: string): string[] {
+/** What an agent may use without asking. Where it does not talk with the owner it may look at its own folder, which needs no
+ *  rule, and not at the rest of the machine; unless the configuration says otherwise. */
+export function allowedToolsOf(
+  { list, defaults }: z.infer<typeof agentsConfig>,
+  agentId: string,
+  withOwner = true,
+): string[] {
   const own = list.find((agent) => agent.id === agentId)
-  return own?.allowedTools ?? defaults.allowedTools ?? readOnlyTools
+  return own?.allowedTools ?? defaults.allowedTools ?? (withOwner ? readOnlyTools : [])
 }
 
 export const claudeConfig = z.strictObject({

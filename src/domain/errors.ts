@@ -64,5 +64,13 @@ export class RockpoolError extends Error {
 export function asRockpoolError(thrown: unknown): RockpoolError {
   if (thrown instanceof RockpoolError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
+  if (diskFaults.test(message))
+    return new RockpoolError('disk-failed', `${message}.`, {
+      hint: 'Check free space and permissions.',
+      cause: thrown,
+    })
   return new RockpoolError('internal', message, { cause: thrown })
 }
+
+/** As Node begins what the system said. */
+const diskFaults = /^(ENOSPC|EDQUOT|EROFS|EFBIG|EIO): /

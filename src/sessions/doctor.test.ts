@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  rmdirSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -14,6 +15,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sessionFolder } from '../../test/session-folder.ts'
 import { all, cwd, said, talk, textsOf } from '../../test/transcript-folder.ts'
+import { findDatabaseFault } from '../store/inspect-files.ts'
 import { transcriptOf } from '../store/transcript-paths.ts'
 import { examine, fix } from './doctor.ts'
 import type { FindingKind } from './doctor.ts'
@@ -165,6 +167,21 @@ describe('the doctor', () => {
     const found = await findings()
     expect(found).toMatchObject([{ kind: 'store-unreadable', where: paths.database }])
     expect(found[0]).not.toHaveProperty('fix')
+  })
+
+  test('moves no database away that is sound and cannot be looked at now', async () => {
+    const { sessions, paths, findings } = await house()
+    await sessions.close()
+    const database = paths.sessionDatabase('main')
+    // As on a full disk: what SQLite needs beside it cannot be made.
+    mkdirSync(`${database}-wal`, { mode: 0o700 })
+    const found = await findings()
+    expect(found).toMatchObject([
+      { kind: 'store-unreadable', where: database, says: expect.stringContaining('cannot be looked at') },
+    ])
+    expect(found[0]).not.toHaveProperty('fix')
+    rmdirSync(`${database}-wal`)
+    expect(await findDatabaseFault(database)).toBeUndefined()
   })
 
   test('removes what a killed process left', async () => {

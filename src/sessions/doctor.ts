@@ -84,7 +84,7 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   yield* findLeftovers(folder, agent.clock).map(own('leftover'))
   yield* findSetAside(folder).map(own('set-aside'))
   const fault = await findDatabaseFault(parts.paths.sessionDatabase(agentId))
-  if (fault) yield own('store-unreadable')(withRebuild(fault, parts.paths, agentId))
+  if (fault) yield own('store-unreadable')(fault.isDamaged ? withRebuild(fault, parts.paths, agentId) : fault)
   const transcripts = await agent.transcripts.list()
   for (const transcript of transcripts) yield* examineTranscript(agent, transcript)
   const sessions = fault ? undefined : await readSessions(agent)

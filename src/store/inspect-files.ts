@@ -4,6 +4,8 @@ import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync, statSync } fro
 import type { Dirent, Stats } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { ErrorCode } from '../domain/errors.ts'
 import { errorCode, removeAbandonedFiles } from './atomic-file.ts'
 import { Database } from './database.ts'
 import { FileLock } from './file-lock.ts'
@@ -78,8 +80,10 @@ export function findOpenModes(root: string): FileFault[] {
   return faults
 }
 
-/** Is the database whole? An answer in words, or nothing. */
-export async function findDatabaseFault(path: string): Promise<FileFault | undefined> {
+/** Is the database whole? An answer in words, or nothing. `isDamaged`: it is the file itself that is at fault. */
+export async function findDatabaseFault(
+  path: string,
+): Promise<(FileFault & { isDamaged: boolean }) | undefined> {
   if (!lstatSync(path, { throwIfNoEntry: false })) return undefined
   try {
     const database = Database.open(path, [], { readOnly: true, busyMs: 2_000 })
@@ -91,13 +95,24 @@ export async function findDatabaseFault(path: string): Promise<FileFault | undef
       await database.close()
     }
   } catch (error) {
-    return databaseFault(path, error instanceof Error ? error.message : String(error))
+    const { code, message, hint } = asRockpoolError(error)
+    return elsewhere.includes(code)
+      ? {
+          path,
+          says: `cannot be looked at: ${message}`,
+          remedy: `nothing by itself: ${hint}`,
+          isDamaged: false,
+        }
+      : databaseFault(path, message)
   }
 }
 
-function databaseFault(path: string, why: string): FileFault {
+/** On a full disk, or while somebody holds it, a sound database cannot be read either; nobody may move it away for that. */
+const elsewhere: readonly ErrorCode[] = ['disk-failed', 'locked', 'schema-newer']
+
+function databaseFault(path: string, why: string): FileFault & { isDamaged: boolean } {
   const remedy = 'nothing by itself: restore a backup (`rockpool restore-backup`), or move the file away'
-  return { path, says: `cannot be relied on: ${why}`, remedy }
+  return { path, says: `cannot be relied on: ${why}`, remedy, isDamaged: true }
 }
 
 function modeFault(path: string, stats: Stats): FileFault | undefined {

@@ -58,6 +58,9 @@ function writeTemporary(path: string, text: string | Uint8Array): string {
   try {
     writeFileSync(file, text)
     fsyncSync(file)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
   } finally {
     closeSync(file)
   }

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { makeRedactor } from '../domain/redact.ts'
 import { openLog } from './log-file.ts'
 
@@ -66,8 +66,15 @@ test('the file is ours alone whatever the umask, is rotated at its size, and fiv
   for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
 })
 
-test('a symbolic link is not followed', () => {
-  symlinkSync('/dev/null', join(folder, 'x.log'))
-  const log = openLog({ level: 'info', file: join(folder, 'x.log'), redactor: makeRedactor() })
-  expect(() => log.info({}, 'x')).toThrow(/ELOOP/)
+test('a log that cannot be written, or is a link, ends nothing and follows nothing: its lines go to stderr', () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  onTestFinished(() => stderr.mockRestore())
+  const elsewhere = join(folder, 'elsewhere')
+  writeFileSync(elsewhere, 'as it was')
+  symlinkSync(elsewhere, join(folder, 'x.log'))
+  for (const file of [join(folder, 'x.log'), join(elsewhere, 'x.log')]) {
+    openLog({ level: 'info', file, redactor: makeRedactor() }).info({}, `not in ${file}`)
+    expect(String(stderr.mock.lastCall?.[0])).toContain(`not in ${file}`)
+  }
+  expect(readFileSync(elsewhere, 'utf8')).toBe('as it was')
 })

@@ -61,19 +61,38 @@ function startPino({ level, file, rotateAtBytes = 10 * 1024 * 1024 }: LogOptions
 
 const stderrLines = { write: (line: string) => void process.stderr.write(line) }
 
+/** What cannot be written there, on a full disk or because the file cannot be opened, goes to stderr: nothing that is worth
+ *  a line is worth the end of the program. */
 function rotatingFile(path: string, rotateAtBytes: number): { write(line: string): void } {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  let { fd, bytes } = openForAppend(path)
+  let open: { fd: number; bytes: number } | undefined
+  let isTorn = false
+  const append = (line: string): void => {
+    if (open === undefined || open.bytes > rotateAtBytes) open = openNext(path, open?.fd)
+    const text = Buffer.from(isTorn ? `\n${line}` : line)
+    const written = writeSync(open.fd, text)
+    open.bytes += written
+    isTorn = written < text.length
+    if (isTorn) throw new Error('no room for the whole line')
+  }
   return {
     write(line) {
-      if (bytes > rotateAtBytes) {
-        closeSync(fd)
-        rotate(path)
-        ;({ fd, bytes } = openForAppend(path))
+      try {
+        append(line)
+      } catch {
+        // The line itself is what there is to say; it is said where there is room.
+        stderrLines.write(line)
       }
-      bytes += writeSync(fd, line)
     },
   }
+}
+
+/** The next file is open before the last one is closed: a number that was given back may be somebody else's file by then. */
+function openNext(path: string, last: number | undefined): { fd: number; bytes: number } {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (last !== undefined) rotate(path)
+  const next = openForAppend(path)
+  if (last !== undefined) closeSync(last)
+  return next
 }
 
 function openForAppend(path: string): { fd: number; bytes: number } {

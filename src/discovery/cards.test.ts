@@ -16,7 +16,11 @@ test('messages and blocks that are none are passed over, and the others shown an
   const usage = { input_tokens: 'many', output_tokens: -5, cache_read_input_tokens: 1e308 }
   const lines = [
     said('user', 'hello'),
-    ...['null', '[]', '"x"', '{"type":"user","message":null}', '{"type":"assistant","message":5}'],
+    'null',
+    '[]',
+    '"x"',
+    '{"type":"user","message":null}',
+    '{"type":"assistant","message":5}',
     said('assistant', [null, 5, 'x', { type: 'text' }, { type: 'tool_use', input: 'text' }], {
       id: 'm',
       usage,

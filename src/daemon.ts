@@ -17,6 +17,7 @@ import { serveErrands } from './operations/errands.ts'
 import { followSpawnedCoding } from './operations/spawned-coding.ts'
 import { followSubagents } from './operations/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
+import { reportStrays } from './stray.ts'
 import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
@@ -41,6 +42,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   const lock = lockInstance(environment.stateDir)
   try {
     const log = await openDaemonLog(environment)
+    reportStrays(process, log)
     const app = await openApp(environment, { version, log, isGateway: true })
     try {
       await serve(app, options, log)

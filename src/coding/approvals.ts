@@ -189,10 +189,18 @@ export class Approvals {
       }
       const expire = (): void => {
         const by = { at: clock.now(), by: signal.aborted ? 'turn-ended' : 'timeout' }
-        void store.settle(approval.id, 'expired', by).then((won) => {
-          if (won) this.#tell(approval, 'expired')
-          done()
-        })
+        const settled = store.settle(approval.id, 'expired', by)
+        settled.then(
+          (won) => {
+            if (won) this.#tell(approval, 'expired')
+            done()
+          },
+          // It could not be stored; until it is, nobody is told anything else than that it waits.
+          () => {
+            cancelTimer()
+            cancelTimer = clock.after(lookMs, expire)
+          },
+        )
       }
       const look = (): void => {
         if (store.get(approval.id)?.state !== 'pending') return done()

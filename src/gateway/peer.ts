@@ -99,7 +99,16 @@ export class Peer {
     }
     if (!this.#admission) this.#connect(value)
     else if (isRubbish(value) && ++this.#malformed > maxMalformed) this.#hangUp()
-    else void this.#answer(value, this.#admission.caller)
+    else
+      void this.#answer(value, this.#admission.caller).catch((error: unknown) =>
+        this.#unanswered(value, error),
+      )
+  }
+
+  /** What was done cannot be put into words: it is more than a text can hold. */
+  #unanswered(value: unknown, error: unknown): void {
+    const id = isRequest(value) ? (value.id ?? null) : null
+    this.#send(JSON.stringify(failure(id, rpcError(asRockpoolError(error)))))
   }
 
   #refuseMalformed(error: RockpoolError): void {

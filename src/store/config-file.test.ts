@@ -18,11 +18,14 @@ test('a file that ROCKPOOL_CONFIG names must be there; the usual one need not', 
   })
 })
 
-test.each(['{"store": ', '[]'])('a file with %j is refused with a remedy', async (text) => {
-  const file = join(dir, 'wrong.json')
-  writeFileSync(file, text)
-  await expect(loadConfig(readEnvironment({ HOME: dir, ROCKPOOL_CONFIG: file }))).rejects.toMatchObject({
-    code: 'config-invalid',
-    hint: expect.stringMatching(/\S/),
-  })
-})
+test.each(['{"store": ', '[]', '{"agents":{"list":[{"id":"../x"}]}}'])(
+  'a file with %j is refused with a remedy',
+  async (text) => {
+    const file = join(dir, 'wrong.json')
+    writeFileSync(file, text)
+    await expect(loadConfig(readEnvironment({ HOME: dir, ROCKPOOL_CONFIG: file }))).rejects.toMatchObject({
+      code: 'config-invalid',
+      hint: expect.stringMatching(/\S/),
+    })
+  },
+)

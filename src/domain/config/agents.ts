@@ -1,5 +1,6 @@
 // `agents` and `claude` in the configuration: who answers, with which model and tools, and how Claude is run.
 import { z } from 'zod'
+import { agentIdRule } from '../session-key.ts'
 import { sessionSelectionOverrides } from './discovery.ts'
 
 const heartbeat = z.strictObject({
@@ -16,6 +17,11 @@ const memoryFlush = z.strictObject({
   prompt: z.string().optional(),
   systemPrompt: z.string().optional(),
 })
+
+/** It names a folder, and stands in every key: what is none is said before it is in force. */
+const agentId = z
+  .string()
+  .regex(agentIdRule, 'a-z, 0-9, - and _, at most 64, beginning with a letter or digit, are expected')
 
 const agentSettings = z.strictObject({
   model: z.string().optional(),
@@ -48,7 +54,7 @@ export const agentsConfig = z.strictObject({
     .prefault({}),
   list: z
     .array(
-      agentSettings.extend({ id: z.string(), name: z.string().optional(), default: z.boolean().optional() }),
+      agentSettings.extend({ id: agentId, name: z.string().optional(), default: z.boolean().optional() }),
     )
     .default([]),
 })

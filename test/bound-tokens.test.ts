@@ -106,6 +106,12 @@ function questions({ input }: Operation, workspace: string): Array<Record<string
   })
 }
 
+test('it reads no list of sessions by its path', async () => {
+  const store = house.app.paths.sessionsJson('main')
+  expect((await rpc(house, 'sessions.list', { store })).error).toBeUndefined()
+  expect((await bound('sessions.list', { store })).error?.data?.code).toBe('forbidden')
+})
+
 test('it answers, and takes back, only what its own agent was asked', async () => {
   expect((await bound('approvals.list', { all: true })).result).toMatchObject({
     approvals: [{ id: 'work-ask' }],

@@ -36,6 +36,7 @@ test('messages and blocks that are none are passed over, and the others shown an
     'result found',
     'text goodbye',
   ])
+  expect(await cardsOf(path, { limit: 50, before: 2 ** 40 })).toEqual({ cards })
   const anatomy = await anatomyOf(path, 1_000)
   expect(anatomy.calls).toMatchObject([{ contextTokens: 0, outputTokens: 0, costUsd: 0 }])
   expect(anatomy.context.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prompts', 'answers']))

@@ -32,7 +32,9 @@ export async function cardsOf(filePath: string, wanted: WantedCards): Promise<Ca
   try {
     if (around !== undefined) return await cardsAround(file, around, wanted)
     if (after !== undefined) return await cardsAfter(file, after, limit, wanted)
-    return await cardsBefore(file, before ?? (await file.stat()).size, limit, wanted)
+    // A mark may be of a file that was longer once.
+    const end = Math.min(before ?? Infinity, (await file.stat()).size)
+    return await cardsBefore(file, end, limit, wanted)
   } finally {
     await file.close()
   }

@@ -28,7 +28,12 @@ function commonFolder(tree: string): string | undefined {
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // Not there, or no name that a folder can have.
+    return false
+  }
 }
 
 function readText(path: string): string | undefined {

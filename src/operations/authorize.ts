@@ -2,8 +2,10 @@
 import { RockpoolError } from '../domain/errors.ts'
 import type { Caller, Operation, Scope } from './operation.ts'
 
+type Guarded = Pick<Operation, 'name' | 'scope' | 'ofOperator'>
+
 /** Whoever is bound to an agent has that agent's world, whatever its scopes: what belongs to all is the operator's. */
-export function authorizeOperation(caller: Caller, operation: Operation): void {
+export function authorizeOperation(caller: Caller, operation: Guarded): void {
   authorize(caller, operation.scope, operation.name)
   if (caller.agentId === undefined || !isOperators(operation)) return
   throw new RockpoolError('forbidden', `${operation.name} is the operator's, not an agent's.`, {
@@ -11,7 +13,7 @@ export function authorizeOperation(caller: Caller, operation: Operation): void {
   })
 }
 
-export function isOperators({ scope, ofOperator }: Operation): boolean {
+export function isOperators({ scope, ofOperator }: Guarded): boolean {
   return scope === 'admin' || ofOperator === true
 }
 

@@ -9,7 +9,7 @@ import type { ListFilter, SessionStore } from '../store/session-store.ts'
 import type { App } from './app.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
-import { authorize } from './authorize.ts'
+import { authorizeOperation } from './authorize.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { visibleAgents } from './which-session.ts'
 
@@ -175,7 +175,8 @@ async function storesOf(
 ): Promise<{ stores: SessionStore[]; path: string }> {
   if (input.store !== undefined) {
     // Any file of this machine: only for those who may read them all anyway.
-    authorize(caller, 'admin', 'sessions.list with a store of its own')
+    const asked = { name: 'sessions.list with a store of its own', scope: 'admin' as const }
+    authorizeOperation(caller, asked)
     if (!isFile(input.store)) throw new RockpoolError('not-found', `There is no file ${input.store}.`)
     const { FileSessions } = await import('../store/file-sessions.ts')
     const agentId = input.agentId ?? defaultAgentId(app.config)

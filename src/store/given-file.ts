@@ -3,7 +3,12 @@ import { readFileSync, statSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 
 export function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+  try {
+    return statSync(path).isFile()
+  } catch {
+    // Not there, or no name that a file can have.
+    return false
+  }
 }
 
 export function fileSize(path: string): number {

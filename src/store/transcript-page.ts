@@ -15,7 +15,9 @@ export async function readPage(handle: FileHandle, limit: number, before?: numbe
   let isMore = false
   let unlinked: TranscriptEntry | undefined
   // One entry more than asked for: it tells whether there is more, and whose child the first one is.
-  search: for await (const batch of linesBackward(handle, before ?? (await handle.stat()).size)) {
+  // A mark may be of a file that was longer once.
+  const end = Math.min(before ?? Infinity, (await handle.stat()).size)
+  search: for await (const batch of linesBackward(handle, end)) {
     for (const line of batch) {
       const read = readLine(line)
       if (read.kind === 'damage') damage.add(read.what)

@@ -44,6 +44,7 @@ export class SessionsJsonMirror {
   readonly #lock: FileLock
   /** The version of the file that is in the database, or that we gave up on. */
   #known: FileIdentity | undefined
+  #isFailing = false
   #restMs = soonMs
   #cancelTimer: (() => void) | undefined
   #writing: Promise<void> = Promise.resolve()
@@ -124,11 +125,15 @@ export class SessionsJsonMirror {
           this.#isHolding = false
         }
       })
+      this.#isFailing = false
     } catch (error) {
-      log.warn(
-        { path, error: asRockpoolError(error).message },
-        'sessions.json could not be written; will try again',
-      )
+      // Said once: a disk may stay full for days.
+      if (!this.#isFailing)
+        log.warn(
+          { path, error: asRockpoolError(error).message },
+          'sessions.json could not be written; will try again',
+        )
+      this.#isFailing = true
       this.schedule()
     }
     const took = clock.monotonic() - started

@@ -1,6 +1,7 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
 import { describe, expect, test, vi } from 'vitest'
 import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/assembly/chat-approvals.ts'
+import { chatTools } from '../src/assembly/chat-tools.ts'
 import { approvalReply } from '../src/coding/approval-reply.ts'
 import type { Approval } from '../src/domain/coding.ts'
 import type { Message } from '../src/domain/message.ts'
@@ -130,6 +131,19 @@ describe('tools of a chat', () => {
       const told = await textOf(tools.get('session_status'), { sessionKey: owners })
       expect(told).not.toContain('private')
     }
+  })
+
+  test("what is asked from elsewhere in a guest's session is done as for the guest, and in the owner's as for the owner", async () => {
+    const house = await openGateway({ channels: { ownerAllowFrom: ['telegram:501'] } })
+    const make = await chatTools(house.app, { find: () => undefined })
+    const inside = { channel: 'internal', accountId: 'default', to: 'main' }
+    const offered = (lastTo: string): string[] => {
+      const entry = { sessionId: 's', updatedAt: 0, lastChannel: 'telegram', lastTo }
+      const { tools } = make({ key: `agent:main:telegram:direct:${lastTo}`, agentId: 'main', entry }, inside)
+      return tools.map(({ name }) => name)
+    }
+    expect(offered('666')).toEqual(['session_status'])
+    expect(offered('501')).toContain('claude_launch')
   })
 
   test('T64: an agent gives what it launches no right that it has not itself', async () => {

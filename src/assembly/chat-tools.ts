@@ -5,6 +5,7 @@ import { personAt } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { deliveryContextOf } from '../domain/delivery-context.ts'
 import type { Session } from '../domain/session.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { operationTools } from '../operations/agent-tools.ts'
@@ -84,7 +85,17 @@ export function actsForOwner(
 ): boolean {
   const { chatType } = session.entry
   if (chatType === 'group' || chatType === 'channel') return false
-  return classifySessionKey(session.key).kind !== 'hook' && isOwnersChat(app, pairing, address)
+  return (
+    classifySessionKey(session.key).kind !== 'hook' && isOwnersChat(app, pairing, withWhom(session, address))
+  )
+}
+
+/** A turn that nobody wrote for (another session's message, a wish from the command line) is had with whom the session talks:
+ *  what he said before stands in it. */
+function withWhom({ entry }: Session, address: Address): Address {
+  const { channel, to, accountId = 'default' } = deliveryContextOf(entry) ?? {}
+  const isKnown = address.channel === 'internal' && channel !== undefined && to !== undefined
+  return isKnown ? { channel, to, accountId } : address
 }
 
 /** A private chat with the owner, or one that only the owner can open. */

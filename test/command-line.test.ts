@@ -108,6 +108,7 @@ describe('errors', () => {
     [['sessions', 'get', 'a', 'b'], 2, 'usage'],
     [['nonsense'], 2, 'usage'],
     [['chat'], 2, 'usage'],
+    [['agent', 'x', '-m', 'y'], 2, 'usage'],
     [['config', 'show', 'bogus'], 3, 'not-found'],
     [['sessions', '--store', '/nowhere/sessions.json'], 3, 'not-found'],
     [['sessions', 'patch', 'main', '--model', 'nope'], 2, 'input-invalid'],

@@ -121,7 +121,7 @@ class OfflineConversation implements Conversation {
   }
 
   #echo(prompts: Prompt[]): string {
-    const words = prompts.map((prompt) => prompt.text.trim()).join('\n')
+    const words = prompts.map((prompt) => spoken(prompt.text)).join('\n')
     if (this.#turns > 0) return `(offline) ${words}`
     const reason = this.#offline.reason ? ` ${this.#offline.reason}` : ''
     return `I am Rockpool's offline agent, not Claude.${reason} ${howToConnect}\n\n(offline) ${words}`
@@ -231,4 +231,12 @@ class OfflineConversation implements Conversation {
     this.#forget()
     this.#end(end)
   }
+}
+
+/** What the person said, without what stands before it for a model: which channels there are, and whose session it is. */
+function spoken(text: string): string {
+  return text
+    .replace(/^(System: (?!\[).*\n)+\n*/, '')
+    .replace(/^\s*\[openclaw:agent=[^\]]*\]\s*/, '')
+    .trim()
 }

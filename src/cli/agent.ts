@@ -26,6 +26,8 @@ export const commands: LocalCommand[] = [
     says: 'Ask an agent, and show its answer as it comes.',
     input: z.strictObject({ ...askFields, message: askFields.message.optional(), local, timeout }),
     command: {
+      positional: ['message'],
+      takesWords: true,
       short: { message: 'm', to: 't' },
       examples: [
         'rockpool agent -m "What is on my list today?"',

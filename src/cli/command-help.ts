@@ -11,7 +11,9 @@ export async function printCommandHelp(typeable: Typeable, words: string, host: 
   const { implied = [] } = typeable.command ?? {}
   const fields = fieldsOf(typeable).filter(({ name }) => !implied.includes(name))
   const positional = positionalFields(typeable, fields)
-  const options = fields.filter((field) => !positional.includes(field))
+  const { short = {} } = typeable.command ?? {}
+  // An argument that has a letter, too, is given by it as often: `agent -m`.
+  const options = fields.filter((field) => !positional.includes(field) || short[field.name] !== undefined)
   const usage = [
     'Usage: rockpool',
     words,

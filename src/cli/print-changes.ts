@@ -114,7 +114,8 @@ export function printCleanup({ dryRun, agents }: Cleanup, page: Page): string {
     const wrong = failed.map((text) => styled(page, 'red', `  ${oneLine(text)}`))
     return [`${name}: ${dryRun ? 'would put ' : 'put '}${what} (${size}).`, ...wrong]
   })
-  const closing = dryRun ? [styled(page, 'dim', 'Nothing is changed yet; --enforce does it.')] : []
+  const isIdle = lines.every((line) => line.endsWith('nothing to put away.'))
+  const closing = dryRun && !isIdle ? [styled(page, 'dim', 'Nothing is changed yet; --enforce does it.')] : []
   return [...lines, ...closing].join('\n')
 }
 

@@ -1,8 +1,8 @@
 // `rockpool project status`, for people: what needs attention first.
 import type { ProjectStatus } from '../domain/project-status.ts'
 import { printableText } from '../domain/plain-text.ts'
-import { ago, oneLine, pairs, styled, table } from './print.ts'
-import type { Page } from './print.ts'
+import { ago, bytes, oneLine, pairs, styled, table } from './print.ts'
+import type { Column, Page } from './print.ts'
 
 const maxShown = 8
 
@@ -97,9 +97,11 @@ function printSessions({ sessions }: ProjectStatus, page: Page): string {
 
 export function printDocs({ docs }: { docs: Array<{ path: string; bytes: number }> }, page: Page): string {
   if (docs.length === 0) return styled(page, 'dim', 'There are no documents here.')
-  return docs
-    .map(({ path, bytes }) => `${oneLine(path)}  ${styled(page, 'dim', `${bytes} bytes`)}`)
-    .join('\n')
+  const columns: Array<Column<(typeof docs)[number]>> = [
+    { title: 'DOCUMENT', value: (doc) => doc.path, min: 20 },
+    { title: 'SIZE', value: (doc) => bytes(doc.bytes), align: 'right', min: 6, style: 'dim' },
+  ]
+  return table(docs, columns, page)
 }
 
 export function printDoc({ text, isCut }: { text: string; isCut: boolean }, page: Page): string {

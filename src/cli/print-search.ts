@@ -66,14 +66,15 @@ function waysOn(hit: Hit, page: Page): string[] {
 
 function nativeWays({ sessionId, messageId }: Hit): string[] {
   const after = messageId === undefined ? '' : ` --at-message ${messageId}`
-  return [`cc info ${sessionId.slice(0, 8)}`, `cc resume ${sessionId}`, `cc fork ${sessionId}${after}`]
+  const id = sessionId.slice(0, 8)
+  return [`cc info ${id}`, `cc resume ${id}`, `cc fork ${id}${after}`]
 }
 
 /** A transcript that a reset has set aside belongs to no session until it is brought back. */
 function ourWays({ sessionId, sessionKey, messageId }: Hit): string[] {
   if (sessionKey === undefined) return [`sessions restore ${sessionId}`]
   const after = messageId === undefined ? '' : ` --leaf-id ${messageId}`
-  return [`history ${sessionKey}`, `agent --session-key ${sessionKey}`, `sessions fork ${sessionKey}${after}`]
+  return [`history ${sessionKey}`, `chat --session-key ${sessionKey}`, `sessions fork ${sessionKey}${after}`]
 }
 
 function marked({ snippet, matches }: Hit, page: Page): string {

@@ -201,6 +201,7 @@ interface Logs {
 }
 
 export function printLogs({ lines }: Logs, page: Page): string {
+  if (lines.length === 0 && !page.following) return 'Nothing was logged.'
   return lines.map((line) => printLine(line, page)).join('\n')
 }
 

@@ -29,11 +29,12 @@ export async function makeCatalog(others: readonly Listed[]): Promise<CatalogEnt
 }
 
 function entryOf(operation: Listed, command: string): CatalogEntry {
-  const { positional = [], implied = [] } = operation.command ?? {}
+  const { positional = [], implied = [], short = {} } = operation.command ?? {}
+  const isOnlyArgument = (name: string): boolean => positional.includes(name) && short[name] === undefined
   const fields = fieldsOf(operation)
   const argumentChoices = fields.find((field) => field.name === positional[0])?.choices ?? []
   const options = fields
-    .filter(({ name }) => !positional.includes(name) && !implied.includes(name))
+    .filter(({ name }) => !isOnlyArgument(name) && !implied.includes(name))
     .map(({ flag, says, choices, kind }) => ({
       flag,
       says,

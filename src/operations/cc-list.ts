@@ -87,14 +87,14 @@ export const listSessions = operation({
   says: 'List every Claude Code session on this machine: running ones first, then the newest.',
   input: z.strictObject({
     repo: z.string().max(4_096).optional().describe('Only sessions of this repository and its worktrees.'),
-    all: z.boolean().default(false).describe('In the terminal: all of them, archived ones included.'),
+    all: z.boolean().default(false).describe('Show all of them in the terminal, archived ones included.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
     source: z
       .enum(['rockpool', 'openclaw', 'native-only'])
       .optional()
       .describe('Only sessions that we, OpenClaw, or Claude Code alone keep.'),
     running: z.boolean().optional().describe('Only those that run now.'),
-    archived: z.boolean().optional().describe('Only archived ones, or none of them.'),
+    archived: z.boolean().optional().describe('Only archived ones; `--no-archived`: none of them.'),
     search: z.string().max(500).optional().describe('Words in the title, prompts, branch, directory or id.'),
     limit: z.int().min(1).optional().describe('How many at most.'),
     offset: z.int().min(0).optional().describe('How many to skip.'),

@@ -167,6 +167,14 @@ function withFiles<T extends CopyReport>(
 /** The connection that this process has, or one for this request: the configuration may still say `sqlite`. */
 async function withPostgres<T>(app: App, work: (postgres: Postgres) => Promise<T>): Promise<T> {
   if (app.postgres) return work(app.postgres)
+  if (!app.environment.databaseUrl)
+    throw new RockpoolError(
+      'config-invalid',
+      'This Rockpool shares no database: ROCKPOOL_DATABASE_URL is not set.',
+      {
+        hint: 'Set it to postgres://user:password@host/database; docs/scale.md says how to go on.',
+      },
+    )
   const { clock, log } = app
   const postgres = new Postgres({ url: databaseUrl(app.environment), clock, log, maxConnections: 4 })
   try {

@@ -1,9 +1,12 @@
 // Finding what was said, in every session: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
+import { withoutMarker } from '../discovery/origin-marker.ts'
 import { realPath } from '../discovery/slug.ts'
 import { subagentIdIn } from '../discovery/subagents.ts'
 import { worktreesOf } from '../discovery/worktrees.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { plainLine } from '../domain/plain-text.ts'
 import type { SearchFilter, SearchHit, SearchQuestion } from '../domain/search.ts'
 import type { App } from './app.ts'
 import { momentOf } from './moment.ts'
@@ -137,6 +140,11 @@ async function answer(app: App, question: SearchQuestion): Promise<z.input<typeo
 }
 
 /** What a person wants to know before he opens a session: what it is called, and what it cost. */
+/** One that nobody has named is known by how it began. */
+function headlineOf({ title, firstMessage }: DiscoveredSession): string | undefined {
+  return title ?? (plainLine(withoutMarker(firstMessage), 80) || undefined)
+}
+
 async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<typeof searchHit>>> {
   const wanted = new Set(hits.filter(({ source }) => source === 'native').map(({ sessionId }) => sessionId))
   const sessions = wanted.size > 0 ? await app.discovery().known(wanted) : []
@@ -150,7 +158,7 @@ async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<ty
         ...hit,
         repoPath: hit.repoPath ?? '',
         subagent: hit.source === 'native' ? subagentIdIn(hit.path) : undefined,
-        title: session?.title ?? row?.label ?? row?.displayName,
+        title: session ? headlineOf(session) : (row?.label ?? row?.displayName),
         costUsd: session?.costUsd ?? row?.estimatedCostUsd,
       }
     }),

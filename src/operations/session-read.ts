@@ -241,7 +241,7 @@ async function newestSession(app: App, caller: Caller, agentId?: string): Promis
     .flatMap((each) => each.sessions)
     .sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)[0]
   if (newest) return newest
-  throw new RockpoolError('not-found', 'There are no sessions yet.')
+  throw new RockpoolError('not-found', 'There are no sessions yet.', { hint: '`rockpool chat` begins one.' })
 }
 
 async function page(

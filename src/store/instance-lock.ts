@@ -28,7 +28,7 @@ function alreadyRunning(stateDir: string, cause: unknown): RockpoolError {
   const other = findRunningGateway(stateDir)
   const where = other ? ` at ${other.url} (process ${other.process.pid})` : ''
   return new RockpoolError('locked', `A gateway already runs on ${stateDir}${where}.`, {
-    hint: 'Use that one, stop it, or give this one another ROCKPOOL_STATE_DIR.',
+    hint: 'Use that one (`rockpool dashboard` opens it), stop it, or give this one another ROCKPOOL_STATE_DIR.',
     cause,
   })
 }

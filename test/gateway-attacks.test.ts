@@ -134,6 +134,13 @@ describe('tokens', () => {
     expect(answer.headers.location).toBe('/')
   })
 
+  test.each(['/.//evil.example/?a=1', '/..//evil.example/?a=1', '/%2e//evil.example/?a=1'])(
+    'T17: %s leads nowhere else',
+    async (path) => {
+      expect((await http(house, path)).headers.location).toBe('/evil.example/')
+    },
+  )
+
   test('the token has 32 random bytes and only its owner can read it', () => {
     const file = join(house.dir, 'credentials', 'gateway-token')
     expect(readFileSync(file, 'utf8').trim()).toMatch(/^[\w-]{43}$/)

@@ -94,8 +94,10 @@ function sendPage(request: IncomingMessage, response: ServerResponse, url: URL, 
   }
   if (request.method !== 'GET') throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
   if (url.search !== '') {
-    // The page takes no parameters: whoever made that link wanted it to.
-    response.writeHead(302, { location: url.pathname, 'cache-control': 'no-store' }).end()
+    // The page takes no parameters: whoever made that link wanted it to. A path that begins with two slashes would be the
+    // name of another host.
+    const location = url.pathname.replace(/^\/+/, '/')
+    response.writeHead(302, { location, 'cache-control': 'no-store' }).end()
     return
   }
   if (sendStatic(response, url.pathname, parts.files, request.headers.host!)) return

@@ -75,3 +75,10 @@ test('a chat is opened, gone on with and forked by its key; what matched is mark
   expect(printSearch(aside, page)).toContain(`  rockpool sessions restore ${id}\n`)
   expect(printSearch({ tookMs: 1, total: 0, hits: [], notes: [] }, page)).toBe('Nothing found.')
 })
+
+test('a name that was asked for is not written into the terminal as it is', () => {
+  const notes = ['There is no agent "\u202emain" here.']
+  expect(printSearch({ tookMs: 3, total: 0, hits: [], notes }, page)).toBe(
+    'Nothing found.\nThere is no agent "\\u202emain" here.',
+  )
+})

@@ -7,7 +7,7 @@ import type { Page } from './print.ts'
 type Hit = SearchOutput['hits'][number]
 
 export function printSearch({ hits, total, tookMs, notes }: SearchOutput, page: Page): string {
-  const said = notes.map((note) => styled(page, 'dim', note))
+  const said = notes.map((note) => styled(page, 'dim', visible(note)))
   if (hits.length === 0) return ['Nothing found.', ...said].join('\n')
   const sessions = Map.groupBy(hits, (hit) => `${hit.source} ${hit.sessionId}`)
   const of = total > hits.length ? ` of ${total}` : ''

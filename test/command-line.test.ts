@@ -141,6 +141,9 @@ describe('errors', () => {
     expect(stderr).toContain('There is no command `rockpool sesions`.')
     expect(stderr).toContain('Did you mean `rockpool sessions`?')
     expect((await home.run(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
+    const odd = await home.run(['--verison'])
+    expect([odd.code, odd.stdout]).toEqual([2, ''])
+    expect(odd.stderr).toContain('"--verison" is no option of `rockpool` alone.')
     expect((await home.run(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
   })
 

@@ -20,12 +20,23 @@ export async function helpOrUnknown(args: readonly string[], host: Host): Promis
   const noun = words.join(' ')
   const below = commandsBelow(noun, catalog)
   if (below.length === 0) throw unknownCommand(words, catalog)
+  const odd = args.find((arg) => arg.startsWith('-') && !askForHelp.includes(arg))
+  if (odd !== undefined) throw unknownOption(odd, noun)
   const usage = `Usage: rockpool ${noun === '' ? '' : `${noun} `}<command> [options]`
   const says = noun === '' ? 'Rockpool, the session layer for Claude agents.' : (inShort[noun] ?? '')
   const head = noun === '' ? [says, usage] : [usage, says]
   const parts = [...head.map((line) => whole(line, page)), onShelves(noun, below, page), whole(footer, page)]
   host.terminal.out(`${parts.filter((part) => part !== '').join('\n\n')}\n`)
   return 0
+}
+
+const askForHelp = ['--help', '-h', '--json']
+
+function unknownOption(option: string, noun: string): RockpoolError {
+  const command = `rockpool ${noun}`.trim()
+  return new RockpoolError('usage', `${JSON.stringify(option)} is no option of \`${command}\` alone.`, {
+    hint: `\`${command} --help\` lists the commands; options stand behind them.`,
+  })
 }
 
 function whole(line: string, page: Page): string {

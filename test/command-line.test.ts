@@ -172,6 +172,16 @@ describe('errors', () => {
 })
 
 describe('changes', () => {
+  test('tokens that several commands add at once are all there', async () => {
+    const names = ['one', 'two', 'three', 'four'].map((name) => `at-once-${name}`)
+    const added = await Promise.all(names.map((name) => home.run(['tokens', 'add', name])))
+    expect(added.map(({ code }) => code)).toEqual([0, 0, 0, 0])
+    const { tokens } = JSON.parse((await home.run(['tokens', 'list', '--json'])).stdout) as {
+      tokens: Array<{ name: string }>
+    }
+    expect(tokens.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
+  })
+
   let other: Home
   beforeAll(async () => {
     other = makeHome()

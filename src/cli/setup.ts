@@ -102,7 +102,7 @@ async function askAgent(prompts: Prompts, host: Host, { findings }: World): Step
   })
   if (prompts.isCancel(name)) return 'leave'
   if (!name?.trim()) return
-  editConfigFile(host.environment.configFile, (config) =>
+  await editConfigFile(host.environment.configFile, (config) =>
     within(config, 'agents', (agents) => ({
       ...agents,
       list: [{ id: 'main', name: name.trim(), default: true }],
@@ -133,7 +133,7 @@ async function askChannel(prompts: Prompts, host: Host, { findings, paths }: Wor
   if (prompts.isCancel(token)) return 'leave'
   if (!token?.trim()) return
   keepChannelToken({ channel, accountId: 'default' }, token, paths)
-  editConfigFile(host.environment.configFile, (config) =>
+  await editConfigFile(host.environment.configFile, (config) =>
     within(config, 'channels', (channels) => ({ [channel]: { enabled: true }, ...channels })),
   )
   prompts.log.success(

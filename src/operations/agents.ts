@@ -69,7 +69,7 @@ const addAgent = operation({
     }
     const { id: _id, ...settings } = input
     if (Object.keys(settings).length > 0) {
-      editConfigFile(app.environment.configFile, (config) =>
+      await editConfigFile(app.environment.configFile, (config) =>
         withAgents(config, (list) => withNew(list, { id, ...settings }, defaultAgentId(app.config))),
       )
     }
@@ -104,7 +104,7 @@ const removeAgent = operation({
     }
     await app.sessions(id).close()
     if (app.config.agents.list.some((agent) => agent.id === id)) {
-      editConfigFile(app.environment.configFile, (config) =>
+      await editConfigFile(app.environment.configFile, (config) =>
         withAgents(config, (list) => list.filter((agent) => agent['id'] !== id)),
       )
     }

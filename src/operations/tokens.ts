@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { checkAgentId } from '../store/paths.ts'
-import { hashOf, newToken, readTokenRecords, writeTokenRecords } from '../store/tokens.ts'
+import { changeTokenRecords, hashOf, newToken, readTokenRecords } from '../store/tokens.ts'
 import { ensureGatewayToken, gatewayTokenFile, hookTokenFile, readHookToken } from '../store/tokens.ts'
 import { rotateGatewayToken, writeHookToken } from '../store/tokens.ts'
 import { operation } from './operation.ts'
@@ -65,21 +65,23 @@ const addToken = operation({
     examples: ['rockpool tokens add grafana --scope read'],
   },
   async run(app, input) {
-    const { root } = app.paths
-    const records = readTokenRecords(root)
-    if (records.some((record) => record.name === input.name)) {
-      throw new RockpoolError('conflict', `There is a token ${JSON.stringify(input.name)} already.`, {
-        hint: 'Remove it first, or choose another name.',
-      })
-    }
     const token = newToken()
     const bound = input.agentId === undefined ? {} : { agentId: checkAgentId(input.agentId) }
     const hash = hashOf(token).toString('base64url')
     const { name, scopes } = input
-    writeTokenRecords(root, [...records, { name, scopes, ...bound, createdAt: app.clock.now(), hash }])
+    await changeTokenRecords(app.paths.root, (records) => {
+      if (records.some((record) => record.name === name)) throw nameIsTaken(name)
+      return [...records, { name, scopes, ...bound, createdAt: app.clock.now(), hash }]
+    })
     return { name, scopes, ...bound, token }
   },
 })
+
+function nameIsTaken(name: string): RockpoolError {
+  return new RockpoolError('conflict', `There is a token ${JSON.stringify(name)} already.`, {
+    hint: 'Remove it first, or choose another name.',
+  })
+}
 
 const removeToken = operation({
   name: 'tokens.remove',
@@ -98,13 +100,11 @@ const removeToken = operation({
     examples: ['rockpool tokens remove grafana'],
   },
   async run(app, input) {
-    const { root } = app.paths
-    const records = readTokenRecords(root)
-    const left = records.filter((record) => record.name !== input.name)
-    if (left.length === records.length) {
+    await changeTokenRecords(app.paths.root, (records) => {
+      const left = records.filter((record) => record.name !== input.name)
+      if (left.length < records.length) return left
       throw new RockpoolError('not-found', `There is no token ${JSON.stringify(input.name)}.`)
-    }
-    writeTokenRecords(root, left)
+    })
     return { ok: true, name: input.name }
   },
 })

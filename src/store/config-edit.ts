@@ -1,15 +1,26 @@
 // Changes the configuration file on behalf of a command. A file with comments is the person's own work: it is never
 // rewritten, the command says instead what to put where.
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import { errorCode } from './atomic-file.ts'
+import { FileLock } from './file-lock.ts'
 import { writePrivateFile } from './private-file.ts'
 
 export type JsonObject = Record<string, unknown>
 
-/** Applies `change` to what the file says and writes it back. The result is checked when it is next loaded. */
-export function editConfigFile(file: string, change: (config: JsonObject) => JsonObject): void {
-  writePrivateFile(file, `${JSON.stringify(change(readPlainConfig(file)), null, 2)}\n`)
+/** Applies `change` to what the file says and writes it back, one change after the other over all processes. The result is
+ *  checked when it is next loaded. */
+export async function editConfigFile(
+  file: string,
+  change: (config: JsonObject) => JsonObject,
+): Promise<void> {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  await new FileLock(file).hold('change the configuration', async (held) => {
+    const changed = change(readPlainConfig(file))
+    held.confirm()
+    writePrivateFile(file, `${JSON.stringify(changed, null, 2)}\n`)
+  })
 }
 
 function readPlainConfig(file: string): JsonObject {

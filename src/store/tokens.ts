@@ -1,9 +1,10 @@
 // The gateway's secrets in credentials/, each file 0600. The operator's token is made at the first start and may
 // do everything; further tokens may do less, and only their hashes are kept. None is ever printed but when it is made.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
+import { FileLock } from './file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './private-file.ts'
 
 /** What a further token may do. */
@@ -62,6 +63,20 @@ export function readTokenRecords(stateDir: string): TokenRecord[] {
     throw damaged(stateDir, error)
   }
   throw damaged(stateDir)
+}
+
+/** One change after the other, over all processes: what was given out is there, and what was withdrawn stays away. */
+export async function changeTokenRecords(
+  stateDir: string,
+  change: (records: TokenRecord[]) => TokenRecord[],
+): Promise<void> {
+  const file = tokensFile(stateDir)
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  await new FileLock(file).hold('change the tokens', async (held) => {
+    const changed = change(readTokenRecords(stateDir))
+    held.confirm()
+    writeTokenRecords(stateDir, changed)
+  })
 }
 
 export function writeTokenRecords(stateDir: string, records: TokenRecord[]): void {

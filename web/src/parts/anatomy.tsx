@@ -32,7 +32,7 @@ function Price({ price }: Anatomy) {
       <dd>
         {usd(price.resumeUsd)} <span class="faint">{warmth}</span>
       </dd>
-      <dt>Compact, then resume</dt>
+      <dt>Compact first</dt>
       <dd>{usd(price.compactThenResumeUsd)}</dd>
       <dt>Begin anew</dt>
       <dd>{usd(price.freshUsd)}</dd>

@@ -14,6 +14,8 @@ export interface CardProps {
   /** Files of this folder are named without it. */
   root?: string
   result?: Card
+  /** Who asks. */
+  asker?: string
   /** Who answers. */
   agent?: string
   /** The session whose sub-agents can be opened. */
@@ -27,13 +29,14 @@ export interface CardProps {
 }
 
 export function CardView(props: CardProps) {
-  const { card, root, result, agent = 'Claude', sessionId, isTarget, goesOn, onFork, onLink } = props
+  const { card, root, result, sessionId, isTarget, goesOn, onFork, onLink } = props
+  const { asker = 'You', agent = 'Claude' } = props
   const more = `${isTarget ? ' target' : ''}${goesOn ? ` goes-on ${goesOn}` : ''}`
   switch (card.kind) {
     case 'prompt':
       return (
         <article class={`card prompt${more}`}>
-          {!goesOn && <Head who="You" card={card} onFork={onFork} onLink={onLink} />}
+          {!goesOn && <Head who={asker} card={card} onFork={onFork} onLink={onLink} />}
           <p class="said">{visible(card.text)}</p>
         </article>
       )
@@ -168,7 +171,7 @@ function Edits({ edits }: { edits: unknown[] }) {
 }
 
 function aboutTool(input: Record<string, unknown>, root: string | undefined): string {
-  const about = ['command', 'file_path', 'path', 'pattern', 'url', 'description', 'prompt', 'query'].map(
+  const about = ['command', 'file_path', 'pattern', 'path', 'url', 'description', 'prompt', 'query'].map(
     (field) => input[field],
   )
   const text = about.find((value): value is string => typeof value === 'string')

@@ -13,15 +13,21 @@ import { VirtualList } from './virtual-list.tsx'
 interface ConversationProps {
   /** The session or sub-agent, and the message that the address names. */
   place: SessionRoute
-  /** Who answers. */
-  who?: string
+  /** Who answers, when it is not Claude itself; then Claude is the one who asks. */
+  subagentName?: string
   /** Files of this folder are named without it. */
   root?: string
   onFork?: (uuid: string) => void
   problem?: string
 }
 
-export function Conversation({ place: { id, subagent, at }, who, root, onFork, problem }: ConversationProps) {
+export function Conversation({
+  place: { id, subagent, at },
+  subagentName,
+  root,
+  onFork,
+  problem,
+}: ConversationProps) {
   const [raw, setRaw] = useState(false)
   const reading = useCards({ view: 'session', id, subagent, at }, raw)
   const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
@@ -85,7 +91,8 @@ export function Conversation({ place: { id, subagent, at }, who, root, onFork, p
                 goesOn={goesOn}
                 raw={raw}
                 root={root}
-                agent={who}
+                asker={subagentName && 'Claude'}
+                agent={subagentName}
                 sessionId={id}
                 result={results.get(card.toolUseId)}
                 isTarget={index === place}
@@ -106,10 +113,10 @@ interface SaidProps extends CardProps {
 
 /** Drawn again only when something of it is another: the list is drawn in every frame while one scrolls. */
 function Said({ raw, ...about }: SaidProps) {
-  const { card, goesOn, root, agent, sessionId, result, isTarget, onFork, onLink } = about
+  const { card, goesOn, root, asker, agent, sessionId, result, isTarget, onFork, onLink } = about
   return useMemo(
     () => (raw ? <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre> : <CardView {...about} />),
-    [raw, card, goesOn, root, agent, sessionId, result, isTarget, onFork, onLink],
+    [raw, card, goesOn, root, asker, agent, sessionId, result, isTarget, onFork, onLink],
   )
 }
 

@@ -5,6 +5,7 @@ import type { Notice } from '../data.ts'
 import { clock, visible } from '../format.ts'
 import { useGateway } from '../live.ts'
 import { follow, pathOf } from '../route.ts'
+import { Markdown } from './markdown.tsx'
 
 const shownMs = 8_000
 const maxShown = 3
@@ -23,7 +24,7 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
           </a>
         )}
       </div>
-      <p class="said">{visible(notice.text)}</p>
+      <Markdown text={notice.text} />
       {notice.buttons.length > 0 && (
         <div class="buttons">
           {notice.buttons.flat().map((button) => (
@@ -60,9 +61,15 @@ export function Toasts({ quiet }: { quiet: boolean }) {
       {!quiet &&
         told.map(({ id, text }) => (
           <a key={id} href={pathOf({ view: 'chat' })} onClick={follow({ view: 'chat' })}>
-            {visible(text.split('\n\n', 1)[0]!.slice(0, 200))}
+            {visible(inShort(text))}
           </a>
         ))}
     </div>
   )
+}
+
+/** The first paragraph, without the lines that only set off a command. */
+function inShort(text: string): string {
+  const [first = ''] = text.replaceAll(/^```.*\n?/gm, '').split('\n\n', 1)
+  return first.slice(0, 200)
 }

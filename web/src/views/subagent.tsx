@@ -1,7 +1,7 @@
 // A sub-agent of a Claude Code session: its own conversation, live, and the way back to the session that called it.
 import { useEffect } from 'preact/hooks'
 import type { NativeSession, Subagent } from '../data.ts'
-import { ago, nameOf, shortPath, tokens, usd, visible } from '../format.ts'
+import { clock, nameOf, shortPath, tokens, usd, visible } from '../format.ts'
 import { isWriting } from '../keyboard.ts'
 import { useLive, wrote } from '../live.ts'
 import { Conversation } from '../parts/conversation.tsx'
@@ -28,7 +28,7 @@ export function SubagentView({ route }: { route: SessionRoute }) {
         <div class="session">
           <Conversation
             place={{ ...route, id: data.sessionId }}
-            who={data.subagent?.name}
+            subagentName={data.subagent?.name}
             root={session.data?.session.repoPath}
           />
           {data.subagent && <About of={data.subagent} id={id} session={session.data?.session} />}
@@ -67,9 +67,9 @@ function About({ of, id, session }: AboutProps) {
           </>
         )}
         <dt>Began</dt>
-        <dd>{ago(of.startedAt)}</dd>
+        <dd>{clock(of.startedAt)}</dd>
         <dt>Last said</dt>
-        <dd>{ago(of.lastAt)}</dd>
+        <dd>{clock(of.lastAt)}</dd>
         <dt>Model</dt>
         <dd>{of.model ?? '–'}</dd>
         <dt>Cost</dt>

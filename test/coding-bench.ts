@@ -6,8 +6,10 @@ import { identifyProcess } from '../src/store/process-identity.ts'
 import type { ProcessIdentity } from '../src/store/process-identity.ts'
 import { newFolder, openCodingHouse } from './coding-house.ts'
 import type { CodingHouse, HouseOptions } from './coding-house.ts'
-import { init } from './directed-agent.ts'
+import { directedAgent, init } from './directed-agent.ts'
 import type { DirectedAgent } from './directed-agent.ts'
+import { makeMovableClock } from './movable-clock.ts'
+import type { MovableClock } from './movable-clock.ts'
 
 const houses: CodingHouse[] = []
 const folders: string[] = []
@@ -44,6 +46,18 @@ export async function until(
   const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
   await vi.waitFor(look)
   return house.pool.resolve(id)
+}
+
+/** A session in its first turn, on a clock of ours; its Claude does what the test says. */
+export async function directed(
+  options: Omit<HouseOptions, 'clock' | 'runtime'> = {},
+): Promise<{ clock: MovableClock; claude: DirectedAgent; house: CodingHouse; id: string }> {
+  const clock = makeMovableClock()
+  const claude = directedAgent()
+  const house = open({ clock, runtime: claude.runtime, ...options })
+  const { id } = await house.launch('x')
+  await inTurn(claude)
+  return { clock, claude, house, id }
 }
 
 /** Claude has been given a turn, and has not ended it. */

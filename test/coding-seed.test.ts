@@ -6,7 +6,17 @@ import { describe, expect, test, vi } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
 import { formatDuration, generateSessionName } from '../src/coding/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
-import { begun, inTurn, open, passedOn, saidBy, sharedFolder, texts, until } from './coding-bench.ts'
+import {
+  begun,
+  directed,
+  inTurn,
+  open,
+  passedOn,
+  saidBy,
+  sharedFolder,
+  texts,
+  until,
+} from './coding-bench.ts'
 import { directedAgent, init, usage } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 
@@ -71,11 +81,7 @@ describe('status table', () => {
 
 describe('timers', () => {
   test('idle timeout: killed with the reason, stored, told and resumable (4.6 no. 3)', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime, config: { idleTimeoutMinutes: 30 } })
-    const { id } = await house.launch('x')
-    await inTurn(claude)
+    const { clock, claude, house, id } = await directed({ config: { idleTimeoutMinutes: 30 } })
     claude.emit(init)
     claude.finish({ sdkSessionId: init.sdkSessionId })
     await until(house, id, 'awaiting-input')
@@ -90,11 +96,7 @@ describe('timers', () => {
   })
 
   test('a message puts the idle timeout off', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime, config: { idleTimeoutMinutes: 30 } })
-    const { id } = await house.launch('x')
-    await inTurn(claude)
+    const { clock, claude, house, id } = await directed({ config: { idleTimeoutMinutes: 30 } })
     claude.finish()
     await until(house, id, 'awaiting-input')
     await clock.advance(29 * 60_000)
@@ -107,11 +109,7 @@ describe('timers', () => {
   })
 
   test('safety net: 15 s of silence while nothing works means waiting; said once', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
-    await inTurn(claude)
+    const { clock, claude, house, id } = await directed()
     claude.emit(init)
     await until(house, id, 'active')
     claude.busy = false
@@ -124,10 +122,7 @@ describe('timers', () => {
   })
 
   test('safety net: every sign of Claude puts it off, and it ends with the turn', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
+    const { clock, claude, house, id } = await directed()
     await begun(house, claude, id)
     claude.busy = false
     for (let i = 0; i < 4; i++) {
@@ -142,11 +137,7 @@ describe('timers', () => {
   })
 
   test('safety net: a tool that runs for ten minutes is no silence (4.6 no. 7)', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
-    await inTurn(claude)
+    const { clock, claude, house, id } = await directed()
     claude.emit(init)
     claude.emit({ type: 'tool-start', toolUseId: 't1', name: 'Bash', input: { command: 'make' } })
     claude.busy = false
@@ -156,11 +147,7 @@ describe('timers', () => {
   })
 
   test('long-running: reminded at ten minutes, once', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    await house.launch('x')
-    await inTurn(claude)
+    const { clock, claude, house } = await directed()
     claude.emit(init)
     await clock.advance(9 * 60_000 + 59_000)
     expect(texts(house).some((text) => text.startsWith('⏱️'))).toBe(false)
@@ -170,10 +157,7 @@ describe('timers', () => {
   })
 
   test('waiting is told at most once in 5 s, and then once more if it still waits', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
+    const { clock, claude, house, id } = await directed()
     const bells = (): number => texts(house).filter((text) => text.startsWith('🔔')).length
     const turnOver = async (turns: number): Promise<void> => {
       await inTurn(claude)
@@ -198,11 +182,7 @@ describe('timers', () => {
   })
 
   test('foreground: text and tool lines are gathered for 500 ms and sent as one', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
-    await inTurn(claude)
+    const { clock, claude, house, id } = await directed()
     await house.pool.foreground(id, 'telegram|7', 30)
     const streamed = (): string[] =>
       house.delivered.flatMap((each) => (each.address.to === '7' ? [each.reply.text!] : []))
@@ -218,11 +198,7 @@ describe('timers', () => {
   })
 
   test('foreground: a session that never pauses is passed on in pieces', async () => {
-    const clock = makeMovableClock()
-    const claude = directedAgent()
-    const house = open({ clock, runtime: claude.runtime })
-    const { id } = await house.launch('x')
-    await inTurn(claude)
+    const { claude, house, id } = await directed()
     await house.pool.foreground(id, 'telegram|7', 30)
     for (let i = 0; i < 120; i++) claude.emit({ type: 'text', text: `line ${i}` })
     await vi.waitFor(() => expect(house.delivered.filter((each) => each.address.to === '7')).toHaveLength(2))

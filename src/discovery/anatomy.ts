@@ -1,10 +1,10 @@
 // What a session is made of: what fills its context, how its cost and context grew, which files and sub-agents it used.
 // Claude reports only the size of the whole context, so the parts are weighed by their text and scaled to it.
 import { closeSync, fstatSync, openSync } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
-import { linesOfFile } from '../store/file-lines.ts'
 import { contextKinds } from '../domain/anatomy.ts'
 import type { Anatomy, ContextKind } from '../domain/anatomy.ts'
+import { FairShare } from '../domain/fair-share.ts'
+import { linesOfFile } from '../store/file-lines.ts'
 import { blocksIn, isFields } from './blocks.ts'
 import type { Fields } from './blocks.ts'
 import { subagentIn } from './cards.ts'
@@ -20,14 +20,10 @@ export async function anatomyOf(filePath: string, contextTokens: number): Promis
   try {
     const from = Math.max(0, fstatSync(fd).size - maxBytes)
     const study = new Study()
-    let since = performance.now()
+    const share = new FairShare(fairMs)
     for (const { bytes } of linesOfFile(fd, from)) {
       study.line(bytes)
-      // A long transcript must not hold up everybody else.
-      if (performance.now() - since > fairMs) {
-        await setImmediate()
-        since = performance.now()
-      }
+      if (share.isUsedUp) await share.giveWay()
     }
     return study.anatomy(contextTokens, from > 0)
   } finally {

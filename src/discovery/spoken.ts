@@ -2,6 +2,7 @@
 // about its conversation. The scan (scan.ts) counts and is fast; this reads the words.
 import { closeSync, openSync } from 'node:fs'
 import { z } from 'zod'
+import { FairShare } from '../domain/fair-share.ts'
 import { linesOfFile } from '../store/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
 
@@ -38,13 +39,10 @@ const sliceMs = 10
 /** In file order. Records of sub-agents and lines that cannot be read are passed over. */
 export async function* spokenIn(filePath: string): AsyncGenerator<Spoken> {
   const fd = openSync(filePath, 'r')
-  let pauseAt = performance.now() + sliceMs
+  const share = new FairShare(sliceMs)
   try {
     for (const { offset, bytes } of linesOfFile(fd, 0)) {
-      if (performance.now() > pauseAt) {
-        await new Promise((resolve) => setImmediate(resolve))
-        pauseAt = performance.now() + sliceMs
-      }
+      if (share.isUsedUp) await share.giveWay()
       if (!wanted.some((text) => bytes.includes(text))) continue
       const spoken = readRecord(bytes)
       if (spoken) yield { ...spoken, bytes: offset + bytes.length + 1 }

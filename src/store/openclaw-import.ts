@@ -125,7 +125,7 @@ async function importEntry(one: {
     return ours.updatedAt >= entry.updatedAt || isDeepStrictEqual(ours, entry) ? 'kept' : 'changed'
   }
   try {
-    const other = otherConversation(await store.get(key), entry)
+    const other = otherConversation(await store.get(key), entry, options.folder(imported.agentId))
     if (other) imported.problems.push(`${key} ${other}`)
     if (options.dryRun) {
       imported.sessions[decide(await store.get(key))]++
@@ -144,10 +144,15 @@ async function importEntry(one: {
 }
 
 /** Two conversations under one key: one of them has it, and nobody should have to guess where the other one is. */
-function otherConversation(ours: SessionEntry | undefined, theirs: SessionEntry): string | undefined {
+function otherConversation(
+  ours: SessionEntry | undefined,
+  theirs: SessionEntry,
+  folder: string,
+): string | undefined {
   if (!ours || ours.sessionId === theirs.sessionId) return undefined
-  const [has, other] = ours.updatedAt >= theirs.updatedAt ? ['ours', theirs] : ['theirs', ours]
-  return `is another conversation here; the newer one, ${has}, has the key. \`rockpool sessions import\` with ${other.sessionId}.jsonl takes the other one in beside it`
+  const [whose, other] = ours.updatedAt >= theirs.updatedAt ? ['ours', theirs] : ['theirs', ours]
+  const file = join(folder, `${other.sessionId}.jsonl`)
+  return `is another conversation here; the newer one, ${whose}, has the key. Beside it: rockpool sessions import ${file}`
 }
 
 /** The transcript has the same name here; only a name that does not follow from the id has to be said. */

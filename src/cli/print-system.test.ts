@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { printStatus } from './print-system.ts'
+import { printDatabase, printStatus } from './print-system.ts'
 
 const page = { width: 120, color: false, now: 1_000_000 } as Parameters<typeof printStatus>[1]
 const status = {
@@ -27,4 +27,23 @@ test('status says how the shared database is: which server, what was slow, since
   expect(shown({ state: 'lost', lastError: 'ECONNREFUSED' })).toMatch(
     /^away \(1 min ago: ECONNREFUSED\), two/,
   )
+})
+
+test('db status says how the database is, what waits, and who is connected', () => {
+  const { place, ...connection } = { ...database, state: 'connected', roundTripMs: 1.5 }
+  const row = { machine: 'a', labels: [], serves: true, reach: ['telegram|default'], silentMs: 400 }
+  const shown = printDatabase(
+    {
+      place,
+      connection,
+      schema: { version: 11, known: 11 },
+      machines: [row, { ...row, serves: false, reach: [] }],
+      waiting: { inputs: 2, turns: 1, deliveries: 3 },
+    },
+    page,
+  )
+  expect(shown).toMatch(/Database +connected, two\/db of one,two\/db/)
+  expect(shown).toMatch(/Waiting +2 messages, 3 replies; 1 turns run/)
+  expect(shown).toMatch(/a +gateway +400 ms ago +telegram\|default/)
+  expect(shown).toMatch(/a +command/)
 })

@@ -123,6 +123,38 @@ function databaseLine(
   return isLost ? styled(page, 'red', line) : line
 }
 
+interface DatabaseStatus {
+  place: string
+  schema: { version: number; known: number }
+  connection: Omit<Database, 'place'> & { roundTripMs: number }
+  machines: Array<{ machine: string; labels: string[]; serves: boolean; reach: string[]; silentMs: number }>
+  waiting: { inputs: number; turns: number; deliveries: number }
+}
+
+export function printDatabase(status: DatabaseStatus, page: Page): string {
+  const { place, schema, connection, machines, waiting } = status
+  const about = pairs(
+    [
+      ['Database', databaseLine({ ...connection, place }, page)],
+      ['Schema', `version ${schema.version}`],
+      ['Answers in', `${connection.roundTripMs} ms`],
+      ['Waiting', `${waiting.inputs} messages, ${waiting.deliveries} replies; ${waiting.turns} turns run`],
+    ],
+    page,
+  )
+  const members = table(
+    machines,
+    [
+      { title: 'MACHINE', value: (row) => row.machine },
+      { title: 'WHAT', value: (row) => (row.serves ? 'gateway' : 'command') },
+      { title: 'HEARD OF', value: (row) => `${duration(row.silentMs)} ago`, align: 'right' },
+      { title: 'SENDS THROUGH', value: (row) => row.reach.join(', '), min: 20 },
+    ],
+    page,
+  )
+  return `${about}\n\n${machines.length === 0 ? 'No Rockpool is connected.' : members}`
+}
+
 function section(page: Page, title: string, body: string): string {
   return body === '' ? '' : `${styled(page, 'bold', title)}\n${body}`
 }

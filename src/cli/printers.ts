@@ -53,6 +53,7 @@ export const printers: Readonly<Record<string, () => Promise<{ print: Printer }>
   'service.install': async () => ({ print: (await done()).printServiceChange }),
   'service.uninstall': async () => ({ print: (await done()).printServiceChange }),
   setup: async () => ({ print: (await done()).printFound }),
+  'db.status': async () => ({ print: (await import('./print-system.ts')).printDatabase }),
   'service.status': async () => ({ print: (await import('./print-system.ts')).printService }),
   'tokens.add': async () => ({ print: (await done()).printTokenAdded }),
   'tokens.remove': async () => ({ print: (await done()).printTokenRemoved }),

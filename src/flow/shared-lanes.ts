@@ -28,6 +28,11 @@ export class SharedLanes {
   #parts: SharedLanesParts
   #idle = new Set<string>()
   #failed = new Set<string>()
+  /** Lanes that are being given up. */
+  #failing = new Set<string>()
+  /** Accepted here while a take had not answered yet: what it brings may belong before them. */
+  #told: LaneWork[] = []
+  #mayLack = false
   #looking: Promise<void> | undefined
   #mustLookAgain = false
   #stops: Array<() => void> = []
@@ -72,9 +77,9 @@ export class SharedLanes {
   /** A message was accepted by this process. */
   placed(input: WaitingInput): void {
     if (!this.#isRunning) this.start()
-    // A lane that goes back gives all that waits in it once more, in order.
-    if (this.#failed.has(input.lane)) return this.look()
-    if (input.lies === 'here') void this.#hand({ input, hasMoved: input.hasMoved === true })
+    // A lane that goes back gives all that waits in it once more, in order, and this one with it.
+    if (this.#failed.has(input.lane) || this.#failing.has(input.lane)) return this.failed(input.lane)
+    if (input.lies === 'here') this.#tell({ input, hasMoved: input.hasMoved === true })
     else {
       this.#share.wakeOthers()
       // Nobody's: perhaps it is for us all the same.
@@ -91,8 +96,14 @@ export class SharedLanes {
   /** The lane's work could not be done here; it goes back. */
   failed(lane: string): void {
     void this.#parts.queue.stop(lane)
+    this.#told = this.#told.filter(({ input }) => input.lane !== lane)
     this.#failed.add(lane)
     this.look()
+  }
+
+  #tell(work: LaneWork): void {
+    if (this.#mayLack) this.#told.push(work)
+    else void this.#hand(work)
   }
 
   /** Looks for work; asked while it looks, it looks once more. */
@@ -121,13 +132,29 @@ export class SharedLanes {
   async #takeOnce(): Promise<void> {
     const active = new Set(this.#parts.queue.activeLanes())
     const idle = [...this.#idle].filter((lane) => !active.has(lane))
-    const failed = [...this.#failed]
-    const work = await this.#share.take(Math.max(0, this.#room), { idle, failed })
+    const given = await this.#take(idle)
     for (const lane of idle) this.#idle.delete(lane)
-    for (const lane of failed) this.#failed.delete(lane)
-    // Lanes that were given up may have had messages for others.
-    if (failed.length > 0) this.#share.wakeOthers()
-    for (const one of work) await this.#hand(one)
+    await Promise.all(inOrder([...given, ...this.#told.splice(0)]).map((one) => this.#hand(one)))
+  }
+
+  /** While its answer is on its way, or was lost, it is not known what belongs before what is told of meanwhile. */
+  async #take(idle: string[]): Promise<LaneWork[]> {
+    const failed = [...this.#failed]
+    this.#failing = new Set(failed)
+    this.#failed.clear()
+    this.#mayLack = true
+    try {
+      const given = await this.#share.take(Math.max(0, this.#room), { idle, failed })
+      this.#mayLack = false
+      // Lanes that were given up may have had messages for others.
+      if (failed.length > 0) this.#share.wakeOthers()
+      return given
+    } catch (error) {
+      for (const lane of failed) this.#failed.add(lane)
+      throw error
+    } finally {
+      this.#failing.clear()
+    }
   }
 
   /** What is warm here knows nothing of the turns that another process took. Inputs of one lane keep their order. */
@@ -173,5 +200,12 @@ export class SharedLanes {
     await queue.idle()
     this.#idle.clear()
     this.#failed.clear()
+    this.#told = []
   }
+}
+
+/** As they were accepted, each once. */
+function inOrder(work: LaneWork[]): LaneWork[] {
+  const byId = new Map(work.toReversed().map((one) => [one.input.id, one]))
+  return [...byId.values()].sort((a, b) => a.input.id - b.input.id)
 }

@@ -43,7 +43,8 @@ export function asFailure(error: unknown): unknown {
       hint: 'Try again in a moment; `rockpool db status` shows how it is.',
       cause: error,
     })
-  const refusal = refusals[code]
+  const refusal =
+    refusals[code] ?? (/client password must be/.test(messageOf(error)) ? noPassword : undefined)
   if (refusal !== undefined)
     return new RockpoolError('config-invalid', `PostgreSQL refused us: ${refusal}.`, {
       hint: 'Check the name, the password and the rights in ROCKPOOL_DATABASE_URL.',
@@ -52,19 +53,28 @@ export function asFailure(error: unknown): unknown {
   return error
 }
 
+/** The driver's own words are those of a protocol. */
+const noPassword = 'it asks for a password'
+
 /** The server's own words name the user and the database. */
 const refusals: Record<string, string> = {
   '28P01': 'the name or the password is wrong',
   '28000': 'this name may not connect from here',
   '3D000': 'there is no such database',
-  '42501': 'a right is missing',
+  '42501': 'a right is missing; to make its schema this name needs CREATE on the database',
 }
 
 /** The system's own words name the address; its code does not. */
 function reasonOf(error: unknown): string {
   const code = codeOf(error)
-  if (code.startsWith('E')) return code
+  if (code.startsWith('E')) return reasons[code] ?? code
   return code === '' ? 'the connection broke' : messageOf(error)
+}
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: 'nothing answers at its address (ECONNREFUSED)',
+  ENOTFOUND: 'its host is not known (ENOTFOUND)',
+  ETIMEDOUT: 'it does not answer (ETIMEDOUT)',
 }
 
 function codeOf(error: unknown): string {

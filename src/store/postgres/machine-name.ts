@@ -76,7 +76,7 @@ export function nameIsTaken(machine: string, { about }: Holder): RockpoolError {
     'locked',
     `Another gateway on this database is called ${machine} already: process ${about.pid} on ${about.host}.`,
     {
-      hint: 'Give this one a name of its own: `rockpool config set machine.name <name>`. Or stop the other one first.',
+      hint: 'Set `machine.name` in the configuration of one of them, or stop the other one first.',
     },
   )
 }

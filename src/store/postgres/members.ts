@@ -74,7 +74,9 @@ export class Members {
     return this.#options.serves
   }
 
+  /** Once; whoever asks again is there already. */
   async join(): Promise<void> {
+    if (this.#postgres.member !== null) return
     this.#postgres.member = await this.#enter()
     await this.#listen()
     await this.#beat()

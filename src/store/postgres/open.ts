@@ -30,8 +30,13 @@ export function openShared(
 }
 
 export function databaseUrl({ databaseUrl: url }: Pick<Environment, 'databaseUrl'>): string {
-  if (url !== undefined && url !== '') return url
-  throw new RockpoolError('config-invalid', '`store` is `postgres`, and ROCKPOOL_DATABASE_URL is not set.', {
-    hint: 'Set it to postgres://user:password@host/database, or set `store` to `sqlite`.',
+  const hint = 'Set it to postgres://user:password@host/database; several servers as host1,host2.'
+  if (url === undefined || url === '')
+    throw new RockpoolError('config-invalid', 'ROCKPOOL_DATABASE_URL is not set.', {
+      hint: `${hint} Without PostgreSQL \`store\` is \`sqlite\`.`,
+    })
+  if (/^postgres(?:ql)?:\/\/./.test(url)) return url
+  throw new RockpoolError('config-invalid', 'ROCKPOOL_DATABASE_URL is not the address of a PostgreSQL.', {
+    hint,
   })
 }

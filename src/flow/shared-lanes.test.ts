@@ -1,0 +1,102 @@
+// Inputs of one lane are taken in their order, whichever answer of the store comes first.
+import { expect, test } from 'vitest'
+import { anInput } from '../../test/work-store-contract.ts'
+import { systemClock } from '../domain/clock.ts'
+import { silentLog } from '../domain/log.ts'
+import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work.ts'
+import { SharedLanes } from './shared-lanes.ts'
+import type { TurnQueue } from './turn-queue.ts'
+
+interface Take {
+  failed: string[]
+  answer: (work: LaneWork[]) => void
+  fail: (error: Error) => void
+}
+
+function input(id: number): WaitingInput {
+  return { ...anInput(id, 'lane'), id, acceptedAt: 0, lostTurns: 0, lies: 'here' }
+}
+
+const work = (id: number): LaneWork => ({ input: input(id), hasMoved: false })
+
+/** A store whose answers come when the test says so. */
+function bench() {
+  const takes: Take[] = []
+  const begun: number[] = []
+  const share: LaneShare = {
+    serves: true,
+    take: (_room, { failed }) => {
+      const { promise, resolve, reject } = Promise.withResolvers<LaneWork[]>()
+      takes.push({ failed, answer: resolve, fail: reject })
+      return promise
+    },
+    lost: async () => [],
+    wakeOthers: () => {},
+    onWork: () => () => {},
+    onBuried: () => {},
+    setReach: async () => {},
+  }
+  const queue: Pick<TurnQueue, 'activeLanes' | 'has' | 'stop' | 'idle'> = {
+    activeLanes: () => [],
+    has: ({ id }) => begun.includes(id),
+    stop: async () => ({ wasRunning: false, cancelled: [] }),
+    idle: async () => {},
+  }
+  const lanes = new SharedLanes(share, {
+    config: { machine: { labels: [], turnsAtOnce: 4 } },
+    clock: systemClock,
+    log: silentLog,
+    runtime: { live: () => undefined },
+    work: {} as WorkStore,
+    queue: queue as TurnQueue,
+    begin: ({ id }) => void begun.push(id),
+    deliverer: { add: () => {}, letGo: async () => {} },
+  })
+  const asked = async (n: number): Promise<Take> => {
+    await expect.poll(() => takes[n - 1], { timeout: 10_000 }).toBeDefined()
+    return takes[n - 1]!
+  }
+  return { lanes, begun, asked }
+}
+
+test('a message that is accepted while earlier ones are being taken comes after them', async () => {
+  const { lanes, begun, asked } = bench()
+  lanes.start()
+  const { answer } = await asked(1)
+  lanes.placed(input(3))
+  answer([work(1), work(2)])
+  await expect.poll(() => begun).toEqual([1, 2, 3])
+  lanes.placed(input(4))
+  await expect.poll(() => begun).toEqual([1, 2, 3, 4])
+  await lanes.stop()
+})
+
+test('when a take fails, what is accepted waits for the next one, and is begun once', async () => {
+  const { lanes, begun, asked } = bench()
+  lanes.start()
+  ;(await asked(1)).fail(new Error('away'))
+  lanes.placed(input(2))
+  const { answer } = await asked(2)
+  expect(begun).toEqual([])
+  answer([work(1), work(2)])
+  await expect.poll(() => begun).toEqual([1, 2])
+  await lanes.stop()
+})
+
+test('what is accepted in a lane that goes back comes again with all that waits there', async () => {
+  const { lanes, begun, asked } = bench()
+  lanes.start()
+  ;(await asked(1)).answer([])
+  lanes.failed('lane')
+  const second = await asked(2)
+  expect(second.failed).toEqual(['lane'])
+  lanes.placed(input(3))
+  second.answer([])
+  // It may have been accepted after the lane was given up: then it must be given back, too.
+  const third = await asked(3)
+  expect(third.failed).toEqual(['lane'])
+  expect(begun).toEqual([])
+  third.answer([work(1), work(3)])
+  await expect.poll(() => begun).toEqual([1, 3])
+  await lanes.stop()
+})

@@ -75,11 +75,15 @@ export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<
   return stormOn(server.url, storm, disturb, overIn)
 }
 
-/** The server that takes writes is killed in the middle of it, and its standby takes its place. */
-export function failoverStorm(pair: TestPostgresPair, storm: MachineStorm): Promise<MachineStormReport> {
+/** The server that takes writes is killed in the middle of it, or hands over as planned, and its standby takes its place. */
+export function failoverStorm(
+  pair: TestPostgresPair,
+  storm: MachineStorm,
+  how: 'failOver' | 'switchOver' = 'failOver',
+): Promise<MachineStormReport> {
   const disturb: Disturb = async (_machines, done) => {
     await pause(storm.maxLifeMs)
-    await pair.failOver()
+    await pair[how]()
     await done
     return 1
   }

@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
 import { formatOriginChannel } from '../src/domain/address.ts'
+import type { Approval, Grant } from '../src/domain/coding.ts'
 import type { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { sessionMediaFolder } from '../src/store/media-files.ts'
 import { StoreAway } from '../src/store/store-away.ts'
@@ -96,7 +97,21 @@ test('what is said on one machine is found on another, and no longer after it wa
     const fork = await there.ask<{ key: string }>('sessions.fork', { key, leafId: hit!.messageId })
     expect(fork.key).not.toBe(key)
     await there.ask('sessions.delete', { key: fork.key, purge: true })
+    const { approvalStore } = here.app.coding()
+    await approvalStore.add({ ...anApproval, sessionKey: key })
+    await approvalStore.add({ ...anApproval, id: 'kept', sessionKey: `${key}0` })
+    await approvalStore.grant({ ...aGrant, sessionKey: key })
+    const known = (home: SharedHome): string[] => {
+      const { approvalStore: store } = home.app.coding()
+      return [...store.pending(), ...store.grants()].map(({ id }) => id).sort()
+    }
+    for (const home of [here, there])
+      await expect.poll(() => known(home)).toEqual(['asked', 'granted', 'kept'])
     await here.ask('sessions.delete', { key, purge: true })
+    // What was asked and allowed there goes with it, on every machine; what belongs to another session stays.
+    for (const home of [here, there]) await expect.poll(() => known(home)).toEqual(['kept'])
+    const bodies = await here.app.postgres!.read("SELECT id FROM record WHERE body LIKE '%direct:7\"%'")
+    expect(bodies).toEqual([])
     expect(await find('walnut', here)).toEqual([])
     await vi.waitFor(async () => expect(await find('walnut')).toEqual([]))
     // Not a byte of it is left on the other machine: no copy, no word in its index.
@@ -273,6 +288,20 @@ test('notes and media go to PostgreSQL and to another machine, equal, and a seco
     await to.close()
   }
 }, 60_000)
+
+const anApproval: Approval = {
+  id: 'asked',
+  agentId: 'main',
+  kind: 'tool',
+  toolName: 'Bash',
+  input: {},
+  inputHash: '',
+  shown: 'ls',
+  state: 'pending',
+  askedAt: 1,
+  expiresAt: Number.MAX_SAFE_INTEGER,
+}
+const aGrant: Grant = { id: 'granted', tool: 'Bash', pattern: '*', grantedAt: 1, grantedBy: 'ada' }
 
 /** Files below a folder that have these bytes. */
 function filesWith(folder: string, words: string): string[] {

@@ -12,6 +12,8 @@ export interface TestPostgres {
   url: string
   /** Ends it at once, as a crash would, and starts it again after a while. */
   restart(downMs: number): Promise<void>
+  /** The same, for as long as this takes. */
+  whileAway<T>(work: () => Promise<T>): Promise<T>
   stop(): Promise<void>
 }
 
@@ -20,6 +22,8 @@ export interface TestPostgresPair {
   url: string
   /** Kills the one that takes writes, and lets the other one take its place. */
   failOver(): Promise<void>
+  /** As planned: the one that takes writes refuses them from now on and goes on answering, and the other takes its place. */
+  switchOver(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -33,11 +37,8 @@ export async function startPostgres(): Promise<TestPostgres | undefined> {
   await server.start()
   return {
     url: `postgres://rockpool@${server.place}/postgres`,
-    async restart(downMs) {
-      await server.stop()
-      await new Promise((resolve) => setTimeout(resolve, downMs))
-      await server.start()
-    },
+    restart: (downMs) => server.whileStopped(() => pause(downMs)),
+    whileAway: (work) => server.whileStopped(work),
     async stop() {
       await server.stop()
       rmSync(folder, { recursive: true, force: true })
@@ -65,6 +66,11 @@ export async function startPostgresPair(): Promise<TestPostgresPair | undefined>
     url: `postgres://rockpool@${first.place},${second.place}/postgres`,
     async failOver() {
       await first.kill()
+      await second.run('pg_ctl', '-D', second.data, '-w', 'promote')
+    },
+    async switchOver() {
+      await first.ask('ALTER SYSTEM SET default_transaction_read_only = on')
+      await first.ask('SELECT pg_reload_conf()')
       await second.run('pg_ctl', '-D', second.data, '-w', 'promote')
     },
     async stop() {
@@ -111,6 +117,15 @@ class Server {
   /** At once, as a crash would. */
   async stop(): Promise<void> {
     await this.run('pg_ctl', '-D', this.data, '-m', 'immediate', 'stop')
+  }
+
+  async whileStopped<T>(work: () => Promise<T>): Promise<T> {
+    await this.stop()
+    try {
+      return await work()
+    } finally {
+      await this.start()
+    }
   }
 
   /** Without a chance to say good-bye. */

@@ -6,6 +6,8 @@ import { SharedChores } from '../../src/store/postgres/chores.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
 import { outageStorm } from '../machines.ts'
 import { startPostgres } from '../postgres.ts'
+import { openSharedHome } from '../shared-homes.ts'
+import { said } from '../talk.ts'
 import { nothingWrong } from '../telegram-storm.ts'
 
 const servers = [await startPostgres(), await startPostgres(), await startPostgres()]
@@ -38,6 +40,27 @@ test('PostgreSQL is away for longer than a question of a turn waits: no chat hea
     ends: { answered: 240 },
   })
 }, 600_000)
+
+test('while the database is away a machine finds what it has read so far, and says so', async (ctx) => {
+  const away = servers[1] ?? ctx.skip('PostgreSQL is not installed')
+  const home = await openSharedHome(away.url, 'lonely')
+  try {
+    const place = { cwd: '/', key: 'agent:main:telegram:direct:9' }
+    await home.app.transcripts('main').append({ sessionId: 'almonds' }, [said('the first almond')], place)
+    const find = (): Promise<{ hits: Array<{ snippet: string }>; notes: string[] }> =>
+      home.ask('sessions.search', { query: 'almond' })
+    const { hits, notes } = await find()
+    expect(hits).toHaveLength(1)
+    const found = await away.whileAway(find)
+    expect(found.hits.map(({ snippet }) => snippet)).toEqual(hits.map(({ snippet }) => snippet))
+    const [late] = found.notes.filter((note) => !notes.includes(note))
+    expect(late).toMatch(/^Not up to date: PostgreSQL cannot be reached/)
+    expect(late).not.toContain('127.0.0.1')
+    await expect.poll(async () => (await find()).notes, { timeout: 20_000 }).toEqual(notes)
+  } finally {
+    await home.close()
+  }
+}, 60_000)
 
 test('a chore of three machines is done once for each stretch of time, also after the database was away', async (ctx) => {
   const server = servers[1] ?? ctx.skip('PostgreSQL is not installed')

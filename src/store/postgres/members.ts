@@ -48,6 +48,8 @@ export class Members {
   #closed = false
   #hasLetGo = false
   #heardAt = -Infinity
+  /** The server that we listen to, where there are several. */
+  #heardFrom: string | undefined
 
   constructor(postgres: Postgres, options: MemberOptions) {
     this.#postgres = postgres
@@ -172,6 +174,7 @@ export class Members {
     await made.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
     await made.query(`LISTEN ${quoted(this.#signals.channel)}`)
     this.#client = made
+    this.#heardFrom = this.#postgres.health.server
   }
 
   #lostConnection(client: Client | undefined): void {
@@ -220,21 +223,22 @@ export class Members {
     return lastError === undefined || this.#options.clock.now() - since > comeBackMs
   }
 
-  /** Whoever only listens does not notice that nobody is there any more. */
+  /** Whoever only listens does not notice that nobody is there any more, or that the others are at another server. */
   #checkHearing(): void {
     const client = this.#client
     const now = this.#options.clock.monotonic()
-    if (!client || now - this.#heardAt < checkHearingMs) return
+    if (!client) return
+    if (this.#heardFrom !== this.#postgres.health.server) return this.#leaveListening(client)
+    if (now - this.#heardAt < checkHearingMs) return
     this.#heardAt = now
-    client
-      .query('SELECT 1')
-      .catch(() => {
-        this.#lostConnection(client)
-        return client.end()
-      })
-      .catch(() => {
-        // It is gone already.
-      })
+    client.query('SELECT 1').catch(() => this.#leaveListening(client))
+  }
+
+  #leaveListening(client: Client): void {
+    this.#lostConnection(client)
+    client.end().catch(() => {
+      // It is gone already.
+    })
   }
 
   async #wasBuried(): Promise<void> {

@@ -59,8 +59,11 @@ export class Servers {
     client.on('error', () => {})
     try {
       await client.connect()
-      const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby')
-      if (rows[0]?.standby) throw new Error('it is a standby')
+      // One that is about to hand over to its standby is no standby itself, and takes no writes any more.
+      const { rows } = await client.query<{ refuses: boolean }>(
+        `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS refuses`,
+      )
+      if (rows[0]?.refuses) throw new Error('it takes no writes')
     } catch (error) {
       throw new Error(`${placeOf(url)}: ${messageOf(error)}`, { cause: error })
     } finally {

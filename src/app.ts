@@ -39,6 +39,7 @@ export interface AppOptions {
   onScanProgress?: (progress: ScanProgress) => void
   /** Told how far a long reading of what was said is. */
   onIndexProgress?: (progress: IndexProgress) => void
+  onCopyProgress?: App['onCopyProgress']
   /** The process that holds the channels. */
   isGateway?: boolean
   /** Leaves the heavy parts unloaded until `prepare`, for a command that may need none of them. */
@@ -60,12 +61,14 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const app: App = {
     ...stores,
     ...openParts(stores, parts, options, () => app, code),
+    ...(options.onCopyProgress ? { onCopyProgress: options.onCopyProgress } : {}),
     prepare: async (needs) => {
       await code.load(needs)
       await app.records?.().refresh()
     },
     close: async () => {
       await parts.close()
+      await shared?.members.close()
       await shared?.postgres.close()
     },
   }

@@ -20,15 +20,23 @@ export async function main(args: string[]): Promise<void> {
     cwd: process.cwd(),
     program: fileURLToPath(new URL('../bin/rockpool.js', import.meta.url)),
     openApp: async (options) => {
-      const [{ openApp }, { indexProgress, scanProgress }, { errorLog }] = await Promise.all([
+      const [{ openApp }, { copyProgress, indexProgress, scanProgress }, { errorLog }] = await Promise.all([
         import('./app.ts'),
         import('./cli/scan-progress.ts'),
         import('./cli/error-log.ts'),
       ])
       const onScanProgress = scanProgress(diagnostics)
       const onIndexProgress = indexProgress(diagnostics)
+      const onCopyProgress = copyProgress(diagnostics)
       const log = errorLog(diagnostics)
-      return openApp(environment, { version, log, ...options, onScanProgress, onIndexProgress })
+      return openApp(environment, {
+        version,
+        log,
+        ...options,
+        onScanProgress,
+        onIndexProgress,
+        onCopyProgress,
+      })
     },
     catalog: readCatalog,
     serveMcp: async (input) => (await import('./serve-mcp.ts')).serveMcp(environment, version, input),

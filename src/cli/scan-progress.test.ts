@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { scanProgress } from './scan-progress.ts'
+import { copyProgress, scanProgress } from './scan-progress.ts'
 
 /** Shows progress at these times (ms), the last one complete; returns what was written. */
 function shown(isTTY: boolean, times: number[]): string {
@@ -32,4 +32,11 @@ test('elsewhere a line comes now and then', () => {
     'Reading sessions: 2 of 5 files, 2.0 KB of 5.0 KB (40%)\n' +
       'Reading sessions: 4 of 5 files, 4.0 KB of 5.0 KB (80%)\n',
   )
+})
+
+test('a copy says every two seconds how much it has copied', () => {
+  let [text, time] = ['', 0]
+  const tell = copyProgress({ write: (more) => (text += more) }, () => time)
+  for (time = 0; time <= 5_000; time += 500) tell({ sessions: time / 10, archives: 0, problems: [] })
+  expect(text).toBe('Copying: 200 sessions\nCopying: 400 sessions\n')
 })

@@ -1,4 +1,4 @@
-// Says how far the first long look at all sessions is, on stderr, so that stdout stays clean.
+// Says how far something long is, as the first look at all sessions, on stderr, so that stdout stays clean.
 import type { ScanProgress } from '../domain/discovered-session.ts'
 import type { IndexProgress } from '../domain/search.ts'
 import { bytes } from './print.ts'
@@ -7,6 +7,7 @@ import { bytes } from './print.ts'
 const silentMs = 700
 const redrawMs = 120
 const nextLineMs = 5_000
+const copyLineMs = 2_000
 
 interface Output {
   isTTY?: boolean
@@ -26,6 +27,20 @@ export function indexProgress(output: Output, now?: () => number): (progress: In
       `Indexing what was said: ${filesDone} of ${files} files, ${bytes(bytesRead)}`,
     now,
   )
+}
+
+/** For a copy of which nobody knows how long it is: a line now and then. */
+export function copyProgress(
+  output: Output,
+  now = (): number => performance.now(),
+): (copied: Record<string, unknown>) => void {
+  let saidAt = now()
+  return (copied) => {
+    const counts = Object.entries(copied).filter(([, count]) => typeof count === 'number' && count > 0)
+    if (now() - saidAt < copyLineMs || counts.length === 0) return
+    saidAt = now()
+    output.write(`Copying: ${counts.map(([what, count]) => `${String(count)} ${what}`).join(', ')}\n`)
+  }
 }
 
 function showProgress<Progress extends { files: number; filesDone: number }>(

@@ -32,6 +32,8 @@ export interface App {
   version: string
   /** When this process began, wall time. */
   startedAt: number
+  /** Told how far a long copy is: how many of what. */
+  onCopyProgress?: (copied: Record<string, unknown>) => void
   /** Configured agents and those that have a directory. */
   agentIds(): string[]
   sessions(agentId: string): SessionStore

@@ -213,7 +213,7 @@ async function withTables(app: App, work: (here: Database) => Promise<Copied>): 
 }
 
 function progressOf(app: App): (copied: Copied) => void {
-  return (copied) => app.log.info({ ...copied }, 'Copying.')
+  return (copied) => app.onCopyProgress?.(copied)
 }
 
 interface Stores {
@@ -249,7 +249,7 @@ async function copyAll(app: App, from: Stores, to: Stores, more: string[] = []):
   for (const agentId of new Set([...app.agentIds(), ...more])) {
     const pair = { from: openPair(from, agentId), to: openPair(to, agentId) }
     try {
-      await copyAgent(pair.from, pair.to, total, (done) => app.log.info({ agentId, ...done }, 'Copying.'))
+      await copyAgent(pair.from, pair.to, total, (done) => app.onCopyProgress?.({ ...done }))
     } finally {
       for (const { sessions, transcripts } of [pair.from, pair.to]) {
         await transcripts.close()

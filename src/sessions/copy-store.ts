@@ -20,8 +20,10 @@ export interface StorePair {
   transcripts: TranscriptStore
 }
 
-/** Rows that are written together, and how often progress is told. */
+/** Rows that are written together. */
 const batchSize = 500
+/** Progress is told after so many transcripts. */
+const tellEvery = 20
 /** Transcripts that are under way at the same time. */
 const atOnce = 8
 
@@ -40,7 +42,7 @@ export async function copyAgent(
     await orProblem(report, `transcript ${ref.sessionId}`, () =>
       copyTranscript(from.transcripts, to.transcripts, ref, there, report),
     )
-    if (++done % batchSize === 0) onProgress(report)
+    if (++done % tellEvery === 0) onProgress(report)
   })
   for await (const batch of inBatches(from.sessions.entries())) {
     await copySessions(to.sessions, batch, report)

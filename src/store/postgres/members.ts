@@ -134,6 +134,7 @@ export class Members {
 
   /** Leaves: whatever it had is nobody's at once. */
   async close(): Promise<void> {
+    if (this.#closed) return
     this.#closed = true
     for (const cancel of this.#cancels) cancel()
     this.#signals.close()

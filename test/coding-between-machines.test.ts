@@ -78,6 +78,33 @@ test('a launch goes to the machine that has the repository, which answers; a ses
   }
 }, 60_000)
 
+test('what happens on one machine is an event on the other, once, also when it is longer than a notification', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const homes = await Promise.all([openMachine('c', url), openMachine('d', url)])
+  const [c, d] = homes.map(({ app }) => app) as [App, App]
+  try {
+    for (const { members } of [c, d]) await expect.poll(() => members!.isAlone).toBe(false)
+    const heard: Array<Array<[app: string, seq: number, length: number]>> = [[], []]
+    for (const [n, app] of [c, d].entries())
+      app.events.on((event) => {
+        if (event.type === 'coding-output') heard[n]!.push([event.id, event.seq, event.text.length])
+      })
+    c.events.emit({ type: 'coding-output', id: 'x', seq: 1, text: 'short' })
+    c.events.emit({ type: 'coding-output', id: 'x', seq: 2, text: 'é'.repeat(20_000) })
+    await expect.poll(() => heard[1]).toHaveLength(2)
+    d.events.emit({ type: 'coding-output', id: 'y', seq: 1, text: 'back' })
+    await expect.poll(() => heard[0]).toHaveLength(3)
+    const sent = [
+      ['x', 1, 5],
+      ['x', 2, 20_000],
+      ['y', 1, 4],
+    ]
+    expect(heard).toEqual([sent, sent])
+  } finally {
+    for (const home of homes) await home.close()
+  }
+}, 60_000)
+
 /** Clones of one another when they have no address: their first commits are the same. */
 function repository(machine: string, name: string, origin?: string): string {
   const path = join(folder, machine, name)

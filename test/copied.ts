@@ -13,6 +13,8 @@ import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { PostgresTranscripts } from '../src/store/postgres/transcripts.ts'
 import { SqliteSessions } from '../src/store/sqlite-sessions.ts'
 import { FileTranscripts } from '../src/store/transcript-file.ts'
+import { makeClaudeHome } from './claude-home.ts'
+import { startProgram } from './program.ts'
 import { answered, said } from './talk.ts'
 
 export interface Contents {
@@ -47,6 +49,37 @@ export async function copyBackAndForth(
     for (const pair of [first, second]) await pair.sessions.close()
     await postgres.close()
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The real command, killed again and again in the middle of it, until it comes to its end; and back to another machine. */
+export async function importBetweenKills(
+  url: string,
+  count: number,
+): Promise<{ before: Contents; after: Contents; kills: number }> {
+  const homes = ['from', 'to'].map((name) => makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name }))
+  const pairs = homes.map(({ stateDir, variables }) => {
+    variables['ROCKPOOL_DATABASE_URL'] = url
+    return onDisk(join(stateDir, 'agents', 'main', 'sessions'))
+  })
+  try {
+    await fill(pairs[0]!, count)
+    let kills = 0
+    for (;;) {
+      const { child, ended } = startProgram(['db', 'import', '--json'], homes[0]!.variables)
+      const timer = setTimeout(() => child.kill('SIGKILL'), 800 + 400 * kills)
+      const { code, stdout } = await ended
+      clearTimeout(timer)
+      if (code === 0) break
+      if (child.signalCode !== 'SIGKILL') throw new Error(`The import ended with ${code}: ${stdout}`)
+      kills += 1
+    }
+    const { code, stdout } = await startProgram(['db', 'export', '--json'], homes[1]!.variables).ended
+    if (code !== 0) throw new Error(`The export ended with ${code}: ${stdout}`)
+    return { before: await contentsOf(pairs[0]!), after: await contentsOf(pairs[1]!), kills }
+  } finally {
+    for (const { sessions } of pairs) await sessions.close()
+    for (const home of homes) home.remove()
   }
 }
 

@@ -18,7 +18,7 @@ import { sqliteReplyMap } from '../src/store/reply-map.ts'
 import { SpendStore } from '../src/store/spend-store.ts'
 import { sqliteWork } from '../src/store/work-database.ts'
 import { Members } from '../src/store/postgres/members.ts'
-import { migrate } from '../src/store/postgres/migrate.ts'
+import { migrate, schemaState } from '../src/store/postgres/migrate.ts'
 import { PostgresPeople } from '../src/store/postgres/people.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
 import {
@@ -244,6 +244,14 @@ else {
     )
     expect(row!.n).toBe(0)
   }, 30_000)
+  test('machines that start at the same moment make the tables once', async () => {
+    const name = schema()
+    const all = Array.from({ length: 6 }, () => connect(name))
+    await Promise.all(all.map((postgres) => postgres.read('SELECT 1')))
+    const { version, known } = await schemaState(all[0]!)
+    expect(version).toBe(known)
+  })
+
   test('a newer schema is refused, and left as it is', async () => {
     const name = schema()
     const older = connect(name)

@@ -1,6 +1,6 @@
 // Several machines on one PostgreSQL, at size, and with the real Claude.
 import { afterAll, expect, test } from 'vitest'
-import { copyBackAndForth } from '../copied.ts'
+import { copyBackAndForth, importBetweenKills } from '../copied.ts'
 import { filesMove } from '../machine-files.ts'
 import { conversationMoves, machineStorm } from '../machines.ts'
 import { notesStorm } from '../notes-storm.ts'
@@ -65,3 +65,10 @@ test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and tra
   expect(before.sessions.size).toBe(10_000)
   expect([there.problems, again.sessions, again.transcripts, back.problems]).toEqual([[], 0, 0, []])
 }, 600_000)
+
+test('an import that is killed again and again goes on where it was, and nothing is missing or twice', async (ctx) => {
+  const { url } = servers[1] ?? ctx.skip('PostgreSQL is not installed')
+  const { before, after, kills } = await importBetweenKills(url, 2_000)
+  expect({ ...after, archives: before.archives }).toEqual(before)
+  expect(kills).toBeGreaterThanOrEqual(2)
+}, 300_000)

@@ -17,6 +17,7 @@ import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
+import type { Batch, TurnInHand } from './turn-queue.ts'
 import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
@@ -36,15 +37,7 @@ export class Converse {
     this.queue = new TurnQueue({
       clock: parts.clock,
       settings: (_lane, input) => this.#queueSettings(input),
-      take: (batch, begun) =>
-        takeTurn(batch, begun, {
-          ...parts,
-          deliverer: this.deliverer,
-          mentionsFor: (message) => this.#door.mentionsFor(message),
-          watcherOf: (key) => this.#watchers.get(key),
-          isAbandoned: () => this.#abandoned,
-          onNotOurs: (lane) => this.shared?.failed(lane),
-        }),
+      take: (batch, begun) => this.#take(batch, begun),
       drop: (inputs, told) => this.#door.turnAway(inputs, told),
       mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),
       onError: (lane, error) => {
@@ -133,6 +126,19 @@ export class Converse {
   #place(input: WaitingInput): void {
     if (this.shared) this.shared.placed(input)
     else this.#begin(input)
+  }
+
+  async #take(batch: Batch, begun: (turn: TurnInHand) => void): Promise<WaitingInput[]> {
+    // It was on its way here when its lane was given up; it comes again, after what is before it.
+    if (this.shared?.isGivingUp(batch.lane)) return []
+    return takeTurn(batch, begun, {
+      ...this.parts,
+      deliverer: this.deliverer,
+      mentionsFor: (message) => this.#door.mentionsFor(message),
+      watcherOf: (key) => this.#watchers.get(key),
+      isAbandoned: () => this.#abandoned,
+      onNotOurs: (lane) => this.shared?.failed(lane),
+    })
   }
 
   /** Commands that need no turn run at once, also beside a running turn; everything else takes its place in the lane. */

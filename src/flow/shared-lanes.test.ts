@@ -89,7 +89,7 @@ test('what is accepted in a lane that goes back comes again with all that waits 
   ;(await asked(1)).answer([])
   lanes.failed('lane')
   const second = await asked(2)
-  expect(second.failed).toEqual(['lane'])
+  expect([second.failed, lanes.isGivingUp('lane')]).toEqual([['lane'], true])
   lanes.placed(input(3))
   second.answer([])
   // It may have been accepted after the lane was given up: then it must be given back, too.
@@ -98,5 +98,6 @@ test('what is accepted in a lane that goes back comes again with all that waits 
   expect(begun).toEqual([])
   third.answer([work(1), work(3)])
   await expect.poll(() => begun).toEqual([1, 3])
+  expect(lanes.isGivingUp('lane')).toBe(false)
   await lanes.stop()
 })

@@ -78,7 +78,7 @@ export class SharedLanes {
   placed(input: WaitingInput): void {
     if (!this.#isRunning) this.start()
     // A lane that goes back gives all that waits in it once more, in order, and this one with it.
-    if (this.#failed.has(input.lane) || this.#failing.has(input.lane)) return this.failed(input.lane)
+    if (this.isGivingUp(input.lane)) return this.failed(input.lane)
     if (input.lies === 'here') this.#tell({ input, hasMoved: input.hasMoved === true })
     else {
       this.#share.wakeOthers()
@@ -104,6 +104,11 @@ export class SharedLanes {
   #tell(work: LaneWork): void {
     if (this.#mayLack) this.#told.push(work)
     else void this.#hand(work)
+  }
+
+  /** What waits in this lane is not here any more, and the store does not know yet: nothing may begin in it. */
+  isGivingUp(lane: string): boolean {
+    return this.#failed.has(lane) || this.#failing.has(lane)
   }
 
   /** Looks for work; asked while it looks, it looks once more. */

@@ -81,9 +81,11 @@ export function failoverStorm(
   storm: MachineStorm,
   how: 'failOver' | 'switchOver' = 'failOver',
 ): Promise<MachineStormReport> {
-  const disturb: Disturb = async (_machines, done) => {
+  const disturb: Disturb = async (_machines, done, postgres) => {
     await pause(storm.maxLifeMs)
     await pair[how]()
+    // Whoever only reads, as we do, does not notice that the others have left.
+    await postgres.untilBack(() => postgres.write('DELETE FROM lane WHERE false'))
     await done
     return 1
   }

@@ -46,6 +46,8 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     const moved = await ask(b, 'coding.move', { session: id, machine: 'gpu' })
     expect(moved).toMatchObject({ id, machine: 'b', workdir: webapp[1], lifecycle: 'awaiting-input' })
     expect(moved['warnings']).toEqual([`1 file is not committed in ${webapp[1]} on b already.`])
+    // What Claude is told with the next message.
+    expect(b.coding().store.get(String(id))?.aside).toContain(`moved from a:${webapp[0]}`)
     await ask(a, 'coding.respond', { session: id, message: 'what now' })
     await expect.poll(() => a.coding().store.get(String(id))?.turns).toBe(2)
     expect(b.coding().store.get(String(id))).toMatchObject({ machine: 'b' })

@@ -122,13 +122,16 @@ describe('on Telegram', () => {
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
   })
 
-  test('words do as well as buttons, but forwarded words do not count', async () => {
+  test('words do as well as buttons, but forwarded words and those from before the question do not count', async () => {
     await ask()
     const id = /approve:([^:]+):/.exec(button(/allow/i))![1]!
     const forward_origin = { type: 'hidden_user', date: 1, sender_user_name: 'x' }
     telegram.emit({
       message: personMessage(telegram, owner, { id: 501 }, `/approve ${id}`, { forward_origin }),
     })
+    // Said to something else, and on its way until now.
+    const date = Math.floor(Date.now() / 1_000) - 60
+    telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, 'yes', { date }) })
     await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
     expect(await house.ask('approvals.list')).toMatchObject({
       approvals: [expect.objectContaining({ state: 'pending' })],

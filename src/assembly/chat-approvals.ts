@@ -88,6 +88,14 @@ function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined
   return change && `/deny ${id} ${change}`
 }
 
+/** How far the clock of a platform may be from ours. */
+const clocksDifferMs = 5_000
+
+/** Those that can be meant: what was said before a question was asked, and was on its way until now, does not answer it. */
+export function askedBefore(open: Approval[], saidAt: number): Approval[] {
+  return open.filter(({ askedAt }) => askedAt <= saidAt + clocksDifferMs)
+}
+
 /** What is open for the people of this chat: of the coding sessions that came from it, and of its own turns. */
 export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {
   const origin = formatOriginChannel(address)

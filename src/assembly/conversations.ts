@@ -41,7 +41,14 @@ import type { ProcessIdentity } from '../store/process-identity.ts'
 import { forgetUploads } from '../store/uploads.ts'
 import { attachWorkspaceFile } from '../store/workspace-attachment.ts'
 import { agentFrom } from './agents.ts'
-import { answerByReply, answerInWords, askInChat, openInChat, pressedButton } from './chat-approvals.ts'
+import {
+  answerByReply,
+  answerInWords,
+  askedBefore,
+  askInChat,
+  openInChat,
+  pressedButton,
+} from './chat-approvals.ts'
 import { actsForOwner, chatTools, isOwnersChat } from './chat-tools.ts'
 import { codingCommandInfos, codingCommands, commandToSay } from './coding-commands.ts'
 import { joinOthers, sharedNotes } from './sharing.ts'
@@ -202,7 +209,7 @@ function wordsForAnswer(
   if (!isOwnersChat(app, pairing, message.address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
   const key = sessionKeyOf(message, agentId, app.config.session)
-  const open = openInChat(app, message.address, key)
+  const open = askedBefore(openInChat(app, message.address, key), message.sentAt)
   if (codingId === undefined) return answerInWords(open, message.text)
   return answerByReply(
     open.filter((approval) => approval.codingId === codingId),

@@ -19,6 +19,16 @@ test('a reader at the end stays at the end when more is said', () => {
   expect(reader.top).toBe(110 * 96 - 480)
 })
 
+test('a list that grows under a reader at the end does not take them away from it; going up does', () => {
+  const reader = readerAt(named(0, 100), 9_600 - 480)
+  reader.moved({ scrollTop: 9_120, clientHeight: 480, scrollHeight: 9_800 })
+  reader.take(named(0, 110), undefined)
+  expect(reader.top).toBe(110 * 96 - 480)
+  reader.moved({ scrollTop: 9_000, clientHeight: 480, scrollHeight: 10_560 })
+  reader.take(named(0, 120), undefined)
+  expect(reader.top).toBe(9_000)
+})
+
 test('older items that come before do not move what is read, also when those are higher than guessed', () => {
   const reader = readerAt(named(50, 100), 960)
   reader.grew(new Map([['item 60', 200]]))

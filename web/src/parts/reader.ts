@@ -40,10 +40,13 @@ export class Reader {
     this.last = Math.min(this.#keys.length, this.#firstAfter(this.top + this.height + aroundPx) + 1)
   }
 
+  /** Who is at the end leaves it only by going up: the list may have grown under them since it was last drawn. */
   moved(box: { scrollTop: number; clientHeight: number; scrollHeight: number }): void {
+    const wentUp = box.scrollTop < this.top - 1
+    const isNearEnd = box.scrollHeight - box.scrollTop - box.clientHeight < nearEndPx
     this.top = box.scrollTop
     this.height = box.clientHeight
-    this.isAtEnd = !this.goesOn && box.scrollHeight - box.scrollTop - box.clientHeight < nearEndPx
+    this.isAtEnd = !this.goesOn && (isNearEnd || (this.isAtEnd && !wentUp))
   }
 
   letGo(): void {

@@ -110,8 +110,10 @@ function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes)
 /** The list stands where it was drawn for. */
 function stand(box: HTMLDivElement | null, reader: Reader): void {
   if (!box) return
-  if (reader.isAtEnd) box.scrollTop = box.scrollHeight
-  else if (Math.abs(box.scrollTop - reader.top) >= 1) box.scrollTop = reader.top
+  if (reader.isAtEnd) {
+    box.scrollTop = box.scrollHeight
+    reader.top = box.scrollTop
+  } else if (Math.abs(box.scrollTop - reader.top) >= 1) box.scrollTop = reader.top
 }
 
 /** Draws again, once in the next frame, however often it is asked for. */

@@ -1,6 +1,6 @@
 // Puts the program together: what operations work with. Each part is made when it is first asked for and closed
 // at the end, the last one first.
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { HeavyCode } from './assembly/heavy.ts'
 import { openSharedMedia, openSharedMemory } from './operations/shared-files.ts'
@@ -99,7 +99,7 @@ function storesOf(
     () => openStateDatabase(paths.database, { durability: shared ? 'relaxed' : 'full' }),
     (opened) => opened.close(),
   )
-  const agents = remembered(1000, clock, () => agentIds(config, paths))
+  const agents = knownAgentIds(config, paths, clock)
   return {
     ...basis,
     startedAt: clock.now(),
@@ -247,18 +247,23 @@ class Parts {
   }
 }
 
-/** The same answer for a moment: asked with every request, and it reads a folder. */
-function remembered<T>(ms: number, clock: Clock, look: () => T): () => T {
-  let last: { value: T; until: number } | undefined
+const agentsKnownMs = 1_000
+
+/** Asked with every message: read anew when the folder of agents has changed, and at the latest after a second. */
+function knownAgentIds(config: Pick<Config, 'agents'>, paths: StatePaths, clock: Clock): () => string[] {
+  const folder = dirname(paths.agent('main'))
+  let known: { ids: string[]; changedAt: number | undefined; until: number } | undefined
   return () => {
-    if (!last || clock.monotonic() >= last.until) last = { value: look(), until: clock.monotonic() + ms }
-    return last.value
+    const changedAt = statSync(folder, { throwIfNoEntry: false })?.mtimeMs
+    if (!known || known.changedAt !== changedAt || clock.monotonic() >= known.until)
+      known = { ids: agentIds(config, folder), changedAt, until: clock.monotonic() + agentsKnownMs }
+    return known.ids
   }
 }
 
-function agentIds(config: Pick<Config, 'agents'>, paths: StatePaths): string[] {
+function agentIds(config: Pick<Config, 'agents'>, folder: string): string[] {
   const found = new Set(config.agents.list.map((agent) => agent.id))
-  for (const name of readFolder(dirname(paths.agent('main')))) found.add(name)
+  for (const name of readFolder(folder)) found.add(name)
   // The one that answers is there, also before its first session.
   found.add(defaultAgentId(config))
   return [...found].sort()

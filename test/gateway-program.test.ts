@@ -199,8 +199,13 @@ test('a gateway that was killed leaves nothing that keeps the next one, or a com
   expect((await other.run(['health', '--json'])).json()['pid']).not.toBe(first.child.pid)
   const second = other.start(['up', '--port', '0', '--json'])
   expect(JSON.parse(await second.line)).toMatchObject({ pid: second.child.pid })
-  second.child.kill('SIGTERM')
+  // Added, an agent is there at once.
+  expect((await other.run(['agents', 'list', '--json'])).json()['agents']).toHaveLength(1)
+  await other.run(['agents', 'add', 'work'])
+  expect((await other.run(['agents', 'list', '--json'])).json()['agents']).toHaveLength(2)
+  expect((await other.run(['down'])).stdout).toBe(`The gateway has ended (process ${second.child.pid}).\n`)
   expect((await second.ended).code).toBe(0)
+  expect((await other.run(['down', '--json'])).json()).toEqual({ ok: true })
   other.remove()
 })
 

@@ -29,9 +29,8 @@ export async function ensureGateway(host: Host): Promise<void> {
     await sleep(lookMs)
   }
   if (!wasFaster) {
-    const { pid } = child
     host.terminal.err(
-      `No gateway ran here: started one in the background (process ${pid}). \`kill ${pid}\` stops it.\n`,
+      `No gateway ran here: started one in the background (process ${child.pid}). \`rockpool down\` ends it.\n`,
     )
   }
 }

@@ -4,6 +4,7 @@ import type { LocalCommand } from './local-command.ts'
 type Group = () => Promise<{ commands: LocalCommand[] }>
 
 const agent: Group = () => import('./agent.ts')
+const up: Group = () => import('./up.ts')
 
 export const localGroups: Readonly<Record<string, Group>> = {
   agent,
@@ -12,12 +13,13 @@ export const localGroups: Readonly<Record<string, Group>> = {
   channels: () => import('./channels-add.ts'),
   completion: () => import('./completion.ts'),
   mcp: () => import('./mcp.ts'),
+  down: up,
   dashboard: () => import('./gateway-call.ts'),
   gateway: () => import('./gateway-call.ts'),
   'restore-backup': () => import('./restore-backup.ts'),
   service: () => import('./start-at-login.ts'),
   setup: () => import('./setup.ts'),
-  up: () => import('./up.ts'),
+  up,
 }
 
 export async function allLocalCommands(): Promise<LocalCommand[]> {

@@ -10,7 +10,7 @@ export interface Shelf {
 /** By what the help is about: nothing, or a noun with many verbs. */
 export const shelves: Readonly<Record<string, readonly Shelf[]>> = {
   '': [
-    { title: 'Begin', words: ['setup', 'up', 'status', 'dashboard', 'doctor'] },
+    { title: 'Begin', words: ['setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
     { title: 'Claude Code', words: ['cc', 'approvals', 'project', 'machines'] },
     {
       title: 'Conversations',
@@ -43,6 +43,7 @@ export const inShort: Readonly<Record<string, string>> = {
   config: 'Show the configuration, and where each value comes from.',
   dashboard: 'Give an address that opens the dashboard.',
   db: 'The PostgreSQL that several machines share.',
+  down: 'End the gateway that runs here.',
   doctor: 'What is wrong, and what mending would do.',
   gateway: 'Call any method of the gateway.',
   machines: 'The machines that share a database.',

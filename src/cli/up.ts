@@ -1,7 +1,12 @@
-// `rockpool up`: the gateway in the foreground.
+// `rockpool up`: the gateway in the foreground. `rockpool down` ends it, wherever it was started.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import type { LocalCommand, ReadyLine } from './local-command.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { findRunningGateway } from '../store/gateway-file.ts'
+import { isSameProcess } from '../store/process-identity.ts'
+import type { ProcessIdentity } from '../store/process-identity.ts'
 import { jsonText } from './json-text.ts'
+import type { Host, LocalCommand, ReadyLine } from './local-command.ts'
 
 export const commands: LocalCommand[] = [
   {
@@ -24,7 +29,40 @@ export const commands: LocalCommand[] = [
       return undefined
     },
   },
+  {
+    name: 'down',
+    says: 'End the gateway that runs here. What it has not answered yet is answered after the next start.',
+    input: z.strictObject({}),
+    command: { examples: ['rockpool down'] },
+    run: (host, _input, json) => down(host, json),
+  },
 ]
+
+/** Longer than a gateway lets running turns come to their end. */
+const downWithinMs = 40_000
+
+async function down({ environment, terminal }: Host, json: boolean): Promise<unknown> {
+  const running = findRunningGateway(environment.stateDir)
+  if (running) await ended(running.process)
+  if (json) return { ok: true, ...(running ? { pid: running.process.pid } : {}) }
+  terminal.out(
+    running ? `The gateway has ended (process ${running.process.pid}).\n` : 'No gateway runs here.\n',
+  )
+  return undefined
+}
+
+async function ended(gateway: ProcessIdentity): Promise<void> {
+  const { pid } = gateway
+  process.kill(pid, 'SIGTERM')
+  const until = performance.now() + downWithinMs
+  while (isSameProcess(gateway)) {
+    if (performance.now() >= until)
+      throw new RockpoolError('timed-out', `The gateway (process ${pid}) has not ended in 40 s.`, {
+        hint: `\`rockpool logs\` may say why. \`kill -9 ${pid}\` ends it at once; nothing that was acknowledged is lost.`,
+      })
+    await sleep(50)
+  }
+}
 
 function greeting({ url, dashboardUrl, claudeHint }: ReadyLine): string {
   return [

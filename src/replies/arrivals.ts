@@ -92,7 +92,7 @@ export class Arrivals {
     } finally {
       this.#takes--
     }
-    this.#lastTaken = Math.max(this.#lastTaken, ...taken.map(({ seq }) => seq))
+    for (const { seq } of taken) this.#lastTaken = Math.max(this.#lastTaken, seq)
     this.#passOn([...taken, ...this.#held.splice(0)].sort((a, b) => a.seq - b.seq))
   }
 

@@ -23,6 +23,7 @@ import { lockInstance } from './store/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
 import { openLog } from './store/log-file.ts'
 import { ensureGatewayToken, gatewayTokenFile } from './store/tokens.ts'
+import { untilBack } from './store/store-away.ts'
 
 export interface DaemonOptions {
   environment: Environment
@@ -46,6 +47,10 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const app = await openApp(environment, { version, log, isGateway: true })
     try {
       await serve(app, options, log)
+    } catch (error) {
+      // Whoever started it in the background reads nothing else.
+      log.error({ error: String(error) }, 'The gateway could not go on.')
+      throw error
     } finally {
       await app.close()
     }
@@ -107,10 +112,10 @@ async function talkHere(app: App): Promise<void> {
 
 /** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. Gives what ends it. */
 async function live(app: App): Promise<() => Promise<void>> {
-  await app.coding().pool.recover()
+  await untilBack(app.clock, () => app.coding().pool.recover())
   serveErrands(app)
   await (await app.conversations()).start()
-  await followSubagents(app)
+  await untilBack(app.clock, () => followSubagents(app))
   await followSpawnedCoding(app)
   const endWatching = await app
     .discovery()

@@ -5,6 +5,7 @@ import type { Address } from '../domain/address.ts'
 import type { Channel } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
+import { untilBack } from '../store/store-away.ts'
 import { conversationOptions } from './ask-agent.ts'
 import { inputOf, internalChannel } from './ask-request.ts'
 import type { AskRequest } from './ask-request.ts'
@@ -45,8 +46,8 @@ export class Conversations {
 
   /** Takes up what an earlier process left, then opens the channels. */
   async start(): Promise<void> {
-    const { work } = this.#parts
-    await recoverWork(this.converse, work, this.#parts)
+    const { work, clock } = this.#parts
+    await untilBack(clock, () => recoverWork(this.converse, work, this.#parts))
     await this.#open.openAll()
     await this.#shareWork()
     this.#prewarm()

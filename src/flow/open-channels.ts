@@ -2,6 +2,7 @@
 // while this one stands by.
 import type { Channel } from '../domain/channel.ts'
 import { asRockpoolError } from '../domain/errors.ts'
+import { StoreAway } from '../store/store-away.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './parts.ts'
 
@@ -85,7 +86,8 @@ export class OpenChannels {
     try {
       await channel.start((message) => this.#converse.accept(message))
     } catch (error) {
-      if (this.#parts.work.share && asRockpoolError(error).code === 'locked') return this.#standBy(channel)
+      const isForLater = error instanceof StoreAway || asRockpoolError(error).code === 'locked'
+      if (this.#parts.work.share && isForLater) return this.#standBy(channel)
       // One channel that cannot start must not keep the others from it; its status says why.
       this.#parts.log.error(
         { channel: channel.name, account: channel.accountId, error: String(error) },

@@ -81,11 +81,13 @@ export async function beginSubagent(
 
 /** After a start: whoever worked when the process ended is followed again. */
 export async function followSubagents(app: App): Promise<void> {
-  for (const agentId of app.agentIds()) {
-    const { sessions } = await app.sessions(agentId).list({ search: ':subagent:' })
-    for (const { key, entry } of sessions) {
-      if (runOf(entry)?.state === 'running') follow(app, agentId, key)
-    }
+  const perAgent = await Promise.all(
+    app
+      .agentIds()
+      .map(async (agentId) => (await app.sessions(agentId).list({ search: ':subagent:' })).sessions),
+  )
+  for (const { agentId, key, entry } of perAgent.flat()) {
+    if (runOf(entry)?.state === 'running') follow(app, agentId, key)
   }
 }
 

@@ -7,7 +7,8 @@ import { notesStorm } from '../notes-storm.ts'
 import { startPostgres } from '../postgres.ts'
 import { nothingWrong } from '../telegram-storm.ts'
 
-const servers = [await startPostgres(), await startPostgres(), await startPostgres(), await startPostgres()]
+const servers: Array<Awaited<ReturnType<typeof startPostgres>>> = []
+for (let n = 0; n < 5; n++) servers.push(await startPostgres())
 afterAll(async () => {
   for (const server of servers) await server?.stop()
 })
@@ -67,7 +68,7 @@ test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and tra
 }, 600_000)
 
 test('an import that is killed again and again goes on where it was, and nothing is missing or twice', async (ctx) => {
-  const { url } = servers[1] ?? ctx.skip('PostgreSQL is not installed')
+  const { url } = servers[4] ?? ctx.skip('PostgreSQL is not installed')
   const { before, after, kills } = await importBetweenKills(url, 2_000)
   expect({ ...after, archives: before.archives }).toEqual(before)
   expect(kills).toBeGreaterThanOrEqual(2)

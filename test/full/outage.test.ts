@@ -41,6 +41,16 @@ test('PostgreSQL is away for longer than a question of a turn waits: no chat hea
   })
 }, 600_000)
 
+test('PostgreSQL is cut off and restarted while two machines begin: both go on', async (ctx) => {
+  const server = servers[1] ?? ctx.skip('PostgreSQL is not installed')
+  const storm = { machines: 2, chats: 20, each: 3, kills: 20, maxLifeMs: 60, downMs: 300 }
+  const report = await outageStorm(server, storm)
+  console.log(report)
+  expect(report).toMatchObject({ ...nothingWrong, leaks: [] })
+  expect(report.answered + report.told).toBeGreaterThanOrEqual(60)
+  expect(report.kills).toBeGreaterThanOrEqual(4)
+}, 120_000)
+
 test('while the database is away a machine finds what it has read so far, and says so', async (ctx) => {
   const away = servers[1] ?? ctx.skip('PostgreSQL is not installed')
   const home = await openSharedHome(away.url, 'lonely')

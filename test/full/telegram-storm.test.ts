@@ -7,7 +7,7 @@ test('5,000 messages through a faulty Telegram with kill -9 at random: 0 lost, 0
     chats: 100,
     each: 50,
     kills: 12,
-    maxLifeMs: 12_000,
+    maxLifeMs: 6_000,
     faultsPerHundred: 8,
   })
   console.log(report)

@@ -3,7 +3,7 @@
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
-import { StoreAway } from '../store-away.ts'
+import { StoreAway, untilBack } from '../store-away.ts'
 import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { migrate, quoted } from './migrate.ts'
 import { placeOf, Servers } from './servers.ts'
@@ -107,18 +107,8 @@ export class Postgres {
   }
 
   /** Several statements that may be done twice without harm: repeated as a whole while the server is away. */
-  async untilBack<T>(work: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options
-    const deadline = clock.monotonic() + patienceMs.repeat
-    for (;;) {
-      try {
-        return await work()
-      } catch (error) {
-        const mayWait = error instanceof StoreAway && !this.#isClosed && clock.monotonic() < deadline
-        if (!mayWait) throw error
-        await new Promise<void>((resolve) => void clock.after(500, resolve))
-      }
-    }
+  untilBack<T>(work: () => Promise<T>): Promise<T> {
+    return untilBack(this.#options.clock, work, () => this.#isClosed)
   }
 
   /** What a library asks in its own words: nothing of ours is added, and values become what it expects. */

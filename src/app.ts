@@ -1,6 +1,6 @@
 // Puts the program together: what operations work with. Each part is made when it is first asked for and closed
 // at the end, the last one first.
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { HeavyCode } from './assembly/heavy.ts'
 import { openSharedMedia, openSharedMemory } from './operations/shared-files.ts'
@@ -247,16 +247,15 @@ class Parts {
   }
 }
 
-const agentsKnownMs = 1_000
+/** Asked with every request, and it reads a folder; short enough that the next command knows a new agent. */
+const agentsKnownMs = 20
 
-/** Asked with every message: read anew when the folder of agents has changed, and at the latest after a second. */
 function knownAgentIds(config: Pick<Config, 'agents'>, paths: StatePaths, clock: Clock): () => string[] {
   const folder = dirname(paths.agent('main'))
-  let known: { ids: string[]; changedAt: number | undefined; until: number } | undefined
+  let known: { ids: string[]; until: number } | undefined
   return () => {
-    const changedAt = statSync(folder, { throwIfNoEntry: false })?.mtimeMs
-    if (!known || known.changedAt !== changedAt || clock.monotonic() >= known.until)
-      known = { ids: agentIds(config, folder), changedAt, until: clock.monotonic() + agentsKnownMs }
+    if (!known || clock.monotonic() >= known.until)
+      known = { ids: agentIds(config, folder), until: clock.monotonic() + agentsKnownMs }
     return known.ids
   }
 }

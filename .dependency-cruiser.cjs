@@ -1,6 +1,7 @@
-// Imports point one way: domain < store · rpc · channels < the steps < coding · flow < operations < doors < entries.
+// Imports point one way: domain < rights < store · rpc · channels < the steps < coding · flow < operations < doors < entries.
 const levels = [
   ['domain'],
+  ['rights'],
   ['store', 'rpc', 'channels'],
   ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'memory'],
   ['coding', 'flow'],

@@ -1,8 +1,9 @@
 // A token that is bound to an agent, held by somebody who tries every operation on another agent's things: whatever
 // scopes it has, that agent's world is all there is.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
 import { isOperators } from '../src/operations/authorize.ts'
 import type { Operation } from '../src/operations/operation.ts'
@@ -25,8 +26,14 @@ beforeAll(async () => {
   const hash = hashOf(token).toString('base64url')
   const scopes = ['read', 'write', 'approve', 'admin']
   house = await openHouse({
-    before: (dir) => writeTokenRecords(dir, [{ name: 'w', scopes, agentId: 'work', createdAt: 0, hash }]),
+    before: (dir) => {
+      writeTokenRecords(dir, [{ name: 'w', scopes, agentId: 'work', createdAt: 0, hash }])
+      const coding = { repos: { shop: repoIn(dir, 'shop') }, defaultBudgetUsd: 3, maxSessions: 50 }
+      writeFileSync(join(dir, 'rockpool.json'), JSON.stringify({ coding, claude: { credential: 'none' } }))
+    },
   })
+  const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
+  house.app.runtime = async () => runtime
   await rpc(house, 'agents.add', { id: 'work' })
   const asked = await rpc(house, 'turns.run', { message: `where is the ${secret}?` })
   sessionId = (asked.result as { sessionId: string }).sessionId
@@ -38,6 +45,14 @@ beforeAll(async () => {
   for (const agentId of ['main', 'work']) await askFor(agentId)
 })
 afterAll(() => house.close())
+
+/** A directory with a document; only `shop` is in coding.repos. */
+function repoIn(dir: string, name: string): string {
+  const path = join(dir, name)
+  mkdirSync(path, { recursive: true })
+  writeFileSync(join(path, 'README.md'), `about ${name}`)
+  return path
+}
 
 async function askFor(agentId: string): Promise<void> {
   const { approvalStore } = house.app.coding()
@@ -128,4 +143,78 @@ test('it answers, and takes back, only what its own agent was asked', async () =
     approvals: [{ id: 'work-ask', alike: 0 }],
   })
   expect((await rpc(house, 'approvals.list')).result).toMatchObject({ approvals: [{ id: 'main-ask' }] })
+})
+
+describe('a launch with its token', () => {
+  const launch = (more: object): ReturnType<typeof rpc> =>
+    bound('coding.launch', { prompt: '[[offline: say hello]]', fresh: true, ...more })
+  const codeOf = async (answer: ReturnType<typeof rpc>): Promise<string | undefined> =>
+    (await answer).error?.data?.code
+
+  test('starts only in its own workspace and in the repositories of the configuration', async () => {
+    const { dir, app } = house
+    const own = app.paths.workspace('work')
+    mkdirSync(join(own, 'notes'), { recursive: true })
+    mkdirSync(join(dir, 'shop', 'sub'), { recursive: true })
+    symlinkSync(dir, join(own, 'out'))
+    const closed = ['/', dir, repoIn(dir, 'other'), repoIn(dir, 'shop-2'), app.paths.workspace('main')]
+    for (const workdir of [...closed, join(own, 'out'), join(own, '..')]) {
+      expect({ workdir, code: await codeOf(launch({ workdir })) }).toEqual({ workdir, code: 'refused' })
+    }
+    for (const workdir of [own, join(own, 'notes'), 'shop', join(dir, 'shop', 'sub'), undefined]) {
+      expect({ workdir, error: (await launch({ workdir })).error }).toEqual({ workdir, error: undefined })
+    }
+    const spawned = { task: 'x', mode: 'claude-code', repo: join(dir, 'other') }
+    expect((await bound('sessions.spawn', spawned)).result).toMatchObject({ status: 'forbidden' })
+    expect((await rpc(house, 'coding.launch', { prompt: 'x', workdir: join(dir, 'other') })).error).toBe(
+      undefined,
+    )
+  })
+
+  test('spends at most the configured budget', async () => {
+    expect(await codeOf(launch({ workdir: 'shop', maxBudgetUsd: 3.01 }))).toBe('refused')
+    expect((await launch({ workdir: 'shop', maxBudgetUsd: 2 })).result).toMatchObject({ budgetUsd: 2 })
+    expect((await launch({ workdir: 'shop' })).result).toMatchObject({ budgetUsd: 3 })
+  })
+
+  test('continues no session in a directory that is closed to it', async () => {
+    const workdir = repoIn(house.dir, 'other')
+    const ask = { prompt: '[[offline: say hello]]', fresh: true, workdir, agent: 'work', name: 'elsewhere' }
+    const { id } = (await rpc(house, 'coding.launch', ask)).result as { id: string }
+    await house.app.coding().pool.whenQuiet(id)
+    await rpc(house, 'coding.kill', { session: id })
+    expect(await codeOf(bound('coding.resume', { session: id }))).toBe('refused')
+  })
+
+  test('tells only chats of its own agent', async () => {
+    expect(await codeOf(launch({ workdir: 'shop', originChannel: 'telegram|77' }))).toBe('refused')
+    await house.app.sessions('work').update('agent:work:telegram:direct:78', () => ({
+      sessionId: 's78',
+      updatedAt: 1,
+      deliveryContext: { channel: 'telegram', to: '78', accountId: 'default' },
+    }))
+    expect((await launch({ workdir: 'shop', originChannel: 'telegram|78' })).error).toBe(undefined)
+  })
+})
+
+test('it sends messages only to the chats of its own agent', async () => {
+  const to = (target: string): object => ({ channel: 'telegram', target, message: 'hello' })
+  expect((await bound('message.send', to('4711'))).error?.data?.code).toBe('forbidden')
+  await house.app.sessions('work').update('agent:work:telegram:direct:4712', () => ({
+    sessionId: 's4712',
+    updatedAt: 1,
+    deliveryContext: { channel: 'telegram', to: '4712', accountId: 'default' },
+  }))
+  // Telegram is not set up here: whoever may send hears of that.
+  const unset = 'not-found'
+  expect((await bound('message.send', to('4712'))).error?.data?.code).toBe(unset)
+  expect((await rpc(house, 'message.send', to('4711'))).error?.data?.code).toBe(unset)
+})
+
+test('it reads documents only of its own workspace and of the configured repositories', async () => {
+  const read = (repo: string): ReturnType<typeof rpc> => bound('project.doc', { repo, path: 'README.md' })
+  expect((await read(join(house.dir, 'shop'))).result).toMatchObject({ text: 'about shop' })
+  expect((await read(repoIn(house.dir, 'other'))).error?.data?.code).toBe('not-found')
+  const listed = await bound('project.docs', { repo: join(house.dir, 'other') })
+  expect(listed.error?.data?.code).toBe('not-found')
 })

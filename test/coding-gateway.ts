@@ -1,5 +1,5 @@
 // A gateway whose coding sessions are run by the offline agent, and the tools and commands that a chat has in it.
-import { mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
@@ -16,15 +16,28 @@ afterEach(async () => {
   for (const house of houses.splice(0)) await house.close()
 })
 
-export async function openGateway(config: Record<string, unknown> = {}): Promise<House> {
-  const house = await openHouse({ config: { claude: { credential: 'none' }, ...config } })
+interface GatewayConfig extends Record<string, unknown> {
+  coding?: Record<string, unknown>
+}
+
+export async function openGateway({ coding, ...config }: GatewayConfig = {}): Promise<House> {
+  const house = await openHouse({
+    before: (dir) => {
+      mkdirSync(repositoriesIn(dir))
+      // Agents start sessions only in configured repositories.
+      const whole = { coding: { repos: { all: repositoriesIn(dir) }, ...coding }, ...config }
+      writeFileSync(join(dir, 'rockpool.json'), JSON.stringify({ claude: { credential: 'none' }, ...whole }))
+    },
+  })
   const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
   house.app.runtime = async () => runtime
   houses.push(house)
   return house
 }
 
-export const newRepo = (house: House): string => mkdtempSync(join(house.dir, 'repo-'))
+const repositoriesIn = (dir: string): string => join(dir, 'repositories')
+
+export const newRepo = (house: House): string => mkdtempSync(join(repositoriesIn(house.dir), 'repo-'))
 
 export const home: Address = { channel: 'console', accountId: 'default', to: 'me' }
 export const stranger: Address = { channel: 'telegram', accountId: 'default', to: '7' }

@@ -157,7 +157,7 @@ describe('tools of a chat', () => {
     expect(await launch({ permission_mode: 'acceptEdits' })).toMatch(
       /cannot give .* permission mode acceptEdits/,
     )
-    expect(await launch({ origin_channel: 'telegram|666' })).toMatch(/in the chat that it talks in/)
+    expect(await launch({ origin_channel: 'telegram|666' })).toMatch(/only in its own chats/)
     const spawned = { task: 'x', mode: 'claude-code', repo: newRepo(house), permissionMode: 'acceptEdits' }
     expect(await textOf(tools.get('sessions_spawn'), spawned)).toMatch(
       /cannot give .* permission mode acceptEdits/,

@@ -10,6 +10,7 @@ import { resolveOriginChannel } from '../coding/origin.ts'
 import { newCodingId } from '../coding/names.ts'
 import type { App } from './app.ts'
 import { findCoding } from './coding-row.ts'
+import { refuseDirectory } from './launch-rights.ts'
 import type { Caller } from './operation.ts'
 import { placeOfLaunch } from './place.ts'
 import { workspaceOf } from './workspace.ts'
@@ -40,6 +41,8 @@ export interface LaunchInput {
   /** The agent whose session launches it, when it is to belong to another one. */
   launchedBy?: string
   relay?: CodingRequest['relay']
+  /** The agent whose limits hold for this launch; absent for a person. */
+  boundTo?: string
   /** The machine that is to do it: its name, or a label that it carries. */
   machine?: string
 }
@@ -79,6 +82,8 @@ async function launchThere(app: App, machine: string, input: Here, caller: Calle
 export async function launchHere(app: App, input: Here, caller: Caller, id?: string): Promise<Launched> {
   const { config } = app
   const { workdir } = input
+  // On the machine that runs the session: links and other agents' folders are known there.
+  refuseDirectory(app, workdir, input.boundTo)
   const permissionMode = input.permissionMode ?? config.coding.permissionMode
   refuseBypass(permissionMode, caller)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)

@@ -4,6 +4,7 @@ import { durationOf, formatBlocks, formatOutput } from '../coding/listing.ts'
 import { formatDuration } from '../coding/names.ts'
 import { withoutOriginMarker } from '../coding/origin.ts'
 import { channelOf, findCoding } from './coding-row.ts'
+import { refuseWider } from './launch-rights.ts'
 import type { Operation } from './operation.ts'
 import { operation } from './operation.ts'
 
@@ -84,6 +85,8 @@ const foreground = operation({
   },
   async run(app, input, caller) {
     const { id } = findCoding(app, caller, input.session)
+    // With a chat of its own, a caller cannot name another one.
+    if (!caller.address) await refuseWider(app, { originChannel: input.channel }, caller)
     const watching = await app.coding().pool.foreground(id, channelOf(caller, input.channel), input.lines)
     const { session, blocks } = watching
     const { name, lastSeq } = session

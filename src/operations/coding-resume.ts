@@ -7,6 +7,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { App } from './app.ts'
 import { conversationNamed, refuseBypass } from './coding-launch.ts'
 import { findCoding } from './coding-row.ts'
+import { refuseDirectory, refuseWider } from './launch-rights.ts'
 import { asideOf, sidesOf } from './moved.ts'
 import type { Caller } from './operation.ts'
 import { placeOfResume } from './place.ts'
@@ -26,19 +27,28 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   // One that Claude Code made without us gets the configured mode.
   const known = store.resolve(input.session).length > 0 ? findCoding(app, caller, input.session) : undefined
   refuseBypass(known?.request.permissionMode, caller)
+  await refuseWider(app, { originChannel: input.originChannel }, caller)
   // Going back to a message in place would take away what came after it.
   const fork = input.fork || input.atMessage !== undefined
   const { atMessage } = input
   const options = { fork, atMessage, origin: originOf(caller, input.originChannel) }
   if (!known) {
     checkHere(app, input)
-    if (caller.agentId !== undefined) await conversationNamed(app, input.session, caller)
+    if (caller.agentId !== undefined) await checkNative(app, input.session, caller)
     return pool.resume(input.session, input.prompt, options)
   }
+  refuseDirectory(app, known.request.workdir, caller.agentId)
   const spot = await placeOfResume(app, known, input.machine)
   const all = { ...options, moved: await movedTo(app, known, spot) }
   if (!spot.elsewhere) return pool.resume(known.id, input.prompt, all)
   return resumeThere(app, spot.elsewhere.name, known.id, input.prompt, all)
+}
+
+/** An agent continues native sessions that no other agent owns, in directories that are open to it. */
+async function checkNative(app: App, ref: string, caller: Caller): Promise<void> {
+  await conversationNamed(app, ref, caller)
+  const native = await app.coding().pool.findNative(ref)
+  if (native) refuseDirectory(app, native.repoPath, caller.agentId)
 }
 
 /** The id is ours, so that we find what was begun although the answer was lost. */

@@ -100,8 +100,9 @@ const launch = operation({
     ],
   },
   async run(app, input, caller) {
-    refuseWider(app, input, caller)
-    const { session, action, reason } = await launchCoding(app, input, caller)
+    await refuseWider(app, input, caller)
+    const asked = { ...input, boundTo: caller.agentId }
+    const { session, action, reason } = await launchCoding(app, asked, caller)
     if (!input.wait) return { ...rowOf(app, session), action, reason, ...noteOn(app, session) }
     const quiet = await app.coding().pool.whenQuiet(session.id)
     const { blocks } = app.coding().pool.output(quiet.id, 200)

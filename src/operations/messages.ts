@@ -14,6 +14,7 @@ import { openMediaFiles } from '../store/media-files.ts'
 import { copyForSending } from '../store/outgoing-copy.ts'
 import type { App } from './app.ts'
 import { includes } from './authorize.ts'
+import { isChatOfAgent } from './launch-rights.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
 import { checkChannel } from './turn-wishes.ts'
@@ -57,6 +58,7 @@ export const operations = [
     },
     async run(app, input, caller) {
       const address = addressOf(input)
+      await refuseOtherChats(app, address, caller)
       const reply: Reply = {
         text: input.message,
         ...(input.replyTo === undefined ? {} : { replyToId: input.replyTo }),
@@ -82,6 +84,14 @@ function addressOf(input: z.output<typeof sendInput>): Address {
     )
   }
   return { ...parsed, ...(input.threadId === undefined ? {} : { threadId: input.threadId }) }
+}
+
+/** Callers that are bound to an agent reach the chats that this agent talks in. */
+async function refuseOtherChats(app: App, address: Address, { agentId }: Caller): Promise<void> {
+  if (agentId === undefined || (await isChatOfAgent(app, agentId, address))) return
+  throw new RockpoolError('forbidden', `The agent ${agentId} does not talk in the chat ${address.to}.`, {
+    hint: 'Send to a chat of this agent, or use a token that is not bound to an agent.',
+  })
 }
 
 /** Files of this machine are read only for those who may do everything on it. */

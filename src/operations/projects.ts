@@ -1,6 +1,4 @@
 // The state of a project: what one looks at before giving the next task.
-import { realpathSync } from 'node:fs'
-import { resolve, sep } from 'node:path'
 import { z } from 'zod'
 import type { Discovery } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -8,6 +6,7 @@ import { listDocs, readDoc } from '../discovery/project-docs.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'
 import type { App } from './app.ts'
 import { seenBy } from './cc-list.ts'
+import { isOpenTo } from './launch-rights.ts'
 import { operation } from './operation.ts'
 import { workspaceOf } from './workspace.ts'
 import type { Caller } from './operation.ts'
@@ -122,31 +121,11 @@ export const operations = [
 /** Which repository is meant; the gateway's own directory never is. */
 export function repoOf(app: App, given: string | undefined, caller: Caller): string {
   const { agentId } = caller
-  if (given !== undefined && agentId !== undefined) refuseOthers(app, realPath(given), agentId)
+  if (given !== undefined && agentId !== undefined && !isOpenTo(app, given, agentId))
+    throw new RockpoolError('not-found', `There is no folder ${JSON.stringify(given)} for ${agentId}.`, {
+      hint: 'An agent sees its own workspace and the repositories in coding.repos.',
+    })
   if (given !== undefined) return given
   if (agentId !== undefined) return workspaceOf(app, agentId)
   throw new RockpoolError('input-invalid', 'repo is missing.', { hint: 'Give the path of the repository.' })
-}
-
-/** The notes of other agents and our own files are no repository of this one's, nor is a folder that they lie in. */
-function refuseOthers(app: App, repo: string, agentId: string): void {
-  const own = realPath(workspaceOf(app, agentId))
-  const others = app.agentIds().map((id) => realPath(workspaceOf(app, id)))
-  const closed = [realPath(app.paths.root), ...others].filter((folder) => folder !== own)
-  const isOwn = isWithin(repo, own)
-  if (!closed.some((folder) => (!isOwn && isWithin(repo, folder)) || isWithin(folder, repo))) return
-  throw new RockpoolError('not-found', `There is no folder ${JSON.stringify(repo)} for ${agentId}.`)
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
-}
-
-/** As far as it is there; of what is not there nothing can be read. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return resolve(path)
-  }
 }

@@ -80,7 +80,8 @@ export const spawnSession = operation({
       return await (asked.mode === 'claude-code' ? spawnClaudeCode : spawnAgent)(app, asked, caller)
     } catch (thrown) {
       const { code, message, hint } = asRockpoolError(thrown)
-      const status = code === 'refused' || code === 'unauthorized' ? 'forbidden' : 'error'
+      const status =
+        code === 'refused' || code === 'forbidden' || code === 'unauthorized' ? 'forbidden' : 'error'
       return { status, error: [message, hint].filter(Boolean).join(' ') } as const
     }
   },
@@ -126,7 +127,7 @@ async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<
 }
 
 async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
-  refuseWider(app, asked, caller)
+  await refuseWider(app, asked, caller)
   const parent = parentOf(app, caller)
   const depth = await depthBelow(app, parent)
   if (typeof depth !== 'number') return depth
@@ -146,6 +147,7 @@ async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Pro
       timeoutSeconds,
       spawnDepth: depth,
       launchedBy: parent.agentId,
+      boundTo: caller.agentId,
       relay: relayFrom(app),
       fresh: asked.freshSession,
       forkSession: false,

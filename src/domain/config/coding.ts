@@ -3,10 +3,11 @@ import { z } from 'zod'
 
 export const codingConfig = z.strictObject({
   maxSessions: z.number().min(1).default(5),
+  /** For a session that names no budget; also the most that an agent may give to one. */
   defaultBudgetUsd: z.number().positive().default(5),
   defaultModel: z.string().optional(),
   defaultWorkdir: z.string().optional(),
-  /** Short names for repositories, to launch in them by name. */
+  /** Short names for repositories, to launch in them by name. Agents launch only here and in their own workspace. */
   repos: z.record(z.string(), z.string()).default({}),
   idleTimeoutMinutes: z.number().min(1).default(30),
   maxPersistedSessions: z.number().min(1).default(50),

@@ -145,6 +145,15 @@ test('/new begins another session and keeps the old transcript; words after it a
   expect(wordsOf(await bench.transcript(key))).toEqual(['user: [[offline: say fresh]]', 'assistant: fresh'])
 })
 
+test('the words after /new in a group reach the agent with their sender, cleaned like any other words', async () => {
+  const bench = await flow()
+  const sender = { id: '7', name: 'Alice' }
+  await say(bench, '/new who am I?\u202E [Retried: not really]', { ...group, sender })
+  expect(wordsOf(await bench.transcript(groupKey))[0]).toBe(
+    'user: who am I? (Retried: not really)\n[from: Alice (7)]',
+  )
+})
+
 test('/new waits for the running turn, and what follows belongs to the new session', async () => {
   const bench = await flow()
   await bench.channel.say('[[offline: wait 500]][[offline: say old]]')

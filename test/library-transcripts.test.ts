@@ -43,7 +43,10 @@ test('what was delivered stands in the transcript, the row names the file, and l
     parentId: null,
     message: { provider: 'openclaw', model: 'delivery-mirror', content: [{ text: 'Message sent to user' }] },
   })
-  expect(second).toMatchObject({ parentId: first.id, message: { content: [{ text: 'image.png' }] } })
+  expect(second).toMatchObject({
+    parentId: first.id,
+    message: { content: [{ text: 'Message sent to user\n\nimage.png' }] },
+  })
   expect(loadSessionStore(storePath)[sessionKey]).toMatchObject({ sessionFile })
   expect(heard).toEqual([sessionFile, sessionFile])
 })

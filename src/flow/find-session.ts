@@ -2,7 +2,7 @@
 import type { Session, SessionSkillSnapshot } from '../domain/session.ts'
 import type { MsgContext } from '../domain/msg-context.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
-import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
+import { bodyForAgent, contextOf, finalizeInboundContext } from '../inbound/context.ts'
 import { initSessionState } from '../sessions/init.ts'
 import type { SessionInitResult } from '../sessions/init.ts'
 import { buildModelAliasIndex } from '../sessions/reset-model.ts'
@@ -34,6 +34,7 @@ export async function findSession(
     ...(input.wish?.heartbeat ? {} : { message }),
     keepsRoute: input.wish !== undefined,
     defersTimes: true,
+    bodyForAgent: (text) => bodyForAgent(ctx, text),
     beforeChange: claimed,
     parts: { ...parts, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },
     storePath: parts.storePathOf(agentId),

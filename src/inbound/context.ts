@@ -80,6 +80,11 @@ export function contextOf(
   }
 }
 
+/** A part of the message's text for the agent, cleaned as the whole message is, with the line that names its sender. */
+export function bodyForAgent(ctx: MsgContext, text: string): string {
+  return formatInboundBodyWithSenderMeta({ ctx, body: neutralizeMarkers(stripInvisible(text)) })
+}
+
 function isGroup(chatType: ChatType | undefined): boolean {
   return chatType === 'group' || chatType === 'channel'
 }

@@ -12,7 +12,7 @@ import { normalizeChatType } from '../domain/msg-context.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { buildAgentMainSessionKey, globalSessionKey, resolveGroupSessionKey } from '../domain/session-key.ts'
 import type { SessionEntry } from '../domain/session.ts'
-import { finalizeInboundContext } from '../inbound/context.ts'
+import { bodyForAgent, finalizeInboundContext } from '../inbound/context.ts'
 import { MAX_SYSTEM_EVENTS, prependSystemEvents as prepend } from '../inbound/system-events.ts'
 import type { SystemEvent } from '../inbound/system-events.ts'
 import { initSessionState as init } from '../sessions/init.ts'
@@ -60,6 +60,7 @@ export async function initSessionState(params: {
       ...(ctx.ParentSessionKey === undefined ? {} : { parentSessionKey: ctx.ParentSessionKey }),
       parts: { sessions, transcripts, clock: systemClock, events },
       storePath,
+      bodyForAgent: (text) => bodyForAgent(ctx, text),
       aliasIndex: buildModelAliasIndex(cfg.agents),
     })
     return { ...found, sessionStore: loadSessionStore(storePath, { skipCache: true }) }

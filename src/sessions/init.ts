@@ -62,6 +62,8 @@ export interface InitParams {
   keepsRoute?: boolean
   /** The caller writes the session when its turn is over; times alone may wait until then. */
   defersTimes?: boolean
+  /** Makes the text after a reset trigger fit for the agent: cleaned, with the line that names its sender. */
+  bodyForAgent: (text: string) => string
   /** Awaited before the session is begun anew: is the turn really ours? */
   beforeChange?: () => Promise<void>
   parts: SessionParts
@@ -97,7 +99,7 @@ export async function initSessionState(params: InitParams): Promise<SessionInitR
   const recorded = timesPending ? told : await record(params, begun, hint.model)
   const entry = before ? recorded : await fork(params, recorded)
   const groupResolution = resolveGroupSessionKey(ctx) ?? undefined
-  const bodyStripped = hint.cleanedBody ?? ctx.BodyForAgent ?? ctx.Body
+  const bodyStripped = bodyAfter(params, hint.cleanedBody)
   return {
     sessionCtx: {
       ...ctx,
@@ -125,6 +127,11 @@ export async function initSessionState(params: InitParams): Promise<SessionInitR
     ...(hint.model === undefined ? {} : { modelHint: hint.model }),
     timesPending,
   }
+}
+
+/** The seeds' BodyStripped: without the reset trigger and the model's name. */
+function bodyAfter({ ctx, bodyForAgent }: InitParams, cleanedBody: string | undefined): string | undefined {
+  return cleanedBody === undefined ? (ctx.BodyForAgent ?? ctx.Body) : bodyForAgent(cleanedBody)
 }
 
 /** The session may have been begun when its key was spelled otherwise. */

@@ -408,7 +408,7 @@ describe('the transcript itself', () => {
     const session = await talked(folder)
     await mirrorDelivery(folder.parts, session, { text: 'Sent by a tool.' })
     await mirrorDelivery(folder.parts, session, {
-      text: 'ignored',
+      text: 'Here is the plan.',
       mediaUrls: ['https://x.example/a%20b.png?x=1', '/tmp/c.pdf'],
     })
     expect(await mirrorDelivery(folder.parts, session, { text: '  ' })).toEqual({
@@ -426,7 +426,7 @@ describe('the transcript itself', () => {
           content: [{ text: 'Sent by a tool.' }],
         },
       },
-      { message: { content: [{ text: 'a b.png, c.pdf' }] } },
+      { message: { content: [{ text: 'Here is the plan.\n\na b.png, c.pdf' }] } },
     ])
   })
 })

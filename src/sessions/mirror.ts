@@ -39,12 +39,11 @@ export function deliveryMirror(text: string, now: number): EntryBody {
   }
 }
 
-/** Files are named, not shown: `photo.png, report.pdf`. */
+/** The text, then the names of the files: `photo.png, report.pdf`. */
 function mirrorText({ text, mediaUrls = [] }: { text?: string; mediaUrls?: string[] }): string | undefined {
   const names = mediaUrls.map(fileName).filter((name) => name !== '')
-  if (names.length > 0) return names.join(', ')
-  if (mediaUrls.length > 0) return 'media'
-  return text?.trim() || undefined
+  const files = mediaUrls.length > 0 && names.length === 0 ? 'media' : names.join(', ')
+  return [text?.trim(), files].filter(Boolean).join('\n\n') || undefined
 }
 
 function fileName(url: string): string {

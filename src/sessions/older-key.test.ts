@@ -30,6 +30,7 @@ function partsIn(kind: 'sqlite' | 'file'): SessionParts {
 
 function nextMessage(parts: SessionParts, sessionKey: string): ReturnType<typeof initSessionState> {
   return initSessionState({
+    bodyForAgent: (text) => text,
     ctx: { Body: 'on with it' },
     cfg,
     sessionKey,

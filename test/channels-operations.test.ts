@@ -72,6 +72,47 @@ test('a wrong token changes nothing, and a token of nonsense is not even asked a
   ).not.toContain('telegram-default.token')
 })
 
+test('an owner of the configuration stays the only one, whoever is let in first', async () => {
+  writeFileSync(
+    join(house.home.stateDir, 'rockpool.json'),
+    JSON.stringify({ claude: { credential: 'none' }, channels: { ownerAllowFrom: ['telegram:42'] } }),
+  )
+  await house.restart()
+  const guest = { channel: 'telegram', accountId: 'default', senderId: '501' }
+  const { code } = (await house.app.people().request(guest)) as { code: string }
+  expect(await house.ask('pairing.approve', { code })).toMatchObject({ person: { owner: false } })
+})
+
+test('an answer for a chat of a channel that is not set up is refused before the agent is asked', async () => {
+  const deliver = { deliver: true, channel: 'discord', to: '5' }
+  for (const operation of ['turns.run', 'turns.send']) {
+    await expect(house.ask(operation, { message: 'hello', ...deliver })).rejects.toMatchObject({
+      code: 'not-found',
+      message: 'discord (default) is not set up.',
+    })
+  }
+  await expect(
+    house.ask('turns.run', { message: 'hello', ...deliver, channel: 'telegram' }),
+  ).rejects.toMatchObject({ code: 'not-found', message: expect.stringContaining('token') as string })
+  expect(await house.app.work().lanes.history()).toEqual([])
+})
+
+test('the owner writes faster than guests may; a message of the page that is refused has no id', async () => {
+  const channels = { messagesPerMinute: 1, ownerMessagesPerMinute: 2 }
+  writeFileSync(
+    join(house.home.stateDir, 'rockpool.json'),
+    JSON.stringify({ claude: { credential: 'none' }, channels }),
+  )
+  await house.restart()
+  const write = (messageId: string) => house.ask('web.write', { text: 'hello', messageId })
+  expect(await write('m1')).toEqual({ messageId: 'm1' })
+  expect(await write('m2')).toEqual({ messageId: 'm2' })
+  await expect(write('m3')).rejects.toMatchObject({
+    code: 'rate-limited',
+    hint: expect.stringMatching(/^Send it again in \d+ s\./) as string,
+  })
+})
+
 test('a stranger gets a code, is let in with it, and then is answered', async () => {
   await add()
   await connected()

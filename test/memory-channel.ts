@@ -6,6 +6,7 @@ import type {
   Channel,
   ChannelAbilities,
   ChannelStatus,
+  NotAccepted,
   SendOptions,
   SendOutcome,
 } from '../src/domain/channel.ts'
@@ -40,7 +41,7 @@ export class MemoryChannel implements Channel {
   readonly edits: Array<{ messageId: string; text: string }> = []
   readonly typed: Address[] = []
   #options: MemoryChannelOptions
-  #accept: ((message: Message) => Promise<void>) | undefined
+  #accept: ((message: Message) => Promise<NotAccepted | void>) | undefined
   #waiting: Array<{ count: number; resolve: () => void }> = []
   #nextId = 1
 
@@ -61,7 +62,7 @@ export class MemoryChannel implements Channel {
     }
   }
 
-  async start(accept: (message: Message) => Promise<void>): Promise<void> {
+  async start(accept: (message: Message) => Promise<NotAccepted | void>): Promise<void> {
     this.#accept = accept
   }
 

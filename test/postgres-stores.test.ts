@@ -287,7 +287,7 @@ async function fillTables(database: Database): Promise<void> {
   })
   const people = new Pairing(database, systemClock)
   const asked = await people.request({ channel: 'telegram', accountId: 'default', senderId: '7' }, 'Ann')
-  await people.approve((asked as { code: string }).code, { byOwner: true })
+  await people.approve((asked as { code: string }).code, { mayMakeOwner: true })
   const coding = new CodingStore(database)
   await coding.save(aCodingSession('a'))
   await coding.addOutput('a', [{ at: 1, kind: 'text', text: 'said \0 🦞' }])
@@ -557,7 +557,7 @@ function twoMembers(schema: () => string): void {
     const person = { channel: 'telegram', accountId: 'default', senderId: '7' }
     const asked = await peopleA!.request(person, 'Ann')
     expect(await peopleB!.request(person)).toEqual({ kind: 'known' })
-    const approved = await peopleB!.approve((asked as { code: string }).code, { byOwner: true })
+    const approved = await peopleB!.approve((asked as { code: string }).code, { mayMakeOwner: true })
     expect(approved).toMatchObject({ owner: true, name: 'Ann' })
     await expect.poll(() => peopleA!.find(person), { timeout: 15_000 }).toEqual(approved)
     await a.members.close()

@@ -94,3 +94,15 @@ test('the same reply sent twice is one message on the page', async () => {
   )
   host.close()
 })
+
+test('a message that is refused gets no id, but an error that says how long to wait', async () => {
+  const host = testHost()
+  const channel = new WebChannel(host)
+  await channel.start(async () => ({ reason: 'too-many-messages', waitMs: 12_300 }))
+  await expect(channel.receive({ chatId: 'a', sender: { id: 'a' }, text: 'x' })).rejects.toMatchObject({
+    code: 'rate-limited',
+    hint: expect.stringContaining('again in 13 s') as string,
+  })
+  await channel.stop()
+  host.close()
+})

@@ -7,6 +7,7 @@ import type {
   ChannelAbilities,
   ChannelHost,
   ChannelStatus,
+  NotAccepted,
   SendOptions,
   SendOutcome,
 } from '../domain/channel.ts'
@@ -47,8 +48,8 @@ export class WebChannel implements Channel {
 
   #host: ChannelHost
   #status: StatusBoard
-  #accept: ((message: Message) => Promise<void>) | undefined
-  #accepting = new Set<Promise<void>>()
+  #accept: ((message: Message) => Promise<NotAccepted | void>) | undefined
+  #accepting = new Set<Promise<NotAccepted | void>>()
   #listeners = new Set<(output: WebOutput) => void>()
 
   constructor(host: ChannelHost) {
@@ -56,7 +57,7 @@ export class WebChannel implements Channel {
     this.#status = new StatusBoard(this.name, this.accountId, host.clock)
   }
 
-  async start(accept: (message: Message) => Promise<void>): Promise<void> {
+  async start(accept: (message: Message) => Promise<NotAccepted | void>): Promise<void> {
     this.#accept = accept
     this.#status.set('connected')
   }
@@ -75,14 +76,15 @@ export class WebChannel implements Channel {
     return this.#status.on(listener)
   }
 
-  /** Resolves when the message is durable. */
+  /** Resolves when the message is durable. Throws when it was refused, so that nobody waits for an answer. */
   async receive(input: WebInput): Promise<Message> {
     if (!this.#accept) throw new RockpoolError('unavailable', 'The web chat is not running.')
     const message = messageOf(input, this.accountId, this.#host.clock.now())
     const accepting = this.#accept(message)
     this.#accepting.add(accepting)
     try {
-      await accepting
+      const refused = await accepting
+      if (refused) throw notAccepted(refused)
     } finally {
       this.#accepting.delete(accepting)
     }
@@ -135,6 +137,14 @@ export class WebChannel implements Channel {
   #tell(output: WebOutput): void {
     for (const listener of this.#listeners) listener(output)
   }
+}
+
+function notAccepted({ reason, waitMs }: NotAccepted): RockpoolError {
+  if (waitMs === undefined) return new RockpoolError('forbidden', `The message was refused: ${reason}.`)
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
+  return new RockpoolError('rate-limited', 'Too many messages in a minute: this one was not accepted.', {
+    hint: `Send it again in ${seconds} s. \`channels.ownerMessagesPerMinute\` sets the limit.`,
+  })
 }
 
 function messageOf(input: WebInput, accountId: string, now: number): Message {

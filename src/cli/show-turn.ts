@@ -28,13 +28,22 @@ export class TurnView {
     else if (event.type === 'notice') this.#note(event.text)
   }
 
-  /** The answer as it is: printed if it was not shown word by word, or differs from that. */
+  /** Prints the lines of the answer that were not streamed: a notice around it, or all of it. */
   end(text: string): void {
-    if (text.trim() !== '' && text.trim() !== this.#shown.trim()) {
-      this.#newLine()
-      this.#out(visible(text))
-    }
     this.#newLine()
+    this.#out(visible(this.#notShownOf(text)))
+    this.#newLine()
+  }
+
+  /** The reply may lack what was streamed (a directive) and have what was not (a notice, the tokens used). */
+  #notShownOf(text: string): string {
+    const shown = this.#shown.split('\n')
+    if (this.#shown.trim() === '') return text
+    const isShown = (line: string): boolean => shown.some((each) => each.includes(line.trim()))
+    return text
+      .split('\n')
+      .filter((line) => !isShown(line))
+      .join('\n')
   }
 
   #word(text: string): void {

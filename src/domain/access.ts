@@ -27,6 +27,8 @@ export type Access =
   | {
       kind: 'refused'
       reason: RefusalReason
+      /** How long until a message is accepted again, for `too-many-messages`. */
+      waitMs?: number
       /** To be sent to the message's address: the pairing code, or what is wrong. Absent: stay silent. */
       say?: string
     }

@@ -57,6 +57,13 @@ export interface SendOptions {
   onPart?: (messageId: string) => Promise<void>
 }
 
+/** A message that was refused. Most platforms need not know; a page that waits for an answer is told. */
+export interface NotAccepted {
+  reason: string
+  /** How long until a message of this sender is accepted again. */
+  waitMs?: number
+}
+
 export interface Channel {
   readonly name: string
   readonly accountId: string
@@ -66,7 +73,7 @@ export interface Channel {
    * rejects, the message is offered again. Resolves when the channel is on its way: a platform that cannot be reached
    * is a status, not an error. Rejects only for what no waiting will mend (a blank webhook secret, a second poller).
    */
-  start(accept: (message: Message) => Promise<void>): Promise<void>
+  start(accept: (message: Message) => Promise<NotAccepted | void>): Promise<void>
   /** Receives nothing more, waits for what is being accepted, and closes its connections. */
   stop(): Promise<void>
   status(): ChannelStatus

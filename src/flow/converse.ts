@@ -3,6 +3,7 @@
 // A channel hands over a message; it is admitted and written down (accept). When its session is free, a turn begins: the
 // session is found, the prompt composed, the agent asked, the answer recorded, and the replies put into the outbox, from
 // where they are delivered. Everything that must not be lost is on disk before the next step.
+import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
@@ -61,12 +62,15 @@ export class Converse {
   }
 
   /** A channel received something. When this resolves, it is on disk, or it was decided that it need not be. */
-  async accept(message: Message): Promise<void> {
+  async accept(message: Message): Promise<NotAccepted | void> {
     const { work, events } = this.parts
     const key = messageKey(message)
     if (await work.inbox.knows(key)) return this.#door.dropFiles(message)
     const verdict = await this.#door.judge(message)
-    if (verdict.kind !== 'accepted') return this.#door.answer(message, verdict)
+    if (verdict.kind !== 'accepted') {
+      await this.#door.answer(message, verdict)
+      return verdict.kind === 'refused' ? verdict : undefined
+    }
     if (await this.#door.needsNoTurn(message, verdict)) return
     const { agentId, lane } = await this.#door.route(message)
     const { owner, byOwner } = verdict

@@ -61,7 +61,7 @@ const inGroup = (senderId: string, to: string, more: Partial<Message> = {}): Mes
 async function pair(senderId: string): Promise<void> {
   const access = await policy.check(message(senderId))
   const code = access.kind === 'refused' ? /code is (\w+)/.exec(access.say ?? '')?.[1] : undefined
-  await pairing.approve(code!, { byOwner: true })
+  await pairing.approve(code!, { mayMakeOwner: true })
 }
 
 const everyEvent: MessageEvent[] = ['message', 'edit', 'button', 'reaction', 'command']
@@ -87,7 +87,7 @@ describe('in private', () => {
   test('somebody who is approved while their message is on its way gets no second code', async () => {
     await policy.check(message('501'))
     const [approved, checked] = await Promise.all([
-      pairing.approve((await pairing.pending())[0]!.code, { byOwner: true }),
+      pairing.approve((await pairing.pending())[0]!.code, { mayMakeOwner: true }),
       policy.check(message('501', { id: '2' })),
     ])
     expect(approved.senderId).toBe('501')
@@ -209,6 +209,27 @@ describe('in groups', () => {
 })
 
 describe('how often', () => {
+  test('an owner is not held to the limit of guests; a refusal says how long to wait', async () => {
+    use({ ownerAllowFrom: ['telegram:7'], telegram: { allowFrom: ['8'] }, ownerMessagesPerMinute: 30 })
+    const checks = async (sender: string, count: number) => {
+      let last = await policy.check(message(sender))
+      for (let n = 1; n < count; n++) last = await policy.check(message(sender))
+      return last
+    }
+    expect(await checks('7', 30)).toMatchObject({ kind: 'allowed' })
+    now += 12_000
+    expect(await checks('8', 20)).toMatchObject({ kind: 'allowed' })
+    now += 8_000
+    expect(await checks('8', 1)).toMatchObject({
+      reason: 'too-many-messages',
+      waitMs: 52_000,
+      say: expect.stringContaining('for the next 52 s') as string,
+    })
+    expect(await checks('7', 1)).toMatchObject({ reason: 'too-many-messages', waitMs: 40_000 })
+    now += 40_000
+    expect(await checks('7', 1)).toMatchObject({ kind: 'allowed' })
+  })
+
   test('twenty messages a minute are taken; then the person is told once', async () => {
     use({ telegram: { allowFrom: ['7', '8'] } })
     const kinds: string[] = []

@@ -7,6 +7,7 @@ import type { AccountSettings, ChannelsConfig } from '../domain/config/channels.
 import type { Message } from '../domain/message.ts'
 import type { People, PersonRef } from '../store/pairing.ts'
 import { SenderPace } from './sender-pace.ts'
+import type { TooMany } from './sender-pace.ts'
 
 export interface AccessParts {
   /** Somebody new asks to talk. */
@@ -25,11 +26,10 @@ export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
     async check(message) {
       const decision = await settle(message, parts)
       if (decision.kind === 'refused') return decision
-      const perMinute = parts.config().messagesPerMinute
+      const { messagesPerMinute, ownerMessagesPerMinute } = parts.config()
+      const perMinute = decision.byOwner ? ownerMessagesPerMinute : messagesPerMinute
       const counted = pace.count(senderKey(message), perMinute)
-      if (counted === 'within') return decision
-      const say = counted === 'just-over' ? tooMany(perMinute) : undefined
-      return refuse('too-many-messages', say)
+      return counted.kind === 'within' ? decision : tooMany(message, perMinute, counted)
     },
     wouldAllow: (message) => decide(message, parts).kind === 'allowed',
   }
@@ -108,8 +108,14 @@ function invitation(message: Message, code: string): string {
   ].join('\n')
 }
 
-function tooMany(perMinute: number): string {
-  return `That is more than ${perMinute} messages in a minute. I did not take the last one; please send it again later.`
+/** A page that writes is answered at once, each time; in other chats one notice covers all messages of the wait. */
+function tooMany(message: Message, perMinute: number, { isFirst, waitMs }: TooMany): Access {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
+  const say =
+    `That is more than ${perMinute} messages in a minute. I did not read the last one, and I read nothing from you ` +
+    `for the next ${seconds} s. Please send it again after that.`
+  const isAnsweredDirectly = message.address.channel === 'web'
+  return { ...refuse('too-many-messages', isFirst && !isAnsweredDirectly ? say : undefined), waitMs }
 }
 
 function refuse(reason: RefusalReason, say?: string): Access & { kind: 'refused' } {

@@ -11,7 +11,7 @@ export type Verdict =
   /** Said in a group, not to us: remembered as context for later. */
   | { kind: 'overheard' }
   | { kind: 'ignored'; reason: string }
-  | { kind: 'refused'; reason: string; say?: string }
+  | { kind: 'refused'; reason: string; say?: string; waitMs?: number }
 
 export interface GroupActivation {
   /** What the session says, which wins over the configuration. */
@@ -44,8 +44,13 @@ function resolveActivation(requireMention: boolean, activation: GroupActivation)
 }
 
 function refusal(access: Extract<Access, { kind: 'refused' }>): Verdict {
-  const { reason, say } = access
-  return { kind: 'refused', reason, ...(say === undefined ? {} : { say }) }
+  const { reason, say, waitMs } = access
+  return {
+    kind: 'refused',
+    reason,
+    ...(say === undefined ? {} : { say }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+  }
 }
 
 function isEmpty(message: Message): boolean {

@@ -4,6 +4,14 @@ import type { Clock } from '../domain/clock.ts'
 const windowMs = 60_000
 const maxSenders = 10_000
 
+export interface TooMany {
+  kind: 'over'
+  /** The first message over the limit in this window: the person is told once. */
+  isFirst: boolean
+  /** How long until a message is accepted again. */
+  waitMs: number
+}
+
 interface Pace {
   taken: number[]
   /** Whether the person has been told in this window. */
@@ -18,8 +26,8 @@ export class SenderPace {
     this.#clock = clock
   }
 
-  /** Counts one more. `just-over` comes once, so that the person is told once. */
-  count(sender: string, perMinute: number): 'within' | 'just-over' | 'over' {
+  /** Counts one more message, unless the sender has reached the limit. */
+  count(sender: string, perMinute: number): { kind: 'within' } | TooMany {
     const now = this.#clock.monotonic()
     const before = this.#senders.get(sender)
     const taken = (before?.taken ?? []).filter((at) => now - at < windowMs)
@@ -27,11 +35,12 @@ export class SenderPace {
     this.#remember(sender, pace)
     if (taken.length < perMinute) {
       taken.push(now)
-      return 'within'
+      return { kind: 'within' }
     }
-    if (pace.told) return 'over'
+    const isFirst = !pace.told
     pace.told = true
-    return 'just-over'
+    const countsAgain = taken[taken.length - Math.floor(perMinute)] ?? now
+    return { kind: 'over', isFirst, waitMs: countsAgain + windowMs - now }
   }
 
   #remember(sender: string, pace: Pace): void {

@@ -287,9 +287,10 @@ function nextSteps(app: App, channel: string, name?: string): string[] {
     discord: `Invite ${name} to a server, or write to it. It answers with a pairing code.`,
     whatsapp: 'Write to the linked number from another phone. It answers with a pairing code.',
   }[channel]!
+  const hasOwners = app.config.channels.ownerAllowFrom.length > 0
   return [
     ...(app.gateway ? [] : ['Start the gateway: `rockpool up`.']),
     write,
-    'Let yourself in: `rockpool pairing approve <code>`. The first one becomes the owner.',
+    `Let yourself in: \`rockpool pairing approve <code>\`.${hasOwners ? '' : ' The first person becomes the owner.'}`,
   ]
 }

@@ -4,12 +4,11 @@ import { z } from 'zod'
 import { fetchMedia } from '../channels/fetch-media.ts'
 import type { Address } from '../domain/address.ts'
 import { parseOriginChannel } from '../domain/address.ts'
-import type { Channel, SendOutcome } from '../domain/channel.ts'
+import type { SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { Reply } from '../domain/reply.ts'
 import { openConfiguredChannel } from '../flow/channel-host.ts'
-import type { Conversations } from '../flow/conversations.ts'
 import { openMediaFiles } from '../store/media-files.ts'
 import { copyForSending } from '../store/outgoing-copy.ts'
 import type { App } from './app.ts'
@@ -17,7 +16,7 @@ import { includes } from './authorize.ts'
 import { isChatOfAgent } from './launch-rights.ts'
 import { operation } from './operation.ts'
 import type { Caller } from './operation.ts'
-import { checkChannel } from './turn-wishes.ts'
+import { checkReachable, checkSetUp, notSetUp } from './reachable.ts'
 
 const sendInput = z.strictObject({
   channel: z.string().min(1).describe('The platform: telegram, discord, whatsapp, web.'),
@@ -127,8 +126,8 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     }),
   )
   try {
+    await checkReachable(app, address)
     const conversations = await app.conversations()
-    checkReachable(app, conversations, address)
     const delivery = await conversations.send(address, reply, {})
     deliveryId = delivery?.id ?? ''
     for (const event of heard) settle(event)
@@ -137,21 +136,6 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     late()
     off()
   }
-}
-
-/** Where several machines share the work, another one may have the account. */
-function checkReachable(app: App, { channels }: Conversations, address: Address): void {
-  const here = channels.find(
-    ({ name, accountId }) => name === address.channel && accountId === address.accountId,
-  )
-  if (here && !app.postgres) checkSetUp(here)
-  if (!here && !app.postgres) throw notSetUp(address)
-}
-
-/** No waiting gives a channel its token. */
-function checkSetUp(channel: Channel): void {
-  const { needs } = channel.status()
-  if (needs?.kind === 'token') throw new RockpoolError('not-found', `It was not sent: ${needs.detail}`)
 }
 
 async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> {
@@ -188,12 +172,5 @@ function notSent(reason: string): RockpoolError {
 function needsGateway(): RockpoolError {
   return new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
     hint: 'Start it with `rockpool up`, then try again.',
-  })
-}
-
-function notSetUp(address: Address): RockpoolError {
-  checkChannel(address)
-  return new RockpoolError('not-found', `${address.channel} (${address.accountId}) is not set up.`, {
-    hint: `Run \`rockpool channels add ${address.channel}\`. \`rockpool channels list\` shows what there is.`,
   })
 }

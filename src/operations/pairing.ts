@@ -46,9 +46,11 @@ export const operations = [
     acts: true,
     command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
     async run(app, input, caller) {
-      // Who sits at the machine or holds its admin token is the owner; an agent or a chat never is.
-      const byOwner = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
-      return { person: await app.people().approve(input.code, { byOwner }) }
+      // The person at the machine, or with its admin token, is the owner; an agent or a chat never is.
+      const isOperator = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
+      // Where the configuration names owners, approving a guest must not make another one.
+      const mayMakeOwner = isOperator && app.config.channels.ownerAllowFrom.length === 0
+      return { person: await app.people().approve(input.code, { mayMakeOwner }) }
     },
   }),
   operation({

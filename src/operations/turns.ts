@@ -8,6 +8,7 @@ import type { AskRequest } from '../flow/ask-request.ts'
 import type { WatchedEnd } from '../flow/parts.ts'
 import type { App } from './app.ts'
 import { modelForTurn } from './known-model.ts'
+import { checkReachable } from './reachable.ts'
 import type { Caller } from './operation.ts'
 import { operation } from './operation.ts'
 import { askedSession } from './asked-session.ts'
@@ -217,8 +218,10 @@ async function requestOf(
   input: Omit<Asked, 'timeout'>,
   runId: string,
 ): Promise<AskRequest> {
+  const asked = await askedSession(app, caller, input)
+  if (asked.address) await checkReachable(app, asked.address)
   return {
-    ...(await askedSession(app, caller, input)),
+    ...asked,
     key: runId,
     text: input.message,
     from: caller.name ?? caller.via,

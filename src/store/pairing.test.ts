@@ -47,40 +47,40 @@ test('three wait on one account and no more, also when ten thousand ask at once'
 test('a code counts for an hour', async () => {
   const code = await codeOf('1')
   now += 3_600_000
-  await expect(pairing.approve(code, { byOwner: true })).rejects.toThrow(/No pairing request/)
+  await expect(pairing.approve(code, { mayMakeOwner: true })).rejects.toThrow(/No pairing request/)
   expect(await pairing.pending()).toEqual([])
   expect(await codeOf('1')).not.toBe(code)
 })
 
 test('the first person approved on the command line owns the place; later ones do not', async () => {
-  const first = await pairing.approve((await codeOf('1')).toLowerCase(), { byOwner: true })
-  const second = await pairing.approve(await codeOf('2'), { byOwner: true })
+  const first = await pairing.approve((await codeOf('1')).toLowerCase(), { mayMakeOwner: true })
+  const second = await pairing.approve(await codeOf('2'), { mayMakeOwner: true })
   expect([first.owner, second.owner]).toEqual([true, false])
   expect(pairing.find(person('1'))).toMatchObject({ owner: true })
 })
 
 test('nobody becomes owner by an approval from elsewhere', async () => {
-  expect(await pairing.approve(await codeOf('1'), { byOwner: false })).toMatchObject({ owner: false })
-  expect(await pairing.approve(await codeOf('2'), { byOwner: true })).toMatchObject({ owner: true })
+  expect(await pairing.approve(await codeOf('1'), { mayMakeOwner: false })).toMatchObject({ owner: false })
+  expect(await pairing.approve(await codeOf('2'), { mayMakeOwner: true })).toMatchObject({ owner: true })
 })
 
 test('a code is used once, and a denied one no more', async () => {
   const code = await codeOf('1')
-  await pairing.approve(code, { byOwner: true })
-  await expect(pairing.approve(code, { byOwner: true })).rejects.toThrow(/No pairing request/)
+  await pairing.approve(code, { mayMakeOwner: true })
+  await expect(pairing.approve(code, { mayMakeOwner: true })).rejects.toThrow(/No pairing request/)
   const other = await codeOf('2')
   await pairing.deny(other)
-  await expect(pairing.approve(other, { byOwner: true })).rejects.toThrow()
+  await expect(pairing.approve(other, { mayMakeOwner: true })).rejects.toThrow()
   expect(pairing.find(person('2'))).toBeUndefined()
 })
 
 test('a person paired with one account is a stranger to another', async () => {
-  await pairing.approve(await codeOf('1'), { byOwner: true })
+  await pairing.approve(await codeOf('1'), { mayMakeOwner: true })
   expect(pairing.find(person('1', 'work'))).toBeUndefined()
 })
 
 test('approvals survive a restart, in a file for us alone', async () => {
-  await pairing.approve(await codeOf('1'), { byOwner: true })
+  await pairing.approve(await codeOf('1'), { mayMakeOwner: true })
   await database.close()
   database = openStateDatabase(join(folder, 'rockpool.sqlite'))
   const again = new Pairing(database, clock)

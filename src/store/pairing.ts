@@ -1,5 +1,5 @@
 // People who asked to talk, and people who may. A code goes to the person; whoever runs Rockpool approves it. The
-// first person who is approved owns this Rockpool; later ones do not.
+// first person who is approved owns this Rockpool, unless the configuration names its owners; later ones do not.
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -53,8 +53,8 @@ export interface People {
   /** A stranger wrote. Resolves when the code is durable, so that a code that was told can always be approved. */
   request(person: PersonRef, name?: string): Promise<PairingAnswer>
   pending(): Promise<PairingRequest[]>
-  /** `byOwner`: on this machine's command line. Only there the first person becomes the owner. */
-  approve(code: string, options: { byOwner: boolean }): Promise<PairedPerson>
+  /** The first person who is approved with `mayMakeOwner` becomes the owner. */
+  approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson>
   deny(code: string): Promise<PairingRequest>
   /** They may no longer talk. */
   remove(person: PersonRef): Promise<boolean>
@@ -137,11 +137,11 @@ export class Pairing implements People {
     return rows.map(asRequest)
   }
 
-  approve(code: string, options: { byOwner: boolean }): Promise<PairedPerson> {
+  approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson> {
     return this.#database.write((q) => {
       const request = this.#take(q, code)
       const isFirst = q.get<{ n: number }>('SELECT count(*) AS n FROM paired_person WHERE owner = 1')!.n === 0
-      const owner = options.byOwner && isFirst
+      const owner = options.mayMakeOwner && isFirst
       q.run(
         `INSERT OR REPLACE INTO paired_person (channel, account, sender, name, owner, approved_at)
          VALUES (?, ?, ?, ?, ?, ?)`,

@@ -7,7 +7,11 @@ const problems = (value: unknown): string => {
 }
 
 test('nothing configured is a valid configuration', () => {
-  expect(channelsConfig.parse(undefined)).toEqual({ ownerAllowFrom: [], messagesPerMinute: 20 })
+  expect(channelsConfig.parse(undefined)).toEqual({
+    ownerAllowFrom: [],
+    messagesPerMinute: 20,
+    ownerMessagesPerMinute: 300,
+  })
 })
 
 test('people are named by id, as a text or a number, with or without the platform before it', () => {

@@ -96,10 +96,12 @@ const accountName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/)
 
 export const channelsConfig = z
   .strictObject({
-    /** People who own this Rockpool, `channel:id`; beside the one whose pairing was approved first. */
+    /** People who own this Rockpool, `channel:id`. When empty, the first person whose pairing is approved owns it. */
     ownerAllowFrom: z.array(owner).default([]),
-    /** How many messages of one person are taken in a minute. */
+    /** How many messages of one person are accepted in a minute. */
     messagesPerMinute: z.number().min(1).default(20),
+    /** The same for an owner: high enough for any person, low enough to stop a program that loops. */
+    ownerMessagesPerMinute: z.number().min(1).default(300),
     telegram: telegramAccount
       .extend({ accounts: z.record(accountName, telegramAccount).optional() })
       .optional(),

@@ -91,7 +91,7 @@ export class PostgresPeople implements People {
     })
   }
 
-  async approve(code: string, options: { byOwner: boolean }): Promise<PairedPerson> {
+  async approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson> {
     const person = await this.#postgres.transaction(async (statements) => {
       const request = await this.#take(statements, code)
       await statements.rows('SELECT pg_advisory_xact_lock(hashtext($1), 0)', ['pairing owner'])
@@ -105,7 +105,7 @@ export class PostgresPeople implements People {
           request.accountId,
           request.senderId,
           request.name ?? null,
-          options.byOwner,
+          options.mayMakeOwner,
           this.#clock.now(),
         ],
       )

@@ -1,5 +1,7 @@
 // Takes one line after another into the facts of a transcript. What a line means is decided here; where it begins and
 // ends is scan.ts's business, what bytes it has record-walker.ts's.
+import type { TokenCounts } from '../domain/discovered-session.ts'
+import { costOfCall } from './cost.ts'
 import type { Span } from './json-bytes.ts'
 import { bookkeepingOf } from './bookkeeping.ts'
 import { asRecord, decodeText, isBlank, keptText, largestParsed, parsed, secondsOf } from './decode.ts'
@@ -7,9 +9,10 @@ import { readBlocks, readPrompt } from './prompt-text.ts'
 import type { Asked } from './prompt-text.ts'
 import { Remembered } from './remembered.ts'
 import { Kind, Word } from './record-keys.ts'
+import { pricesOf } from './price-table.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
-import { noUsage } from './usage-table.ts'
+import { identify, identifyByPlace, noUsage } from './usage-table.ts'
 import type { UsageRecord, UsageTable } from './usage-table.ts'
 
 const budgetStart = Buffer.from('{"type":"budget_usd"')
@@ -65,6 +68,9 @@ export class Absorber {
       case Kind.attachment:
         this.#attachment(buffer, start, end)
         break
+      case Kind.progress:
+        this.#progress(buffer, start)
+        break
       case Kind.other:
         this.#bookkeeping(buffer, start, end)
         break
@@ -98,59 +104,73 @@ export class Absorber {
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
     if (!walker.hasUsage || this.#isSynthetic()) return
-    if (this.#isRepeated(buffer)) this.#record.seconds = secondsOf(buffer, walker.timestamp)
-    else this.#takeUsage(buffer, start)
+    const { requestId, timestamp } = walker
+    if (this.#isRepeated(buffer, requestId)) this.#record.seconds = secondsOf(buffer, timestamp)
+    else {
+      this.#readUsage(buffer, start, requestId, timestamp)
+      this.#record.model = this.#modelNumber(buffer)
+      this.#record.sidechain = walker.isSidechain
+      facts.lastModel = facts.models[this.#record.model]
+      const outcome = this.#usage.put(this.#record)
+      if (outcome === 'added') facts.replyCount++
+      if (outcome !== 'known') this.#countReply()
+    }
     if (!walker.isSidechain || facts.isSidechain) this.#noteContext(this.#record)
   }
 
+  /** What a sub-agent said, reported in its session's transcript. Its own transcript may be missing. */
+  #progress(buffer: Buffer, start: number): void {
+    const walker = this.#walker
+    const { wrappedRequestId, wrappedTimestamp } = walker
+    if (!walker.hasUsage || this.#isSynthetic() || this.#isRepeated(buffer, wrappedRequestId)) return
+    this.#readUsage(buffer, start, wrappedRequestId, wrappedTimestamp)
+    const record = this.#record
+    record.model = this.#modelNumber(buffer)
+    // As ccusage has it: these records carry no mark of a sidechain.
+    record.sidechain = false
+    if (this.#usage.put(record) === 'known') return
+    const agents = (this.facts.reportedAgents ??= {})
+    const agent = (agents[`agent-${decodeText(buffer, walker.agentId)}`] ??= noReport())
+    this.#count(agent)
+    agent.costUsd += this.#costOf(record) - this.#costOf(this.#usage.replaced)
+  }
+
   /** Another line of the reply that was taken in last, with the same usage: nothing new but the time. */
-  #isRepeated(buffer: Buffer): boolean {
-    const { isRepeatedUsage, messageId, requestId } = this.#walker
+  #isRepeated(buffer: Buffer, requestId: Span): boolean {
+    const { isRepeatedUsage, messageId } = this.#walker
     if (messageId.start < 0 || requestId.start < 0) return false
     const isOther = this.#lastMessage.differs(buffer, messageId)
     return !this.#lastRequest.differs(buffer, requestId) && !isOther && isRepeatedUsage
   }
 
-  #takeUsage(buffer: Buffer, start: number): void {
-    this.#readUsage(buffer, start)
-    const outcome = this.#usage.put(this.#record)
-    if (outcome === 'added') this.facts.replyCount++
-    if (outcome !== 'known') this.#count()
+  #costOf(record: UsageRecord): number {
+    return costOfCall(record, pricesOf(this.facts.models[record.model]))
   }
 
   #isSynthetic(): boolean {
     return this.#walker.wordOf(this.#walker.model) === Word['<synthetic>']
   }
 
-  #readUsage(buffer: Buffer, start: number): void {
+  #readUsage(buffer: Buffer, start: number, requestId: Span, timestamp: Span): void {
     const walker = this.#walker
     const record = this.#record
-    this.#identify(buffer, start)
+    this.#identify(buffer, start, requestId)
     record.input = walker.inputTokens
     record.output = walker.outputTokens
     record.cacheRead = walker.cacheReadTokens
     record.cacheCreation = walker.cacheCreationTokens
     record.cache5m = walker.cache5mTokens
     record.cache1h = walker.cache1hTokens
-    record.seconds = secondsOf(buffer, walker.timestamp)
-    record.model = this.#modelNumber(buffer)
+    record.seconds = secondsOf(buffer, timestamp)
     record.fast = walker.isFast
     record.itemised = walker.hasCacheBreakdown
   }
 
   /** A message is known by its id and its request. One without an id is like no other. */
-  #identify(buffer: Buffer, start: number): void {
-    const { messageId, requestId } = this.#walker
-    const record = this.#record
-    record.hashLow = 0x811c9dc5
-    record.hashHigh = 0x1b873593
-    if (messageId.start < 0) {
-      const place = Buffer.from(`${this.#path} ${this.facts.offset + start}`)
-      mix(record, place, 0, place.length)
-      return
-    }
-    mix(record, buffer, messageId.start, messageId.end)
-    if (requestId.start >= 0) mix(record, buffer, requestId.start - 1, requestId.end)
+  #identify(buffer: Buffer, start: number, requestId: Span): void {
+    const { messageId } = this.#walker
+    if (messageId.start >= 0) identify(this.#record, buffer, messageId, requestId)
+    else identifyByPlace(this.#record, `${this.#path} ${this.facts.offset + start}`)
   }
 
   #modelNumber(buffer: Buffer): number {
@@ -160,7 +180,6 @@ export class Absorber {
     if (facts.models.length === 0 || this.#seen.get('model')!.differs(buffer, model)) {
       this.#model = this.#numberOf(this.#walker.textOf(model))
     }
-    facts.lastModel = facts.models[this.#model]
     return this.#model
   }
 
@@ -169,14 +188,20 @@ export class Absorber {
     return found >= 0 ? found : this.facts.models.push(model) - 1
   }
 
-  #count(): void {
+  #count(to: TokenCounts): void {
+    const record = this.#record
+    const { replaced } = this.#usage
+    to.inputTokens += record.input - replaced.input
+    to.outputTokens += record.output - replaced.output
+    to.cacheReadTokens += record.cacheRead - replaced.cacheRead
+    to.cacheCreationTokens += record.cacheCreation - replaced.cacheCreation
+  }
+
+  #countReply(): void {
     const { facts } = this
     const record = this.#record
     const { replaced } = this.#usage
-    facts.inputTokens += record.input - replaced.input
-    facts.outputTokens += record.output - replaced.output
-    facts.cacheReadTokens += record.cacheRead - replaced.cacheRead
-    facts.cacheCreationTokens += record.cacheCreation - replaced.cacheCreation
+    this.#count(facts)
     facts.cache5mTokens += record.cache5m - replaced.cache5m
     facts.cache1hTokens += record.cache1h - replaced.cache1h
   }
@@ -291,15 +316,6 @@ export class Absorber {
   }
 }
 
-/** Takes some bytes into the record's 64 bits, whose halves are mixed differently. */
-function mix(record: UsageRecord, buffer: Buffer, start: number, end: number): void {
-  let low = record.hashLow
-  let high = record.hashHigh
-  for (let i = start; i < end; i++) {
-    const byte = buffer[i]!
-    low = Math.imul(low ^ byte, 0x01000193)
-    high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13)
-  }
-  record.hashLow = low >>> 0
-  record.hashHigh = high >>> 0
+function noReport(): TokenCounts & { costUsd: number } {
+  return { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheCreationTokens: 0, costUsd: 0 }
 }

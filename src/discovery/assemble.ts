@@ -1,4 +1,5 @@
 // Puts together what is known of one session: its transcript, its sub-agents, the registries, the live processes.
+import { basename } from 'node:path'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession } from './live-registry.ts'
@@ -139,8 +140,9 @@ function isWarm(facts: TranscriptFacts, now: number): boolean {
 function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
   const { facts, file, torn } = files.main
   const { registry, side, now } = around
-  const subagentTokens = addTokens(files.subagents)
-  const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd)
+  const { lost, repeatedUsd } = reportedIn(files)
+  const subagentTokens = addTokens([...files.subagents.map((sub) => sub.facts), ...lost])
+  const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd) - repeatedUsd
   const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
   const life = liveness(around)
   // Every field by its name, none spread: there are thousands of sessions, and so they all have one shape.
@@ -257,13 +259,26 @@ function dateOf(timestamp: string | undefined): Date | undefined {
   return Number.isNaN(at) ? undefined : new Date(at)
 }
 
-function addTokens(files: KnownFile[]): TokenCounts {
+/** Sub-agents that the session's transcript reports on: those without a transcript of their own, and the cost of what
+ *  the transcripts of the others have, too. */
+function reportedIn({ main, subagents }: SessionFiles): { lost: TokenCounts[]; repeatedUsd: number } {
+  const { reportedAgents } = main.facts
+  if (!reportedAgents) return { lost: [], repeatedUsd: 0 }
+  const own = new Set(subagents.map(({ file }) => basename(file.path, '.jsonl')))
+  const reported = Object.entries(reportedAgents)
+  return {
+    lost: reported.flatMap(([name, usage]) => (own.has(name) ? [] : [usage])),
+    repeatedUsd: reported.reduce((sum, [name, { costUsd }]) => (own.has(name) ? sum + costUsd : sum), 0),
+  }
+}
+
+function addTokens(parts: TokenCounts[]): TokenCounts {
   const total = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheCreationTokens: 0 }
-  for (const { facts } of files) {
-    total.inputTokens += facts.inputTokens
-    total.outputTokens += facts.outputTokens
-    total.cacheReadTokens += facts.cacheReadTokens
-    total.cacheCreationTokens += facts.cacheCreationTokens
+  for (const part of parts) {
+    total.inputTokens += part.inputTokens
+    total.outputTokens += part.outputTokens
+    total.cacheReadTokens += part.cacheReadTokens
+    total.cacheCreationTokens += part.cacheCreationTokens
   }
   return total
 }

@@ -28,12 +28,16 @@ export function costOfFile(usage: UsageTable, models: string[]): { costUsd: numb
   for (let i = 0; i < usage.length; i++) {
     usage.read(i, record)
     const price = prices[record.model] ?? unknown
-    // Here the whole cache creation counts, also where its parts do not add up to it.
-    const h1 = Math.min(record.cache1h, record.cacheCreation)
-    costUsd += charge(record, price, Math.max(record.cache5m, record.cacheCreation - h1), h1)
+    costUsd += costOfCall(record, price)
     costGuessed ||= price.guessed
   }
   return { costUsd, costGuessed }
+}
+
+/** What one call costs. The whole cache creation counts, also where its parts do not add up to it. */
+export function costOfCall(record: UsageRecord, prices: Prices): number {
+  const h1 = Math.min(record.cache1h, record.cacheCreation)
+  return charge(record, prices, Math.max(record.cache5m, record.cacheCreation - h1), h1)
 }
 
 function charge(record: UsageRecord, prices: Prices, m5: number, h1: number): number {

@@ -1,7 +1,15 @@
 // The kinds of records and the keys in them that a scan looks for.
 import { WordTable } from './json-bytes.ts'
 
-export const Kind = { user: 1, assistant: 2, system: 3, attachment: 4, other: 5, unknown: 6 } as const
+export const Kind = {
+  user: 1,
+  assistant: 2,
+  system: 3,
+  attachment: 4,
+  progress: 5,
+  other: 6,
+  unknown: 7,
+} as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
 /** Keys that we look for, by number: a number is found and compared faster than a name. */
@@ -41,6 +49,8 @@ export const Key = {
   ephemeral_1h_input_tokens: 33,
   speed: 34,
   uuid: 35,
+  data: 36,
+  agentId: 37,
 } as const
 
 /** Strings at the top level of a record. */

@@ -38,6 +38,10 @@ export class RecordWalker extends UsageWalker {
   readonly forkedFrom = absent()
   readonly messageId = absent()
   readonly model = absent()
+  /** A progress record wraps a message of a sub-agent: its request, its time, and which sub-agent said it. */
+  readonly wrappedRequestId = absent()
+  readonly wrappedTimestamp = absent()
+  readonly agentId = absent()
   /** The text of a user message: its string, or its first block of text. */
   readonly text = absent()
   isMeta = false
@@ -51,6 +55,8 @@ export class RecordWalker extends UsageWalker {
   private sidechainSeen = false
   private isStepwise = false
   private hasJumped = false
+  private isInProgress = false
+  private progressSeen = false
   /** Where the strings at the top level go, by their key's number. */
   private readonly spans: ReadonlyArray<Span | undefined> = spansByKey(this)
   private isReply = false
@@ -94,9 +100,10 @@ export class RecordWalker extends UsageWalker {
     this.slug.start = this.entrypoint.start = this.permissionMode.start = this.promptCacheRequested.start = -1
     this.messageId.start = this.model.start = this.text.start = -1
     this.forkedFrom.start = this.attachment.start = -1
+    this.wrappedRequestId.start = this.wrappedTimestamp.start = this.agentId.start = -1
     this.isMeta = this.isCompactSummary = this.isSidechain = this.isApiErrorMessage = false
     this.sidechainSeen = this.isReply = this.isToolResult = this.hasUsage = false
-    this.hasBlocks = this.hasJumped = false
+    this.hasBlocks = this.hasJumped = this.isInProgress = this.progressSeen = false
   }
 
   /** Is what was seen so far all that anybody wants to know of such a record? */
@@ -105,6 +112,7 @@ export class RecordWalker extends UsageWalker {
     if (this.kind === Kind.assistant) return this.isBilled() && this.isFlat(at)
     if (this.kind === Kind.user) return this.isToolResult
     if (this.kind === Kind.system) return this.subtype.start >= 0
+    if (this.kind === Kind.progress) return this.progressSeen
     return true
   }
 
@@ -133,6 +141,7 @@ export class RecordWalker extends UsageWalker {
     if (key === 0) return this.skip(at)
     if (key === Key.type) return this.typeValue(at)
     if (key === Key.message) return this.buffer[at] === openBrace ? this.message(at) : this.skip(at)
+    if (key === Key.data) return this.buffer[at] === openBrace ? this.progress(at) : this.skip(at)
     const span = this.spans[key]
     if (span !== undefined) return this.string(at, span)
     if (key === Key.forkedFrom) return this.composite(at, this.forkedFrom)
@@ -170,6 +179,40 @@ export class RecordWalker extends UsageWalker {
     return this.skip(at)
   }
 
+  /** Past the data of a progress record. Only reports of sub-agents have a message in it. */
+  private progress(at: number): number {
+    this.isInProgress = true
+    at = this.firstPair(at)
+    while (at >= 0 && this.buffer[at] !== closeBrace) {
+      at = this.key(at)
+      const key = this.keyNumber
+      if (key === Key.message && at >= 0 && this.buffer[at] === openBrace) at = this.wrapped(at)
+      else if (at >= 0) at = key === Key.agentId ? this.string(at, this.agentId) : this.skip(at)
+      if (at >= 0) at = this.nextPair(at)
+    }
+    this.isInProgress = false
+    this.progressSeen = at >= 0
+    return at < 0 ? -1 : at + 1
+  }
+
+  /** Past the record of a sub-agent inside a progress record. */
+  private wrapped(at: number): number {
+    at = this.firstPair(at)
+    while (at >= 0 && this.buffer[at] !== closeBrace) {
+      at = this.wrappedValue(this.key(at))
+      if (at >= 0) at = this.nextPair(at)
+    }
+    return at < 0 ? -1 : at + 1
+  }
+
+  private wrappedValue(at: number): number {
+    if (at < 0) return -1
+    if (this.keyNumber === Key.requestId) return this.string(at, this.wrappedRequestId)
+    if (this.keyNumber === Key.timestamp) return this.string(at, this.wrappedTimestamp)
+    if (this.keyNumber === Key.message && this.buffer[at] === openBrace) return this.message(at)
+    return this.skip(at)
+  }
+
   private message(at: number): number {
     at = this.firstPair(at)
     while (at >= 0 && this.buffer[at] !== closeBrace) {
@@ -193,7 +236,8 @@ export class RecordWalker extends UsageWalker {
         this.isReply = this.stringIs(at, Word.assistant)
         return this.skip(at)
       case Key.content:
-        return this.isReply ? this.replyContent(at) : this.content(at)
+        if (this.isReply) return this.replyContent(at)
+        return this.isInProgress ? this.skip(at) : this.content(at)
       default:
         return this.skip(at)
     }
@@ -204,7 +248,7 @@ export class RecordWalker extends UsageWalker {
    * was another end (one inside the input of a tool), the rest of the line does not fit, and it is walked step by step.
    */
   private replyContent(at: number): number {
-    if (this.isStepwise || this.buffer[at] !== openBracket) return this.skip(at)
+    if (this.isStepwise || this.isInProgress || this.buffer[at] !== openBracket) return this.skip(at)
     const found = this.endOfContent(at)
     if (found < 0) return this.skip(at)
     this.hasJumped = true

@@ -100,6 +100,7 @@ export class TranscriptScanner {
     const data = this.#buffer.subarray(0, filled)
     this.#walker.walk(data, 0, filled, true)
     if (!this.#walker.sound) return data.some((byte) => byte > 32)
+    this.#walker.forgetUsage()
     absorber.line(data, 0, filled)
     absorber.settle(data)
     absorber.facts.offset += filled

@@ -1,5 +1,6 @@
 // What is known of one transcript file after reading it up to some place. Plain data: it is stored in the index, and a
 // later look goes on from there.
+import type { TokenCounts } from '../domain/discovered-session.ts'
 
 export interface TranscriptFacts {
   /** Bytes that were read: always whole lines. */
@@ -63,6 +64,8 @@ export interface TranscriptFacts {
   cacheTtlMinutes: 0 | 5 | 60
   damagedLines: number
   overlongLines: number
+  /** What sub-agents used according to progress records in this file, by the name of the transcript that repeats it. */
+  reportedAgents?: Record<string, TokenCounts & { costUsd: number }>
 }
 
 /** Claude Code writes `HEAD` where it finds no branch: outside of git, and on a commit that no branch names. */

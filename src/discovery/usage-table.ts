@@ -1,6 +1,7 @@
 // What each call to the model used, once per message: packed numbers, because a machine has hundreds of thousands of
 // them. Claude writes a message's usage again with each of its blocks, and copies it into resumed and forked files; the
 // record with the most tokens is the finished one.
+import type { Span } from './json-bytes.ts'
 
 /** Unsigned 32-bit words in one record. */
 const width = 10
@@ -15,15 +16,19 @@ const word = {
   cache5m: 6,
   cache1h: 7,
   seconds: 8,
-  /** Bits 0 to 15: the model's number in the file's list. Then: it ran in fast mode; the cache creation is itemised. */
+  /** Bits 0 to 15: the model's number in the file's list. Then: it ran in fast mode; the cache creation is itemised;
+   *  the record is part of a sidechain. */
   model: 9,
 } as const
 const fastBit = 1 << 16
 const itemisedBit = 1 << 17
+const sidechainBit = 1 << 18
 const largest = 0xffff_ffff
 
 export interface UsageRecord {
+  /** 32 bits of the message's id. */
   hashLow: number
+  /** The upper half: 16 more bits of the message's id. The lower half: 16 bits of the request's id. */
   hashHigh: number
   input: number
   output: number
@@ -37,6 +42,8 @@ export interface UsageRecord {
   fast: boolean
   /** Did the record say how much of the cache creation lives 5 minutes and how much an hour? */
   itemised: boolean
+  /** Sidechains repeat messages of their session, sometimes under another request. */
+  sidechain: boolean
 }
 
 export function noUsage(): UsageRecord {
@@ -53,6 +60,7 @@ export function noUsage(): UsageRecord {
     model: 0,
     fast: false,
     itemised: false,
+    sidechain: false,
   }
 }
 
@@ -85,14 +93,14 @@ export class UsageTable {
 
   /** Adds a message, or replaces what is known of it if this record is more complete. */
   put(record: UsageRecord): 'added' | 'replaced' | 'known' {
-    this.index = this.#find(record.hashLow, record.hashHigh)
+    this.index = this.#find(record)
     if (this.index < 0) {
       this.index = this.#append(record)
       forget(this.replaced)
       return 'added'
     }
     this.read(this.index, this.replaced)
-    if (tokensOf(record) <= tokensOf(this.replaced)) return 'known'
+    if (!isMoreComplete(record, this.replaced)) return 'known'
     this.#write(this.index, record)
     return 'replaced'
   }
@@ -118,6 +126,7 @@ export class UsageTable {
     into.model = model & 0xffff
     into.fast = (model & fastBit) !== 0
     into.itemised = (model & itemisedBit) !== 0
+    into.sidechain = (model & sidechainBit) !== 0
     return into
   }
 
@@ -150,17 +159,25 @@ export class UsageTable {
     w[base + word.cache5m] = Math.min(r.cache5m, largest)
     w[base + word.cache1h] = Math.min(r.cache1h, largest)
     w[base + word.seconds] = r.seconds
-    w[base + word.model] = (r.model & 0xffff) | (r.fast ? fastBit : 0) | (r.itemised ? itemisedBit : 0)
+    const flags = (r.fast ? fastBit : 0) | (r.itemised ? itemisedBit : 0) | (r.sidechain ? sidechainBit : 0)
+    w[base + word.model] = (r.model & 0xffff) | flags
   }
 
-  #find(low: number, high: number): number {
+  /** The same message and request; else the same message, if one of the two records is part of a sidechain. */
+  #find({ hashLow, hashHigh, sidechain }: UsageRecord): number {
     const slots = this.#slots
+    const words = this.#words
     const mask = slots.length - 1
-    for (let slot = low & mask; ; slot = (slot + 1) & mask) {
+    let repeated = -1
+    for (let slot = hashLow & mask; ; slot = (slot + 1) & mask) {
       const index = slots[slot]! - 1
-      if (index < 0) return -1
+      if (index < 0) return repeated
       const base = index * width
-      if (this.#words[base] === low && this.#words[base + 1] === high) return index
+      if (words[base] !== hashLow) continue
+      const high = words[base + word.hashHigh]!
+      if (high === hashHigh) return index
+      const isSidechain = sidechain || (words[base + word.model]! & sidechainBit) !== 0
+      if (repeated < 0 && isSidechain && high >>> 16 === hashHigh >>> 16) repeated = index
     }
   }
 
@@ -184,6 +201,12 @@ export function creationOf(record: UsageRecord): { m5: number; h1: number } {
   return { m5: record.cacheCreation, h1: 0 }
 }
 
+/** The session's own record of a message counts before a sidechain's copy; else the one with more tokens. */
+function isMoreComplete(record: UsageRecord, known: UsageRecord): boolean {
+  if (record.sidechain !== known.sidechain) return known.sidechain
+  return tokensOf(record) > tokensOf(known)
+}
+
 function tokensOf(r: UsageRecord): number {
   return r.input + r.output + r.cacheRead + Math.max(r.cacheCreation, r.cache5m + r.cache1h)
 }
@@ -192,4 +215,36 @@ function slotsFor(records: number): number {
   let slots = 128
   while (slots < records * 2) slots *= 2
   return slots
+}
+
+/** Sets the hash of a record whose message has an id. */
+export function identify(record: UsageRecord, buffer: Buffer, messageId: Span, requestId: Span): void {
+  hash(record, buffer, messageId.start, messageId.end)
+  const ofRequest = requestId.start < 0 ? 0 : shortHash(buffer, requestId)
+  record.hashHigh = ((record.hashHigh & 0xffff_0000) | ofRequest) >>> 0
+}
+
+/** Sets the hash of a record whose message has no id: the place where it stands. */
+export function identifyByPlace(record: UsageRecord, place: string): void {
+  const bytes = Buffer.from(place)
+  hash(record, bytes, 0, bytes.length)
+}
+
+/** Some bytes as 64 bits, whose halves are mixed differently. */
+function hash(record: UsageRecord, buffer: Buffer, start: number, end: number): void {
+  let low = 0x811c9dc5
+  let high = 0x1b873593
+  for (let i = start; i < end; i++) {
+    const byte = buffer[i]!
+    low = Math.imul(low ^ byte, 0x01000193)
+    high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13)
+  }
+  record.hashLow = low >>> 0
+  record.hashHigh = high >>> 0
+}
+
+function shortHash(buffer: Buffer, { start, end }: Span): number {
+  let hash = 0x811c9dc5
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ buffer[i]!, 0x01000193)
+  return (hash ^ (hash >>> 16)) & 0xffff
 }

@@ -40,6 +40,11 @@ export class UsageWalker extends JsonBytes {
     return this.wordOf(this.scratch) === word
   }
 
+  /** The next usage is compared with nothing: the line that had the last one is walked over again. */
+  forgetUsage(): void {
+    this.lastUsageLength = 0
+  }
+
   /** Past the usage of a reply, whose numbers are then known. */
   protected usage(at: number): number {
     this.hasUsage = true

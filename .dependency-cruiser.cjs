@@ -1,12 +1,13 @@
-// Imports point one way: domain < rights < store · rpc · channels < the steps < coding · flow < operations < doors < entries.
+// Imports point one way. Every folder below src/ has its place in this list; a new one fails the check until it is placed.
 const levels = [
   ['domain'],
   ['rights'],
   ['store', 'rpc', 'channels'],
-  ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'memory'],
+  ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'search'],
   ['coding', 'flow'],
   ['operations'],
-  ['gateway', 'mcp', 'cli', 'library'],
+  ['gateway', 'mcp', 'cli', 'chat', 'library'],
+  ['compose'],
 ]
 const folder = (names) => `^src/(${names.join('|')})/`
 
@@ -26,6 +27,12 @@ const layerRules = levels.flatMap((names, level) =>
 module.exports = {
   forbidden: [
     ...layerRules,
+    {
+      name: 'every-folder-has-its-place',
+      severity: 'error',
+      from: { path: '^src/[^/]+/', pathNot: folder(levels.flat()) },
+      to: {},
+    },
     { name: 'no-cycle', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'only-agent-imports-the-sdk',

@@ -11,7 +11,7 @@ const shared: TestProjectInlineConfiguration['test'] = {
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/test-workers') },
   testTimeout: full ? 600_000 : 90_000,
   hookTimeout: 60_000,
-  setupFiles: ['test/patience.ts'],
+  setupFiles: ['test/support/patience.ts'],
   expect: { poll: { timeout: 20_000, interval: 20 } },
 }
 
@@ -32,6 +32,6 @@ export default defineConfig({
     projects: full ? fullRun : defaultRun,
     // One more than there are cores: journeys spend half of their time waiting for other processes.
     maxWorkers: 3,
-    reporters: ['./test/closing-lines.ts'],
+    reporters: ['./test/support/closing-lines.ts'],
   },
 })

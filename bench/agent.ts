@@ -1,7 +1,7 @@
 // Turns of the real Claude binary: what a first turn costs, and what a second one in the same conversation does.
 import { setTimeout as pause } from 'node:timers/promises'
-import { makeTestAgent, take } from '../test/claude-agent.ts'
-import { inline } from '../test/messages-api.ts'
+import { makeTestAgent, take } from '../test/support/claude-agent.ts'
+import { inline } from '../test/support/messages-api.ts'
 import type { BenchResult } from './result.ts'
 
 const rounds = 5

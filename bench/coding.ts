@@ -1,11 +1,11 @@
 // What a coding session costs Rockpool's own process: while it waits, and while it talks without end.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { makeTestAgent } from '../test/claude-agent.ts'
-import { testModel } from '../test/claude-home.ts'
-import { openCodingHouse } from '../test/coding-house.ts'
-import { directedAgent, init } from '../test/directed-agent.ts'
-import { inline } from '../test/messages-api.ts'
+import { makeTestAgent } from '../test/support/claude-agent.ts'
+import { testModel } from '../test/support/claude-home.ts'
+import { openCodingHouse } from '../test/support/coding-house.ts'
+import { directedAgent, init } from '../test/support/directed-agent.ts'
+import { inline } from '../test/support/messages-api.ts'
 import type { BenchResult } from './result.ts'
 
 setFlagsFromString('--expose-gc')

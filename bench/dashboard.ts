@@ -3,9 +3,9 @@
 import { mkdirSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { CDPSession, Page } from 'playwright-core'
-import { makeCorpus } from '../test/corpus.ts'
-import { hasChromium, NativeTranscript, openDashboard } from '../test/dashboard-house.ts'
-import type { DashboardHouse } from '../test/dashboard-house.ts'
+import { makeCorpus } from '../test/support/corpus.ts'
+import { hasChromium, NativeTranscript, openDashboard } from '../test/support/dashboard-house.ts'
+import type { DashboardHouse } from '../test/support/dashboard-house.ts'
 import type { BenchResult } from './result.ts'
 
 const sessions = 2_000

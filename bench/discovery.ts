@@ -16,8 +16,8 @@ import { openDiscovery } from '../src/discovery/discovery.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Discovery } from '../src/domain/discovered-session.ts'
 import { silentLog } from '../src/domain/log.ts'
-import { makeCorpus } from '../test/corpus.ts'
-import type { Corpus } from '../test/corpus.ts'
+import { makeCorpus } from '../test/support/corpus.ts'
+import type { Corpus } from '../test/support/corpus.ts'
 import type { BenchResult } from './result.ts'
 
 const program = join(import.meta.dirname, '../bin/rockpool.js')

@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { AgentRuntime } from '../src/domain/agent.ts'
 import { systemClock } from '../src/domain/clock.ts'
-import type { FlowBench } from '../test/flow-bench.ts'
-import { openFlow } from '../test/flow-bench.ts'
+import type { FlowBench } from '../test/support/flow-bench.ts'
+import { openFlow } from '../test/support/flow-bench.ts'
 import type { BenchResult } from './result.ts'
 
 export async function bench(): Promise<BenchResult[]> {

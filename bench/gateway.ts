@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
-import { answersDuring, floodNames } from '../test/gateway-floods.ts'
+import { answersDuring, floodNames } from '../test/support/gateway-floods.ts'
 import { fillStateDir, keyOf } from './gateway/many-sessions.ts'
 import type { BenchResult } from './result.ts'
 

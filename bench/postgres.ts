@@ -5,20 +5,20 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Machines } from '../src/coding/machines.ts'
+import { Machines } from '../src/coding/machines/machines.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
-import { claudeEntries } from '../src/store/claude-transcripts-postgres.ts'
+import { claudeEntries } from '../src/store/postgres/claude-transcripts.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
-import { sharedMachines } from '../src/store/postgres/machines.ts'
+import { sharedMachines } from '../src/store/postgres/machine-records.ts'
 import { Members } from '../src/store/postgres/members.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
-import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
+import { SharedCodingStore } from '../src/store/postgres/coding-store.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
-import { openStateDatabase } from '../src/store/state-database.ts'
-import { startPostgres } from '../test/postgres.ts'
-import { aMessage, anInput } from '../test/work-store-contract.ts'
+import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { aMessage, anInput } from '../test/support/work-store-contract.ts'
 import type { BenchResult } from './result.ts'
 
 const cap = 2
@@ -212,7 +212,7 @@ function inputOf(n: number) {
 }
 
 function startWorker(url: string, schema: string, name: string): ChildProcess {
-  const script = join(import.meta.dirname, '../test/machine-worker.ts')
+  const script = join(import.meta.dirname, '../test/support/machine-worker.ts')
   return spawn(process.execPath, [script, url, schema, name, String(cap), String(turnMs)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -7,7 +7,7 @@ import JSON5 from 'json5'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
-import { SqliteSessions } from '../src/store/sqlite-sessions.ts'
+import { SqliteSessions } from '../src/store/sqlite/sessions.ts'
 import type { BenchResult } from './result.ts'
 
 export async function bench(): Promise<BenchResult[]> {

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FileTranscripts } from '../src/store/transcript-file.ts'
-import { answered, said } from '../test/talk.ts'
+import { FileTranscripts } from '../src/store/transcripts/transcript-file.ts'
+import { answered, said } from '../test/support/talk.ts'
 import type { BenchResult } from './result.ts'
 
 const megabyte = 1 << 20
@@ -68,7 +68,7 @@ async function appendResult(dir: string): Promise<BenchResult> {
 
 /** What a process took in all, and its peak memory, which it tells itself at the end. */
 function child(dir: string, what: string): { ms: number; megabytes: number } {
-  const script = join(import.meta.dirname, '..', 'test', 'transcript-tail.ts')
+  const script = join(import.meta.dirname, '..', 'test', 'support', 'transcript-tail.ts')
   const before = performance.now()
   const { stdout, stderr } = spawnSync(process.execPath, [script, dir, what], { encoding: 'utf8' })
   const ms = performance.now() - before

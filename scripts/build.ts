@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
-import { cutWordVectors, wordVectorFile } from '../src/memory/word-vectors.ts'
+import { cutWordVectors, wordVectorFile } from '../src/search/word-vectors.ts'
 import { writeMethods } from './methods-file.ts'
 
 const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
@@ -22,12 +22,12 @@ const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises'
 const startRoots = [
   'main',
   'app',
-  'cli/ask',
+  'cli/call-operation',
   'cli/error-log',
   'cli/json-text',
   'cli/scan-progress',
   'operations/perform',
-  'operations/session-list',
+  'operations/sessions/session-list',
 ]
 const stamp = 'dist/.built-from'
 const fingerprint = fingerprintOfSources()
@@ -91,14 +91,14 @@ function loadedTogether(): Array<{
   const start = modulesOf(startRoots)
   // The entry stays where it is: it finds the package and the dashboard beside itself.
   start.delete(resolve('src/main.ts'))
-  const discovery = modulesOf(['assembly/discovery', 'operations/cc-list'])
-  const search = modulesOf(['assembly/search', 'operations/search'])
+  const discovery = modulesOf(['compose/discovery', 'operations/cc/cc-list'])
+  const search = modulesOf(['compose/search', 'operations/search/search-sessions'])
   return [
     { name: 'start', test: (id) => start.has(id) || /\/node_modules\/zod\//.test(id) },
     { name: 'discovery', test: (id) => discovery.has(id) },
     { name: 'search', test: (id) => search.has(id) },
     { name: 'base', test: /src[\\/](domain|store)[\\/](?!config)/, minShareCount: 2 },
-    { name: 'parts', test: /src[\\/](discovery|memory|assembly|coding|rpc)[\\/]/, minShareCount: 2 },
+    { name: 'parts', test: /src[\\/](discovery|search|compose|coding|rpc)[\\/]/, minShareCount: 2 },
   ]
 }
 

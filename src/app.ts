@@ -2,8 +2,8 @@
 // at the end, the last one first.
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { HeavyCode } from './assembly/heavy.ts'
-import { openSharedMedia, openSharedMemory } from './operations/shared-files.ts'
+import { HeavyCode } from './compose/lazy-parts.ts'
+import { openSharedMedia, openSharedMemory } from './operations/system/shared-files.ts'
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { Config } from './domain/config.ts'
@@ -16,9 +16,9 @@ import type { IndexProgress } from './domain/search.ts'
 import type { App } from './operations/app.ts'
 import type { Environment } from './store/config-file.ts'
 import { loadConfig } from './store/config-file.ts'
-import type { Database } from './store/database.ts'
-import { Pairing } from './store/pairing.ts'
-import type { People } from './store/pairing.ts'
+import type { Database } from './store/sqlite/database.ts'
+import { Pairing } from './store/sqlite/people.ts'
+import type { People } from './store/sqlite/people.ts'
 import { checkAgentId, statePaths } from './store/paths.ts'
 import type { StatePaths } from './store/paths.ts'
 import { openShared } from './store/postgres/open.ts'
@@ -26,10 +26,10 @@ import type { Shared } from './store/postgres/open.ts'
 import { SharedRecords } from './store/postgres/records.ts'
 import { PostgresPeople } from './store/postgres/people.ts'
 import { postgresWork } from './store/postgres/work.ts'
-import { openStateDatabase } from './store/state-database.ts'
+import { openStateDatabase } from './store/sqlite/state-database.ts'
 import { secureStateDirectory } from './store/state-directory.ts'
-import { openSessionStore, openTranscriptStore } from './store/stores.ts'
-import { sqliteWork } from './store/work-database.ts'
+import { openSessionStore, openTranscriptStore } from './store/open.ts'
+import { sqliteWork } from './store/sqlite/work.ts'
 
 export interface AppOptions {
   version: string
@@ -185,7 +185,7 @@ function openParts(
     runtime: parts.onceClosedLast(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')
-        const { sharedTranscriptsOf } = await import('./assembly/sharing.ts')
+        const { sharedTranscriptsOf } = await import('./compose/shared-events.ts')
         const transcripts = sharedTranscriptsOf(stores)
         return chooseAgent({ environment, config, paths, clock, log, version, transcripts })
       },
@@ -193,7 +193,7 @@ function openParts(
     ),
     conversations: parts.once(
       async () => {
-        const { openConversations } = await import('./assembly/conversations.ts')
+        const { openConversations } = await import('./compose/conversations.ts')
         return openConversations(app(), { withChannels: options.isGateway === true })
       },
       async (conversations) => (await conversations).stop(drainMs),

@@ -1,5 +1,5 @@
 // The library: `import … from 'rockpool'`.
-import { codingLibrary } from './library/coding.ts'
+import { codingLibrary } from './library/session-manager.ts'
 import { discoveryLibrary } from './library/discovery.ts'
 import { selectionLibrary } from './library/selection.ts'
 import { withAppFrom } from './library/with-app.ts'
@@ -95,9 +95,9 @@ export {
   isSilentReplyText,
   SILENT_REPLY_TOKEN,
   stripHeartbeatToken,
-} from './replies/tokens.ts'
+} from './replies/silent-tokens.ts'
 export { HEARTBEAT_PROMPT } from './flow/heartbeat.ts'
-export { runMemoryFlushIfNeeded } from './flow/memory.ts'
+export { runMemoryFlushIfNeeded } from './flow/flush-memory.ts'
 export type { MsgContext, TemplateContext } from './domain/msg-context.ts'
 export type { GroupKeyResolution } from './domain/session-key.ts'
 export type { SessionScope } from './sessions/init.ts'
@@ -114,7 +114,7 @@ export { resolveSendPolicy } from './sessions/send-policy.ts'
 export type { SessionSendPolicyDecision } from './sessions/send-policy.ts'
 export type { DeliveryContext, SessionEntry, SessionOrigin, SessionSkillSnapshot } from './domain/session.ts'
 export { scoreSession } from './discovery/score.ts'
-export type { SessionSelectionConfig } from './domain/config/discovery.ts'
+export type { SessionSelectionConfig } from './domain/config/discovery-settings.ts'
 export type { ProjectStatus } from './domain/project-status.ts'
 export type { SessionScore, SessionSelection, TaskRelevance } from './domain/selection.ts'
 
@@ -129,16 +129,16 @@ export type { DiscoveredSession } from './domain/discovered-session.ts'
 
 export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)
 export { InputStream as MessageStream } from './agent/input-stream.ts'
-export { CodingRun as Session } from './coding/coding-session.ts'
+export { CodingRun as Session } from './coding/session/coding-session.ts'
 export { formatListing, formatStats } from './coding/listing.ts'
-export { formatDuration, generateSessionName } from './coding/names.ts'
+export { formatDuration, generateSessionName } from './coding/session/names.ts'
 export { NotificationRouter } from './coding/notifications.ts'
-export { resolveOriginChannel } from './coding/origin.ts'
+export { resolveOriginChannel } from './coding/session/origin.ts'
 export { CodingPool as SessionManager } from './coding/pool.ts'
-export type { CodingConfig as PluginConfig } from './domain/config/coding.ts'
+export type { CodingConfig as PluginConfig } from './domain/config/coding-settings.ts'
 export type { PermissionMode } from './domain/agent.ts'
 export type {
   CodingRequest as SessionConfig,
   CodingSession as ClaudeSession,
   CodingStatus as SessionStatus,
-} from './domain/coding.ts'
+} from './domain/coding-session.ts'

@@ -67,7 +67,7 @@ function readVersion(): string {
 
 /** The built dashboard: beside us in dist/, or in dist/ when we run from source. */
 function findWebRoot(): string | undefined {
-  const places = [new URL('web/', import.meta.url), new URL('../dist/web/', import.meta.url)]
+  const places = [new URL('web', import.meta.url), new URL('../dist/web', import.meta.url)]
   return places.map((place) => fileURLToPath(place)).find((place) => existsSync(place))
 }
 

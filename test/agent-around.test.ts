@@ -10,11 +10,11 @@ import type { Clock } from '../src/domain/clock.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { configSchema } from '../src/domain/config.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
-import { descendantsOf } from '../src/store/process-identity.ts'
-import type { TestAgent } from './claude-agent.ts'
-import { makeTestAgent, take } from './claude-agent.ts'
-import { testModel } from './claude-home.ts'
-import { inline } from './messages-api.ts'
+import { descendantsOf } from '../src/store/disk/process-identity.ts'
+import type { TestAgent } from './support/claude-agent.ts'
+import { makeTestAgent, take } from './support/claude-agent.ts'
+import { testModel } from './support/claude-home.ts'
+import { inline } from './support/messages-api.ts'
 
 let t: TestAgent
 beforeAll(async () => void (t = await makeTestAgent({ maxLive: 1 })))

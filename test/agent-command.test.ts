@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeClaudeHome, testModel } from './claude-home.ts'
-import type { ClaudeHome } from './claude-home.ts'
-import { inline, startMessagesApi } from './messages-api.ts'
-import type { MessagesApi } from './messages-api.ts'
-import { startProgram } from './program.ts'
-import type { Ran } from './program.ts'
+import { makeClaudeHome, testModel } from './support/claude-home.ts'
+import type { ClaudeHome } from './support/claude-home.ts'
+import { inline, startMessagesApi } from './support/messages-api.ts'
+import type { MessagesApi } from './support/messages-api.ts'
+import { startProgram } from './support/program.ts'
+import type { Ran } from './support/program.ts'
 
 let offlineHome: string
 const started: Array<() => void> = []

@@ -3,10 +3,10 @@ import { readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findTranscript } from '../src/agent/resume.ts'
 import type { Conversation } from '../src/domain/agent.ts'
-import { descendantsOf } from '../src/store/process-identity.ts'
-import type { TestAgent } from './claude-agent.ts'
-import { makeTestAgent, prompt, take } from './claude-agent.ts'
-import { inline } from './messages-api.ts'
+import { descendantsOf } from '../src/store/disk/process-identity.ts'
+import type { TestAgent } from './support/claude-agent.ts'
+import { makeTestAgent, prompt, take } from './support/claude-agent.ts'
+import { inline } from './support/messages-api.ts'
 
 let t: TestAgent
 let conversation: Conversation

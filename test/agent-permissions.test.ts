@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { answerQuestions } from '../src/agent/permissions.ts'
 import type { AskPermission, Conversation, PermissionAnswer, PermissionRequest } from '../src/domain/agent.ts'
-import type { TestAgent } from './claude-agent.ts'
-import { makeTestAgent, take } from './claude-agent.ts'
-import { inline } from './messages-api.ts'
-import type { Step } from './messages-api.ts'
+import type { TestAgent } from './support/claude-agent.ts'
+import { makeTestAgent, take } from './support/claude-agent.ts'
+import { inline } from './support/messages-api.ts'
+import type { Step } from './support/messages-api.ts'
 
 let t: TestAgent
 let conversation: Conversation

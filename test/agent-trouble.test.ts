@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Conversation } from '../src/domain/agent.ts'
 import type { TurnEvent, TurnResult } from '../src/domain/turn.ts'
-import { descendantsOf, identifyProcess, isSameProcess } from '../src/store/process-identity.ts'
-import type { ProcessIdentity } from '../src/store/process-identity.ts'
-import type { TestAgent } from './claude-agent.ts'
-import { makeTestAgent, prompt, take } from './claude-agent.ts'
-import { makeClaudeHome } from './claude-home.ts'
-import { inline, overloaded, promptTooLong, rateLimited, refusedLogin } from './messages-api.ts'
-import type { Step } from './messages-api.ts'
+import { descendantsOf, identifyProcess, isSameProcess } from '../src/store/disk/process-identity.ts'
+import type { ProcessIdentity } from '../src/store/disk/process-identity.ts'
+import type { TestAgent } from './support/claude-agent.ts'
+import { makeTestAgent, prompt, take } from './support/claude-agent.ts'
+import { makeClaudeHome } from './support/claude-home.ts'
+import { inline, overloaded, promptTooLong, rateLimited, refusedLogin } from './support/messages-api.ts'
+import type { Step } from './support/messages-api.ts'
 
 let t: TestAgent
 let conversation: Conversation
@@ -300,7 +300,7 @@ test('a directory or a program that is not there is said in plain words', async 
 test('when Rockpool crashes in the middle of a tool, nothing of it runs 5 seconds later', async () => {
   const home = makeClaudeHome({ apiUrl: t.api.url, name: 'crash' })
   const script = join(home.root, 'crash.ts')
-  const helper = JSON.stringify(join(import.meta.dirname, 'claude-agent.ts'))
+  const helper = JSON.stringify(join(import.meta.dirname, 'support/claude-agent.ts'))
   writeFileSync(
     script,
     `import { makeTestAgent, prompt } from ${helper}

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-const root = new URL('../', import.meta.url)
+const root = new URL('..', import.meta.url)
 
 test('every test that the page of attacks names exists', () => {
   const page = readFileSync(new URL('docs/channels/attacks.md', root), 'utf8')

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
 import { isOperators } from '../src/operations/authorize.ts'
 import type { Operation } from '../src/operations/operation.ts'
-import { hashOf, newToken, writeTokenRecords } from '../src/store/tokens.ts'
-import { openHouse, rpc } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
+import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
+import { openHouse, rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
 
 const operations = await allOperations()
 /** What only stands in the world of `main`. */

@@ -1,10 +1,10 @@
 // `cc watch` as a person sees it: the built program in a real terminal, over sessions that another process runs.
 import { afterEach, expect, test, vi } from 'vitest'
-import type { CodingHouse } from './coding-house.ts'
-import { open, sharedFolder, until } from './coding-bench.ts'
-import { programFile } from './program.ts'
-import { noTerminal, openTerminal } from './terminal.ts'
-import type { PseudoTerminal } from './terminal.ts'
+import type { CodingHouse } from './support/coding-house.ts'
+import { open, sharedFolder, until } from './support/coding-bench.ts'
+import { programFile } from './support/program.ts'
+import { noTerminal, openTerminal } from './support/terminal.ts'
+import type { PseudoTerminal } from './support/terminal.ts'
 
 const waiting = { timeout: 30_000, interval: 50 }
 let terminal: PseudoTerminal | undefined

@@ -8,7 +8,7 @@ import { openDiscovery } from '../src/discovery/discovery.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Cost, Discovery } from '../src/domain/discovered-session.ts'
 import { silentLog } from '../src/domain/log.ts'
-import { makeCorpus } from './corpus.ts'
+import { makeCorpus } from './support/corpus.ts'
 
 const program = join(import.meta.dirname, '../node_modules/ccusage/src/cli.js')
 const binary = join(

@@ -6,12 +6,12 @@ import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
-import { connected, linkWhatsapp, openChannelHouse } from './channel-house.ts'
-import type { ChannelHouse } from './channel-house.ts'
-import { DiscordApi } from './discord-api.ts'
-import type { Step } from './messages-api.ts'
-import { personMessage, TelegramApi } from './telegram-api.ts'
-import { WhatsappServer } from './whatsapp-server.ts'
+import { connected, linkWhatsapp, openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse } from './support/channel-house.ts'
+import { DiscordApi } from './support/discord-api.ts'
+import type { Step } from './support/messages-api.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
+import { WhatsappServer } from './support/whatsapp-server.ts'
 
 const waiting = { timeout: 30_000, interval: 20 }
 const owner = { id: 501, name: 'Ada' }

@@ -1,11 +1,11 @@
 // Coding sessions from a chat: started there, told of there, streamed there, and answered by answering the notice.
 import { execFileSync } from 'node:child_process'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { sqliteReplyMap } from '../src/store/reply-map.ts'
-import { openChannelHouse } from './channel-house.ts'
-import type { ChannelHouse } from './channel-house.ts'
-import { watchInForeground } from './foreground.ts'
-import { personMessage, TelegramApi } from './telegram-api.ts'
+import { sqliteReplyMap } from '../src/store/sqlite/reply-map.ts'
+import { openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse } from './support/channel-house.ts'
+import { watchInForeground } from './support/foreground.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
 
 const waiting = { timeout: 40_000, interval: 20 }
 const owner = { id: 501, name: 'Ada' }

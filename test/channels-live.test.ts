@@ -4,7 +4,7 @@ import { checkToken } from '../src/channels/check-token.ts'
 import { DiscordChannel } from '../src/channels/discord.ts'
 import { TelegramChannel } from '../src/channels/telegram.ts'
 import { systemClock } from '../src/domain/clock.ts'
-import { testHost } from './channel-host.ts'
+import { testHost } from './support/channel-host.ts'
 
 const { ROCKPOOL_LIVE_TELEGRAM_TOKEN: telegramToken, ROCKPOOL_LIVE_TELEGRAM_CHAT: telegramChat } = process.env
 const { ROCKPOOL_LIVE_DISCORD_TOKEN: discordToken, ROCKPOOL_LIVE_DISCORD_CHANNEL: discordChannel } =

@@ -1,11 +1,11 @@
 // An answer to any message of ours goes to the session that the message came from; when that session has begun anew, to a
 // fork of the old conversation. On every channel that has answers, also after a restart.
 import { afterEach, expect, test, vi } from 'vitest'
-import { connected, linkWhatsapp, openChannelHouse } from './channel-house.ts'
-import type { ChannelHouse } from './channel-house.ts'
-import { DiscordApi } from './discord-api.ts'
-import { personMessage, TelegramApi } from './telegram-api.ts'
-import { WhatsappServer } from './whatsapp-server.ts'
+import { connected, linkWhatsapp, openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse } from './support/channel-house.ts'
+import { DiscordApi } from './support/discord-api.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
+import { WhatsappServer } from './support/whatsapp-server.ts'
 
 const waiting = { timeout: 30_000, interval: 20 }
 const closing: Array<() => Promise<void>> = []

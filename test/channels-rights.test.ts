@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openChannelHouse } from './channel-house.ts'
-import type { ChannelHouse } from './channel-house.ts'
-import { personMessage, TelegramApi } from './telegram-api.ts'
+import { openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse } from './support/channel-house.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
 
 const waiting = { timeout: 20_000, interval: 20 }
 const owner = { id: 501, name: 'Ada' }

@@ -7,11 +7,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { ConsoleChannel } from '../src/channels/console.ts'
 import type { WebOutput } from '../src/domain/web-chat.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
-import { connected, openChannelHouse } from './channel-house.ts'
-import type { ChannelHouse, ChannelHouseOptions } from './channel-house.ts'
-import { DiscordApi } from './discord-api.ts'
-import { personMessage, TelegramApi } from './telegram-api.ts'
-import { WhatsappServer } from './whatsapp-server.ts'
+import { connected, openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse, ChannelHouseOptions } from './support/channel-house.ts'
+import { DiscordApi } from './support/discord-api.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
+import { WhatsappServer } from './support/whatsapp-server.ts'
 
 const closing: Array<() => Promise<void>> = []
 afterEach(async () => {

@@ -8,10 +8,10 @@ import { afterAll, expect, test } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { Conversation } from '../src/domain/agent.ts'
 import type { App } from '../src/operations/app.ts'
-import { serveErrands } from '../src/operations/errands.ts'
-import { startPostgres } from './postgres.ts'
-import { openSharedHome } from './shared-homes.ts'
-import type { SharedHome } from './shared-homes.ts'
+import { serveErrands } from '../src/operations/coding/errands.ts'
+import { startPostgres } from './support/postgres.ts'
+import { openSharedHome } from './support/shared-homes.ts'
+import type { SharedHome } from './support/shared-homes.ts'
 
 const server = await startPostgres()
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-between-')))

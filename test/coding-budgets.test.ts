@@ -1,13 +1,13 @@
 // Budgets of a session, a repository, an agent and a day: each is metered while a turn runs, sub-agents included, holds the
 // next call, and goes on when it is raised. Each call costs a dollar here.
 import { describe, expect, test, vi } from 'vitest'
-import type { CodingConfig } from '../src/domain/config/coding.ts'
-import type { CodingSession } from '../src/domain/coding.ts'
-import { begun, open, until } from './coding-bench.ts'
-import type { CodingHouse } from './coding-house.ts'
-import { directedAgent, usage } from './directed-agent.ts'
-import type { DirectedAgent } from './directed-agent.ts'
-import { makeMovableClock } from './movable-clock.ts'
+import type { CodingConfig } from '../src/domain/config/coding-settings.ts'
+import type { CodingSession } from '../src/domain/coding-session.ts'
+import { begun, open, until } from './support/coding-bench.ts'
+import type { CodingHouse } from './support/coding-house.ts'
+import { directedAgent, usage } from './support/directed-agent.ts'
+import type { DirectedAgent } from './support/directed-agent.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 
 interface Running {
   id: string

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { identifyProcess, descendantsOf } from '../src/store/process-identity.ts'
-import { inline } from './messages-api.ts'
-import { realCoding } from './real-coding.ts'
+import { identifyProcess, descendantsOf } from '../src/store/disk/process-identity.ts'
+import { inline } from './support/messages-api.ts'
+import { realCoding } from './support/real-coding.ts'
 
 const coding = realCoding()
 

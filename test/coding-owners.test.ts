@@ -3,13 +3,22 @@
 import { hostname } from 'node:os'
 import { describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
-import { asOwner, nameOfOwner, ownership } from '../src/coding/run-state.ts'
+import { asOwner, nameOfOwner, ownership } from '../src/coding/session/run-state.ts'
 import { systemClock } from '../src/domain/clock.ts'
-import type { CodingOwner, CodingSession } from '../src/domain/coding.ts'
-import { identifyProcess } from '../src/store/process-identity.ts'
-import { begun, deadProcess, inTurn, open, saidBy, sharedFolder, texts, until } from './coding-bench.ts'
-import { directedAgent, init } from './directed-agent.ts'
-import { makeMovableClock } from './movable-clock.ts'
+import type { CodingOwner, CodingSession } from '../src/domain/coding-session.ts'
+import { identifyProcess } from '../src/store/disk/process-identity.ts'
+import {
+  begun,
+  deadProcess,
+  inTurn,
+  open,
+  saidBy,
+  sharedFolder,
+  texts,
+  until,
+} from './support/coding-bench.ts'
+import { directedAgent, init } from './support/directed-agent.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 
 const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
 const self = identifyProcess(process.pid)!

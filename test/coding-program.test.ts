@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { codingJourneys, sleeping } from './coding-journeys.ts'
-import { inline } from './messages-api.ts'
+import { codingJourneys, sleeping } from './support/coding-journeys.ts'
+import { inline } from './support/messages-api.ts'
 
 const here = codingJourneys()
 const waiting = { timeout: 60_000, interval: 50 }

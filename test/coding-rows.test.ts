@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-const root = new URL('../', import.meta.url)
+const root = new URL('..', import.meta.url)
 const numbered = (name: string, n: number): string[] => Array.from({ length: n }, (_, i) => `${name}${i + 1}`)
 const alone = 'starting running completed failed killed R KA MS O T D'.split(' ')
 const counted = { L: 5, P: 7, C: 3, K: 5, G: 2, M: 6, E: 3, W: 3, V: 5, '3.9.': 17, '4.6.': 12, X: 4 }

@@ -2,9 +2,9 @@
 // coding-seed.test.ts.
 import { describe, expect, test, vi } from 'vitest'
 import type { PermissionAnswer } from '../src/domain/agent.ts'
-import { begun, open, sharedFolder, texts, until } from './coding-bench.ts'
-import { directedAgent } from './directed-agent.ts'
-import { makeMovableClock } from './movable-clock.ts'
+import { begun, open, sharedFolder, texts, until } from './support/coding-bench.ts'
+import { directedAgent } from './support/directed-agent.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 
 describe('lifecycle details', () => {
   test('1. construction: an id of eight, its own name, status starting, and when it was made', async () => {

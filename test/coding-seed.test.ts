@@ -4,8 +4,8 @@
 import { rmSync } from 'node:fs'
 import { describe, expect, test, vi } from 'vitest'
 import { codingMetrics } from '../src/coding/metrics.ts'
-import { formatDuration, generateSessionName } from '../src/coding/names.ts'
-import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/origin.ts'
+import { formatDuration, generateSessionName } from '../src/coding/session/names.ts'
+import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/session/origin.ts'
 import {
   begun,
   directed,
@@ -16,9 +16,9 @@ import {
   sharedFolder,
   texts,
   until,
-} from './coding-bench.ts'
-import { directedAgent, init, usage } from './directed-agent.ts'
-import { makeMovableClock } from './movable-clock.ts'
+} from './support/coding-bench.ts'
+import { directedAgent, init, usage } from './support/directed-agent.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 
 describe('status table', () => {
   test('starting: launched, and Claude has not said its id yet', async () => {

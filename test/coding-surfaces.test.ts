@@ -3,13 +3,22 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { commandToSay } from '../src/assembly/coding-commands.ts'
-import { codingLibrary } from '../src/library/coding.ts'
-import type { CodingSession } from '../src/domain/coding.ts'
-import { deadProcess } from './coding-bench.ts'
-import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf, typed } from './coding-gateway.ts'
-import { rpc } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
+import { commandToSay } from '../src/chat/coding-commands.ts'
+import { codingLibrary } from '../src/library/session-manager.ts'
+import type { CodingSession } from '../src/domain/coding-session.ts'
+import { deadProcess } from './support/coding-bench.ts'
+import {
+  home,
+  newRepo,
+  openGateway,
+  parentKey,
+  stranger,
+  textOf,
+  toolsOf,
+  typed,
+} from './support/coding-gateway.ts'
+import { rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
 
 type Answer = Record<string, unknown>
 

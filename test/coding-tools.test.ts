@@ -1,18 +1,18 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
 import { describe, expect, test, vi } from 'vitest'
-import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/assembly/chat-approvals.ts'
-import { chatTools } from '../src/assembly/chat-tools.ts'
-import { approvalReply } from '../src/coding/approval-reply.ts'
-import type { Approval } from '../src/domain/coding.ts'
+import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/chat/chat-approvals.ts'
+import { chatTools } from '../src/chat/chat-tools.ts'
+import { approvalReply } from '../src/coding/approvals/approval-reply.ts'
+import type { Approval } from '../src/domain/coding-session.ts'
 import type { Message } from '../src/domain/message.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
-import { followSpawnedCoding } from '../src/operations/spawned-coding.ts'
-import { followSubagents } from '../src/operations/subagents.ts'
-import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf } from './coding-gateway.ts'
-import { rpc } from './gateway-house.ts'
-import { deadProcess, open, sharedFolder } from './coding-bench.ts'
-import { makeMovableClock } from './movable-clock.ts'
+import { followSpawnedCoding } from '../src/operations/coding/spawned-coding.ts'
+import { followSubagents } from '../src/operations/sessions/subagents.ts'
+import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf } from './support/coding-gateway.ts'
+import { rpc } from './support/gateway-house.ts'
+import { deadProcess, open, sharedFolder } from './support/coding-bench.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 
 describe('tools of a chat', () => {
   test('the eight have the names and parameters of the plugin, and `killed` among the states', async () => {

@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { inline } from './messages-api.ts'
-import type { Step } from './messages-api.ts'
-import { realCoding } from './real-coding.ts'
+import { inline } from './support/messages-api.ts'
+import type { Step } from './support/messages-api.ts'
+import { realCoding } from './support/real-coding.ts'
 
 const coding = realCoding()
 

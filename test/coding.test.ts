@@ -1,6 +1,6 @@
 // The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and who is told.
 import { expect, test, vi } from 'vitest'
-import { deadProcess, open, sharedFolder, texts, until } from './coding-bench.ts'
+import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat is told once', async () => {
   const house = open()

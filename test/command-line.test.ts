@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allLocalCommands } from '../src/cli/commands.ts'
 import { makeCatalog } from '../src/operations/catalog.ts'
-import { makeHome } from './program.ts'
-import type { Home } from './program.ts'
+import { makeHome } from './support/program.ts'
+import type { Home } from './support/program.ts'
 
 let home: Home
 beforeAll(async () => {

@@ -11,12 +11,12 @@ import { silentLog } from '../src/domain/log.ts'
 import { resetSession } from '../src/sessions/lifecycle.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { statePaths } from '../src/store/paths.ts'
-import { makeClaudeHome, testModel } from './claude-home.ts'
-import type { ClaudeHome } from './claude-home.ts'
-import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
-import { openFlow, wordsOf } from './flow-bench.ts'
-import { inline, startMessagesApi } from './messages-api.ts'
-import type { MessagesApi } from './messages-api.ts'
+import { makeClaudeHome, testModel } from './support/claude-home.ts'
+import type { ClaudeHome } from './support/claude-home.ts'
+import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
+import { openFlow, wordsOf } from './support/flow-bench.ts'
+import { inline, startMessagesApi } from './support/messages-api.ts'
+import type { MessagesApi } from './support/messages-api.ts'
 
 let api: MessagesApi
 let home: ClaudeHome

@@ -6,8 +6,8 @@ import type { Prompt } from '../src/domain/agent.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import type { Media } from '../src/domain/message.ts'
-import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
-import { openFlow, wordsOf } from './flow-bench.ts'
+import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
+import { openFlow, wordsOf } from './support/flow-bench.ts'
 
 const opened: FlowBench[] = []
 async function flow(options: FlowBenchOptions = {}): Promise<FlowBench> {

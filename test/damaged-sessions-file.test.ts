@@ -19,8 +19,8 @@ import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import type { Log } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
-import { FileSessions } from '../src/store/file-sessions.ts'
-import { setSessionsAside } from '../src/store/recover-sessions.ts'
+import { FileSessions } from '../src/store/files/sessions-in-file.ts'
+import { setSessionsAside } from '../src/store/files/recover-sessions.ts'
 
 let root: string
 let path: string

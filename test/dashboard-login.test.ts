@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { rotateGatewayToken } from '../src/store/tokens.ts'
-import { connect, http, openHouse, rpc } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
+import { rotateGatewayToken } from '../src/store/gateway-tokens.ts'
+import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
 
 let house: House
 let web: string

@@ -1,10 +1,10 @@
 // Every view as it is seen: nobody is shut out (axe), what a person looks for is there, and nothing hostile runs.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exploreId, invoicesId, paymentsId } from './dashboard-demo.ts'
-import { hasChromium, NativeTranscript } from './dashboard-house.ts'
-import { find, movedSinceLoad, openFurnished, problemsOf, show } from './dashboard-looks.ts'
-import type { FurnishedHouse } from './dashboard-looks.ts'
+import { exploreId, invoicesId, paymentsId } from './support/dashboard-demo.ts'
+import { hasChromium, NativeTranscript } from './support/dashboard-house.ts'
+import { find, movedSinceLoad, openFurnished, problemsOf, show } from './support/dashboard-looks.ts'
+import type { FurnishedHouse } from './support/dashboard-looks.ts'
 
 const hostileId = '66666666-2222-4333-8444-555555555555'
 let house: FurnishedHouse

@@ -7,7 +7,7 @@ import { expect, test, vi } from 'vitest'
 import { makeRedactor } from '../src/domain/redact.ts'
 import { openLog } from '../src/store/log-file.ts'
 import { statePaths } from '../src/store/paths.ts'
-import { openStoreOfKind } from './store-worker.ts'
+import { openStoreOfKind } from './support/store-worker.ts'
 
 test.for(['sqlite', 'files'] as const)('a full disk (%s)', async (kind, ctx) => {
   if (process.getuid?.() !== 0) ctx.skip('mounting a small file system needs root')

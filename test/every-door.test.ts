@@ -10,9 +10,9 @@ import { includes } from '../src/operations/authorize.ts'
 import { scopes } from '../src/operations/operation.ts'
 import type { Operation, Scope } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
-import { hashOf, newToken, writeHookToken, writeTokenRecords } from '../src/store/tokens.ts'
-import { connect, http, openHouse } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
+import { hashOf, newToken, writeHookToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
+import { connect, http, openHouse } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
 
 const operations = await allOperations()
 /** The scopes that are closest to a needed one and do not include it. */

@@ -1,9 +1,9 @@
 // What happens to messages when the process ends: in order, by force, in the middle of a turn, or twice.
 import { afterEach, expect, test } from 'vitest'
 import { Conversations } from '../src/flow/conversations.ts'
-import type { FlowBench, FlowBenchOptions } from './flow-bench.ts'
-import { openFlow } from './flow-bench.ts'
-import { aDelivery, anInput } from './work-store-contract.ts'
+import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
+import { openFlow } from './support/flow-bench.ts'
+import { aDelivery, anInput } from './support/work-store-contract.ts'
 
 const opened: FlowBench[] = []
 async function flow(options: FlowBenchOptions = {}): Promise<FlowBench> {

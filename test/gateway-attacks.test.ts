@@ -15,9 +15,9 @@ import {
   writeHookToken,
   writeTokenRecords,
   hashOf,
-} from '../src/store/tokens.ts'
-import { bearer, connect, http, openHouse, rpc } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
+} from '../src/store/gateway-tokens.ts'
+import { bearer, connect, http, openHouse, rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
 
 let house: House
 let own: string

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { GatewayClient } from '../src/rpc/client.ts'
 import type { RockpoolEvent } from '../src/domain/events.ts'
-import { hashOf, newToken, writeTokenRecords } from '../src/store/tokens.ts'
-import { bearer, connect, openHouse, rpc } from './gateway-house.ts'
-import type { Client, House } from './gateway-house.ts'
+import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
+import { bearer, connect, openHouse, rpc } from './support/gateway-house.ts'
+import type { Client, House } from './support/gateway-house.ts'
 
 const houses: House[] = []
 const open = async (): Promise<House> => {

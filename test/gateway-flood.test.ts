@@ -3,9 +3,9 @@
 import { connect as connectTcp } from 'node:net'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bearer, connect, http, openHouse } from './gateway-house.ts'
-import { rubbish } from './gateway-floods.ts'
-import type { Client, House } from './gateway-house.ts'
+import { bearer, connect, http, openHouse } from './support/gateway-house.ts'
+import { rubbish } from './support/gateway-floods.ts'
+import type { Client, House } from './support/gateway-house.ts'
 
 let house: House
 let client: Client

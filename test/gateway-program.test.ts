@@ -9,8 +9,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { JSONRPCClient } from 'json-rpc-2.0'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { makeHome, programFile } from './program.ts'
-import type { Home, Running } from './program.ts'
+import { makeHome, programFile } from './support/program.ts'
+import type { Home, Running } from './support/program.ts'
 
 const wscat = join(import.meta.dirname, '../node_modules/wscat/bin/wscat')
 

@@ -7,9 +7,9 @@ import { makeCatalog } from '../src/operations/catalog.ts'
 import { allLocalCommands } from '../src/cli/commands.ts'
 import { findCommand } from '../src/cli/find-command.ts'
 import { commandsBelow, helpOrUnknown } from '../src/cli/help.ts'
-import { inShort, shelves } from '../src/cli/help-shelves.ts'
+import { inShort, shelves } from '../src/cli/help-order.ts'
 import type { Host } from '../src/cli/local-command.ts'
-import { parseTyped } from '../src/cli/typed.ts'
+import { parseTyped } from '../src/cli/parse-options.ts'
 
 const catalog = await makeCatalog(await allLocalCommands())
 

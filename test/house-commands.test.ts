@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { makeHome, programFile } from './program.ts'
-import type { Home } from './program.ts'
+import { makeHome, programFile } from './support/program.ts'
+import type { Home } from './support/program.ts'
 
 let home: Home
 beforeEach(() => {

@@ -31,7 +31,7 @@ import {
   withSessionStoreLock,
 } from '../src/index.ts'
 import type { SessionEntry } from '../src/index.ts'
-import { SqliteSessions } from '../src/store/sqlite-sessions.ts'
+import { SqliteSessions } from '../src/store/sqlite/sessions.ts'
 
 let folder: string
 let path: string

@@ -10,7 +10,7 @@ import {
   onSessionTranscriptUpdate,
   updateSessionStore,
 } from '../src/index.ts'
-import { lines } from './transcript-folder.ts'
+import { lines } from './support/transcript-folder.ts'
 
 const sessionKey = 'agent:main:discord:direct:user123'
 

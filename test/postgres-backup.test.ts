@@ -12,8 +12,8 @@ import { dumpTables, restoreTables } from '../src/store/postgres/dump.ts'
 import { Members } from '../src/store/postgres/members.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
-import { startPostgres } from './postgres.ts'
-import { aDelivery, anInput } from './work-store-contract.ts'
+import { startPostgres } from './support/postgres.ts'
+import { aDelivery, anInput } from './support/work-store-contract.ts'
 
 const server = await startPostgres()
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-backup-'))

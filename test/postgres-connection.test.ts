@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
-import { postgresSessionStore } from '../src/store/claude-transcripts-postgres.ts'
+import { postgresSessionStore } from '../src/store/postgres/claude-transcripts.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
-import { SharedCodingStore } from '../src/store/postgres/shared-coding.ts'
-import { openStateDatabase } from '../src/store/state-database.ts'
-import { StoreAway } from '../src/store/store-away.ts'
-import { startPostgres } from './postgres.ts'
+import { SharedCodingStore } from '../src/store/postgres/coding-store.ts'
+import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
+import { StoreAway } from '../src/store/store-unavailable.ts'
+import { startPostgres } from './support/postgres.ts'
 
 const server = await startPostgres()
 afterAll(() => server?.stop())

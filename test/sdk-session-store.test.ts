@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postgresSessionStore, sqliteSessionStore } from '../src/sdk-session-store.ts'
 import type { TestContext } from 'vitest'
-import type { TestPostgres } from './postgres.ts'
-import { startPostgres } from './postgres.ts'
+import type { TestPostgres } from './support/postgres.ts'
+import { startPostgres } from './support/postgres.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-sdk-store-'))
 let postgres: TestPostgres | undefined

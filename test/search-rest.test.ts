@@ -13,11 +13,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
-import { IndexThread } from '../src/memory/search-thread.ts'
-import { wordVectorFile } from '../src/memory/word-vectors.ts'
+import { IndexThread } from '../src/search/search-threads.ts'
+import { wordVectorFile } from '../src/search/word-vectors.ts'
 import { perform } from '../src/operations/perform.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
-import { makeMovableClock } from './movable-clock.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 
 let home: string
 beforeEach(() => {

@@ -23,12 +23,12 @@ import { operationTools } from '../src/operations/agent-tools.ts'
 import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
-import type { SearchOutput } from '../src/operations/search.ts'
-import { saidAbout } from '../src/operations/select.ts'
+import type { SearchOutput } from '../src/operations/search/search-sessions.ts'
+import { saidAbout } from '../src/operations/cc/select-session.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { keepChannelToken } from '../src/store/channel-tokens.ts'
 import { openLog } from '../src/store/log-file.ts'
-import { writeHookToken } from '../src/store/tokens.ts'
+import { writeHookToken } from '../src/store/gateway-tokens.ts'
 
 let home: string
 let app: App

@@ -16,12 +16,12 @@ import {
   scoreSession,
   selectSession,
 } from '../src/index.ts'
-import type { LaunchInput } from '../src/operations/coding-launch.ts'
-import { launchCoding } from '../src/operations/coding-launch.ts'
+import type { LaunchInput } from '../src/operations/coding/coding-launch.ts'
+import { launchCoding } from '../src/operations/coding/coding-launch.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
-import { claudePidDomain, identifyProcess } from '../src/store/process-identity.ts'
-import { startMessagesApi } from './messages-api.ts'
+import { claudePidDomain, identifyProcess } from '../src/store/disk/process-identity.ts'
+import { startMessagesApi } from './support/messages-api.ts'
 
 let root = ''
 let repo = ''

@@ -8,9 +8,9 @@ import { silentLog } from '../src/domain/log.ts'
 import { configSchema } from '../src/domain/config.ts'
 import { statePaths } from '../src/store/paths.ts'
 import type { SessionStore } from '../src/store/session-store.ts'
-import { openSessionStore } from '../src/store/stores.ts'
-import { anEntry, sessionStoreContract } from './session-store-contract.ts'
-import type { StoreUnderTest } from './session-store-contract.ts'
+import { openSessionStore } from '../src/store/open.ts'
+import { anEntry, sessionStoreContract } from './support/session-store-contract.ts'
+import type { StoreUnderTest } from './support/session-store-contract.ts'
 
 const opened: SessionStore[] = []
 const folders: string[] = []

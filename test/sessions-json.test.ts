@@ -20,10 +20,10 @@ import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
-import { FileSessions } from '../src/store/file-sessions.ts'
+import { FileSessions } from '../src/store/files/sessions-in-file.ts'
 import type { SessionStore } from '../src/store/session-store.ts'
-import { rebuildSessionDatabase } from '../src/store/rebuild-sessions.ts'
-import { SqliteSessions } from '../src/store/sqlite-sessions.ts'
+import { rebuildSessionDatabase } from '../src/store/sqlite/rebuild-sessions.ts'
+import { SqliteSessions } from '../src/store/sqlite/sessions.ts'
 
 let root: string
 let path: string

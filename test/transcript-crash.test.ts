@@ -1,8 +1,8 @@
 // An acknowledged entry survives kill -9, and processes that append together keep one conversation.
 import { mkdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { put, transcriptFolder } from './transcript-folder.ts'
-import { audit, killRounds, startWriter } from './transcript-writers.ts'
+import { put, transcriptFolder } from './support/transcript-folder.ts'
+import { audit, killRounds, startWriter } from './support/transcript-writers.ts'
 
 describe('several processes on one transcript', () => {
   test('keep one chain of parents, with every entry in it', async () => {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { FileTranscripts } from '../src/store/transcript-file.ts'
+import { FileTranscripts } from '../src/store/transcripts/transcript-file.ts'
 import {
   all,
   answered,
@@ -24,7 +24,7 @@ import {
   talk,
   textsOf,
   transcriptFolder,
-} from './transcript-folder.ts'
+} from './support/transcript-folder.ts'
 
 const one = { sessionId: 'aaaaaaaa-0000-4000-8000-000000000001' }
 

@@ -15,7 +15,7 @@ import {
   said,
   textsOf,
   transcriptFolder,
-} from './transcript-folder.ts'
+} from './support/transcript-folder.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures', 'openclaw')
 const peer = join(fixtures, 'made-by-peer-code')

@@ -1,8 +1,8 @@
 // A message that cannot be delivered leaves nobody waiting: its chat, the owner and `rockpool status` hear of it.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openChannelHouse } from './channel-house.ts'
-import type { ChannelHouse } from './channel-house.ts'
-import { personMessage, TelegramApi } from './telegram-api.ts'
+import { openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse } from './support/channel-house.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
 
 const waiting = { timeout: 20_000, interval: 20 }
 const guest = { id: 502, name: 'Bob' }

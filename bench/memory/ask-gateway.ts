@@ -1,7 +1,7 @@
 // How long a question takes whoever asks the gateway for it, beside all that was ever said.
 import { readFileSync } from 'node:fs'
 import { GatewayClient } from '../../src/rpc/client.ts'
-import { startProgram } from '../../test/program.ts'
+import { startProgram } from '../../test/support/program.ts'
 import { questions } from './questions.ts'
 
 export interface GatewayRun {

@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbedder } from '../../src/memory/embedder.ts'
-import { indexSources } from '../../src/memory/index-files.ts'
-import { NearestPassages } from '../../src/memory/nearest.ts'
-import { search } from '../../src/memory/search.ts'
-import { addSomeVectors } from '../../src/memory/vectors.ts'
-import { SearchIndex } from '../../src/store/search-index.ts'
-import { readTopics, writeQualitySessions } from '../../test/search-quality.ts'
+import { openEmbedder } from '../../src/search/embedder.ts'
+import { indexSources } from '../../src/search/index-files.ts'
+import { NearestPassages } from '../../src/search/nearest-passages.ts'
+import { search } from '../../src/search/ranked-search.ts'
+import { addSomeVectors } from '../../src/search/embed-passages.ts'
+import { SearchIndex } from '../../src/search/search-index.ts'
+import { readTopics, writeQualitySessions } from '../../test/support/search-quality.ts'
 
 export interface Quality {
   questions: number

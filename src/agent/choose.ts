@@ -1,7 +1,7 @@
 // Who answers here: Claude, if there is a credential for it; otherwise the offline agent, which says so.
 import type { AgentRuntime } from '../domain/agent.ts'
 import type { ClaudeAgentOptions } from './claude.ts'
-import type { ClaudeConfig } from '../domain/config/agents.ts'
+import type { ClaudeConfig } from '../domain/config/agent-settings.ts'
 import type { Environment } from '../store/config-file.ts'
 import { findCredential } from './credentials.ts'
 import { howToConnect, makeOfflineAgent } from './offline.ts'

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Billing } from '../domain/agent.ts'
-import type { ClaudeConfig } from '../domain/config/agents.ts'
+import type { ClaudeConfig } from '../domain/config/agent-settings.ts'
 import type { Environment } from '../store/config-file.ts'
 
 type CredentialKind = Exclude<ClaudeConfig['credential'], 'auto' | 'none'>

@@ -5,7 +5,7 @@ import type { AgentRuntime, ConversationOptions } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { TurnResult } from '../domain/turn.ts'
-import { keepNotes } from '../store/kept-notes.ts'
+import { keepNotes } from '../store/notes/kept-notes.ts'
 
 export const DEFAULT_MEMORY_FLUSH_SOFT_TOKENS = 4_000
 export const DEFAULT_MEMORY_FLUSH_RESERVE_TOKENS_FLOOR = 20_000

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { ClaudeProcesses } from '../store/claude-processes.ts'
-import { descendantsOf, identifyProcess, isSameProcess } from '../store/process-identity.ts'
-import type { ProcessIdentity } from '../store/process-identity.ts'
+import { ClaudeProcesses } from '../store/sqlite/claude-processes.ts'
+import { descendantsOf, identifyProcess, isSameProcess } from '../store/disk/process-identity.ts'
+import type { ProcessIdentity } from '../store/disk/process-identity.ts'
 import { endTree } from './process.ts'
 
 const folders: string[] = []
@@ -61,8 +61,8 @@ test('the orphans of a Rockpool that crashed are found and ended by number and s
   // Another process registers a child of its own and is killed.
   const script = `
     import { spawn } from 'node:child_process'
-    import { ClaudeProcesses } from ${JSON.stringify(join(import.meta.dirname, '../store/claude-processes.ts'))}
-    import { identifyProcess } from ${JSON.stringify(join(import.meta.dirname, '../store/process-identity.ts'))}
+    import { ClaudeProcesses } from ${JSON.stringify(join(import.meta.dirname, '../store/sqlite/claude-processes.ts'))}
+    import { identifyProcess } from ${JSON.stringify(join(import.meta.dirname, '../store/disk/process-identity.ts'))}
     const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' })
     const processes = new ClaudeProcesses(${JSON.stringify(path)})
     await processes.add(identifyProcess(child.pid), 'chat')
@@ -93,8 +93,8 @@ test('a process that will not end when its Rockpool crashed is ended a moment la
   const script = `
     import { spawn } from 'node:child_process'
     import { once } from 'node:events'
-    import { LastWatch } from ${here('last-watch.ts')}
-    import { identifyProcess } from ${here('../store/process-identity.ts')}
+    import { LastWatch } from ${here('process-reaper.ts')}
+    import { identifyProcess } from ${here('../store/disk/process-identity.ts')}
     const child = spawn('sh', ['-c', ${JSON.stringify(stubborn)}], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
     await once(child.stdout, 'data')
     const watch = new LastWatch()

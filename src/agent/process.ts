@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SpawnOptions, SpawnedProcess } from '@anthropic-ai/claude-agent-sdk'
-import type { ProcessIdentity } from '../store/process-identity.ts'
-import { descendantsOf, identifyProcess, isSameProcess } from '../store/process-identity.ts'
+import type { ProcessIdentity } from '../store/disk/process-identity.ts'
+import { descendantsOf, identifyProcess, isSameProcess } from '../store/disk/process-identity.ts'
 
 export interface ClaudeProcess {
   identity: ProcessIdentity

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { claudePidDomain, identifyProcess } from '../store/process-identity.ts'
+import { claudePidDomain, identifyProcess } from '../store/disk/process-identity.ts'
 import { findTranscript, LookCache, lookAtTranscript, otherWriter } from './resume.ts'
 
 const recorded = join(import.meta.dirname, '../../test/fixtures/claude-code')

@@ -3,10 +3,10 @@
 import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resumable } from '../domain/agent.ts'
-import { chainOf, readChain } from '../store/claude-chain.ts'
-import type { Chain } from '../store/claude-chain.ts'
-import type { SharedClaudeTranscripts } from '../store/claude-transcripts-between-machines.ts'
-import { isClaudesProcess } from '../store/process-identity.ts'
+import { chainOf, readChain } from '../store/transcripts/claude-chain.ts'
+import type { Chain } from '../store/transcripts/claude-chain.ts'
+import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
+import { isClaudesProcess } from '../store/disk/process-identity.ts'
 
 export interface TranscriptLook {
   resumable: Resumable

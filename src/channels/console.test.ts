@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
-import { channelContract } from '../../test/channel-contract.ts'
-import type { Feature, Platform, Rig, Shown, Written } from '../../test/channel-contract.ts'
-import { testHost } from '../../test/channel-host.ts'
+import { channelContract } from '../../test/support/channel-contract.ts'
+import type { Feature, Platform, Rig, Shown, Written } from '../../test/support/channel-contract.ts'
+import { testHost } from '../../test/support/channel-host.ts'
 import { ConsoleChannel } from './console.ts'
 
 const features = new Set<Feature>()

@@ -15,7 +15,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import { printableText } from '../domain/plain-text.ts'
 import type { Reply } from '../domain/reply.ts'
-import { resentMark } from './parts.ts'
+import { resentMark } from './message-parts.ts'
 import { StatusBoard } from './channel-status.ts'
 
 export interface ConsoleOptions {

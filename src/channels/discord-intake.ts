@@ -25,9 +25,9 @@ import { isLater } from './discord-marks.ts'
 import type { DiscordMarks } from './discord-marks.ts'
 import { fetchDiscordFiles } from './discord-files.ts'
 import { describeFailure } from './discord-send.ts'
-import { Lanes } from './lanes.ts'
-import { offerUntilTaken, untilStored } from './offer.ts'
-import type { OfferParts } from './offer.ts'
+import { Lanes } from './chat-queue.ts'
+import { offerUntilTaken, untilStored } from './offer-until-stored.ts'
+import type { OfferParts } from './offer-until-stored.ts'
 
 export interface IntakeParts extends OfferParts {
   rest: REST

@@ -12,8 +12,8 @@ import { splitText } from '../domain/split-text.ts'
 import { messageIdOf } from './discord-events.ts'
 import { toDiscord } from './formatting.ts'
 import { networkCode, neverLeft } from './network-failure.ts'
-import type { PartOutcome } from './parts.ts'
-import { marked, markLength, PartSender } from './parts.ts'
+import type { PartOutcome } from './message-parts.ts'
+import { marked, markLength, PartSender } from './message-parts.ts'
 
 type Part = { text: string } | { file: OutgoingFile }
 

@@ -1,7 +1,7 @@
 // Makes the channels that the configuration asks for. A platform's library is loaded only when it is used.
 import type { Channel, ChannelHost } from '../domain/channel.ts'
-import { accountsOf } from '../domain/config/channels.ts'
-import type { ChannelsConfig } from '../domain/config/channels.ts'
+import { accountsOf } from '../domain/config/channel-settings.ts'
+import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import { IdleChannel } from './idle-channel.ts'
 
 export interface ChannelParts {

@@ -9,8 +9,8 @@ import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 import { toTelegramHtml, visibleText } from './formatting.ts'
 import { networkCode, neverLeft } from './network-failure.ts'
-import type { PartOutcome } from './parts.ts'
-import { marked, markLength, PartSender } from './parts.ts'
+import type { PartOutcome } from './message-parts.ts'
+import { marked, markLength, PartSender } from './message-parts.ts'
 import { messageIdOf } from './telegram-updates.ts'
 
 type Part = { text: string } | { file: OutgoingFile; asVoice: boolean }

@@ -3,7 +3,7 @@
 import { cleanMessage, decodeMessageNode, proto, unpadRandomMax16 } from 'baileys'
 import type { BinaryNode, SignalRepositoryWithLIDStore, WAMessage } from 'baileys'
 import type { ChannelHost, SecretStore } from '../domain/channel.ts'
-import { untilStored } from './offer.ts'
+import { untilStored } from './offer-until-stored.ts'
 import type { OwnIds } from './whatsapp-messages.ts'
 
 const prefix = 'received-'

@@ -13,7 +13,7 @@ import type { BinaryNode, ConnectionState, GroupMetadata, WAMessage, WASocket } 
 import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
 import { backOffMs, pause } from './back-off.ts'
-import { Recent } from './recent.ts'
+import { Recent } from './recent-items.ts'
 import { PlatformChannel } from './platform-channel.ts'
 import type { Accept } from './platform-channel.ts'
 import { beginReceiving, endReceiving } from './receiving.ts'

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import { askFields, whose } from '../operations/turns.ts'
+import { askFields, whose } from '../operations/turns/turns.ts'
 import { PermissionPrompt } from './answer-permission.ts'
 import type { Person } from './answer-permission.ts'
 import type { Question, Talk } from './ask-agent.ts'

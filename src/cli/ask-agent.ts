@@ -5,8 +5,8 @@ import type { TurnEvent } from '../domain/turn.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
 import type { Call, InputOf, MethodName, OutputOf } from '../rpc/client.ts'
-import type { GatewayAddress } from './ask.ts'
-import { findGateway } from './ask.ts'
+import type { GatewayAddress } from './call-operation.ts'
+import { findGateway } from './call-operation.ts'
 import type { QuestionDesk } from './answer-permission.ts'
 import type { Host } from './local-command.ts'
 
@@ -53,7 +53,7 @@ function talkHere(app: App): Talk {
   return {
     ...deskBehind(call),
     async ask(question, onEvent) {
-      const { askTurn } = await import('../operations/turns.ts')
+      const { askTurn } = await import('../operations/turns/turns.ts')
       const { sessionKey } = await call('turns.where', whoseOf(question))
       return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
     },

@@ -3,7 +3,7 @@
 import { PermissionPrompt } from './answer-permission.ts'
 import type { OpenQuestion, QuestionDesk } from './answer-permission.ts'
 import { askLine } from './ask-line.ts'
-import type { Asker } from './ask.ts'
+import type { Asker } from './call-operation.ts'
 import type { Host } from './local-command.ts'
 import type { CodingRow } from './print-coding.ts'
 

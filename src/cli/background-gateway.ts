@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RockpoolError } from '../domain/errors.ts'
-import { findGateway } from './ask.ts'
+import { findGateway } from './call-operation.ts'
 import type { Host } from './local-command.ts'
 
 const readyWithinMs = 30_000

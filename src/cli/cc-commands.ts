@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { bundledClaude } from '../agent/binary.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { loadConfig } from '../store/config-file.ts'
-import { openAsker } from './ask.ts'
+import { openAsker } from './call-operation.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 import { oneLine } from './print.ts'
 

@@ -1,7 +1,7 @@
 // `rockpool cc watch`: all coding sessions on the whole screen, live, with keys to look, answer, approve and end.
 import { emitKeypressEvents } from 'node:readline'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import type { Asker } from './ask.ts'
+import type { Asker } from './call-operation.ts'
 import type { Host } from './local-command.ts'
 import { byWhoMustAct } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'

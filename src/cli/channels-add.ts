@@ -4,7 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
-import type { Asker } from './ask.ts'
+import type { Asker } from './call-operation.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 
 interface Added {
@@ -75,7 +75,7 @@ export const commands: LocalCommand[] = [
         account: string
         tokenFile?: string
       }
-      const { openAsker } = await import('./ask.ts')
+      const { openAsker } = await import('./call-operation.ts')
       const asker = await openAsker(host)
       try {
         if (!json) await explain(host, channel)

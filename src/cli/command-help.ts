@@ -4,8 +4,8 @@ import type { Field } from '../operations/fields.ts'
 import { commandsBelow, onShelves } from './help.ts'
 import type { Host } from './local-command.ts'
 import { pad, wrap } from './print.ts'
-import { positionalFields } from './typed.ts'
-import type { Typeable } from './typed.ts'
+import { positionalFields } from './parse-options.ts'
+import type { Typeable } from './parse-options.ts'
 
 export async function printCommandHelp(typeable: Typeable, words: string, host: Host): Promise<number> {
   const { implied = [] } = typeable.command ?? {}

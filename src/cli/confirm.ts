@@ -1,7 +1,7 @@
 // Before something is taken away, a person at a terminal is asked whether he is sure; not about what is not there.
 import { RockpoolError } from '../domain/errors.ts'
 import type { Operation } from '../operations/operation.ts'
-import type { Asker } from './ask.ts'
+import type { Asker } from './call-operation.ts'
 
 /** Throws when the answer is no. What is missing is not asked about: the operation itself says so. */
 export async function confirm(

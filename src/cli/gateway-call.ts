@@ -5,7 +5,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { resolveAlias } from '../operations/aliases.ts'
 import { findOperation } from '../operations/all.ts'
 import { unknownOperation } from '../operations/perform.ts'
-import { openAsker } from './ask.ts'
+import { openAsker } from './call-operation.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 
 export const commands: LocalCommand[] = [

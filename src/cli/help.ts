@@ -2,7 +2,7 @@
 import { RockpoolError } from '../domain/errors.ts'
 import { typedNouns } from '../operations/aliases.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
-import { inShort, shelves } from './help-shelves.ts'
+import { inShort, shelves } from './help-order.ts'
 import type { Host } from './local-command.ts'
 import { nearest } from './nearest.ts'
 import { pad, styled, wrap } from './print.ts'

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '../operations/catalog.ts'
 import type { Scope } from '../operations/operation.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Terminal } from './terminal.ts'
-import type { Typeable } from './typed.ts'
+import type { Typeable } from './parse-options.ts'
 
 /** What main.ts gives the command line: the parts that lie above it. */
 export interface Host {

@@ -1,7 +1,7 @@
 // `rockpool mcp`: another program starts us and speaks MCP with us over stdin and stdout.
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { findGateway } from './ask.ts'
+import { findGateway } from './call-operation.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 
 const input = z.strictObject({

@@ -1,5 +1,5 @@
 // What was done to sessions, in a sentence each; and what is put away, and what turns cost.
-import type { ArchiveRow } from '../operations/session-archives.ts'
+import type { ArchiveRow } from '../operations/sessions/session-archives.ts'
 import { ago, bytes, count, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
 import type { Page } from './print.ts'
 

@@ -1,5 +1,5 @@
 // Coding sessions and what they ask, for people at a terminal.
-import type { Grant } from '../domain/coding.ts'
+import type { Grant } from '../domain/coding-session.ts'
 import { ago, duration, oneLine, prose, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page, Style } from './print.ts'
 import type { Machine } from '../domain/machine.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SearchOutput } from '../operations/search.ts'
+import type { SearchOutput } from '../operations/search/search-sessions.ts'
 import type { Page } from './print.ts'
 import { printSearch } from './print-search.ts'
 

@@ -1,6 +1,6 @@
 // How what was found looks in a terminal: by session, with the lines around what matched.
 import type { SearchStatus } from '../domain/search.ts'
-import type { SearchOutput } from '../operations/search.ts'
+import type { SearchOutput } from '../operations/search/search-sessions.ts'
 import { ago, broken, bytes, fit, oneLine, pairs, styled, table, usd, visible } from './print.ts'
 import type { Page } from './print.ts'
 

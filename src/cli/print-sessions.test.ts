@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SessionRowOutput } from '../operations/session-row.ts'
+import type { SessionRowOutput } from '../operations/sessions/session-row.ts'
 import { cellWidth } from './cell-width.ts'
 import { printExport, printHistory, printKey, printList, printLost, printStanding } from './print-sessions.ts'
 

@@ -1,5 +1,5 @@
 // How sessions look in a terminal.
-import type { SessionRowOutput } from '../operations/session-row.ts'
+import type { SessionRowOutput } from '../operations/sessions/session-row.ts'
 import { ago, broken, fit, oneLine, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page } from './print.ts'
 

@@ -1,6 +1,6 @@
 // How status, configuration and log look in a terminal.
 import { basename } from 'node:path'
-import type { SessionRowOutput } from '../operations/session-row.ts'
+import type { SessionRowOutput } from '../operations/sessions/session-row.ts'
 import {
   ago,
   bytes,

@@ -4,11 +4,11 @@ import { resolve } from 'node:path'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { RockpoolError } from '../domain/errors.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
-import type { Asker } from './ask.ts'
+import type { Asker } from './call-operation.ts'
 import { findCommand } from './find-command.ts'
 import type { Host } from './local-command.ts'
-import { parseTyped } from './typed.ts'
-import type { Typeable, Typed } from './typed.ts'
+import { parseTyped } from './parse-options.ts'
+import type { Typeable, Typed } from './parse-options.ts'
 
 /** Runs one command line; resolves to the exit code. Errors are printed here, as text or as JSON. */
 export async function run(args: readonly string[], host: Host): Promise<number> {
@@ -90,7 +90,7 @@ async function performCommand(
   host: Host,
   json: boolean,
 ): Promise<number> {
-  const { openAsker } = await import('./ask.ts')
+  const { openAsker } = await import('./call-operation.ts')
   if (operation.command?.staysBehind?.(typed.input)) {
     await (await import('./background-gateway.ts')).ensureGateway(host)
   }

@@ -10,7 +10,7 @@ import type { JsonObject } from '../store/config-edit.ts'
 import { loadConfig } from '../store/config-file.ts'
 import { statePaths } from '../store/paths.ts'
 import type { StatePaths } from '../store/paths.ts'
-import { findGateway } from './ask.ts'
+import { findGateway } from './call-operation.ts'
 import type { Host, LocalCommand } from './local-command.ts'
 
 interface Findings {

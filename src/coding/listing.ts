@@ -1,8 +1,8 @@
 // Coding sessions as text for a chat: one entry each, as people who know the plugin expect it.
-import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding.ts'
+import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import type { CodingMetrics } from './metrics.ts'
-import { formatDuration, oneLine } from './names.ts'
-import { unsaidOf } from './unsaid.ts'
+import { formatDuration, oneLine } from './session/names.ts'
+import { unsaidOf } from './session/pending-messages.ts'
 
 const icons: Record<CodingLifecycle, string> = {
   queued: '🕓',

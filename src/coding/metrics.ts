@@ -1,8 +1,8 @@
 // Figures over all coding sessions, from what is on disk: they survive restarts and count each session once.
-import type { CodingSession, CodingStatus } from '../domain/coding.ts'
-import type { CodingStore } from '../store/coding-store.ts'
-import type { SpendStore } from '../store/spend-store.ts'
-import { waitedOf } from './waited.ts'
+import type { CodingSession, CodingStatus } from '../domain/coding-session.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import type { SpendStore } from '../store/sqlite/spend-store.ts'
+import { waitedOf } from './session/waiting-time.ts'
 
 export interface CodingMetrics {
   totalCostUsd: number

@@ -2,13 +2,13 @@
 // is said, so that each thing is said once, also after a crash.
 import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
-import type { Approval, CodingSession, OutputBlock } from '../domain/coding.ts'
+import type { Approval, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { Reply } from '../domain/reply.ts'
-import type { CodingStore } from '../store/coding-store.ts'
-import { formatDuration, oneLine } from './names.ts'
-import { approvalReply } from './approval-reply.ts'
-import { addressOfOrigin } from './origin.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import { formatDuration, oneLine } from './session/names.ts'
+import { approvalReply } from './approvals/approval-reply.ts'
+import { addressOfOrigin } from './session/origin.ts'
 import { ProgressRelay } from './progress-relay.ts'
 import type { Progress } from './progress-relay.ts'
 

@@ -1,8 +1,8 @@
 // What a session that another one began does, told to that one from time to time while it works: a note that waits for
 // the parent's next turn, and only the latest. It costs no turn, and is over when the session is.
 import type { Clock } from '../domain/clock.ts'
-import type { CodingSession, OutputBlock } from '../domain/coding.ts'
-import { formatDuration, oneLine } from './names.ts'
+import type { CodingSession, OutputBlock } from '../domain/coding-session.ts'
+import { formatDuration, oneLine } from './session/names.ts'
 
 export interface Progress {
   sessionKey: string

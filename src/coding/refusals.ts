@@ -1,6 +1,6 @@
 // Why a coding session cannot be launched, answered or resumed, and what to do about it.
 import type { Resumable } from '../domain/agent.ts'
-import type { CodingSession } from '../domain/coding.ts'
+import type { CodingSession } from '../domain/coding-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
 export function noSuchSession(ref: string): RockpoolError {

@@ -1,5 +1,5 @@
 // Something that is done again and again until it is stopped. What goes wrong is said, and it goes on.
-import type { CodingParts } from './parts.ts'
+import type { CodingParts } from './coding-parts.ts'
 
 export class Repeating {
   #parts: Pick<CodingParts, 'clock' | 'log'>

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'
 import type { BridgeToolName, BridgeWorld } from '../domain/bridge.ts'
-import type { McpBridgeConfig } from '../domain/config/discovery.ts'
+import type { McpBridgeConfig } from '../domain/config/discovery-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { plainLine } from '../domain/plain-text.ts'

@@ -17,7 +17,7 @@ import type {
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { DiscoveryIndex } from '../store/discovery-index.ts'
+import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { Assembler, groupFiles, sessionIdOf, transcriptsOf } from './assemble.ts'
 import type { SessionFiles } from './assemble.ts'
 import { reportCosts } from './cost.ts'
@@ -31,11 +31,11 @@ import { readRegistries } from './registry.ts'
 import type { RegistryRow, RegistrySource } from './registry.ts'
 import { withoutMarker } from './origin-marker.ts'
 import { repairTranscript } from './repair.ts'
-import { stampOf } from './stamp.ts'
+import { stampOf } from './change-stamp.ts'
 import { subagentsOf } from './subagents.ts'
 import { watchTranscripts } from './watch.ts'
 import type { Change } from './watch.ts'
-import { xray } from './xray.ts'
+import { xray } from './transcript-health.ts'
 
 export interface DiscoveryParts {
   configDirs: readonly string[]

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { discoveredSession } from '../../test/discovered-session.ts'
-import { writeWorkHistory } from '../../test/selection-history.ts'
+import { discoveredSession } from '../../test/support/discovered-session.ts'
+import { writeWorkHistory } from '../../test/support/selection-history.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { evaluateSelection } from './evaluate.ts'
-import type { Spoken } from './spoken.ts'
-import { spokenIn } from './spoken.ts'
+import type { Spoken } from './conversation-records.ts'
+import { spokenIn } from './conversation-records.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-evaluate-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -4,7 +4,7 @@
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import { keywordRelevance } from './relevance.ts'
 import { scoreSession } from './score.ts'
-import { spokenIn } from './spoken.ts'
+import { spokenIn } from './conversation-records.ts'
 
 /** Somebody who writes on within this time did not choose a session; they were in the middle of it. */
 const sameSittingMs = 30 * 60_000

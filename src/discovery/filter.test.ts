@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { discoveredSession } from '../../test/discovered-session.ts'
+import { discoveredSession } from '../../test/support/discovered-session.ts'
 import { sortSessions } from './filter.ts'
 
 test('running sessions come first, then the last changed; equal ones by id', () => {

@@ -3,8 +3,8 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
-import { redacted } from './kept-words.ts'
-import { errorCode } from '../store/atomic-file.ts'
+import { redacted } from './indexed-text.ts'
+import { errorCode } from '../store/disk/atomic-file.ts'
 
 export interface TranscriptFile {
   path: string

@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionStatus } from '../domain/discovered-session.ts'
-import { isClaudesProcess } from '../store/process-identity.ts'
+import { isClaudesProcess } from '../store/disk/process-identity.ts'
 
 export interface LiveSession {
   sessionId: string

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import type { ScanProgress } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
-import type { DiscoveryIndex, IndexedFile } from '../store/discovery-index.ts'
+import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-index.ts'
 import { listTranscripts } from './list-files.ts'
 import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './price-table.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { discoveredSession } from '../../test/discovered-session.ts'
+import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { priceSession } from './price.ts'
 

@@ -2,8 +2,8 @@
 // is, its label, what it was asked, what it may cost.
 import type { SessionSource, SessionStatus } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
-import { openclawReader } from '../store/openclaw-stores.ts'
-import type { OpenclawAgent } from '../store/openclaw-stores.ts'
+import { openclawReader } from '../store/openclaw/openclaw-stores.ts'
+import type { OpenclawAgent } from '../store/openclaw/openclaw-stores.ts'
 
 export interface RegistryRow {
   /** Claude's own id. */

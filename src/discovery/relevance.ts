@@ -2,7 +2,7 @@
 // slow, silent or talks nonsense, words are compared. It always answers, and in time.
 import { z } from 'zod'
 import type { Clock } from '../domain/clock.ts'
-import type { SessionSelectionConfig } from '../domain/config/discovery.ts'
+import type { SessionSelectionConfig } from '../domain/config/discovery-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { plainLine } from '../domain/plain-text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'

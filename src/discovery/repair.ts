@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { writeFileAtomically } from '../store/atomic-file.ts'
-import { readChain, recordsOf } from '../store/claude-chain.ts'
-import type { Chain, Link } from '../store/claude-chain.ts'
-import { branchesOf, healthOf, toolsOf, xray } from './xray.ts'
+import { writeFileAtomically } from '../store/disk/atomic-file.ts'
+import { readChain, recordsOf } from '../store/transcripts/claude-chain.ts'
+import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
+import { branchesOf, healthOf, toolsOf, xray } from './transcript-health.ts'
 
 export interface Repaired {
   sessionId: string

@@ -1,6 +1,6 @@
 // One file to scan and what came of it, in a form that can go to another thread and into the index.
-import type { IndexedFile } from '../store/discovery-index.ts'
-import { withoutSecrets } from './kept-words.ts'
+import type { IndexedFile } from '../store/sqlite/discovery-index.ts'
+import { withoutSecrets } from './indexed-text.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import type { TranscriptScanner } from './scan.ts'
 import { UsageTable } from './usage-table.ts'

@@ -2,7 +2,7 @@
 // line is: a line longer than the limit is counted, its kind is noted, and the rest of it runs past.
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
-import { Absorber } from './absorb.ts'
+import { Absorber } from './apply-record.ts'
 import { costOfFile } from './cost.ts'
 import { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'

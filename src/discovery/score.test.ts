@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
-import { discoveredSession } from '../../test/discovered-session.ts'
+import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { scoreSession } from './score.ts'
 

@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 import type { Anatomy } from '../domain/anatomy.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
 import type { SessionFiles } from './assemble.ts'
-import { redacted } from './kept-words.ts'
+import { redacted } from './indexed-text.ts'
 import type { KnownFile } from './native-index.ts'
 
 const ending = '.jsonl'

@@ -1,4 +1,4 @@
-// The adapter for a platform. One file each in channels/; all of them pass test/channel-contract.ts.
+// The adapter for a platform. One file each in channels/; all of them pass test/support/channel-contract.ts.
 import type { Address } from './address.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'

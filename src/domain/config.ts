@@ -1,15 +1,15 @@
 // The configuration: one file, every key known, every default here. store/config-file.ts reads it.
 import { z } from 'zod'
-import { agentsConfig, claudeConfig } from './config/agents.ts'
-import { bindingsConfig, checkBindings } from './config/bindings.ts'
-import { channelsConfig } from './config/channels.ts'
-import { codingConfig } from './config/coding.ts'
-import { discoveryConfig, mcpBridgeConfig, sessionSelectionConfig } from './config/discovery.ts'
-import { gatewayConfig, hooksConfig } from './config/gateway.ts'
-import { memoryConfig } from './config/memory.ts'
-import { machineConfig } from './config/machine.ts'
-import { messagesConfig } from './config/messages.ts'
-import { sessionConfig } from './config/session.ts'
+import { agentsConfig, claudeConfig } from './config/agent-settings.ts'
+import { bindingsConfig, checkBindings } from './config/binding-settings.ts'
+import { channelsConfig } from './config/channel-settings.ts'
+import { codingConfig } from './config/coding-settings.ts'
+import { discoveryConfig, mcpBridgeConfig, sessionSelectionConfig } from './config/discovery-settings.ts'
+import { gatewayConfig, hooksConfig } from './config/gateway-settings.ts'
+import { memoryConfig } from './config/memory-settings.ts'
+import { machineConfig } from './config/machine-settings.ts'
+import { messagesConfig } from './config/message-settings.ts'
+import { sessionConfig } from './config/session-settings.ts'
 
 const wholeConfig = z.strictObject({
   store: z.enum(['sqlite', 'files', 'postgres']).default('sqlite'),

@@ -1,5 +1,5 @@
 // Who answers where nobody says which agent. Apart from the schema of the configuration, which small commands do not load.
-import type { AgentsConfig } from './config/agents.ts'
+import type { AgentsConfig } from './config/agent-settings.ts'
 import { DEFAULT_AGENT_ID } from './session-key.ts'
 
 /** The one marked so, else the first. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { processorMs } from '../../test/processor-time.ts'
+import { processorMs } from '../../test/support/processor-time.ts'
 import { plainLine } from './plain-text.ts'
 
 test('escape sequences, control characters and changes of direction are gone', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { processorMs } from '../../test/processor-time.ts'
+import { processorMs } from '../../test/support/processor-time.ts'
 import { cutBetweenWords, makeRedactor } from './redact.ts'
 
 const redactEverything = (text: string): string => makeRedactor().everything(text)

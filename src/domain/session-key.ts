@@ -1,7 +1,7 @@
 // Session keys: who speaks, and where. `agent:<agentId>:<rest>`, in OpenClaw's forms. Identities that the configured
 // scope keeps apart never share a key, whatever characters their ids contain; domain/key-segment.ts sees to that.
 import type { Address } from './address.ts'
-import type { SessionConfig } from './config/session.ts'
+import type { SessionConfig } from './config/session-settings.ts'
 import { RockpoolError } from './errors.ts'
 import { encodeId, setApart } from './key-segment.ts'
 import type { ChatType } from './message.ts'

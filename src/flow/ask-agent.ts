@@ -8,10 +8,10 @@ import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withClaudeId, withoutClaudeId } from '../sessions/usage.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
-import { flushBeforeCompaction, runMemoryFlushIfNeeded } from './memory.ts'
-import type { FlushCost } from './memory.ts'
-import type { FlowParts } from './parts.ts'
-import { reseedText } from './reseed.ts'
+import { flushBeforeCompaction, runMemoryFlushIfNeeded } from './flush-memory.ts'
+import type { FlushCost } from './flush-memory.ts'
+import type { FlowParts } from './flow-parts.ts'
+import { reseedText } from './restore-context.ts'
 
 export interface AgentTurn {
   session: Session

@@ -3,7 +3,7 @@ import type { Address } from '../domain/address.ts'
 import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { TurnEvent } from '../domain/turn.ts'
-import type { Input, TurnWish } from '../store/work.ts'
+import type { Input, TurnWish } from '../store/work-store.ts'
 
 export interface AskRequest {
   agentId: string

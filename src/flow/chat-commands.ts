@@ -8,9 +8,9 @@ import { commandShapes, helpText, mayGive, parseCommand } from '../inbound/comma
 import { parseSessionLabel } from '../sessions/label.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
 import { buildModelAliasIndex, resolveModel } from '../sessions/reset-model.ts'
-import type { Input, WaitingInput } from '../store/work.ts'
+import type { Input, WaitingInput } from '../store/work-store.ts'
 import { noticeFor } from './deliveries.ts'
-import type { ChatCommand, CommandParts, FlowParts } from './parts.ts'
+import type { ChatCommand, CommandParts, FlowParts } from './flow-parts.ts'
 import { parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
 import { statusText } from './status-text.ts'
 

@@ -6,8 +6,8 @@ import { bodyForAgent, contextOf, finalizeInboundContext } from '../inbound/cont
 import { initSessionState } from '../sessions/init.ts'
 import type { SessionInitResult } from '../sessions/init.ts'
 import { buildModelAliasIndex } from '../sessions/reset-model.ts'
-import type { WaitingInput } from '../store/work.ts'
-import type { TurnParts } from './parts.ts'
+import type { WaitingInput } from '../store/work-store.ts'
+import type { TurnParts } from './flow-parts.ts'
 
 export interface FoundSession {
   session: Session

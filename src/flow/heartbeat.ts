@@ -9,9 +9,9 @@ import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { readWorkspaceFile } from '../store/workspace-files.ts'
-import type { Input } from '../store/work.ts'
+import type { Input } from '../store/work-store.ts'
 import type { Converse } from './converse.ts'
-import type { FlowParts } from './parts.ts'
+import type { FlowParts } from './flow-parts.ts'
 import { parseDuration } from './queue-settings.ts'
 
 export const HEARTBEAT_PROMPT =

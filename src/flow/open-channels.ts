@@ -2,9 +2,9 @@
 // while this one stands by.
 import type { Channel } from '../domain/channel.ts'
 import { asRockpoolError } from '../domain/errors.ts'
-import { StoreAway } from '../store/store-away.ts'
+import { StoreAway } from '../store/store-unavailable.ts'
 import type { Converse } from './converse.ts'
-import type { FlowParts } from './parts.ts'
+import type { FlowParts } from './flow-parts.ts'
 
 /** How often a process that stands by tries to take a channel over. */
 const standByMs = 2_000

@@ -7,7 +7,7 @@ import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts
 import { resolveSenderLabel } from '../inbound/sender-meta.ts'
 import { prependSystemEvents } from '../inbound/system-events.ts'
 import { appendUntrustedContext } from '../inbound/untrusted.ts'
-import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work.ts'
+import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work-store.ts'
 import { collectPrompt } from './queue-settings.ts'
 
 export interface ComposedPrompt {

@@ -7,10 +7,10 @@ import type { Message } from '../domain/message.ts'
 import type { Delivery, SessionPoint } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
-import { routeReply } from '../store/reply-map.ts'
-import type { ReplyMap, ReplyRoute } from '../store/reply-map.ts'
+import { routeReply } from '../store/sqlite/reply-map.ts'
+import type { ReplyMap, ReplyRoute } from '../store/sqlite/reply-map.ts'
 import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 
 export interface ReplyRoutingParts {
   replies: ReplyMap

@@ -1,9 +1,9 @@
 // Inputs of one lane are taken in their order, whichever answer of the store comes first.
 import { expect, test } from 'vitest'
-import { anInput } from '../../test/work-store-contract.ts'
+import { anInput } from '../../test/support/work-store-contract.ts'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
-import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work.ts'
+import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work-store.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import type { TurnQueue } from './turn-queue.ts'
 

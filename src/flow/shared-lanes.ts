@@ -5,9 +5,9 @@ import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
 import type { Deliverer } from '../replies/deliver.ts'
-import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work.ts'
+import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work-store.ts'
 import type { TurnQueue } from './turn-queue.ts'
-import { releaseTurn } from './upkeep.ts'
+import { releaseTurn } from './turn-recovery.ts'
 
 export interface SharedLanesParts {
   config: Pick<Config, 'machine'>

@@ -1,6 +1,6 @@
 // What /status says about a session.
-import type { WaitingInput } from '../store/work.ts'
-import type { CommandParts } from './parts.ts'
+import type { WaitingInput } from '../store/work-store.ts'
+import type { CommandParts } from './flow-parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 
 export async function statusText(input: WaitingInput, parts: CommandParts): Promise<string> {

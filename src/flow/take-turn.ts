@@ -2,12 +2,12 @@
 import { asRockpoolError } from '../domain/errors.ts'
 import { orderedId } from '../domain/ordered-id.ts'
 import { resolveSendPolicy } from '../sessions/send-policy.ts'
-import { StoreAway } from '../store/store-away.ts'
-import type { TurnOutcome, WaitingInput } from '../store/work.ts'
-import { conduct } from './conduct.ts'
-import type { Conducted } from './conduct.ts'
+import { StoreAway } from '../store/store-unavailable.ts'
+import type { TurnOutcome, WaitingInput } from '../store/work-store.ts'
+import { conduct } from './run-turn.ts'
+import type { Conducted } from './run-turn.ts'
 import { deliveriesOf } from './deliveries.ts'
-import type { TurnParts } from './parts.ts'
+import type { TurnParts } from './flow-parts.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
 
 /** Resolves to inputs that the turn could not deal with; they are taken next. */

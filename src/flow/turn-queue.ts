@@ -1,7 +1,7 @@
 // One turn at a time for each session; other sessions never wait. The inbox has every input on disk; this is only the
 // order in which they are taken, kept in memory and made again from the inbox at a start.
 import type { Clock } from '../domain/clock.ts'
-import type { WaitingInput } from '../store/work.ts'
+import type { WaitingInput } from '../store/work-store.ts'
 import type { QueueSettings } from './queue-settings.ts'
 
 /** A turn that runs: what can be done to it from outside. */

@@ -6,9 +6,9 @@ import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { asReply, buildReplyPayloads } from '../replies/compose.ts'
 import type { ReplyPayload } from '../replies/payload.ts'
-import { isSilentReplyText } from '../replies/tokens.ts'
+import { isSilentReplyText } from '../replies/silent-tokens.ts'
 import { toolLine } from './tool-line.ts'
-import type { FlowParts } from './parts.ts'
+import type { FlowParts } from './flow-parts.ts'
 
 export interface ReplyContext {
   session: Session

@@ -6,7 +6,7 @@ import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { DeadEnd } from '../replies/deliver.ts'
-import type { Outbox } from '../store/work.ts'
+import type { Outbox } from '../store/work-store.ts'
 import { noticeFor } from './deliveries.ts'
 
 export interface UndeliveredParts {

@@ -7,9 +7,15 @@ import type { Log } from '../domain/log.ts'
 import type { Caller, Scope } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
 import { includes } from '../operations/authorize.ts'
-import { credentialsMark, ensureGatewayToken, hashOf, newToken, readGatewayToken } from '../store/tokens.ts'
+import {
+  credentialsMark,
+  ensureGatewayToken,
+  hashOf,
+  newToken,
+  readGatewayToken,
+} from '../store/gateway-tokens.ts'
 import { readPageSessions, writePageSessions } from '../store/page-sessions.ts'
-import { readHookToken, readTokenRecords, sameHash } from '../store/tokens.ts'
+import { readHookToken, readTokenRecords, sameHash } from '../store/gateway-tokens.ts'
 import { Limiter } from './limiter.ts'
 import { isFromBrowser, isLoopback } from './origin.ts'
 import { isSignedWith, signedHookOf } from './signed-hook.ts'

@@ -1,7 +1,7 @@
 // Which names the gateway answers to, and which web pages may talk to it. Both lists are exact: a page of another
 // site, another port or a name that merely points here is a stranger.
 import type { IncomingMessage } from 'node:http'
-import type { GatewayConfig } from '../domain/config/gateway.ts'
+import type { GatewayConfig } from '../domain/config/gateway-settings.ts'
 
 export interface Doorplate {
   hosts: ReadonlySet<string>

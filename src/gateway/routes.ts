@@ -14,7 +14,7 @@ import type { Doorplate } from './origin.ts'
 import { sendStatic } from './static.ts'
 import type { StaticFiles } from './static.ts'
 import { stringifyFairly } from './stringify.ts'
-import type { Unvouched } from './unvouched.ts'
+import type { Unvouched } from './pending-sockets.ts'
 
 export interface RouteParts {
   auth: Auth

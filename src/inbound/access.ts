@@ -2,12 +2,12 @@
 // the platform vouches for. What is paired in private gives no right in a group, and being in a group gives none in private.
 import type { Access, AccessPolicy, RefusalReason } from '../domain/access.ts'
 import type { Clock } from '../domain/clock.ts'
-import { accountSettingsOf } from '../domain/config/channels.ts'
-import type { AccountSettings, ChannelsConfig } from '../domain/config/channels.ts'
+import { accountSettingsOf } from '../domain/config/channel-settings.ts'
+import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
-import type { People, PersonRef } from '../store/pairing.ts'
-import { SenderPace } from './sender-pace.ts'
-import type { TooMany } from './sender-pace.ts'
+import type { People, PersonRef } from '../store/sqlite/people.ts'
+import { SenderPace } from './sender-rate-limit.ts'
+import type { TooMany } from './sender-rate-limit.ts'
 
 export interface AccessParts {
   /** Somebody new asks to talk. */

@@ -7,7 +7,7 @@ import { openclawSource, readRegistries } from '../discovery/registry.ts'
 import type { RegistryRow } from '../discovery/registry.ts'
 import { repoPathToSlug } from '../discovery/slug.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { listEverySession } from '../operations/never-begun.ts'
+import { listEverySession } from '../operations/cc/unstarted-sessions.ts'
 import { loadConfig, readEnvironment } from '../store/config-file.ts'
 import type { WithApp } from './with-app.ts'
 

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { readEnvironment } from '../store/config-file.ts'
 import { sessionsJsonPath, statePaths } from '../store/paths.ts'
 import type { StatePaths } from '../store/paths.ts'
-import { transcriptName } from '../store/transcript-paths.ts'
+import { transcriptName } from '../store/transcripts/transcript-paths.ts'
 
 export function resolveSessionTranscriptsDirForAgent(agentId = 'main'): string {
   return paths().sessions(agentId)

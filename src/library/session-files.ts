@@ -5,9 +5,9 @@ import { readdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { makeRedactor } from '../domain/redact.ts'
-import { conversationOf } from '../memory/passages.ts'
-import { linesOfFile } from '../store/file-lines.ts'
-import { parseTranscriptName } from '../store/transcript-paths.ts'
+import { conversationOf } from '../search/passages.ts'
+import { linesOfFile } from '../store/disk/file-lines.ts'
+import { parseTranscriptName } from '../store/transcripts/transcript-paths.ts'
 import { resolveSessionTranscriptsDirForAgent } from './paths.ts'
 
 export interface SessionFileEntry {

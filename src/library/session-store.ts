@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../domain/clock.ts'
 import type { SessionEntry } from '../domain/session.ts'
-import type { LockOptions } from '../store/file-lock.ts'
+import type { LockOptions } from '../store/disk/file-lock.ts'
 import { storeAt } from './stores.ts'
 
 export { clearSessionStoreCacheForTest } from './stores.ts'

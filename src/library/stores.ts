@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
 import { readEnvironment } from '../store/config-file.ts'
-import { openWholeStore } from '../store/whole-store.ts'
-import type { WholeStore } from '../store/whole-store.ts'
+import { openWholeStore } from '../store/files/whole-store.ts'
+import type { WholeStore } from '../store/files/whole-store.ts'
 
 const opened = new Map<string, WholeStore>()
 

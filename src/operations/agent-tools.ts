@@ -4,7 +4,7 @@ import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
 import { allOperations } from './all.ts'
 import { includes } from './authorize.ts'
-import { wordsFor, wordsForError } from './coding-text.ts'
+import { wordsFor, wordsForError } from './coding/coding-text.ts'
 import type { Operation, Scope } from './operation.ts'
 
 /** Does the work, here or in the gateway. */

@@ -11,36 +11,36 @@ const together =
     operations: (await Promise.all(loads.map((load) => load()))).flatMap((one) => one.operations),
   })
 
-const system: Group = () => import('./system.ts')
+const system: Group = () => import('./system/system.ts')
 
 export const groups: Readonly<Record<string, Group>> = {
-  sessions: () => import('./sessions.ts'),
-  agents: () => import('./agents.ts'),
-  turns: () => import('./turns.ts'),
+  sessions: () => import('./sessions/session-operations.ts'),
+  agents: () => import('./system/agent-operations.ts'),
+  turns: () => import('./turns/turns.ts'),
   cc: together(
-    () => import('./cc.ts'),
-    () => import('./cc-read.ts'),
-    () => import('./cc-anatomy.ts'),
-    () => import('./select.ts'),
+    () => import('./cc/cc.ts'),
+    () => import('./cc/cc-read.ts'),
+    () => import('./cc/cc-anatomy.ts'),
+    () => import('./cc/select-session.ts'),
   ),
-  project: () => import('./projects.ts'),
+  project: () => import('./cc/projects.ts'),
   coding: together(
-    () => import('./coding.ts'),
-    () => import('./coding-interrupt.ts'),
-    () => import('./coding-move.ts'),
+    () => import('./coding/coding-operations.ts'),
+    () => import('./coding/coding-interrupt.ts'),
+    () => import('./coding/coding-move.ts'),
   ),
-  approvals: () => import('./approvals.ts'),
-  tokens: () => import('./tokens.ts'),
-  dashboard: () => import('./tokens.ts'),
-  channels: () => import('./channels.ts'),
-  message: () => import('./messages.ts'),
-  memory: () => import('./memory.ts'),
-  pairing: () => import('./pairing.ts'),
-  web: () => import('./web.ts'),
-  doctor: () => import('./upkeep.ts'),
-  backup: () => import('./upkeep.ts'),
-  db: () => import('./db.ts'),
-  machines: () => import('./machines.ts'),
+  approvals: () => import('./coding/approval-operations.ts'),
+  tokens: () => import('./system/access-tokens.ts'),
+  dashboard: () => import('./system/access-tokens.ts'),
+  channels: () => import('./people/channel-operations.ts'),
+  message: () => import('./turns/send-message.ts'),
+  memory: () => import('./search/note-operations.ts'),
+  pairing: () => import('./people/pairing.ts'),
+  web: () => import('./turns/web-chat.ts'),
+  doctor: () => import('./system/upkeep.ts'),
+  backup: () => import('./system/upkeep.ts'),
+  db: () => import('./system/db.ts'),
+  machines: () => import('./coding/machine-operations.ts'),
   config: system,
   health: system,
   logs: system,
@@ -50,9 +50,9 @@ export const groups: Readonly<Record<string, Group>> = {
 
 /** Asked so often from a terminal that they are loaded without the rest of their group. */
 const alone: Readonly<Record<string, () => Promise<Operation>>> = {
-  'sessions.search': async () => (await import('./search.ts')).searchSessions,
-  'cc.list': async () => (await import('./cc-list.ts')).listSessions,
-  'sessions.list': async () => (await import('./session-list.ts')).listSessions,
+  'sessions.search': async () => (await import('./search/search-sessions.ts')).searchSessions,
+  'cc.list': async () => (await import('./cc/cc-list.ts')).listSessions,
+  'sessions.list': async () => (await import('./sessions/session-list.ts')).listSessions,
 }
 
 /** The operation with exactly this name; aliases are resolved before. */

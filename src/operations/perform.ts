@@ -30,10 +30,10 @@ export async function performOperation(
   await app.prepare(operation.needs)
   const work = (): Promise<unknown> => operation.run(app, checked, caller)
   if (idempotencyKey === undefined || operation.secretAnswer) return work()
-  const { repeatable, sqliteAnswers } = await import('../store/answers.ts')
+  const { repeatable, sqliteAnswers } = await import('../store/sqlite/answers.ts')
   const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
   const answers = app.postgres
-    ? (await import('../store/postgres/kept.ts')).postgresAnswers(app.postgres)
+    ? (await import('../store/postgres/reply-map-and-answers.ts')).postgresAnswers(app.postgres)
     : sqliteAnswers(app.database())
   return repeatable(answers, request, app.clock, work)
 }

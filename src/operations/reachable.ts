@@ -4,7 +4,7 @@ import type { Channel } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { openConfiguredChannel } from '../flow/channel-host.ts'
 import type { App } from './app.ts'
-import { checkChannel } from './turn-wishes.ts'
+import { checkChannel } from './turns/turn-target.ts'
 
 /** Where several machines share the work, another one may have the account. */
 export async function checkReachable(app: App, address: Address): Promise<void> {

@@ -3,7 +3,7 @@ import { applyReplyThreading, asReply, buildReplyPayloads } from './compose.ts'
 import { filterMessagingToolDuplicates } from './dedupe.ts'
 import { parseReplyDirectives } from './directives.ts'
 import { isRenderablePayload } from './payload.ts'
-import { isSilentReplyText, stripHeartbeatToken } from './tokens.ts'
+import { isSilentReplyText, stripHeartbeatToken } from './silent-tokens.ts'
 
 test.each([
   ['HEARTBEAT_OK', 'message', true, ''],

@@ -6,7 +6,7 @@ import { parseReplyDirectives } from './directives.ts'
 import { filterMessagingToolDuplicates } from './dedupe.ts'
 import type { ReplyPayload } from './payload.ts'
 import { isRenderablePayload } from './payload.ts'
-import { stripHeartbeatToken } from './tokens.ts'
+import { stripHeartbeatToken } from './silent-tokens.ts'
 
 export type ReplyToMode = 'off' | 'first' | 'all'
 

@@ -9,9 +9,9 @@ import { asRockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Delivery } from '../domain/reply.ts'
-import type { Outbox, OutboxRow } from '../store/work.ts'
-import { Arrivals } from './arrivals.ts'
-import { isGivenUp, isKnownByKey } from './copies.ts'
+import type { Outbox, OutboxRow } from '../store/work-store.ts'
+import { Arrivals } from './outbox-intake.ts'
+import { isGivenUp, isKnownByKey } from './visible-copies.ts'
 import { RowSender } from './send-row.ts'
 
 export interface DeliverOptions {

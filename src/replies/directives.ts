@@ -1,7 +1,7 @@
 // Directives that the agent writes into its text: `[[reply_to_current]]`, `[[reply_to:id]]`, `[[audio_as_voice]]`,
 // lines `MEDIA:path`, and NO_REPLY. Text inside code is never a directive.
 import type { ReplyPayload } from './payload.ts'
-import { isSilentReplyText, stripSilentToken } from './tokens.ts'
+import { isSilentReplyText, stripSilentToken } from './silent-tokens.ts'
 
 export interface ParsedDirectives extends ReplyPayload {
   text: string

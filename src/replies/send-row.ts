@@ -3,8 +3,8 @@
 import type { Channel, SendOptions, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Delivery } from '../domain/reply.ts'
-import type { Outbox, OutboxRow } from '../store/work.ts'
-import { Continued } from './continued.ts'
+import type { Outbox, OutboxRow } from '../store/work-store.ts'
+import { Continued } from './growing-message.ts'
 
 export interface SendParts {
   outbox: Outbox

@@ -4,7 +4,7 @@ import { bulkyFields } from '../domain/session.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 
 const customType = 'rockpool.session'
 /** A turn that was still ending may have written behind the note. */

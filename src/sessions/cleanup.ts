@@ -1,10 +1,10 @@
 // Keeping the store small. First a plan that says what would go and why; only then, and only if asked, the doing.
 // A session that runs, waits, is pinned or is the main one is never in a plan, and every session is archived first.
-import type { SessionConfig } from '../domain/config/session.ts'
+import type { SessionConfig } from '../domain/config/session-settings.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session } from '../domain/session.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { deleteSession } from './lifecycle.ts'
 import type { SessionParts } from './session-parts.ts'
 

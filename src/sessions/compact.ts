@@ -1,7 +1,7 @@
 // Shortening our own transcript of a session to its last lines. What Claude remembers is not ours to cut: for that
 // Claude itself is asked to compact.
 import { RockpoolError } from '../domain/errors.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { refuseBusy, requireSession, tellChange } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
 

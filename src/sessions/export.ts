@@ -3,10 +3,10 @@
 import type { Session } from '../domain/session.ts'
 import type { TranscriptEntry } from '../domain/transcript.ts'
 import type { TranscriptStore } from '../store/session-store.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { archiveNote, isArchiveNote } from './archive-note.ts'
-import { speechOf } from './speech.ts'
-import type { Speech } from './speech.ts'
+import { speechOf } from './readable-entry.ts'
+import type { Speech } from './readable-entry.ts'
 
 export type ExportFormat = 'jsonl' | 'markdown' | 'html'
 

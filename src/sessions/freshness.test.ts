@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { sessionConfig } from '../domain/config/session.ts'
+import { sessionConfig } from '../domain/config/session-settings.ts'
 import { evaluateSessionFreshness, resetTypeOf, resolveResetPolicy } from './freshness.ts'
 import type { SessionResetPolicy } from './freshness.ts'
 import { lastTimeAtHour } from './local-time.ts'

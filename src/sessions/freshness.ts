@@ -1,6 +1,6 @@
 // Does a session go on, or is it time for a new one? Only decides; lifecycle.ts acts. Without a policy in the
 // configuration every session goes on for ever.
-import type { ResetPolicyConfig, SessionConfig } from '../domain/config/session.ts'
+import type { ResetPolicyConfig, SessionConfig } from '../domain/config/session-settings.ts'
 import { chatTypeOfKey, isThreadSessionKey } from '../domain/session-key-forms.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { lastTimeAtHour } from './local-time.ts'

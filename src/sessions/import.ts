@@ -5,13 +5,13 @@ import { RockpoolError } from '../domain/errors.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
-import { readTranscriptText } from '../store/transcript-text.ts'
+import { readTranscriptText } from '../store/transcripts/transcript-text.ts'
 import { archiveNoteIn, isArchiveNote } from './archive-note.ts'
 import type { ExportFormat } from './export.ts'
 import { newEntry } from './lifecycle.ts'
 import { tellChange } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
-import type { Speech, SpeechRole } from './speech.ts'
+import type { Speech, SpeechRole } from './readable-entry.ts'
 
 export interface ImportResult {
   session: Session

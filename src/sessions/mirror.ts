@@ -5,7 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { EntryBody } from '../domain/transcript.ts'
 import type { TranscriptStore } from '../store/session-store.ts'
-import { transcriptOf } from '../store/transcript-paths.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 
 export type MirrorResult = { ok: true } | { ok: false; reason: string }
 

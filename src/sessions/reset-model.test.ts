@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { agentsConfig } from '../domain/config/agents.ts'
+import { agentsConfig } from '../domain/config/agent-settings.ts'
 import { applyResetModelOverride, buildModelAliasIndex, resolveModel } from './reset-model.ts'
 
 const aliasIndex = buildModelAliasIndex(

@@ -1,6 +1,6 @@
 // `/new haiku summarize this`: the first word after a reset may name a model. It counts only if it is a model that the
 // configuration knows, or one of Claude's own short names.
-import type { AgentsConfig } from '../domain/config/agents.ts'
+import type { AgentsConfig } from '../domain/config/agent-settings.ts'
 import type { TemplateContext } from '../domain/msg-context.ts'
 import type { SessionEntry } from '../domain/session.ts'
 

@@ -1,6 +1,6 @@
 // May the agent send into this session? The session's own setting, then the rules (any deny wins, whatever the
 // order), then the default, then yes.
-import type { SessionConfig } from '../domain/config/session.ts'
+import type { SessionConfig } from '../domain/config/session-settings.ts'
 import type { ChatType } from '../domain/message.ts'
 import { chatTypeOfKey, classifySessionKey, parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { SessionEntry } from '../domain/session.ts'

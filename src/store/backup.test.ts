@@ -12,13 +12,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { sessionFolder } from '../../test/session-folder.ts'
-import { cwd, said, talk, textsOf } from '../../test/transcript-folder.ts'
+import { sessionFolder } from '../../test/support/session-folder.ts'
+import { cwd, said, talk, textsOf } from '../../test/support/transcript-folder.ts'
 import { openSession } from '../sessions/lifecycle.ts'
 import { backUpState, restoreState } from './backup.ts'
-import { Database } from './database.ts'
-import { FileTranscripts } from './transcript-file.ts'
-import { transcriptOf } from './transcript-paths.ts'
+import { Database } from './sqlite/database.ts'
+import { FileTranscripts } from './transcripts/transcript-file.ts'
+import { transcriptOf } from './transcripts/transcript-paths.ts'
 
 const key = 'agent:main:telegram:direct:7'
 

@@ -6,9 +6,9 @@ import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile 
 import { dirname, join, relative, sep } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { asFileError, ensureDirectory, errorCode, syncDirectory } from './atomic-file.ts'
-import { Database } from './database.ts'
-import { linesBackward } from './transcript-lines.ts'
+import { asFileError, ensureDirectory, errorCode, syncDirectory } from './disk/atomic-file.ts'
+import { Database } from './sqlite/database.ts'
+import { linesBackward } from './transcripts/transcript-lines.ts'
 
 interface Manifest {
   rockpool: 1

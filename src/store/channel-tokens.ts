@@ -2,12 +2,12 @@
 // credentials/. In that order; the place is known, so that a person can be told where to change it.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { accountsOf, withAccounts } from '../domain/config/channels.ts'
-import type { ChannelsConfig } from '../domain/config/channels.ts'
+import { accountsOf, withAccounts } from '../domain/config/channel-settings.ts'
+import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Environment } from './config-file.ts'
 import type { StatePaths } from './paths.ts'
-import { readPrivateFile, writePrivateFile } from './private-file.ts'
+import { readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
 export type TokenOrigin = 'configuration' | 'file' | 'environment' | 'credentials'
 

@@ -4,7 +4,7 @@ import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../domain/config.ts'
-import { makeFolders } from './make-folders.ts'
+import { makeFolders } from './disk/make-folders.ts'
 
 interface CachedConfig {
   text: string

@@ -3,9 +3,9 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
-import { errorCode } from './atomic-file.ts'
-import { FileLock } from './file-lock.ts'
-import { writePrivateFile } from './private-file.ts'
+import { errorCode } from './disk/atomic-file.ts'
+import { FileLock } from './disk/file-lock.ts'
+import { writePrivateFile } from './disk/private-file.ts'
 
 export type JsonObject = Record<string, unknown>
 

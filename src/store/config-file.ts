@@ -4,7 +4,7 @@ import { homedir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { errorCode } from './atomic-file.ts'
+import { errorCode } from './disk/atomic-file.ts'
 import { readCachedConfig, writeCachedConfig } from './config-cache.ts'
 
 /** What the environment says, read once at the start. */

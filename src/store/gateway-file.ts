@@ -2,9 +2,9 @@
 // and its start time, so that a token is never sent to whatever took the port of a gateway that is gone.
 import { readFileSync, rmSync, statSync } from 'node:fs'
 import { gatewayFile } from './paths.ts'
-import { writePrivateFile } from './private-file.ts'
-import { identifyProcess, isSameProcess } from './process-identity.ts'
-import type { ProcessIdentity } from './process-identity.ts'
+import { writePrivateFile } from './disk/private-file.ts'
+import { identifyProcess, isSameProcess } from './disk/process-identity.ts'
+import type { ProcessIdentity } from './disk/process-identity.ts'
 
 export interface RunningGateway {
   url: string

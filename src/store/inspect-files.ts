@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'
-import { errorCode, removeAbandonedFiles } from './atomic-file.ts'
-import { Database } from './database.ts'
-import { FileLock } from './file-lock.ts'
-import { isDead } from './lock-payload.ts'
-import { identifyProcess } from './process-identity.ts'
+import { errorCode, removeAbandonedFiles } from './disk/atomic-file.ts'
+import { Database } from './sqlite/database.ts'
+import { FileLock } from './disk/file-lock.ts'
+import { isDead } from './disk/lock-payload.ts'
+import { identifyProcess } from './disk/process-identity.ts'
 
 export interface FileFault {
   path: string

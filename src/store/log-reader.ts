@@ -1,6 +1,6 @@
 // Reads the end of our own log, and what came since.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { errorCode } from './atomic-file.ts'
+import { errorCode } from './disk/atomic-file.ts'
 
 export interface LogPage {
   lines: string[]

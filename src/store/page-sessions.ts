@@ -1,7 +1,7 @@
 // Who has the dashboard open: the hashes of the page cookies and when they end, in credentials/, so that an open page
 // survives a restart of the gateway. They hold under one operator's token and end when it is replaced.
 import { join } from 'node:path'
-import { readPrivateFile, writePrivateFile } from './private-file.ts'
+import { readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
 /** Hash of a cookie to the moment it ends, in milliseconds since 1970. */
 export type PageSessions = Map<string, number>

@@ -1,5 +1,5 @@
 // The contract for session rows and transcripts. SQLite, files and PostgreSQL keep it, and one contract test holds
-// them to it (test/session-store-contract.ts). A store belongs to one agent: nothing in it reaches another's.
+// them to it (test/support/session-store-contract.ts). A store belongs to one agent: nothing in it reaches another's.
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
 

@@ -1,7 +1,7 @@
 // The state directory holds conversations and credentials, so it must be ours and ours alone before we use it.
 import { chmodSync, statSync, statfsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
-import { makeFolders } from './make-folders.ts'
+import { makeFolders } from './disk/make-folders.ts'
 
 /** Makes the directory if it is missing and closes it to others. Gives what had to be put right, in words. */
 export function secureStateDirectory(path: string): string[] {

@@ -2,7 +2,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
-import { errorCode } from './atomic-file.ts'
+import { errorCode } from './disk/atomic-file.ts'
 
 const mostChars = 20_000
 

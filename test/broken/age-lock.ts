@@ -2,7 +2,7 @@
 // before it commits whether it still holds it. The tests of the real lock must catch this one.
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { HeldLock, Lock } from '../../src/store/file-lock.ts'
+import type { HeldLock, Lock } from '../../src/store/disk/file-lock.ts'
 
 export class AgeLock implements Lock {
   readonly #file: string

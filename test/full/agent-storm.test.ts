@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { descendantsOf, identifyProcess, isSameProcess } from '../../src/store/process-identity.ts'
-import type { TestAgent } from '../claude-agent.ts'
-import { makeTestAgent, prompt, take } from '../claude-agent.ts'
-import { makeClaudeHome } from '../claude-home.ts'
-import { inline } from '../messages-api.ts'
+import { descendantsOf, identifyProcess, isSameProcess } from '../../src/store/disk/process-identity.ts'
+import type { TestAgent } from '../support/claude-agent.ts'
+import { makeTestAgent, prompt, take } from '../support/claude-agent.ts'
+import { makeClaudeHome } from '../support/claude-home.ts'
+import { inline } from '../support/messages-api.ts'
 
 let t: TestAgent
 beforeAll(async () => void (t = await makeTestAgent()))
@@ -25,7 +25,7 @@ test('12 crashes of a Rockpool with 4 working sessions each leave no process aft
     const script = join(home.root, 'storm.ts')
     writeFileSync(
       script,
-      `import { makeTestAgent, prompt } from ${JSON.stringify(join(import.meta.dirname, '../claude-agent.ts'))}
+      `import { makeTestAgent, prompt } from ${JSON.stringify(join(import.meta.dirname, '../support/claude-agent.ts'))}
        const place = JSON.parse(process.argv[2])
        const t = await makeTestAgent({}, { api: place.api, home: { ...place.home, remove: () => {} } })
        const open = (key) => t.open({ key, askPermission: async () => ({ behavior: 'allow' }) })

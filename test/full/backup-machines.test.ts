@@ -5,9 +5,9 @@ import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
-import { makeHome } from '../program.ts'
-import type { Home } from '../program.ts'
-import { startPostgres } from '../postgres.ts'
+import { makeHome } from '../support/program.ts'
+import type { Home } from '../support/program.ts'
+import { startPostgres } from '../support/postgres.ts'
 
 const server = await startPostgres()
 afterAll(() => server?.stop())

@@ -1,11 +1,11 @@
 // What a coding session says streams into one message also where it is not Telegram that shows it.
 import { execFileSync } from 'node:child_process'
 import { afterEach, test } from 'vitest'
-import { connected, linkWhatsapp, openChannelHouse } from '../channel-house.ts'
-import type { ChannelHouse } from '../channel-house.ts'
-import { DiscordApi } from '../discord-api.ts'
-import { watchInForeground } from '../foreground.ts'
-import { WhatsappServer } from '../whatsapp-server.ts'
+import { connected, linkWhatsapp, openChannelHouse } from '../support/channel-house.ts'
+import type { ChannelHouse } from '../support/channel-house.ts'
+import { DiscordApi } from '../support/discord-api.ts'
+import { watchInForeground } from '../support/foreground.ts'
+import { WhatsappServer } from '../support/whatsapp-server.ts'
 
 const closing: Array<() => Promise<void>> = []
 afterEach(async () => {

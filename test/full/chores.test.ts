@@ -5,10 +5,10 @@ import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
-import { makeClaudeHome } from '../claude-home.ts'
-import { startPostgres } from '../postgres.ts'
-import { startProgram } from '../program.ts'
-import { end } from '../telegram-storm.ts'
+import { makeClaudeHome } from '../support/claude-home.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { startProgram } from '../support/program.ts'
+import { end } from '../support/telegram-storm.ts'
 
 const server = await startPostgres()
 afterAll(() => server?.stop())

@@ -2,11 +2,11 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commit, makeMachine, openCodingMachines } from '../coding-machines.ts'
-import type { CodingMachine, CodingMachines, CodingRow } from '../coding-machines.ts'
-import { hasChromium, openBrowser } from '../dashboard-house.ts'
-import { inline } from '../messages-api.ts'
-import { startPostgres } from '../postgres.ts'
+import { commit, makeMachine, openCodingMachines } from '../support/coding-machines.ts'
+import type { CodingMachine, CodingMachines, CodingRow } from '../support/coding-machines.ts'
+import { hasChromium, openBrowser } from '../support/dashboard-house.ts'
+import { inline } from '../support/messages-api.ts'
+import { startPostgres } from '../support/postgres.ts'
 
 const server = await startPostgres()
 let here: CodingMachines

@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { codingJourneys, sleeping } from '../coding-journeys.ts'
-import { inline } from '../messages-api.ts'
-import { programFile } from '../program.ts'
-import { noTerminal, openTerminal } from '../terminal.ts'
+import { codingJourneys, sleeping } from '../support/coding-journeys.ts'
+import { inline } from '../support/messages-api.ts'
+import { programFile } from '../support/program.ts'
+import { noTerminal, openTerminal } from '../support/terminal.ts'
 
 const here = codingJourneys()
 

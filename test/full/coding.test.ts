@@ -3,10 +3,10 @@ import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { findTranscript } from '../../src/agent/resume.ts'
-import { descendantsOf } from '../../src/store/process-identity.ts'
-import { inline, overloaded } from '../messages-api.ts'
-import type { Step } from '../messages-api.ts'
-import { openRealCoding, realCoding } from '../real-coding.ts'
+import { descendantsOf } from '../../src/store/disk/process-identity.ts'
+import { inline, overloaded } from '../support/messages-api.ts'
+import type { Step } from '../support/messages-api.ts'
+import { openRealCoding, realCoding } from '../support/real-coding.ts'
 
 const coding = realCoding()
 

@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeClaudeHome, testModel } from '../claude-home.ts'
-import { inline, startMessagesApi } from '../messages-api.ts'
-import { startProgram } from '../program.ts'
-import type { Ran } from '../program.ts'
+import { makeClaudeHome, testModel } from '../support/claude-home.ts'
+import { inline, startMessagesApi } from '../support/messages-api.ts'
+import { startProgram } from '../support/program.ts'
+import type { Ran } from '../support/program.ts'
 
 test('compact asks Claude for it: as a command through the gateway, and said in a conversation', async () => {
   const api = await startMessagesApi()

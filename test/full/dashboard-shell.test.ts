@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
-import { hasChromium, openBrowser } from '../dashboard-house.ts'
-import { openHouse } from '../gateway-house.ts'
+import { hasChromium, openBrowser } from '../support/dashboard-house.ts'
+import { openHouse } from '../support/gateway-house.ts'
 
 const undo: Array<() => unknown> = []
 afterEach(async () => {

@@ -2,13 +2,20 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { makeClaudeHome } from '../claude-home.ts'
-import type { ClaudeHome } from '../claude-home.ts'
-import { hasChromium, NativeTranscript } from '../dashboard-house.ts'
-import { find, haveTalked, movedSinceLoad, openFurnished, problemsOf, show } from '../dashboard-looks.ts'
-import type { FurnishedHouse } from '../dashboard-looks.ts'
-import { inline } from '../messages-api.ts'
-import { smallPicture } from '../small-picture.ts'
+import { makeClaudeHome } from '../support/claude-home.ts'
+import type { ClaudeHome } from '../support/claude-home.ts'
+import { hasChromium, NativeTranscript } from '../support/dashboard-house.ts'
+import {
+  find,
+  haveTalked,
+  movedSinceLoad,
+  openFurnished,
+  problemsOf,
+  show,
+} from '../support/dashboard-looks.ts'
+import type { FurnishedHouse } from '../support/dashboard-looks.ts'
+import { inline } from '../support/messages-api.ts'
+import { smallPicture } from '../support/small-picture.ts'
 
 const pictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
 let house: FurnishedHouse

@@ -3,9 +3,9 @@ import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
-import { failoverStorm } from '../machines.ts'
-import { startPostgresPair } from '../postgres.ts'
-import { nothingWrong } from '../telegram-storm.ts'
+import { failoverStorm } from '../support/machines.ts'
+import { startPostgresPair } from '../support/postgres.ts'
+import { nothingWrong } from '../support/telegram-storm.ts'
 
 const pairs = [await startPostgresPair(), await startPostgresPair(), await startPostgresPair()]
 afterAll(async () => {

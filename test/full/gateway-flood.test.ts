@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answersDuring, floodNames } from '../gateway-floods.ts'
-import { makeHome } from '../program.ts'
-import type { Home, Running } from '../program.ts'
+import { answersDuring, floodNames } from '../support/gateway-floods.ts'
+import { makeHome } from '../support/program.ts'
+import type { Home, Running } from '../support/program.ts'
 
 let home: Home
 let running: Running

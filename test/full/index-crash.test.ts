@@ -1,6 +1,6 @@
 // Indexing that is killed, often enough to be sure.
 import { expect, test } from 'vitest'
-import { killWhileIndexing } from '../index-crash.ts'
+import { killWhileIndexing } from '../support/index-crash.ts'
 
 test('fifty kills while indexing leave nothing out and nothing twice', async () => {
   const { lines, killed, halfway, counts } = await killWhileIndexing(50)

@@ -1,11 +1,11 @@
 // Several machines on one PostgreSQL, at size, and with the real Claude.
 import { afterAll, expect, test } from 'vitest'
-import { copyBackAndForth, importBetweenKills } from '../copied.ts'
-import { filesMove } from '../machine-files.ts'
-import { conversationMoves, machineStorm } from '../machines.ts'
-import { notesStorm } from '../notes-storm.ts'
-import { startPostgres } from '../postgres.ts'
-import { nothingWrong } from '../telegram-storm.ts'
+import { copyBackAndForth, importBetweenKills } from '../support/copied.ts'
+import { filesMove } from '../support/machine-files.ts'
+import { conversationMoves, machineStorm } from '../support/machines.ts'
+import { notesStorm } from '../support/notes-storm.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { nothingWrong } from '../support/telegram-storm.ts'
 
 const servers: Array<Awaited<ReturnType<typeof startPostgres>>> = []
 for (let n = 0; n < 5; n++) servers.push(await startPostgres())

@@ -3,9 +3,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { peerProgram } from '../peer-program.ts'
-import { makeHome, programFile } from '../program.ts'
-import type { Home } from '../program.ts'
+import { peerProgram } from '../support/peer-program.ts'
+import { makeHome, programFile } from '../support/program.ts'
+import type { Home } from '../support/program.ts'
 
 const run = promisify(execFile)
 const inspector = peerProgram('@modelcontextprotocol/inspector@2.12.0', 'mcp-inspector')

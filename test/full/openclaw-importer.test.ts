@@ -8,12 +8,12 @@ import { systemClock } from '../../src/domain/clock.ts'
 import { configSchema } from '../../src/domain/config.ts'
 import { makeEvents } from '../../src/domain/events.ts'
 import { silentLog } from '../../src/domain/log.ts'
-import { importOpenClaw } from '../../src/store/openclaw-import.ts'
+import { importOpenClaw } from '../../src/store/openclaw/openclaw-import.ts'
 import { statePaths } from '../../src/store/paths.ts'
 import type { SessionStore, TranscriptStore } from '../../src/store/session-store.ts'
-import { openSessionStore, openTranscriptStore } from '../../src/store/stores.ts'
-import { peerProgram } from '../peer-program.ts'
-import { answered, said } from '../talk.ts'
+import { openSessionStore, openTranscriptStore } from '../../src/store/open.ts'
+import { peerProgram } from '../support/peer-program.ts'
+import { answered, said } from '../support/talk.ts'
 
 const keys = [
   'agent:main:main',

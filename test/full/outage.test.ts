@@ -4,11 +4,11 @@ import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { SharedChores } from '../../src/store/postgres/chores.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
-import { outageStorm } from '../machines.ts'
-import { startPostgres } from '../postgres.ts'
-import { openSharedHome } from '../shared-homes.ts'
-import { said } from '../talk.ts'
-import { nothingWrong } from '../telegram-storm.ts'
+import { outageStorm } from '../support/machines.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { openSharedHome } from '../support/shared-homes.ts'
+import { said } from '../support/talk.ts'
+import { nothingWrong } from '../support/telegram-storm.ts'
 
 const servers = [await startPostgres(), await startPostgres(), await startPostgres()]
 afterAll(async () => {

@@ -1,6 +1,6 @@
 // Power cuts in the promised number, and the proof that this test would notice.
 import { expect, test } from 'vitest'
-import { lostByPowerCuts, whyNoPowerCuts } from '../power-cut.ts'
+import { lostByPowerCuts, whyNoPowerCuts } from '../support/power-cut.ts'
 
 const whyNot = whyNoPowerCuts()
 

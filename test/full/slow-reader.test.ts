@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeHome, programFile } from '../program.ts'
+import { makeHome, programFile } from '../support/program.ts'
 
 test('whoever reads a long answer slowly gets all of it', () => {
   const reader = makeHome()

@@ -1,7 +1,7 @@
 // Bad weather for the session stores, in the promised sizes.
 import { expect, test } from 'vitest'
-import { contendersMeetDeadLocks } from '../lock-race.ts'
-import { killedWriters, lostByPausedHolder, manyWriters, pausedWriters } from '../store-storms.ts'
+import { contendersMeetDeadLocks } from '../support/lock-race.ts'
+import { killedWriters, lostByPausedHolder, manyWriters, pausedWriters } from '../support/store-storms.ts'
 
 const kinds = ['sqlite', 'files'] as const
 

@@ -1,6 +1,6 @@
 // Every system call of an update, failed once, with two errors.
 import { expect, test } from 'vitest'
-import { moveKilledAtEvery, updateWithFault, whyNoSweep } from '../syscall-sweep.ts'
+import { moveKilledAtEvery, updateWithFault, whyNoSweep } from '../support/syscall-sweep.ts'
 
 const whyNot = whyNoSweep()
 const calls = {

@@ -1,6 +1,6 @@
 // The real program on a faulty Telegram, killed at random, at size.
 import { expect, test } from 'vitest'
-import { nothingWrong, telegramStorm } from '../telegram-storm.ts'
+import { nothingWrong, telegramStorm } from '../support/telegram-storm.ts'
 
 test('5,000 messages through a faulty Telegram with kill -9 at random: 0 lost, 0 unmarked duplicates, 0 cross-chat', async () => {
   const report = await telegramStorm({

@@ -2,12 +2,12 @@
 import { createWriteStream } from 'node:fs'
 import { once } from 'node:events'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { whyNoPowerCuts } from '../power-cut.ts'
-import { whyNoSweep } from '../syscall-sweep.ts'
-import { appendWithFault } from '../transcript-faults.ts'
-import { transcriptPowerCuts } from '../transcript-power-cut.ts'
-import { all, cwd, said, talk, textsOf, transcriptFolder } from '../transcript-folder.ts'
-import { audit, killRounds, startWriter } from '../transcript-writers.ts'
+import { whyNoPowerCuts } from '../support/power-cut.ts'
+import { whyNoSweep } from '../support/syscall-sweep.ts'
+import { appendWithFault } from '../support/transcript-faults.ts'
+import { transcriptPowerCuts } from '../support/transcript-power-cut.ts'
+import { all, cwd, said, talk, textsOf, transcriptFolder } from '../support/transcript-folder.ts'
+import { audit, killRounds, startWriter } from '../support/transcript-writers.ts'
 
 test('200 rounds of kill -9 lose nothing that was acknowledged', async () => {
   const { dir } = transcriptFolder()

@@ -3,7 +3,7 @@
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
-import { StoreAway, untilBack } from '../store-away.ts'
+import { StoreAway, untilBack } from '../store-unavailable.ts'
 import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { migrate, quoted } from './migrate.ts'
 import { placeOf, Servers } from './servers.ts'

@@ -1,10 +1,10 @@
 // Everything of a machine that is no session and no transcript, copied between its SQLite and PostgreSQL: messages, turns,
 // replies, people, which message was whose, coding sessions, approvals, spending, decisions. In batches; it can be stopped
 // and repeated, and what is there stays.
-import type { Database, Queries } from '../database.ts'
-import { asDecision } from '../decisions.ts'
-import { applyRecord } from '../record-kinds.ts'
-import type { StoredRecord } from '../record-kinds.ts'
+import type { Database, Queries } from '../sqlite/database.ts'
+import { asDecision } from '../sqlite/decisions.ts'
+import { applyRecord } from './record-kinds.ts'
+import type { StoredRecord } from './record-kinds.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { viaOf } from './outbox.ts'
 

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
-import { linesOfFile } from '../file-lines.ts'
+import { linesOfFile } from '../disk/file-lines.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { quoted, schemaState } from './migrate.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { RockpoolError } from '../../domain/errors.ts'
-import { StoreAway } from '../store-away.ts'
+import { StoreAway } from '../store-unavailable.ts'
 import { asFailure } from './failure.ts'
 import { databaseUrl } from './open.ts'
 

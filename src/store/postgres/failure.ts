@@ -1,7 +1,7 @@
 // What PostgreSQL and the way to it can answer instead of rows, and what that means for us.
 import { RockpoolError } from '../../domain/errors.ts'
-import { errorCode } from '../atomic-file.ts'
-import { StoreAway } from '../store-away.ts'
+import { errorCode } from '../disk/atomic-file.ts'
+import { StoreAway } from '../store-unavailable.ts'
 
 export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error)

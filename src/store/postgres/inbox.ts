@@ -1,8 +1,8 @@
 // The inbox in PostgreSQL. Messages of one lane are numbered in the order of their commits, over all machines.
 import type { Clock } from '../../domain/clock.ts'
-import type { Inbox, Input, InputState, WaitingInput } from '../work.ts'
+import type { Inbox, Input, InputState, WaitingInput } from '../work-store.ts'
 import type { Postgres } from './connection.ts'
-import type { Handing } from './handing.ts'
+import type { Handing } from './redelivery.ts'
 import { addDeliveries } from './outbox.ts'
 
 export interface InputRow {

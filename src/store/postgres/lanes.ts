@@ -2,7 +2,7 @@
 // two machines run turns of one session; what a buried member still writes is refused.
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { OutboxRow, RunningTurn, TurnLanes, TurnOutcome, TurnRow } from '../work.ts'
+import type { OutboxRow, RunningTurn, TurnLanes, TurnOutcome, TurnRow } from '../work-store.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { asInput, inputColumns } from './inbox.ts'
 import type { InputRow } from './inbox.ts'

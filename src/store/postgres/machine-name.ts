@@ -4,8 +4,8 @@ import { hostname } from 'node:os'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { identifyProcess, isSameProcess } from '../process-identity.ts'
-import type { ProcessIdentity } from '../process-identity.ts'
+import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
+import type { ProcessIdentity } from '../disk/process-identity.ts'
 import type { Postgres } from './connection.ts'
 
 /** What a member says of itself. */

@@ -4,9 +4,9 @@ import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Delivery } from '../../domain/reply.ts'
-import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from '../work.ts'
+import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from '../work-store.ts'
 import type { Postgres, Statements } from './connection.ts'
-import { Handing } from './handing.ts'
+import { Handing } from './redelivery.ts'
 
 interface Row {
   seq: number

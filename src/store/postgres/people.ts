@@ -2,8 +2,8 @@
 // memory too; the list follows the database at once when another machine says so, and every few seconds anyway.
 import type { Clock } from '../../domain/clock.ts'
 import { plainLine } from '../../domain/plain-text.ts'
-import { codeLifeMs, maxPending, newCode, noSuchCode } from '../pairing.ts'
-import type { PairedPerson, PairingAnswer, PairingRequest, People, PersonRef } from '../pairing.ts'
+import { codeLifeMs, maxPending, newCode, noSuchCode } from '../sqlite/people.ts'
+import type { PairedPerson, PairingAnswer, PairingRequest, People, PersonRef } from '../sqlite/people.ts'
 import type { Postgres, Statements } from './connection.ts'
 import type { Members } from './members.ts'
 

@@ -1,7 +1,7 @@
 // What the shared database holds of a session, removed: the same as purge-work.ts does with SQLite. What the server
 // keeps of deleted rows until it is vacuumed is the server's.
-import { purgedAnswer } from '../answers.ts'
-import type { PurgedSession } from '../purge-work.ts'
+import { purgedAnswer } from '../sqlite/answers.ts'
+import type { PurgedSession } from '../sqlite/purge-work.ts'
 import type { Postgres } from './connection.ts'
 
 /** Resolves to the files that went with its replies. */

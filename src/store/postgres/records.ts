@@ -4,9 +4,9 @@
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import type { Database, Queries } from '../database.ts'
-import { applyRecord, forgetCopies } from '../record-kinds.ts'
-import type { RecordKind, StoredRecord } from '../record-kinds.ts'
+import type { Database, Queries } from '../sqlite/database.ts'
+import { applyRecord, forgetCopies } from './record-kinds.ts'
+import type { RecordKind, StoredRecord } from './record-kinds.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
 

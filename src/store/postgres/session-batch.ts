@@ -1,6 +1,6 @@
 // Many session rows in one transaction: for copies, where a round trip for each would take hours.
 import type { SessionEntry } from '../../domain/session.ts'
-import { wholeEntry } from '../entry-columns.ts'
+import { wholeEntry } from '../sqlite/entry-columns.ts'
 import { checkEntry, checkKey } from '../session-rules.ts'
 import type { Update } from '../session-store.ts'
 import type { Postgres, Statements } from './connection.ts'

@@ -1,6 +1,6 @@
 // One row of the sessions in PostgreSQL: how an entry becomes columns.
 import type { SessionEntry } from '../../domain/session.ts'
-import { splitEntry } from '../entry-columns.ts'
+import { splitEntry } from '../sqlite/entry-columns.ts'
 import { searchTextOf } from '../session-rules.ts'
 
 export interface Row {

@@ -2,7 +2,7 @@
 // reads again. Updates of one key wait for each other inside a process, so only other machines can be faster.
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { leanEntry, wholeEntry } from '../entry-columns.ts'
+import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'

@@ -2,8 +2,8 @@
 // the file of a transcript would have, and follows by the transactions that changed it. All of it can be thrown away.
 import { rmSync } from 'node:fs'
 import type { Clock } from '../../domain/clock.ts'
-import { Database } from '../database.ts'
-import { openOrMakeAnew } from '../disposable-database.ts'
+import { Database } from '../sqlite/database.ts'
+import { openOrMakeAnew } from '../sqlite/disposable-database.ts'
 import type { Postgres } from './connection.ts'
 import {
   copyMigrations,

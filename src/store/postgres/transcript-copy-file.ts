@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Migration, Queries } from '../database.ts'
+import type { Migration, Queries } from '../sqlite/database.ts'
 import { checkAgentId } from '../paths.ts'
 
 export interface TranscriptCopy {

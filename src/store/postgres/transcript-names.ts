@@ -1,7 +1,7 @@
 // Which transcripts there are, and setting one aside under a name that says why and when.
 import type { TranscriptArchive } from '../session-store.ts'
-import { archiveName } from '../transcript-paths.ts'
-import type { ArchiveReason } from '../transcript-paths.ts'
+import { archiveName } from '../transcripts/transcript-paths.ts'
+import type { ArchiveReason } from '../transcripts/transcript-paths.ts'
 import type { Postgres, Statements } from './connection.ts'
 
 interface NamedRow {

@@ -2,9 +2,9 @@
 import { RockpoolError } from '../../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type { TranscriptRef } from '../session-store.ts'
-import { headerLine } from '../transcript-append.ts'
-import { parseArchiveName } from '../transcript-paths.ts'
-import { StoreAway } from '../store-away.ts'
+import { headerLine } from '../transcripts/transcript-append.ts'
+import { parseArchiveName } from '../transcripts/transcript-paths.ts'
+import { StoreAway } from '../store-unavailable.ts'
 import type { Postgres, Statements } from './connection.ts'
 
 export interface EntryRow {

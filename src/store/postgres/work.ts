@@ -1,9 +1,9 @@
 // Inbox, lanes and outbox on one PostgreSQL; with members, shared by several machines.
 import type { Clock } from '../../domain/clock.ts'
-import type { LaneShare, LaneWork, WorkStore } from '../work.ts'
-import { postgresOverheard, postgresSystemEvents } from './around.ts'
+import type { LaneShare, LaneWork, WorkStore } from '../work-store.ts'
+import { postgresOverheard, postgresSystemEvents } from './overheard.ts'
 import type { Postgres } from './connection.ts'
-import { Handing } from './handing.ts'
+import { Handing } from './redelivery.ts'
 import { asInput, postgresInbox, takeBack } from './inbox.ts'
 import type { InputRow } from './inbox.ts'
 import { postgresLanes, withInputs } from './lanes.ts'

@@ -1,0 +1,71 @@
+// A reply that needs several platform messages: long text, files. They are sent one after another, and a repeat goes
+// on where the last try stopped, also after a crash, so that nobody gets the first half twice.
+import type { SendOptions, SendOutcome } from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { Lanes } from './chat-queue.ts'
+
+export type PartOutcome = { kind: 'sent'; messageId: string } | Exclude<SendOutcome, { kind: 'sent' }>
+
+interface Place {
+  index: number
+  isLast: boolean
+  /** This try begins with it: the one that may have arrived before. */
+  isFirstTried: boolean
+}
+
+type SendPart<Part> = (part: Part, place: Place) => Promise<PartOutcome>
+
+/** What a platform without idempotent sending puts before a part that may have arrived already. */
+export const resentMark = '(resent after an interruption)'
+
+/** What the mark takes of a message's length, with the end of its line. */
+export const markLength = resentMark.length + 1
+
+/** The words of a part, with the mark when it may be there a second time. */
+export function marked(text: string, isSecondCopy: boolean): string {
+  return isSecondCopy ? `${resentMark}\n${text}`.trimEnd() : text
+}
+
+export class PartSender {
+  #lanes = new Lanes()
+
+  /** Sends what is left of the parts. Replies in the same `lane` (a chat) never mix. */
+  async send<Part>(
+    lane: string,
+    options: SendOptions,
+    makeParts: () => Promise<Part[]>,
+    sendOne: SendPart<Part>,
+  ): Promise<SendOutcome> {
+    let parts: Part[]
+    try {
+      parts = await makeParts()
+    } catch (error) {
+      // A file that may not leave, for example.
+      if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
+      throw error
+    }
+    if (parts.length === 0) return { kind: 'refused', reason: 'the reply is empty' }
+    return this.#lanes.run(lane, () => sendParts(options, parts, sendOne))
+  }
+}
+
+async function sendParts<Part>(
+  { sentIds = [], onPart }: SendOptions,
+  parts: Part[],
+  sendOne: SendPart<Part>,
+): Promise<SendOutcome> {
+  const done = [...sentIds]
+  while (done.length < parts.length) {
+    const index = done.length
+    const isLast = index === parts.length - 1
+    const outcome = await sendOne(parts[index]!, { index, isLast, isFirstTried: index === sentIds.length })
+    if (outcome.kind !== 'sent') return withProgress(outcome, index, parts.length)
+    done.push(outcome.messageId)
+    if (!isLast) await onPart?.(outcome.messageId)
+  }
+  return { kind: 'sent', messageIds: done }
+}
+
+function withProgress<T extends { reason: string }>(outcome: T, done: number, all: number): T {
+  return done === 0 ? outcome : { ...outcome, reason: `${done} of ${all} parts were sent; ${outcome.reason}` }
+}

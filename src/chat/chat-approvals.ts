@@ -1,0 +1,147 @@
+// Permission requests of a chat turn, asked in the chat and answered there, by button or by word.
+import type { Address } from '../domain/address.ts'
+import { formatOriginChannel } from '../domain/address.ts'
+import type { AskPermission } from '../domain/agent.ts'
+import type { Approval } from '../domain/coding-session.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { Message } from '../domain/message.ts'
+import type { Reply } from '../domain/reply.ts'
+import type { Session } from '../domain/session.ts'
+import { approvalReply } from '../coding/approvals/approval-reply.ts'
+import { isSameOrigin } from '../coding/session/origin.ts'
+import type { App } from '../operations/app.ts'
+import { wordsFor } from '../operations/coding/coding-text.ts'
+import { perform } from '../operations/perform.ts'
+import type { Conversations } from '../flow/conversations.ts'
+
+/** Asks where the turn came from. In a group nobody may answer, so nobody is asked: others read along there. */
+export function askInChat(
+  app: App,
+  conversations: () => Conversations,
+  session: Session,
+  address: Address,
+): AskPermission {
+  return async (request, signal) => {
+    if (session.entry.chatType !== undefined && session.entry.chatType !== 'direct') {
+      return {
+        behavior: 'deny',
+        message: `${request.toolName} needs a permission, and nobody can be asked in a group.`,
+      }
+    }
+    const asking = { sessionKey: session.key, agentId: session.agentId, request }
+    return app.coding().approvals.ask(asking, signal, (approval) => {
+      const reply = approvalReply('I', approval)
+      const options = { key: `approval:${approval.id}`, sessionKey: session.key }
+      conversations()
+        .send(address, reply, options)
+        .catch((error: unknown) => app.log.error({ error: String(error) }, 'A question could not be sent.'))
+    })
+  }
+}
+
+const yes = /^(y|yes|ok|okay|approve|approved|allow|go on|👍)[.!]?$/iu
+const no = /^(n|no|deny|denied|reject|rejected|👎)[.!]?$/iu
+const always = /^(allow )?always[.!]?$/i
+const revise = /^revise\b[:,]?\s+([\s\S]+)$/i
+
+const forAll = /^(.+?),? (?:to |for )?all[.!]?$/isu
+
+/** The command that plain words mean, when something is asked in this chat: "yes", "no", a number, "revise: …". With
+ *  several open questions the words could mean any of them, so the id is asked for; "yes all" means those that ask the same. */
+export function answerInWords(open: Approval[], text: string): string | undefined {
+  const said = text.trim()
+  const [, toAll] = forAll.exec(said) ?? []
+  return (toAll === undefined ? undefined : answerAll(open, toAll)) ?? answerOne(open, said)
+}
+
+/** An answer to a session's own notice means what that session asks, however many others ask; a question it answers in any
+ *  words. */
+export function answerByReply(open: Approval[], text: string): string | undefined {
+  const [one, ...others] = open
+  const isOwnWords = one?.kind === 'question' && others.length === 0 && !text.trim().startsWith('/')
+  return answerInWords(open, text) ?? (isOwnWords ? `/approve ${one.id} ${text.trim()}` : undefined)
+}
+
+function answerOne([one, ...others]: Approval[], said: string): string | undefined {
+  if (!one) return undefined
+  const words = wordsAsAnswer(one, said)
+  if (words === undefined || others.length === 0) return words
+  return yes.test(said) || no.test(said) || always.test(said) ? '/approve' : undefined
+}
+
+/** The last of them stands for all; where different things are asked, the id is asked for. */
+function answerAll(open: Approval[], said: string): string | undefined {
+  const last = open.at(-1)
+  const words = last && wordsAsAnswer(last, said)?.replace(' ', ' all ')
+  const isOne = open.every(({ inputHash }) => inputHash === last?.inputHash)
+  return words === undefined || isOne ? words : '/approve all'
+}
+
+function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined {
+  if (kind === 'question' && /^\d{1,2}$/.test(said)) return `/approve ${id} ${said}`
+  if (kind === 'budget' && /^\$?\d+(\.\d+)?$/.test(said)) return `/approve ${id} ${said}`
+  if (kind === 'question') return undefined
+  if (yes.test(said)) return `/approve ${id}`
+  if (no.test(said)) return `/deny ${id}`
+  if (kind === 'tool' && always.test(said)) return `/approve ${id} always`
+  const change = kind === 'plan' ? revise.exec(said)?.[1] : undefined
+  return change && `/deny ${id} ${change}`
+}
+
+/** How far the clock of a platform may be from ours. */
+const clocksDifferMs = 5_000
+
+/** Those that can be meant: what was said before a question was asked, and was on its way until now, does not answer it. */
+export function askedBefore(open: Approval[], saidAt: number): Approval[] {
+  return open.filter(({ askedAt }) => askedAt <= saidAt + clocksDifferMs)
+}
+
+/** What is open for the people of this chat: of the coding sessions that came from it, and of its own turns. */
+export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {
+  const origin = formatOriginChannel(address)
+  const { approvals, store } = app.coding()
+  return approvals.pending().filter(({ codingId, sessionKey: asking }) => {
+    if (codingId === undefined) return asking === sessionKey
+    return isSameOrigin(store.get(codingId)?.request.originChannel ?? '', origin)
+  })
+}
+
+/** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them, and only in private: in a group
+ *  nothing is asked, so a button there was carried over from elsewhere. */
+export async function pressedButton(app: App, message: Message, owner: boolean): Promise<Reply | undefined> {
+  const [, id, all, answer] = /^approve:([^:]+):(all-)?(.*)$/.exec(message.button?.data ?? '') ?? []
+  if (id === undefined || answer === undefined) return undefined
+  const refusal = !owner
+    ? 'Only the owner may answer this.'
+    : message.chatType === 'direct'
+      ? undefined
+      : 'This is answered in private only.'
+  if (refusal !== undefined) {
+    const { address, sender } = message
+    app.log.warn(
+      { approval: id, channel: address.channel, sender: sender.id },
+      `A button was refused: ${refusal}`,
+    )
+    return { text: refusal }
+  }
+  const by = {
+    via: 'chat',
+    scopes: ['approve'],
+    name: `${message.address.channel}:${message.sender.id}`,
+    address: message.address,
+  } as const
+  try {
+    const said = { id, ...answerOf(answer), alike: all !== undefined }
+    const output = await perform(app, 'approvals.answer', said, by)
+    if (all !== undefined) return { text: wordsFor('approvals.answer', output) ?? 'Done.' }
+    return { text: answer === 'deny' ? 'Denied.' : 'Done.' }
+  } catch (error) {
+    return { text: asRockpoolError(error).message, isError: true }
+  }
+}
+
+function answerOf(answer: string): Record<string, unknown> {
+  if (answer === 'deny') return { decision: 'deny' }
+  if (answer === 'always') return { always: true }
+  return answer === 'allow' ? {} : { text: answer }
+}

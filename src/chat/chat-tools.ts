@@ -1,0 +1,112 @@
+// Rockpool's own operations as tools of a chat's turn: the agent launches and watches coding sessions, begins
+// sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act, and
+// look beyond itself: what the owner said elsewhere is not for guests, nor for a group.
+import { personAt } from '../domain/address.ts'
+import type { Address } from '../domain/address.ts'
+import type { ToolServer } from '../domain/agent.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { deliveryContextOf } from '../domain/delivery-context.ts'
+import type { Session } from '../domain/session.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
+import { operationTools } from '../operations/agent-tools.ts'
+import type { App } from '../operations/app.ts'
+import type { Caller, Operation, Scope } from '../operations/operation.ts'
+import { performOperation } from '../operations/perform.ts'
+import type { People } from '../store/sqlite/people.ts'
+
+export const chatToolServer = 'rockpool'
+
+/** What is offered: more names would only take room in every prompt. */
+const offered = new Set([
+  'claude_launch',
+  'claude_respond',
+  'claude_fg',
+  'claude_bg',
+  'claude_kill',
+  'claude_output',
+  'claude_sessions',
+  'claude_stats',
+  'sessions_spawn',
+  'sessions_list',
+  'sessions_history',
+  'sessions_send',
+  'session_status',
+])
+
+/** What is offered where others talk or read along; it tells of this very session, whatever is asked. */
+const ofThisSession = 'session_status'
+
+/** Channels whose people are the owner: the machine or the gateway has let them in. */
+const ownChannels = new Set(['web', 'console', 'internal'])
+
+export async function chatTools(
+  app: App,
+  pairing: Pick<People, 'find'>,
+): Promise<(session: Session, address: Address) => ToolServer> {
+  // The list is the same for all; who calls is known only in a turn.
+  const names = (await operationTools(['read', 'write'], async () => undefined)).filter(({ name }) =>
+    offered.has(name),
+  )
+  return (session, address) => {
+    const isOwners = actsForOwner(app, pairing, session, address)
+    const scopes: Scope[] = isOwners ? ['read', 'write'] : ['read']
+    const caller: Caller = {
+      via: 'mcp',
+      scopes,
+      agentId: session.agentId,
+      sessionKey: session.key,
+      name: `agent:${session.agentId}`,
+      ...(address.channel === 'internal' ? {} : { address }),
+    }
+    const ask = (operation: Operation, input: Record<string, unknown>): Promise<unknown> => {
+      if (operation.needsGateway && !app.gateway) throw needsGateway(operation.name)
+      return performOperation(app, operation, isOwners ? input : { sessionKey: session.key }, caller)
+    }
+    const tools = names
+      .filter(({ name }) => isOwners || name === ofThisSession)
+      .map((tool) => ({
+        name: tool.name,
+        description: tool.description,
+        inputSchema: tool.inputSchema,
+        readOnly: tool.operation.acts !== true,
+        call: tool.callAs(ask),
+      }))
+    return { name: chatToolServer, tools }
+  }
+}
+
+/** In a group anybody could have the agent act; in private only the owner may. What a hook brings is said by strangers,
+ *  wherever the answer goes. */
+export function actsForOwner(
+  app: App,
+  pairing: Pick<People, 'find'>,
+  session: Session,
+  address: Address,
+): boolean {
+  const { chatType } = session.entry
+  if (chatType === 'group' || chatType === 'channel') return false
+  return (
+    classifySessionKey(session.key).kind !== 'hook' && isOwnersChat(app, pairing, withWhom(session, address))
+  )
+}
+
+/** A turn that nobody wrote for (another session's message, a wish from the command line) is had with whom the session talks:
+ *  what he said before stands in it. */
+function withWhom({ entry }: Session, address: Address): Address {
+  const { channel, to, accountId = 'default' } = deliveryContextOf(entry) ?? {}
+  const isKnown = address.channel === 'internal' && channel !== undefined && to !== undefined
+  return isKnown ? { channel, to, accountId } : address
+}
+
+/** A private chat with the owner, or one that only the owner can open. */
+export function isOwnersChat(app: App, pairing: Pick<People, 'find'>, address: Address): boolean {
+  const { channel, accountId } = address
+  const senderId = personAt(address)
+  if (ownChannels.has(channel)) return true
+  const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${senderId}`)
+  return isListed || pairing.find({ channel, accountId, senderId })?.owner === true
+}
+
+function needsGateway(name: string): RockpoolError {
+  return new RockpoolError('unavailable', `${name} needs the gateway.`, { hint: '`rockpool up` starts it.' })
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { parseTyped } from './parse-options.ts'
+
+const command = {
+  name: 'shells.list',
+  says: 'List shells.',
+  input: z.strictObject({
+    beach: z.string().max(5).optional(),
+    limit: z.union([z.int().min(1), z.literal('all')]).optional(),
+    port: z.int().max(65_535).optional(),
+    size: z.enum(['small', 'large']).optional(),
+    label: z.string().nullable().optional(),
+  }),
+  command: { positional: ['beach'] },
+}
+
+test('a value is read as what its field takes', () => {
+  const { input } = parseTyped(command, 'shells list', [
+    '12',
+    '--limit',
+    'all',
+    '--port',
+    '80',
+    '--label',
+    '',
+  ])
+  expect(input).toEqual({ beach: '12', limit: 'all', port: 80, label: null })
+  expect(parseTyped(command, 'shells list', ['--limit', '3']).input).toEqual({ limit: 3 })
+})
+
+test('a number below zero after an option is its value: groups on Telegram have such numbers', () => {
+  const shapes = { ...command, command: { short: { beach: 'b' } } }
+  for (const args of [['-b', '-100'], ['--beach', '-100'], ['--beach=-100']]) {
+    expect(parseTyped(shapes, 'shells list', [...args, '--port', '80']).input).toEqual({
+      beach: '-100',
+      port: 80,
+    })
+  }
+  expect(() => parseTyped(shapes, 'shells list', ['--beach', '-x'])).toThrow(/ambiguous/)
+  expect(() => parseTyped(shapes, 'shells list', ['-100'])).toThrow(/Unknown option/)
+})
+
+test.each([
+  [['--port', '99999'], '--port "99999": at most 65535.'],
+  [['--port', 'x'], '--port "x": a number is expected.'],
+  [['--limit', '0'], '--limit "0": at least 1.'],
+  [['--limit', 'x'], '--limit "x": a number is expected; or all is expected.'],
+  [['--size', 'huge'], '--size "huge": small or large is expected.'],
+  [['123456'], 'beach "123456": at most 5 characters.'],
+])('%j is refused by the name that was typed, with what is wrong about it', (args, message) => {
+  expect(() => parseTyped(command, 'shells list', args)).toThrow(
+    expect.objectContaining({
+      code: 'input-invalid',
+      message,
+      hint: '`rockpool shells list --help` shows what it takes.',
+    }),
+  )
+})
+
+test('where the last argument is a text, further words belong to it', () => {
+  const search = { ...command, input: z.strictObject({ beach: z.string(), words: z.string() }) }
+  const shape = { positional: ['beach', 'words'], takesWords: true }
+  const typed = (...args: string[]): unknown => parseTyped({ ...search, command: shape }, 'find', args).input
+  expect(typed('west', 'two', 'red  shells')).toEqual({ beach: 'west', words: 'two red  shells' })
+  expect(typed('west', 'one')).toEqual({ beach: 'west', words: 'one' })
+  expect(() => typed('west')).toThrow('words is missing.')
+})
+
+test('an argument may be given by its name, but not in both ways', () => {
+  expect(parseTyped(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
+  expect(() => parseTyped(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/given twice/)
+})

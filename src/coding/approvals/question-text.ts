@@ -1,0 +1,113 @@
+// What a person is asked, in words, and what Claude is told of the answer.
+import { createHash } from 'node:crypto'
+import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
+import type { Approval } from '../../domain/coding-session.ts'
+
+/** A permission request of Claude's, or our own question about the budget. */
+export type AskedFor = Omit<PermissionRequest, 'kind'> & { kind: Approval['kind'] }
+
+export function hashOf(request: AskedFor): string {
+  const exact = JSON.stringify([request.toolName, request.input])
+  return createHash('sha256').update(exact).digest('hex')
+}
+
+const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
+
+/** The whole of what is asked, every field of it. Control characters are made visible where it is shown, never removed
+ *  here. */
+export function shownText(request: AskedFor): string {
+  const { toolName, input } = request
+  if (request.kind === 'question') return questionText(input)
+  if (request.kind === 'plan') return withRest(typeof input['plan'] === 'string' ? 'plan' : undefined, input)
+  return typeof input['command'] === 'string'
+    ? withRest('command', input)
+    : `${toolName} ${JSON.stringify(input, null, 2)}`
+}
+
+/** The field that matters most as it is; what else is asked for stands below it, quoted, so that it cannot be hidden. */
+function withRest(main: 'plan' | 'command' | undefined, input: Record<string, unknown>): string {
+  const rest = Object.entries(input).filter(([field]) => field !== main && field !== 'planFilePath')
+  const lines = rest.map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
+  return [main === undefined ? noPlan : String(input[main]), ...lines].join('\n')
+}
+
+function questionText(input: Record<string, unknown>): string {
+  return questionsOf(input)
+    .map((question) =>
+      [question.question, ...question.options.map((label, i) => `${i + 1}. ${label}`)].join('\n'),
+    )
+    .join('\n\n')
+}
+
+/** Reads `AskUserQuestion`'s input; whatever does not fit is left out. */
+export function questionsOf(input: Record<string, unknown>): Array<{ question: string; options: string[] }> {
+  const questions: unknown[] = Array.isArray(input['questions']) ? input['questions'] : []
+  return questions.flatMap((raw) => {
+    const fields = raw as { question?: unknown; options?: Array<{ label?: unknown }> }
+    if (typeof fields.question !== 'string') return []
+    const options = Array.isArray(fields.options) ? fields.options.map((option) => String(option.label)) : []
+    return [{ question: fields.question, options }]
+  })
+}
+
+/** Says nothing about what is done, and is never the same twice. */
+const beside: Readonly<Record<string, readonly string[]>> = { Bash: ['description', 'timeout'] }
+const oneFieldSays = new Set(['command', 'file_path', 'url'])
+const maxPatternChars = 500
+
+/** What "always" covers: exactly this input. Where one field says it all it is that field, word for word. */
+export function patternOf({ toolName, input }: Pick<PermissionRequest, 'toolName' | 'input'>): string {
+  const deciding = Object.entries(input)
+    .filter(([field]) => !beside[toolName]?.includes(field))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  const [[field, value] = []] = deciding
+  const saysAll = deciding.length === 1 && typeof value === 'string' && oneFieldSays.has(field ?? '')
+  // A command that looks like a whole input must not stand for one.
+  if (saysAll && !value.startsWith('{')) return value
+  const exact = JSON.stringify(Object.fromEntries(deciding))
+  if (exact.length <= maxPatternChars) return exact
+  const sum = createHash('sha256').update(exact).digest('hex')
+  return `${exact.slice(0, maxPatternChars).toWellFormed()}… sha256:${sum}`
+}
+
+export function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {
+  if (approval.state === 'allowed') {
+    return request.kind === 'question'
+      ? {
+          behavior: 'allow',
+          updatedInput: { ...request.input, answers: answersFor(request.input, approval.answer ?? '') },
+        }
+      : { behavior: 'allow' }
+  }
+  if (approval.state === 'denied' && request.kind === 'plan') return planRefused(approval.answer)
+  const why = approval.answer ? `: ${approval.answer}` : '.'
+  if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
+  return {
+    behavior: 'deny',
+    message: 'Nobody answered in time, so the answer is no. Go on without it, or say what you need.',
+  }
+}
+
+/** With words it is to be changed and shown again; without, it is over and Claude waits for what comes next. */
+function planRefused(change: string | undefined): PermissionAnswer {
+  return change
+    ? {
+        behavior: 'deny',
+        message: `A person wants the plan changed: ${change}\nRevise it and show it again.`,
+      }
+    : { behavior: 'deny', message: 'A person rejected the plan. Do not carry it out.', interrupt: true }
+}
+
+/** `2` or a label picks an option; several questions are answered line by line; other words stand for themselves. */
+function answersFor(input: Record<string, unknown>, text: string): Record<string, string> {
+  const questions = questionsOf(input)
+  const lines = questions.length > 1 ? text.split('\n') : [text]
+  return Object.fromEntries(
+    questions.map(({ question, options }, i) => {
+      const said = (lines[i] ?? lines[0] ?? '').trim()
+      const byNumber = /^\d+$/.test(said) ? options[Number(said) - 1] : undefined
+      const byLabel = options.find((label) => label.toLowerCase() === said.toLowerCase())
+      return [question, byNumber ?? byLabel ?? said]
+    }),
+  )
+}

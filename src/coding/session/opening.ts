@@ -1,0 +1,55 @@
+// How Claude is opened for a coding session: what its launch asked for, in the agent's words, and what it is told first.
+import type { ConversationOptions } from '../../domain/agent.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { chooseWhenFree } from '../queue/choose-when-free.ts'
+import type { LiveRecord } from './live-record.ts'
+import { isCommand } from './names.ts'
+import { tagOf, withOriginMarker } from './origin.ts'
+import type { CodingParts } from '../coding-parts.ts'
+
+export function openingOf(
+  session: CodingSession,
+  { agentOf, toolsFor }: Pick<CodingParts, 'agentOf' | 'toolsFor'>,
+): Omit<ConversationOptions, 'askPermission' | 'beforeTool'> {
+  const { id, name, request, sdkSessionId } = session
+  return {
+    key: `coding:${id}`,
+    agent: agentOf(request.agentId),
+    cwd: request.workdir,
+    model: request.model,
+    resume: sdkSessionId ? { sdkSessionId } : request.resume,
+    systemPromptAppend: request.systemPrompt,
+    permissionMode: request.permissionMode,
+    allowedTools: request.allowedTools,
+    thinkingLevel: request.thinking,
+    tools: toolsFor(session),
+    title: name,
+    tag: tagOf(request),
+    // Who launched it decides when it ends, not how many others there are.
+    pinned: true,
+  }
+}
+
+/** The marker says to whoever scans Claude's files that it is ours; a conversation that is gone on with has its own. */
+export async function firstMessage(
+  parts: CodingParts,
+  record: LiveRecord,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { request } = record.session
+  if (request.chooseWhenFree) {
+    const resume = await chooseWhenFree(parts, record.session, signal)
+    const chosen = { ...request, resume, chooseWhenFree: false }
+    await record.change({ request: chosen, resumedFrom: resume?.sdkSessionId })
+  }
+  return record.session.request.resume ? prompt : withOriginMarker(request.agentId, prompt)
+}
+
+/** What Claude is to be told stands before the message. A command is for Claude Code alone: then it is left for the next. */
+export function withAside(
+  { aside }: Pick<CodingSession, 'aside'>,
+  text: string,
+): { text: string; left?: string } {
+  return aside === undefined || isCommand(text) ? { text, left: aside } : { text: `${aside}\n\n${text}` }
+}

@@ -1,0 +1,51 @@
+// What a resumed session comes from: an earlier one of ours, or one that Claude Code made without us.
+import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
+import type { CodingParts } from '../coding-parts.ts'
+import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
+
+export interface Origin {
+  sdkSessionId: string
+  request: Omit<CodingRequest, 'prompt' | 'resume' | 'spawnDepth'>
+}
+
+export function ownOrigin(earlier: CodingSession): Origin {
+  const { request, sdkSessionId, name } = earlier
+  if (!sdkSessionId) throw cannotResume(name, earlier)
+  return { sdkSessionId, request: { ...request, name: request.name ?? name } }
+}
+
+/** It goes on where it was, with our own defaults. */
+export async function nativeOrigin(
+  { findNative, config }: Pick<CodingParts, 'findNative' | 'config'>,
+  ref: string,
+  fork: boolean,
+): Promise<Origin> {
+  const native = await findNative(ref)
+  if (!native) throw cannotResume(ref, undefined)
+  if (native.isRunning && !fork) throw runsElsewhere(native)
+  const { permissionMode } = config
+  return {
+    sdkSessionId: native.sessionId,
+    request: {
+      workdir: native.repoPath,
+      agentId: native.agentId ?? 'main',
+      name: native.label,
+      label: native.label,
+      model: config.defaultModel,
+      budgetUsd: config.defaultBudgetUsd,
+      allowedTools: [],
+      permissionMode: permissionMode === 'bypassPermissions' ? 'default' : permissionMode,
+      multiTurn: true,
+      originChannel: 'gateway',
+    },
+  }
+}
+
+/** Before anything is begun: nobody else may have it open, and it must be whole. */
+export async function checkResumable(
+  { runtime }: Pick<CodingParts, 'runtime'>,
+  sdkSessionId: string,
+): Promise<void> {
+  const resumable = await (await runtime()).resumable(sdkSessionId)
+  if (!resumable.ok) throw notResumable(resumable)
+}

@@ -1,0 +1,261 @@
+// Puts the way of a message together: the channels, who may talk, the turns, and what lies above them (coding sessions
+// in a chat, approvals, the bridge).
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { defaultAgentId } from '../domain/default-agent.ts'
+import { bridgeServer } from '../discovery/bridge.ts'
+import { WebChannel } from '../channels/web.ts'
+import type { AccessPolicy } from '../domain/access.ts'
+import { privateChatWith } from '../domain/address.ts'
+import type { Address } from '../domain/address.ts'
+import type { Agent, ToolServer } from '../domain/agent.ts'
+import type { BridgeWorld } from '../domain/bridge.ts'
+import type { Config } from '../domain/config.ts'
+import { allowedToolsOf } from '../domain/config/agent-settings.ts'
+import type { Message } from '../domain/message.ts'
+import type { Delivery } from '../domain/reply.ts'
+import type { Session } from '../domain/session.ts'
+import { sessionKeyOf } from '../domain/session-key.ts'
+import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
+import { openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
+import { Conversations } from '../flow/conversations.ts'
+import type { FlowParts } from '../flow/flow-parts.ts'
+import { keepKeysMs } from '../flow/turn-recovery.ts'
+import { makeReplyRouting } from '../flow/reply-routing.ts'
+import { makeAccessPolicy } from '../inbound/access.ts'
+import { boundAgent } from '../inbound/bindings.ts'
+import { commandInfos } from '../inbound/command.ts'
+import type { App } from '../operations/app.ts'
+import { bridgeWorld } from '../operations/cc/bridge-world.ts'
+import { mirrorDelivery } from '../sessions/mirror.ts'
+import type { People } from '../store/sqlite/people.ts'
+import type { Chores } from '../store/chores.ts'
+import { SharedChores } from '../store/postgres/chores.ts'
+import { postgresReplyMap } from '../store/postgres/reply-map-and-answers.ts'
+import { dropMedia, giveToSession } from '../store/media/media-files.ts'
+import { mediaHere } from '../store/media/media-names.ts'
+import { restoreAbandoned } from '../store/notes/kept-notes.ts'
+import { sqliteReplyMap } from '../store/sqlite/reply-map.ts'
+import { identifyProcess, isSameProcess } from '../store/disk/process-identity.ts'
+import type { ProcessIdentity } from '../store/disk/process-identity.ts'
+import { forgetUploads } from '../store/media/uploads.ts'
+import { attachWorkspaceFile } from '../store/media/workspace-attachment.ts'
+import { agentFrom } from './configured-agents.ts'
+import {
+  answerByReply,
+  answerInWords,
+  askedBefore,
+  askInChat,
+  openInChat,
+  pressedButton,
+} from '../chat/chat-approvals.ts'
+import { actsForOwner, chatTools, isOwnersChat } from '../chat/chat-tools.ts'
+import { codingCommandInfos, codingCommands, commandToSay } from '../chat/coding-commands.ts'
+import { joinOthers, sharedNotes } from './shared-events.ts'
+
+/** A machine that was away for so long is not named any more. */
+const keepMachinesMs = 30 * 24 * 3_600_000
+
+/** With its channels only in the gateway; a command that takes one turn needs none. */
+export async function openConversations(
+  app: App,
+  options: { withChannels: boolean },
+): Promise<Conversations> {
+  const pairing = app.people()
+  await pairing.ready()
+  const leave = await joinOthers(app)
+  const access = makeAccessPolicy({
+    config: () => app.config.channels,
+    pairing,
+    clock: app.clock,
+    onStranger: ({ channel, accountId }) => app.events.emit({ type: 'pairing-changed', channel, accountId }),
+  })
+  const { members } = app
+  const hold = members && ((name: string) => members.hold(name))
+  const commands = [...commandInfos(), ...codingCommandInfos()]
+  const host = { ...app, access, commands, ...(hold ? { hold } : {}) }
+  const channels = options.withChannels ? await openConfiguredChannels(host) : []
+  for (const channel of channels) {
+    if (channel instanceof WebChannel)
+      channel.onOutput((output) => app.events.emit({ type: 'web-output', output }))
+  }
+  const conversations: Conversations = new Conversations(
+    {
+      ...(await flowParts(app, access, pairing)),
+      channelFor: ({ channel, accountId }) =>
+        channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
+      makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
+      leave,
+      ...(options.withChannels ? choresOf(app) : {}),
+      askPermission: (session, address) => askInChat(app, () => conversations, session, address),
+    },
+    channels,
+  )
+  return conversations
+}
+
+async function flowParts(
+  app: App,
+  access: AccessPolicy,
+  pairing: People,
+): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
+  const { config, clock, log, events, paths } = app
+  const ownTools = await chatTools(app, pairing)
+  const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
+  const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
+  const replies = makeReplyRouting({ ...app, replies: sent, codingCommand })
+  const runtime = await app.runtime()
+  // Claude's processes of before have ended by now: nothing overwrites what is put back.
+  await restoreAbandoned(paths.noteCopies, log)
+  return {
+    config,
+    clock,
+    log,
+    events,
+    access,
+    work: app.work(),
+    sessions: (agentId) => app.sessions(agentId),
+    transcripts: (agentId) => app.transcripts(agentId),
+    runtime,
+    defaultAgentId: defaultAgentId(config),
+    agentOf: (agentId) => readyAgent(app, agentId),
+    storePathOf: (agentId) => paths.sessionsJson(agentId),
+    noteCopies: paths.noteCopies,
+    self: ownerText(identifyProcess(process.pid)!),
+    // Where machines share the work, the database decides who lives.
+    isAlive: (owner) => app.postgres !== undefined || isAlive(owner),
+    toolsFor: (session, address) => [
+      ...bridgeFor(app, session, actsForOwner(app, pairing, session, address)),
+      ownTools(session, address),
+    ],
+    allowedToolsFor: (session, address) =>
+      allowedToolsOf(app.config.agents, session.agentId, actsForOwner(app, pairing, session, address)),
+    commands: codingCommands(app),
+    onButton: (message, owner) => pressedButton(app, message, owner),
+    onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),
+    routeReply: (message) => replies.routeReply(message),
+    replyCommand: async (message) =>
+      wordsForAnswer(app, pairing, message, await replies.codingAnswered(message)) ??
+      (await replies.replyCommand(message)),
+    ownerChats: () => ownerChats(config, pairing),
+    mirror: (delivery) => mirrorInto(app, delivery),
+    tidy: {
+      async shared() {
+        await sent.forget(clock.now())
+        await app.media?.().forget(clock.now() - keepKeysMs)
+        await app.records?.().forget('machine', { before: clock.now() - keepMachinesMs })
+      },
+      async own() {
+        // Files whose message was lost on its way here.
+        await forgetUploads(join(paths.media, 'inbound'), clock.now())
+      },
+    },
+    ...fileParts(app),
+    ...sharedNotes(app),
+  }
+}
+
+/** Files come and go with messages. Where machines share the work each has them when it needs them. */
+function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
+  const { config, paths } = app
+  const shared = app.media?.()
+  const give = async (path: string): Promise<string> => {
+    await shared?.give(path)
+    return path
+  }
+  return {
+    files: {
+      async give(session, media) {
+        const given = await giveToSession(paths.media, session, media)
+        for (const { path } of given) await give(path)
+        return given
+      },
+      bring: (all) =>
+        Promise.all(all.map(async (path) => (shared ? shared.bring(path) : mediaHere(paths.media, path)))),
+      drop: dropMedia,
+    },
+    async attach(session, path) {
+      const { workspace } = agentFrom(config, paths, session.agentId)
+      const attached = await attachWorkspaceFile(paths.media, workspace, path, session)
+      if ('path' in attached) await give(attached.path)
+      return attached
+    },
+  }
+}
+
+/** Only a gateway does chores: a command that takes one turn is gone before they are due. */
+function choresOf({ postgres, clock, log }: App): { chores?: Chores } {
+  if (!postgres) return {}
+  return { chores: new SharedChores({ postgres, schema: postgres.schema, clock, log }) }
+}
+
+/** Where the owners are reached in private: those of the configuration, and those who were let in as owners. */
+function ownerChats(config: Config, pairing: People): Address[] {
+  const listed = config.channels.ownerAllowFrom.map((owner) => {
+    const [channel = '', ...id] = owner.split(':')
+    return { channel, accountId: 'default', senderId: id.join(':') }
+  })
+  return [...listed, ...pairing.known().filter(({ owner }) => owner)].map((person) => privateChatWith(person))
+}
+
+/** Only the owner's words answer, and only in private: in a group others read along. */
+function wordsForAnswer(
+  app: App,
+  pairing: People,
+  message: Message,
+  codingId: string | undefined,
+): string | undefined {
+  if (message.event !== 'message' || message.chatType !== 'direct') return undefined
+  if (!isOwnersChat(app, pairing, message.address)) return undefined
+  const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
+  const key = sessionKeyOf(message, agentId, app.config.session)
+  const open = askedBefore(openInChat(app, message.address, key), message.sentAt)
+  if (codingId === undefined) return answerInWords(open, message.text)
+  return answerByReply(
+    open.filter((approval) => approval.codingId === codingId),
+    message.text,
+  )
+}
+
+/** An agent's workspace is there before a turn needs it. */
+function readyAgent(app: App, agentId: string): Agent {
+  const agent = agentFrom(app.config, app.paths, agentId)
+  mkdirSync(agent.workspace, { recursive: true, mode: 0o700 })
+  return agent
+}
+
+async function mirrorInto(app: App, { sessionKey: key, reply }: Delivery): Promise<void> {
+  const agentId = parseAgentSessionKey(key)?.agentId
+  const entry = agentId === undefined || key === undefined ? undefined : await app.sessions(agentId).get(key)
+  if (agentId === undefined || key === undefined || !entry) return
+  await mirrorDelivery({ transcripts: app.transcripts(agentId), clock: app.clock }, { key, entry }, reply)
+}
+
+function bridgeFor(app: App, { agentId, key }: Session, isOwners: boolean): ToolServer[] {
+  const repoPath = agentFrom(app.config, app.paths, agentId).workspace
+  const world = bridgeWorld(app, { agentId, repoPath, sessionKey: key })
+  const server = bridgeServer(isOwners ? world : withoutOthers(world), app.config.mcpBridge)
+  return server ? [server] : []
+}
+
+/** All chats of an agent work in one directory: their sessions begin with what somebody else has said. */
+function withoutOthers(world: BridgeWorld): BridgeWorld {
+  return {
+    ...world,
+    sessions: async () => [],
+    projectStatus: async () => ({
+      ...(await world.projectStatus()),
+      sessions: { active: [], recent: [], ownRecent: [] },
+    }),
+  }
+}
+
+/** One line that says which process it is, for rows that outlive it. */
+function ownerText({ pid, startTime, domain }: ProcessIdentity): string {
+  return [pid, startTime, domain].join(' ')
+}
+
+function isAlive(owner: string): boolean {
+  const [pid, startTime = '', ...domain] = owner.split(' ')
+  return isSameProcess({ pid: Number(pid), startTime, domain: domain.join(' ') })
+}

@@ -1,0 +1,96 @@
+// What several machines tell each other: events of one reach the dashboards of all.
+import { basename, join } from 'node:path'
+import type { RockpoolEvent } from '../domain/events.ts'
+import { claudeConfigDir } from '../agent/credentials.ts'
+import { followPurges } from './purge-on-machines.ts'
+import type { FlowParts } from '../flow/flow-parts.ts'
+import type { App } from '../operations/app.ts'
+import { claudeEntries } from '../store/postgres/claude-transcripts.ts'
+import { StoreAway } from '../store/store-unavailable.ts'
+import { sharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
+import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
+
+/** What belongs to one machine, or is said by each of them for itself, is not passed on. */
+const ownMatter = new Set<RockpoolEvent['type']>(['native-changed', 'config-changed', 'channel-status'])
+
+/** Joins the others, if there can be any; the result ends it. */
+export async function joinOthers(app: App): Promise<() => Promise<void>> {
+  const { members } = app
+  if (!members) return async () => {}
+  await members.join()
+  let isTheirs = false
+  const endTelling = app.events.on((event) => {
+    if (!isTheirs && !ownMatter.has(event.type)) members.signal({ kind: 'event', event })
+  })
+  const pass = (event: RockpoolEvent): void => {
+    isTheirs = true
+    try {
+      app.events.emit(asOurs(app, event))
+    } finally {
+      isTheirs = false
+    }
+  }
+  let heard = Promise.resolve()
+  const endHearing = members.on((signal) => {
+    if (signal.kind !== 'event') return
+    const event = signal.event as RockpoolEvent
+    heard = heard.then(() => knowing(app, event)).then(() => pass(event))
+  })
+  app.records?.().follow()
+  if (members.serves) {
+    app.memory?.().follow()
+    await app.media?.().follow()
+  }
+  const endPurges = members.serves ? await followPurges(app) : undefined
+  return async () => {
+    endTelling()
+    endHearing()
+    endPurges?.()
+    await members.close()
+  }
+}
+
+/** Whoever hears that a coding session or a question has changed will look at it: then it must be there. */
+async function knowing(app: App, { type }: RockpoolEvent): Promise<void> {
+  if (type === 'coding-changed' || type === 'approval-changed') await app.records?.().refresh()
+}
+
+/** Notes that others wrote are here before a turn, and what the turn wrote goes to them. */
+export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
+  const memory = app.memory?.()
+  if (!memory) return {}
+  return {
+    notes: {
+      // Without the database no turn is taken anyway; whatever else is wrong with notes does not keep anybody from an answer.
+      bring: (agentId) =>
+        memory.sync(agentId).catch((error: unknown) => {
+          if (error instanceof StoreAway) throw error
+          app.log.warn({ agentId, error: String(error) }, 'Notes of the others are not here.')
+        }),
+      // The turn has its answer; what could not be told now is told at the next look.
+      give: (agentId) =>
+        memory
+          .give(agentId)
+          .catch((error: unknown) =>
+            app.log.warn({ agentId, error: String(error) }, 'Notes of a turn go to the others later.'),
+          ),
+    },
+  }
+}
+
+/** Claude's transcripts in the shared database. */
+export function sharedTranscriptsOf({
+  postgres,
+  environment,
+}: Pick<App, 'postgres' | 'environment'>): SharedClaudeTranscripts | undefined {
+  if (!postgres) return undefined
+  const rows = <Row>(sql: string, values: unknown[]): Promise<Row[]> => postgres.repeat<Row>(sql, values)
+  const store = claudeEntries(rows, 'claude_entry', () => postgres.member)
+  return sharedClaudeTranscripts(store, claudeConfigDir(environment))
+}
+
+/** A transcript has the same name on every machine, in another folder. */
+function asOurs(app: App, event: RockpoolEvent): RockpoolEvent {
+  if (event.type !== 'transcript-appended') return event
+  return { ...event, file: join(app.paths.sessions(event.agentId), basename(event.file)) }
+}

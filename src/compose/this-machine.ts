@@ -1,0 +1,47 @@
+// This machine among those that share a database: how it is called, and where its repositories may be.
+import { hostname } from 'node:os'
+import { Machines } from '../coding/machines/machines.ts'
+import { repositoriesBelow } from '../coding/queue/repositories.ts'
+import type { PossibleRepository } from '../coding/queue/repositories.ts'
+import type { App } from '../operations/app.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import { sharedMachines } from '../store/postgres/machine-records.ts'
+
+/** Undefined where nothing is shared. */
+export function machinesOf(app: App, store: CodingStore): Machines | undefined {
+  const { postgres, clock, log } = app
+  const records = app.records?.()
+  if (!postgres || !records) return undefined
+  const { name = hostname(), labels } = app.config.machine
+  return new Machines({
+    store,
+    clock,
+    log,
+    directory: sharedMachines({ postgres, records, clock }, { name, labels }),
+    possible: () => possibleRepositories(app, store, name),
+    variables: app.environment.variables,
+  })
+}
+
+/** Those that the configuration names, then those where sessions were, the last used first. */
+async function possibleRepositories(
+  app: App,
+  store: CodingStore,
+  machine: string,
+): Promise<PossibleRepository[]> {
+  const { repos, defaultWorkdir, workspaceRoots } = app.config.coding
+  const { sessions } = await app.discovery().list({ limit: 2_000 })
+  const paths = [
+    ...(defaultWorkdir === undefined ? [] : [defaultWorkdir]),
+    ...workspaceRoots.flatMap(repositoriesBelow),
+    ...store
+      .list({ limit: 500 })
+      .filter((session) => session.machine === machine)
+      .map(({ request }) => request.workdir),
+    ...sessions.map(({ repoPath }) => repoPath),
+  ]
+  return [
+    ...Object.entries(repos).map(([name, path]) => ({ path, name })),
+    ...[...new Set(paths)].map((path) => ({ path })),
+  ]
+}

@@ -1,0 +1,104 @@
+// What was said in one of Claude's transcripts, record by record: for the replay of history and for a session that asks
+// about its conversation. The scan (scan.ts) counts and is fast; this reads the words.
+import { closeSync, openSync } from 'node:fs'
+import { z } from 'zod'
+import { FairShare } from '../domain/fair-share.ts'
+import { linesOfFile } from '../store/disk/file-lines.ts'
+import { branchIn } from './transcript-facts.ts'
+
+export interface Spoken {
+  kind: 'prompt' | 'answer' | 'other' | 'compaction'
+  /** Milliseconds since 1970; 0 when the record has no time. */
+  at: number
+  branch: string
+  /** For prompts and answers. */
+  text: string
+  /** Bytes of the file up to and with this record. */
+  bytes: number
+}
+
+const block = z.looseObject({ type: z.string(), text: z.string().optional() })
+const record = z.looseObject({
+  type: z.enum(['user', 'assistant', 'system']),
+  subtype: z.string().optional(),
+  timestamp: z.string().optional(),
+  gitBranch: z.string().optional(),
+  isMeta: z.boolean().optional(),
+  isSidechain: z.boolean().optional(),
+  isCompactSummary: z.boolean().optional(),
+  isApiErrorMessage: z.boolean().optional(),
+  message: z.looseObject({ content: z.union([z.string(), z.array(block)]) }).optional(),
+})
+type ClaudeRecord = z.infer<typeof record>
+
+const wanted = ['"user"', '"assistant"', '"compact_boundary"'].map((text) => Buffer.from(text))
+
+/** Longer than this nobody else is kept waiting. */
+const sliceMs = 10
+
+/** In file order. Records of sub-agents and lines that cannot be read are passed over. */
+export async function* spokenIn(filePath: string): AsyncGenerator<Spoken> {
+  const fd = openSync(filePath, 'r')
+  const share = new FairShare(sliceMs)
+  try {
+    for (const { offset, bytes } of linesOfFile(fd, 0)) {
+      if (share.isUsedUp) await share.giveWay()
+      if (!wanted.some((text) => bytes.includes(text))) continue
+      const spoken = readRecord(bytes)
+      if (spoken) yield { ...spoken, bytes: offset + bytes.length + 1 }
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function readRecord(bytes: Buffer): Omit<Spoken, 'bytes'> | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined // A torn or damaged line; xray reports those.
+  }
+  const checked = record.safeParse(value)
+  if (!checked.success || checked.data.isSidechain) return undefined
+  const { timestamp, gitBranch } = checked.data
+  const kind = kindOf(checked.data)
+  return (
+    kind && {
+      kind,
+      at: Date.parse(timestamp ?? '') || 0,
+      branch: branchIn(gitBranch),
+      text: textOf(checked.data),
+    }
+  )
+}
+
+function kindOf(of: ClaudeRecord): Spoken['kind'] | undefined {
+  if (of.type === 'system') return of.subtype === 'compact_boundary' ? 'compaction' : undefined
+  if (of.type === 'assistant') return of.isApiErrorMessage || textOf(of) === '' ? 'other' : 'answer'
+  return isPrompt(of) ? 'prompt' : 'other'
+}
+
+/** Not a note of the program's, not a tool's result, not the trace of a command. */
+function isPrompt(of: ClaudeRecord): boolean {
+  if (of.isMeta || of.isCompactSummary) return false
+  const content = of.message?.content
+  if (Array.isArray(content) && content.some(({ type }) => type === 'tool_result')) return false
+  const text = textOf(of)
+  return (
+    text !== '' &&
+    !/^(<(command-|local-command|bash-|system-reminder|task-)|\[Request interrupted)/.test(text)
+  )
+}
+
+function textOf(of: ClaudeRecord): string {
+  const content = of.message?.content ?? ''
+  const text =
+    typeof content === 'string'
+      ? content
+      : content
+          .map((one) => (one.type === 'text' ? (one.text ?? '') : ''))
+          .filter(Boolean)
+          .join('\n')
+  return text.replace(/^\[openclaw:agent=[^\]]*\]\s*/, '').trim()
+}

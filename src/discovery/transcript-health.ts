@@ -1,0 +1,87 @@
+// How healthy a transcript is: what a resume would find in it, and what it would lose.
+import type { SessionHealth } from '../domain/discovered-session.ts'
+import { readChain } from '../store/transcripts/claude-chain.ts'
+import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
+
+export async function xray(sessionId: string, path: string): Promise<SessionHealth> {
+  return healthOf(sessionId, await readChain(path))
+}
+
+export function healthOf(sessionId: string, chain: Chain): SessionHealth {
+  const records = [...chain.links.values()].filter((link) => link.kind !== 'note')
+  const reached = records.filter((link) => chain.reached.has(link.uuid))
+  const { orphaned, unanswered } = toolsOf(reached)
+  const branches = branchesOf(chain)
+  const health: SessionHealth = {
+    sessionId,
+    verdict: 'sound',
+    records: records.length,
+    reachable: reached.length,
+    reachableShare: records.length === 0 ? 0 : reached.length / records.length,
+    orphanedToolResults: orphaned.length,
+    unansweredToolCalls: unanswered.length,
+    tornLines: chain.isTorn ? 1 : 0,
+    damagedLines: chain.damagedLines,
+    overlongLines: chain.overlongLines,
+    branchPoints: branches.length,
+    twoWriters: branches.length > 0,
+    brokenLinks: chain.breaks.length,
+    findings: [],
+  }
+  health.findings = findingsOf(health)
+  health.verdict = verdictOf(health)
+  return health
+}
+
+/** Tool results without their call make the API refuse the whole conversation. */
+export function toolsOf(reached: Link[]): { orphaned: string[]; unanswered: string[] } {
+  const calls = new Set(reached.flatMap((link) => link.calls))
+  const results = new Set(reached.flatMap((link) => link.results))
+  return {
+    orphaned: [...results].filter((id) => !calls.has(id)),
+    unanswered: [...calls].filter((id) => !results.has(id)),
+  }
+}
+
+/** Records from which a part of the conversation goes on that a resume does not reach, replies in it. */
+export function branchesOf(chain: Chain): Array<{ from: Link; lost: Link[] }> {
+  const branches = new Map<string, { from: Link; lost: Link[] }>()
+  const origin = new Map<string, string>()
+  for (const link of chain.links.values()) {
+    if (chain.reached.has(link.uuid) || link.parent === undefined) continue
+    const from = chain.reached.has(link.parent) ? link.parent : origin.get(link.parent)
+    if (from === undefined) continue
+    origin.set(link.uuid, from)
+    const branch = branches.get(from) ?? { from: chain.links.get(from)!, lost: [] }
+    branch.lost.push(link)
+    branches.set(from, branch)
+  }
+  return [...branches.values()].filter(({ lost }) => lost.some((link) => link.kind === 'assistant'))
+}
+
+function findingsOf(health: SessionHealth): string[] {
+  const lost = health.records - health.reachable
+  const say = (count: number, text: string): string[] => (count > 0 ? [`${count} ${text}`] : [])
+  return [
+    ...(health.records === 0 ? ['there is no conversation in the file'] : []),
+    ...say(health.brokenLinks, 'broken link(s) in the chain: what came before is not reached'),
+    ...say(
+      health.orphanedToolResults,
+      'tool result(s) without their call: the API would refuse the conversation',
+    ),
+    ...say(
+      health.branchPoints,
+      `place(s) where the conversation was written on twice (two processes, or a rewind): ${lost} record(s) are not reached`,
+    ),
+    ...say(health.unansweredToolCalls, 'tool call(s) without a result'),
+    ...say(health.tornLines, 'torn line at the end, as after a crash'),
+    ...say(health.damagedLines, 'line(s) that are not JSON'),
+    ...say(health.overlongLines, 'line(s) too long to read'),
+  ]
+}
+
+function verdictOf(health: SessionHealth): SessionHealth['verdict'] {
+  if (health.findings.length === 0) return 'sound'
+  const isCut = health.brokenLinks > 0 && health.reachableShare < 0.5
+  return health.records === 0 || health.orphanedToolResults > 0 || isCut ? 'broken' : 'degraded'
+}

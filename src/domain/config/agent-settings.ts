@@ -1,0 +1,108 @@
+// `agents` and `claude` in the configuration: who answers, with which model and tools, and how Claude is run.
+import { z } from 'zod'
+import { agentIdRule } from '../session-key.ts'
+import { sessionSelectionOverrides } from './discovery-settings.ts'
+
+const heartbeat = z.strictObject({
+  /** For example `30m`; off when absent. */
+  every: z.string().optional(),
+  /** Where a heartbeat's words go: `channel|target`. Nowhere when absent. */
+  target: z.string().optional(),
+})
+
+const memoryFlush = z.strictObject({
+  enabled: z.boolean().default(true),
+  softThresholdTokens: z.number().default(4_000),
+  reserveTokensFloor: z.number().default(20_000),
+  prompt: z.string().optional(),
+  systemPrompt: z.string().optional(),
+})
+
+/** It names a folder, and stands in every key: what is none is said before it is in force. */
+const agentId = z
+  .string()
+  .regex(agentIdRule, 'a-z, 0-9, - and _, at most 64, beginning with a letter or digit, are expected')
+
+const agentSettings = z.strictObject({
+  model: z.string().optional(),
+  workspace: z.string().optional(),
+  systemPrompt: z.string().optional(),
+  /** Tools that a chat turn may use without asking. When absent, the agent reads the whole machine for its owner, and its
+   *  own folder for everybody else. */
+  allowedTools: z.array(z.string()).optional(),
+  settingSources: z.array(z.enum(['user', 'project', 'local'])).optional(),
+  skills: z.array(z.string()).optional(),
+  heartbeat: heartbeat.optional(),
+  memoryFlush: memoryFlush.optional(),
+  /** What this agent wants otherwise than `sessionSelection` says. */
+  sessionSelection: sessionSelectionOverrides.optional(),
+})
+
+export const agentsConfig = z.strictObject({
+  defaults: agentSettings
+    .extend({
+      /** Model names people may use, and short names for them: `{ "haiku": "claude-haiku-5-5" }`. */
+      models: z.record(z.string(), z.string()).default({}),
+      /** How many sub-agents a session may have at once, and how deep they may begin others. */
+      subagents: z
+        .strictObject({
+          maxSpawnDepth: z.number().int().min(0).default(2),
+          maxChildren: z.number().int().min(1).default(5),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  list: z
+    .array(
+      agentSettings.extend({ id: agentId, name: z.string().optional(), default: z.boolean().optional() }),
+    )
+    .default([]),
+})
+
+/** Tools that only look. Everything else is asked for, but what only looks in a shell (`ls`, `grep`), which Claude Code
+ *  knows by itself; it has no tools of their own for that. */
+const readOnlyTools = ['Read']
+
+/** What an agent may use without asking. Where it does not talk with the owner it may look at its own folder, which needs no
+ *  rule, and not at the rest of the machine; unless the configuration says otherwise. */
+export function allowedToolsOf(
+  { list, defaults }: z.infer<typeof agentsConfig>,
+  agentId: string,
+  withOwner = true,
+): string[] {
+  const own = list.find((agent) => agent.id === agentId)
+  return own?.allowedTools ?? defaults.allowedTools ?? (withOwner ? readOnlyTools : [])
+}
+
+export const claudeConfig = z.strictObject({
+  /** The user's own `claude`; the one that comes with Rockpool when absent. */
+  binary: z.string().optional(),
+  /** Where a credential comes from; `auto` takes the first that is found, `none` leaves the chats to the offline agent. */
+  credential: z
+    .enum([
+      'auto',
+      'bedrock',
+      'vertex',
+      'auth-token',
+      'api-key',
+      'api-key-helper',
+      'oauth-token',
+      'login',
+      'none',
+    ])
+    .default('auto'),
+  /** Further variables of Rockpool's own environment that Claude and its tools may see, by name. */
+  passEnvironment: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).default([]),
+  /** Keep one process ready for the next new conversation: from the start of the gateway, and while conversations begin. */
+  spare: z.boolean().default(true),
+  maxLive: z.number().min(1).default(8),
+  maxStarts: z.number().min(1).default(2),
+  idleMinutes: z.number().min(1).default(30),
+  /** No sign of life from Claude for this long, and no tool running: the turn is ended. */
+  silenceSeconds: z.number().min(1).default(300),
+  toolSilenceSeconds: z.number().min(1).default(900),
+  maxRetries: z.number().min(0).default(4),
+})
+
+export type AgentsConfig = z.infer<typeof agentsConfig>
+export type ClaudeConfig = z.infer<typeof claudeConfig>

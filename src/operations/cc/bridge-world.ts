@@ -1,0 +1,173 @@
+// The world of one session, as the bridge shows it: put together from the stores for exactly that session. Everything is
+// read when it is asked for, and everything belongs to the session's own agent.
+import { deliveryContextOf } from '../../domain/delivery-context.ts'
+import { randomUUID } from 'node:crypto'
+import type { Address } from '../../domain/address.ts'
+import { parseOriginChannel } from '../../domain/address.ts'
+import type { BridgeWorld, ConversationLine, MemoryHit } from '../../domain/bridge.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import type { DiscoveredSession } from '../../domain/discovered-session.ts'
+import type { SessionEntry } from '../../domain/session.ts'
+import type { TranscriptEntry } from '../../domain/transcript.ts'
+import { gatherProjectStatus } from '../../discovery/project-status.ts'
+import { spokenIn } from '../../discovery/conversation-records.ts'
+import { CodingStore } from '../../store/sqlite/coding-store.ts'
+import { ancestorsOf } from '../../store/disk/process-identity.ts'
+import type { App } from '../app.ts'
+
+/** Which session sits at the bridge. */
+export interface BridgeSeat {
+  agentId: string
+  repoPath: string
+  /** A chat session, or the chat session that launched a coding session. */
+  sessionKey?: string
+  /** A coding session of ours. */
+  codingId?: string
+  /** A session that Claude Code runs without us: the process that asks stands below that session's own. */
+  pid?: number
+}
+
+export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
+  const { agentId, repoPath } = seat
+  const coding = (): CodingSession | undefined => codingSession(app, seat)
+  const projectStatus = (): ReturnType<BridgeWorld['projectStatus']> =>
+    gatherProjectStatus(
+      { discovery: app.discovery(), variables: app.environment.variables, clock: app.clock },
+      repoPath,
+      agentId,
+    )
+  return {
+    agentId,
+    repoPath,
+    task: async () => coding()?.request.prompt ?? (await nativeSession(app, seat))?.firstMessage,
+    conversation: (limit) => conversationOf(app, seat, limit),
+    searchMemory: (query) => searchMemory(app, agentId, query),
+    announce: (message) => announce(app, seat, message),
+    spending: () => spendingOf(app, seat),
+    projectStatus,
+    sessions: async () => {
+      const { sessions } = await app.discovery().list({ repoPath })
+      return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
+    },
+  }
+}
+
+/** By its id, and only if it is this agent's. */
+function codingSession(app: App, { codingId, agentId }: BridgeSeat): CodingSession | undefined {
+  if (codingId === undefined) return undefined
+  const found = new CodingStore(app.database()).get(codingId)
+  return found?.request.agentId === agentId ? found : undefined
+}
+
+/** Looked for at each call: a session has no transcript yet when its tools are started. */
+async function nativeSession(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
+  if (seat.pid === undefined) return undefined
+  const above = ancestorsOf(seat.pid)
+  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath, running: true })
+  return sessions.find(
+    ({ pid, agentId }) =>
+      pid !== undefined && above.includes(pid) && (agentId === undefined || agentId === seat.agentId),
+  )
+}
+
+/** A session key means something only in its own agent's store. */
+async function chatEntry(app: App, seat: BridgeSeat): Promise<SessionEntry | undefined> {
+  const key = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
+  return key === undefined ? undefined : app.sessions(seat.agentId).get(key)
+}
+
+async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
+  const entry = await chatEntry(app, seat)
+  if (!entry) return claudesWords(app, seat, limit)
+  const ref = { sessionId: entry.sessionId, ...(entry.sessionFile ? { file: entry.sessionFile } : {}) }
+  // Tool calls and notes stand between what was said; so more is read than is wanted.
+  const page = await app.transcripts(seat.agentId).tail(ref, limit * 8)
+  return page.entries.flatMap(spokenEntry).slice(-limit)
+}
+
+function spokenEntry(entry: TranscriptEntry): ConversationLine[] {
+  if (entry.type !== 'message') return []
+  const { message } = entry
+  if (message.role !== 'user' && message.role !== 'assistant') return []
+  const { content } = message as { content: string | Array<{ type: string; text?: string }> }
+  const text =
+    typeof content === 'string'
+      ? content
+      : content.flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : [])).join('\n')
+  return text.trim() === '' ? [] : [{ role: message.role, text, at: entry.timestamp }]
+}
+
+/** What Claude's own transcript has, for a session that belongs to no chat of ours. */
+async function claudesWords(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
+  const session = (await nativeSession(app, seat)) ?? (await transcriptOf(app, seat))
+  const lines: ConversationLine[] = []
+  for await (const { kind, text, at } of session ? spokenIn(session.filePath) : []) {
+    if (kind !== 'prompt' && kind !== 'answer') continue
+    const role = kind === 'prompt' ? 'user' : 'assistant'
+    lines.push({ role, text, ...(at > 0 ? { at: new Date(at).toISOString() } : {}) })
+    if (lines.length > limit) lines.shift()
+  }
+  return lines
+}
+
+async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
+  const sdkSessionId = codingSession(app, seat)?.sdkSessionId
+  if (sdkSessionId === undefined) return undefined
+  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath })
+  return sessions.find(({ sessionId }) => sessionId === sdkSessionId)
+}
+
+/** Notes of this agent alone. */
+async function searchMemory(app: App, agentId: string, query: string): Promise<MemoryHit[]> {
+  const { hits } = await app.search().search({ text: query, agentId, source: 'memory', limit: 10 })
+  return hits.map(({ path, snippet }) => ({ source: path, text: snippet }))
+}
+
+/** In the outbox before it is acknowledged: whoever delivers finds it there, also after a crash. */
+async function announce(
+  app: App,
+  seat: BridgeSeat,
+  message: string,
+): Promise<{ deliveryId: string } | undefined> {
+  const address = await addressOf(app, seat)
+  if (!address) return undefined
+  const id = randomUUID()
+  const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
+  await app.work().outbox.leave([
+    {
+      id,
+      lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,
+      address,
+      reply: { text: message },
+      idempotencyKey: `announce:${id}`,
+      sessionKey,
+      createdAt: app.clock.now(),
+    },
+  ])
+  return { deliveryId: id }
+}
+
+/** The chat that launched a coding session, else where the chat session's replies go. */
+async function addressOf(app: App, seat: BridgeSeat): Promise<Address | undefined> {
+  const request = codingSession(app, seat)?.request
+  const origin = request && parseOriginChannel(request.originChannel)
+  if (origin)
+    return request.originThreadId === undefined ? origin : { ...origin, threadId: request.originThreadId }
+  const entry = await chatEntry(app, seat)
+  const { channel, to, accountId, threadId } = (entry && deliveryContextOf(entry)) ?? {}
+  if (channel === undefined || to === undefined) return undefined
+  return {
+    channel,
+    to,
+    accountId: accountId ?? 'default',
+    ...(threadId === undefined ? {} : { threadId: String(threadId) }),
+  }
+}
+
+async function spendingOf(app: App, seat: BridgeSeat): ReturnType<BridgeWorld['spending']> {
+  const coding = codingSession(app, seat)
+  if (coding) return { costUsd: coding.costUsd, budgetUsd: coding.budgetUsd }
+  const native = await nativeSession(app, seat)
+  if (native) return { costUsd: native.totalCostUsd ?? native.costUsd }
+  return { costUsd: (await chatEntry(app, seat))?.estimatedCostUsd ?? 0 }
+}

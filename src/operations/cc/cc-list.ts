@@ -1,0 +1,142 @@
+// Every Claude Code session on the machine, as a list. Apart from what else can be asked of them: it is asked so often
+// from a terminal that nothing else is loaded for it.
+import { z } from 'zod'
+import type { DiscoveredSession, SessionFilter } from '../../domain/discovered-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { listEverySession } from './unstarted-sessions.ts'
+import { operation } from '../operation.ts'
+import type { Caller } from '../operation.ts'
+
+// One of each: there are dozens of fields.
+const text = z.string()
+const number = z.number()
+const flag = z.boolean()
+const maybeText = text.optional()
+const maybeNumber = number.optional()
+const subagentTokens = () =>
+  z.object({
+    inputTokens: number,
+    outputTokens: number,
+    cacheReadTokens: number,
+    cacheCreationTokens: number,
+  })
+
+// Built when somebody reads it, which is the reference page and an agent's list of tools: a command must not wait for it.
+export const discoveredSession = z.lazy(() =>
+  z.object({
+    sessionId: text,
+    source: z.enum(['rockpool', 'openclaw', 'native-only']),
+    agentId: maybeText,
+    repoPath: text,
+    branch: text,
+    firstMessage: text,
+    lastPrompt: maybeText,
+    lastModified: text,
+    createdAt: maybeText,
+    messageCount: number,
+    promptCount: number,
+    replyCount: number,
+    lineCount: number,
+    fileSizeBytes: number,
+    totalCostUsd: maybeNumber,
+    totalTurns: maybeNumber,
+    lastTask: maybeText,
+    label: maybeText,
+    slug: maybeText,
+    isRunning: flag,
+    originMarker: maybeText,
+    totalInputTokens: number,
+    totalOutputTokens: number,
+    cacheReadTokens: number,
+    cacheCreationTokens: number,
+    contextTokens: number,
+    contextWindow: number,
+    compactionCount: number,
+    budgetUsedPct: maybeNumber,
+    subagentCount: number,
+    subagentTokens: subagentTokens(),
+    costUsd: number,
+    costGuessed: flag,
+    reportedCostUsd: maybeNumber,
+    model: maybeText,
+    title: maybeText,
+    tag: maybeText,
+    forkedFrom: maybeText,
+    archived: flag,
+    status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
+    waitingFor: maybeText,
+    pid: maybeNumber,
+    lastUsageAt: maybeText,
+    cacheTtlMinutes: number,
+    warm: flag,
+    cacheCreation5mTokens: number,
+    cacheCreation1hTokens: number,
+    apiErrorCount: number,
+    damagedLines: number,
+    overlongLines: number,
+    entrypoint: maybeText,
+    version: maybeText,
+    permissionMode: maybeText,
+    configDir: text,
+    filePath: text,
+  }),
+)
+
+export const listSessions = operation({
+  name: 'cc.list',
+  says: 'List every Claude Code session on this machine: running ones first, then the newest.',
+  input: z.strictObject({
+    repo: z.string().max(4_096).optional().describe('Only sessions of this repository and its worktrees.'),
+    all: z.boolean().default(false).describe('Show all of them in the terminal, archived ones included.'),
+    agent: z.string().max(100).optional().describe("Only this agent's."),
+    source: z
+      .enum(['rockpool', 'openclaw', 'native-only'])
+      .optional()
+      .describe('Only sessions that we, OpenClaw, or Claude Code alone keep.'),
+    running: z.boolean().optional().describe('Only those that run now.'),
+    archived: z.boolean().optional().describe('Only archived ones; `--no-archived`: none of them.'),
+    search: z.string().max(500).optional().describe('Words in the title, prompts, branch, directory or id.'),
+    limit: z.int().min(1).optional().describe('How many at most.'),
+    offset: z.int().min(0).optional().describe('How many to skip.'),
+    sort: z
+      .enum(['recent', 'cost', 'tokens', 'messages', 'context', 'size'])
+      .default('recent')
+      .describe('By what.'),
+  }),
+  output: z.lazy(() => z.object({ total: z.number(), sessions: z.array(discoveredSession) })),
+  scope: 'read',
+  forAgents: true,
+  needs: ['discovery'],
+  command: {
+    paths: ['repo'],
+    examples: [
+      'rockpool cc list',
+      'rockpool cc list --repo . --search "login page"',
+      'rockpool cc list --running --json',
+      'rockpool cc list --sort cost --limit 10',
+    ],
+  },
+  async run(app, input, caller) {
+    const { repo, agent, source, running, archived, search, limit, offset, sort } = input
+    const filter = { repoPath: repo, source, running, archived, search, limit, offset, sort }
+    const { total, sessions } = await listEverySession(app, { ...filter, ...seenBy(caller, agent) })
+    return { total, sessions: sessions.map(written) }
+  },
+})
+
+/** An agent sees its own sessions; whoever asks for another agent's is told that there are none. */
+export function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter, 'agentId'> {
+  if (caller.agentId === undefined) return { agentId: wanted }
+  if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
+  throw new RockpoolError('forbidden', `The sessions of ${JSON.stringify(wanted)} are not yours to see.`)
+}
+
+/** As it goes over a wire: times as text. */
+export function written(session: DiscoveredSession): z.input<typeof discoveredSession> {
+  return {
+    ...session,
+    lastModified: session.lastModified.toISOString(),
+    createdAt: session.createdAt?.toISOString(),
+    lastUsageAt: session.lastUsageAt?.toISOString(),
+  }
+}

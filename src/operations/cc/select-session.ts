@@ -1,0 +1,273 @@
+// Which session should take the next task: explained without acting, afterwards, and tested against history.
+import { z } from 'zod'
+import type { SessionSelectionConfig } from '../../domain/config/discovery-settings.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Decision, SessionSelection } from '../../domain/selection.ts'
+import { ownership } from '../../coding/session/run-state.ts'
+import { RepoGate } from '../../coding/queue/repo-queue.ts'
+import { evaluateSelection } from '../../discovery/evaluate.ts'
+import { priceSession } from '../../discovery/price.ts'
+import { pricesOf } from '../../discovery/price-table.ts'
+import { gatherProjectStatus, realDirectory } from '../../discovery/project-status.ts'
+import type { SelectionSources } from '../../discovery/select.ts'
+import { selectSession } from '../../discovery/select.ts'
+import { CodingStore } from '../../store/sqlite/coding-store.ts'
+import type { App } from '../app.ts'
+import { operation } from '../operation.ts'
+import type { Caller } from '../operation.ts'
+import { repoOf } from './projects.ts'
+
+const price = z.object({
+  model: z.string().optional(),
+  guessed: z.boolean(),
+  tokens: z.number().describe('Tokens that a resume sends.'),
+  cache: z.enum(['warm', 'cold']),
+  warmForMs: z.number().optional(),
+  resumeUsd: z.number(),
+  forkUsd: z.number(),
+  compactThenResumeUsd: z.number(),
+  freshUsd: z.number(),
+  furtherCallUsd: z.number(),
+})
+const score = z.object({
+  sessionId: z.string(),
+  title: z.string().optional().describe('What it is called, or how it began.'),
+  total: z.number(),
+  factors: z.object({
+    branch: z.number(),
+    recency: z.number(),
+    relevance: z.number(),
+    health: z.number(),
+    capacity: z.number(),
+  }),
+  relevance: z.object({ sessionId: z.string(), relevance: z.number(), reasoning: z.string() }),
+  ceiling: z.string().optional(),
+  isRunning: z.boolean(),
+  price: price.optional(),
+  reason: z.string(),
+})
+const selection = z.object({
+  action: z.enum(['resume', 'fork', 'fresh', 'queue']),
+  sessionId: z.string().optional(),
+  reason: z.string(),
+  scores: z.array(score),
+  relevanceBy: z.enum(['model', 'keywords', 'nobody']),
+  fallback: z.string().optional(),
+})
+const evaluation = z.object({
+  decisions: z.number(),
+  resumed: z.number(),
+  fresh: z.number(),
+  sessions: z.number(),
+  repositories: z.number(),
+  results: z.array(
+    z.object({
+      method: z.enum(['selection', 'most recent', 'keywords']),
+      hitRate: z.number(),
+      mrr: z.number(),
+      agreement: z.number(),
+    }),
+  ),
+  notes: z.array(z.string()),
+})
+const decision = z.object({
+  id: z.string(),
+  at: z.number(),
+  task: z.string(),
+  repoPath: z.string(),
+  agentId: z.string().optional(),
+  label: z.string().optional(),
+  becameSessionId: z.string().optional(),
+  selection,
+})
+
+export const operations = [
+  operation({
+    name: 'cc.select',
+    says: 'Explain which session would take a task, without acting; or test the choice against history.',
+    input: z.strictObject({
+      task: z.string().max(100_000).optional().describe('What is to be done.'),
+      repo: z.string().optional().describe('The repository; the current directory when not given.'),
+      agent: z.string().optional().describe('Choose as this agent would: among its own sessions only.'),
+      label: z.string().optional().describe('The session with this label, and no other.'),
+      budget: z.number().positive().optional().describe('What the task may cost, in dollars.'),
+      model: z.boolean().default(true).describe('Ask the small model how related the tasks are.'),
+      eval: z.boolean().default(false).describe("Replay this machine's history instead, and count hits."),
+    }),
+    output: z.union([selection.extend({ decisionId: z.string() }), evaluation]),
+    scope: 'read',
+    command: {
+      positional: ['task'],
+      takesWords: true,
+      paths: ['repo'],
+      here: (input) => (input['eval'] === true ? undefined : 'repo'),
+      examples: [
+        'rockpool cc select "fix the login form"',
+        'rockpool cc select "fix the login form" --repo ~/code/shop --json',
+        'rockpool cc select --eval',
+      ],
+    },
+    async run(app, input, caller) {
+      if (input.eval) return evaluate(app, input, caller)
+      const { task = '', label, budget } = input
+      if (task.trim() === '' && label === undefined) {
+        throw new RockpoolError('input-invalid', 'task is missing.', {
+          hint: 'Say what is to be done: `rockpool cc select "fix the login form"`.',
+        })
+      }
+      const agentId = caller.agentId ?? input.agent
+      const chosen = await chooseSession(app, {
+        task,
+        repo: repoOf(app, input.repo, caller),
+        askModel: input.model,
+        agentId,
+        label,
+        maxBudgetUsd: budget,
+      })
+      return { ...chosen.selection, decisionId: chosen.decisionId }
+    },
+  }),
+  operation({
+    name: 'cc.why',
+    says: 'Show why a session was chosen, or not: the decisions about it, newest first.',
+    input: z.strictObject({
+      id: z
+        .string()
+        .min(1)
+        .max(200)
+        .describe('A session id or its beginning, the name of a coding session, or the id of a decision.'),
+      limit: z.int().min(1).max(100).default(5).describe('How many decisions.'),
+    }),
+    output: z.object({ decisions: z.array(decision) }),
+    scope: 'read',
+    command: { positional: ['id'], examples: ['rockpool cc why 1a2b3c4d'] },
+    async run(app, { id, limit }, caller) {
+      const mine = ({ agentId }: { agentId?: string }): boolean =>
+        caller.agentId === undefined || caller.agentId === agentId
+      const decisions = decisionsAbout(app, id, limit).filter(mine)
+      if (decisions.length > 0) return { decisions }
+      throw new RockpoolError('not-found', `No decision was made about ${JSON.stringify(id)}.`, {
+        hint: 'Decisions are kept for sessions that `cc select` or a launch weighed.',
+      })
+    },
+  }),
+]
+
+/** By a decision or a session; a coding session is also known by its name and by Claude's id. */
+function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
+  const coding = new CodingStore(app.database())
+    .list()
+    .filter(({ name, sdkSessionId }) => name === ref || sdkSessionId?.startsWith(ref))
+  const found = [ref, ...coding.map((session) => session.id)].flatMap((one) =>
+    app.decisions().find(one, limit),
+  )
+  const once = new Map(found.map((decision) => [decision.id, decision]))
+  return [...once.values()].sort((a, b) => b.at - a.at).slice(0, limit)
+}
+
+export interface SessionWish {
+  task: string
+  repo: string
+  agentId?: string
+  label?: string
+  maxBudgetUsd?: number
+  askModel?: boolean
+}
+
+/** Chooses, and keeps the decision; what `cc select` explains and a launch does. */
+export async function chooseSession(
+  app: App,
+  wish: SessionWish,
+): Promise<{ selection: SessionSelection; decisionId: string }> {
+  const { task, agentId, label, maxBudgetUsd, askModel = true } = wish
+  const { environment, clock } = app
+  // Pull requests do not matter for the choice, and asking for them takes a network.
+  const projectStatus = await gatherProjectStatus(
+    { discovery: app.discovery(), variables: environment.variables, clock },
+    wish.repo,
+    agentId,
+    { github: false },
+  )
+  const selection = await selectSession(selectionSources(app, askModel), {
+    task,
+    projectStatus,
+    config: selectionConfig(app, agentId),
+    agentId,
+    label,
+    maxBudgetUsd,
+  })
+  const decisionId = await app.decisions().record({
+    at: clock.now(),
+    task,
+    repoPath: projectStatus.repo.path,
+    agentId,
+    label,
+    selection,
+  })
+  return { selection, decisionId }
+}
+
+export function selectionSources(app: App, askModel = true): SelectionSources {
+  const ask = askModel ? app.smallModel() : undefined
+  const store = new CodingStore(app.database())
+  const atOnce = app.config.coding.perRepo.running
+  const isOwned = ownership(store, app.clock)
+  const gate = new RepoGate({ store, clock: app.clock, atOnce, isOwned })
+  return {
+    discovery: app.discovery(),
+    clock: app.clock,
+    log: app.log,
+    atOnce,
+    atWork: (repoPath) =>
+      gate.workingIn(repoPath).map(({ request, sdkSessionId }) => ({
+        agentId: request.agentId,
+        sessionId: sdkSessionId,
+      })),
+    // In the gateway the index is up to date; a command would have to read first, and its decision must not wait.
+    ...(app.gateway ? { said: (task: string, ids: string[]) => saidAbout(app, task, ids) } : {}),
+    priceOf: (session) => priceSession(session, pricesOf, app.clock.now()),
+    ask,
+  }
+}
+
+/** A search takes moments; one that waits for a provider is not waited for. */
+const saidMs = 500
+
+/** The best place of each session; of none when the index does not answer in time. */
+export async function saidAbout(app: App, task: string, sessionIds: string[]): Promise<Map<string, string>> {
+  const question = { text: task, sessionIds, withoutTools: true, limit: 50 }
+  let cancel = (): void => {}
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = app.clock.after(saidMs, () => reject(new Error(`no answer within ${saidMs} ms`)))
+  })
+  const found = new Map<string, string>()
+  try {
+    const { hits } = await Promise.race([app.search().search(question), late])
+    for (const { sessionId, snippet } of hits) if (!found.has(sessionId)) found.set(sessionId, snippet)
+  } catch (error) {
+    app.log.warn({ reason: String(error) }, 'What was said about a task could not be looked up.')
+  } finally {
+    cancel()
+  }
+  return found
+}
+
+/** What an agent wants otherwise lies over what all agents want. */
+export function selectionConfig(app: App, agentId: string | undefined): SessionSelectionConfig {
+  const { defaults, list } = app.config.agents
+  const own = list.find((agent) => agent.id === agentId)?.sessionSelection
+  return { ...app.config.sessionSelection, ...defaults.sessionSelection, ...own }
+}
+
+async function evaluate(
+  app: App,
+  input: { repo?: string | undefined },
+  caller: Caller,
+): Promise<z.input<typeof evaluation>> {
+  const repoPath = input.repo === undefined ? undefined : await realDirectory(input.repo)
+  const threshold = selectionConfig(app, caller.agentId).resumeThreshold
+  return evaluateSelection(app.discovery(), {
+    threshold,
+    repoPath,
+  })
+}

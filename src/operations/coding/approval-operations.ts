@@ -1,0 +1,165 @@
+// What coding sessions ask people, and the answers.
+import { z } from 'zod'
+import { shownWith } from '../../coding/approvals/identical-requests.ts'
+import { questionsOf } from '../../coding/approvals/question-text.ts'
+import { formatOriginChannel } from '../../domain/address.ts'
+import type { Approval, Grant } from '../../domain/coding-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
+import type { App } from '../app.ts'
+import { afterRecovery } from './coding-row.ts'
+import type { Caller } from '../operation.ts'
+import { operation } from '../operation.ts'
+
+const row = z.object({
+  id: z.string(),
+  codingId: z.string().optional(),
+  /** The coding session's name. */
+  session: z.string().optional(),
+  sessionKey: z.string().optional(),
+  agentId: z.string(),
+  kind: z.enum(['tool', 'question', 'plan', 'budget']),
+  toolName: z.string(),
+  shown: z.string(),
+  /** For a single question: what it offers, in order. The number of a choice is an answer. */
+  choices: z.array(z.string()),
+  inputHash: z.string(),
+  state: z.enum(['pending', 'allowed', 'denied', 'expired']),
+  askedAt: z.number(),
+  expiresAt: z.number(),
+  answeredAt: z.number().optional(),
+  answeredBy: z.string().optional(),
+  answer: z.string().optional(),
+  /** How many open ones ask exactly the same. */
+  alike: z.number(),
+})
+
+function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.input<typeof row>> {
+  const open = app.coding().approvals.pending(agentId)
+  return approvals.map((approval) => ({
+    ...approval,
+    session: approval.codingId && app.coding().store.get(approval.codingId)?.name,
+    choices: choicesOf(approval),
+    alike: open.filter((other) => other.inputHash === approval.inputHash).length,
+  }))
+}
+
+function choicesOf({ kind, input }: Approval): string[] {
+  const questions = kind === 'question' ? questionsOf(input) : []
+  return questions.length === 1 ? questions[0]!.options : []
+}
+
+const list = operation({
+  name: 'approvals.list',
+  says: 'List what waits for an answer: commands, questions, plans and budgets.',
+  input: z.strictObject({
+    all: z.boolean().default(false).describe('Also those that are settled, newest first.'),
+    limit: z.number().int().min(1).max(1000).default(100).describe('How many.'),
+  }),
+  output: z.object({ approvals: z.array(row), count: z.number() }),
+  scope: 'read',
+  command: { examples: ['rockpool approvals list', 'rockpool approvals list --all --limit 20'] },
+  async run(app, { all, limit }, caller) {
+    const { approvals, approvalStore } = app.coding()
+    const { agentId } = caller
+    const found = all ? approvalStore.recent(limit, agentId) : approvals.pending(agentId).slice(0, limit)
+    return { approvals: rowsOf(app, found, caller), count: found.length }
+  },
+})
+
+const answer = operation({
+  name: 'approvals.answer',
+  says: 'Allow or deny what a session asks; answer its question; raise its budget.',
+  input: z.strictObject({
+    id: z
+      .string()
+      .default('')
+      .describe('The approval, or the beginning of its id; the only open one when absent.'),
+    decision: z.enum(['allow', 'deny']).default('allow').describe('Yes or no.'),
+    text: z
+      .string()
+      .optional()
+      .describe('A choice or own words for a question; an amount for a budget; a reason for a no.'),
+    always: z.boolean().default(false).describe('Allow exactly this from now on, in this session.'),
+    alike: z.boolean().default(false).describe('Answer every open request that asks exactly the same.'),
+    inputHash: z.string().optional().describe('Refuse if the request is not the one with this hash.'),
+  }),
+  output: z.object({ approvals: z.array(row) }),
+  scope: 'approve',
+  acts: true,
+  command: {
+    positional: ['id'],
+    examples: [
+      'rockpool approvals answer 3fa9',
+      'rockpool approvals answer 3fa9 --decision deny --text "not on main"',
+    ],
+  },
+  async run(app, input, caller) {
+    const { approvals } = app.coding()
+    const { decision: behavior, text, always } = input
+    const said = { behavior, text, always, by: nameOf(caller), agentId: caller.agentId }
+    const settled = input.alike
+      ? await approvals.answerAlike(input.id, said, meantBy(app, caller))
+      : [await approvals.answer(input.id, said, input.inputHash)]
+    return { approvals: rowsOf(app, settled, caller) }
+  },
+})
+
+/** In a chat all means what was shown there; at a desk it means all there are. */
+function meantBy(app: App, { address }: Caller): ReturnType<typeof shownWith> | undefined {
+  return address && shownWith(app.coding().store, formatOriginChannel(address))
+}
+
+const grants = operation({
+  name: 'approvals.grants',
+  says: 'List what was allowed once and for all.',
+  input: z.strictObject({}),
+  output: z.object({
+    grants: z.array(
+      z.object({
+        id: z.string(),
+        codingId: z.string().optional(),
+        sessionKey: z.string().optional(),
+        tool: z.string(),
+        pattern: z.string(),
+        grantedAt: z.number(),
+        grantedBy: z.string(),
+      }),
+    ),
+  }),
+  scope: 'read',
+  command: { examples: ['rockpool approvals grants'] },
+  async run(app, _input, caller) {
+    return { grants: grantsSeenBy(app, caller) }
+  },
+})
+
+const revoke = operation({
+  name: 'approvals.revoke',
+  says: 'Take back what was allowed once and for all.',
+  input: z.strictObject({ id: z.string().min(1).describe('The grant.') }),
+  output: z.object({ id: z.string(), revoked: z.boolean() }),
+  scope: 'approve',
+  acts: true,
+  command: { positional: ['id'], examples: ['rockpool approvals revoke 7c1d'] },
+  async run(app, input, caller) {
+    const isThere = grantsSeenBy(app, caller).some(({ id }) => id === input.id)
+    const revoked = isThere && (await app.coding().approvalStore.revoke(input.id))
+    if (!revoked) throw new RockpoolError('not-found', `There is no grant ${input.id}.`)
+    return { id: input.id, revoked }
+  },
+})
+
+/** A grant holds for one session, so it is that session's agent's. */
+function grantsSeenBy(app: App, { agentId }: Caller): Grant[] {
+  const { approvalStore, store } = app.coding()
+  const agentOf = ({ codingId, sessionKey }: Grant): string | undefined =>
+    codingId === undefined ? parseAgentSessionKey(sessionKey)?.agentId : store.get(codingId)?.request.agentId
+  return approvalStore.grants().filter((grant) => agentId === undefined || agentOf(grant) === agentId)
+}
+
+function nameOf(caller: Caller): string {
+  return caller.name ?? (caller.address ? `${caller.address.channel}|${caller.address.to}` : caller.via)
+}
+
+export const operations = afterRecovery([list, answer, grants, revoke])

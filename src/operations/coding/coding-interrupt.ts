@@ -1,0 +1,35 @@
+// Stopping what a coding session does, or letting go of it, without ending it.
+import { z } from 'zod'
+import { afterRecovery, codingRow, findCoding, rowOf } from './coding-row.ts'
+import { operation } from '../operation.ts'
+
+export const operations = afterRecovery([
+  operation({
+    name: 'coding.interrupt',
+    says: 'Stop what a session does right now; it stays, and waits for what is said next.',
+    input: z.strictObject({
+      session: z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.'),
+    }),
+    output: codingRow,
+    scope: 'write',
+    acts: true,
+    command: { positional: ['session'], examples: ['rockpool cc interrupt fix-login-bug'] },
+    async run(app, input, caller) {
+      return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id))
+    },
+  }),
+  operation({
+    name: 'coding.release',
+    says: 'Let go of a session that waits for its next message, to go on with it elsewhere; it can be resumed.',
+    input: z.strictObject({
+      session: z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.'),
+    }),
+    output: codingRow,
+    scope: 'write',
+    acts: true,
+    command: { positional: ['session'], examples: ['rockpool cc release fix-login-bug'] },
+    async run(app, input, caller) {
+      return rowOf(app, await app.coding().pool.release(findCoding(app, caller, input.session).id))
+    },
+  }),
+])

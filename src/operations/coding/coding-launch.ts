@@ -1,0 +1,207 @@
+// What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
+import { existsSync } from 'node:fs'
+import { defaultAgentId } from '../../domain/default-agent.ts'
+import { formatOriginChannel } from '../../domain/address.ts'
+import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
+import type { PermissionMode } from '../../domain/agent.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { SessionSelection } from '../../domain/selection.ts'
+import { resolveOriginChannel } from '../../coding/session/origin.ts'
+import { newCodingId } from '../../coding/session/names.ts'
+import type { App } from '../app.ts'
+import { findCoding } from './coding-row.ts'
+import { refuseDirectory } from './launch-rights.ts'
+import type { Caller } from '../operation.ts'
+import { placeOfLaunch } from './which-machine.ts'
+import { workspaceOf } from '../system/workspace.ts'
+
+export interface LaunchInput {
+  prompt: string
+  workdir?: string
+  name?: string
+  label?: string
+  agent?: string
+  model?: string
+  maxBudgetUsd?: number
+  systemPrompt?: string
+  allowedTools?: string[]
+  permissionMode?: PermissionMode
+  resumeSessionId?: string
+  forkSession: boolean
+  atMessage?: string
+  fresh: boolean
+  multiTurnDisabled: boolean
+  originChannel?: string
+  /** It is ended when it has done nothing for so long. */
+  timeoutSeconds?: number
+  thinking?: string
+  /** A row among the sessions that goes when this one is over. */
+  childSessionKey?: string
+  spawnDepth?: number
+  /** The agent whose session launches it, when it is to belong to another one. */
+  launchedBy?: string
+  relay?: CodingRequest['relay']
+  /** The agent whose limits hold for this launch; absent for a person. */
+  boundTo?: string
+  /** The machine that is to do it: its name, or a label that it carries. */
+  machine?: string
+}
+
+export interface Launched {
+  session: CodingSession
+  /** resume, fork, fresh or queue. */
+  action: string
+  reason: string
+}
+
+/** Here, or on the machine that has the repository. */
+export async function launchCoding(app: App, asked: LaunchInput, caller: Caller): Promise<Launched> {
+  const { machine: called, ...input } = asked
+  const { workdir, elsewhere } = await placeOfLaunch(app, workdirOf(app, input.workdir, caller), called)
+  if (!elsewhere) return launchHere(app, { ...input, workdir }, caller)
+  const agent = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
+  return launchThere(app, elsewhere.name, { ...input, agent, workdir }, caller)
+}
+
+type Here = LaunchInput & { workdir: string }
+
+/** The id is ours, so that we find what was launched although the answer was lost. */
+async function launchThere(app: App, machine: string, input: Here, caller: Caller): Promise<Launched> {
+  const { machines, store, pool } = app.coding()
+  const id = newCodingId()
+  try {
+    const answer = await machines!.ask(machine, 'launch', { id, input, caller })
+    return { session: pool.resolve(id), ...(answer as Omit<Launched, 'session'>) }
+  } catch (error) {
+    const session = store.get(id)
+    if (!session) throw error
+    return { session, action: 'fresh', reason: `launched on ${machine}` }
+  }
+}
+
+export async function launchHere(app: App, input: Here, caller: Caller, id?: string): Promise<Launched> {
+  const { config } = app
+  const { workdir } = input
+  // On the machine that runs the session: links and other agents' folders are known there.
+  refuseDirectory(app, workdir, input.boundTo)
+  const permissionMode = input.permissionMode ?? config.coding.permissionMode
+  refuseBypass(permissionMode, caller)
+  const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
+  const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
+  const messageChannel = caller.address && formatOriginChannel(caller.address)
+  const request = {
+    prompt: input.prompt,
+    workdir,
+    agentId,
+    name: input.name ?? input.label,
+    label: input.label,
+    model: input.model ?? config.coding.defaultModel,
+    budgetUsd: input.maxBudgetUsd ?? config.coding.defaultBudgetUsd,
+    systemPrompt: input.systemPrompt,
+    allowedTools: input.allowedTools ?? [],
+    permissionMode,
+    multiTurn: !input.multiTurnDisabled,
+    resume: chosen.resume,
+    chooseWhenFree: chosen.action === 'queue',
+    thinking: input.thinking,
+    childSessionKey: input.childSessionKey,
+    timeoutSeconds: input.timeoutSeconds,
+    spawnDepth: input.spawnDepth,
+    launchedBy: input.launchedBy === agentId ? undefined : input.launchedBy,
+    relay: input.relay,
+    originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
+    originThreadId: caller.address?.threadId,
+    originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
+  }
+  const session = await app.coding().pool.spawn(request, { id })
+  // `cc why` then finds the decision by the session that came of it.
+  if (chosen.decisionId !== undefined) await app.decisions().became(chosen.decisionId, session.id)
+  const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
+  const action = isTaken ? 'queue' : chosen.action
+  return { session, action, reason: chosen.reason }
+}
+
+/** An operator looks for himself: nobody is woken for a launch from a terminal or a program that names no chat. */
+function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
+  const origin = resolveOriginChannel(asked, app.config.coding)
+  return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
+}
+
+/** Only the operator at a terminal, and not as root, may let a session run unasked. */
+export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): void {
+  if (mode !== 'bypassPermissions') return
+  const byOperator = caller.via === 'cli' && caller.agentId === undefined
+  if (byOperator && process.getuid?.() !== 0) return
+  throw new RockpoolError('refused', 'bypassPermissions is not allowed here.', {
+    hint: 'Use acceptEdits, or list the tools that may run without asking.',
+  })
+}
+
+/** The one that was named, by its path or its name in the configuration; else the workspace of the agent that asks, the
+ *  configured directory, the current one. A workspace that was never made is none. */
+function workdirOf(app: App, named: string | undefined, caller: Caller): string {
+  const { repos, defaultWorkdir } = app.config.coding
+  if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
+  const workspace = caller.agentId === undefined ? undefined : workspaceOf(app, caller.agentId)
+  if (workspace !== undefined && existsSync(workspace)) return workspace
+  return defaultWorkdir ?? process.cwd()
+}
+
+interface Chosen {
+  action: 'resume' | 'fork' | 'fresh' | 'queue'
+  reason: string
+  resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
+  /** The decision that is kept, when somebody had to choose. */
+  decisionId?: string
+}
+
+/** By our id or name, or Claude's id. An agent goes on only from its own sessions and from those that nobody owns. */
+export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
+  const { pool, store } = app.coding()
+  if (store.resolve(ref).length > 0) {
+    const { sdkSessionId } = findCoding(app, caller, ref)
+    if (sdkSessionId !== undefined) return sdkSessionId
+  }
+  const native = await pool.findNative(ref)
+  const isVisible = caller.agentId === undefined || (native?.agentId ?? caller.agentId) === caller.agentId
+  if (native && isVisible) return native.sessionId
+  throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to go on from.`, {
+    hint: '`rockpool cc list` shows the sessions of this machine.',
+  })
+}
+
+async function chooseConversation(
+  app: App,
+  input: LaunchInput,
+  caller: Caller,
+  where: { agentId: string; workdir: string },
+): Promise<Chosen> {
+  if (input.resumeSessionId !== undefined) {
+    // Going on from an earlier message would lose what came after it; a fork keeps both.
+    const fork = input.forkSession || input.atMessage !== undefined
+    const sdkSessionId = await conversationNamed(app, input.resumeSessionId, caller)
+    const resume = { sdkSessionId, fork, atMessage: input.atMessage }
+    return { action: fork ? 'fork' : 'resume', reason: 'asked for', resume }
+  }
+  if (input.fresh) return { action: 'fresh', reason: 'asked for' }
+  const { selection, decisionId } = await app.coding().select({
+    ...where,
+    task: input.prompt,
+    label: input.label,
+    maxBudgetUsd: input.maxBudgetUsd,
+    asAgent: caller.agentId !== undefined,
+  })
+  return { ...choiceOf(selection, input.forkSession), reason: selection.reason, decisionId }
+}
+
+/** What a selection means for a session that is to be launched. */
+export function choiceOf(
+  { action, sessionId }: SessionSelection,
+  wantsFork = false,
+): Pick<Chosen, 'action' | 'resume'> {
+  if (action === 'queue' || action === 'fresh' || !sessionId) {
+    return { action: action === 'queue' ? 'queue' : 'fresh' }
+  }
+  const fork = action === 'fork' || wantsFork
+  return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork } }
+}

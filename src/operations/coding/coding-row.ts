@@ -1,0 +1,107 @@
+// Coding sessions as the outside sees them, and which of them a caller may see.
+import { z } from 'zod'
+import { durationOf, formatListing } from '../../coding/listing.ts'
+import { unsaidOf } from '../../coding/session/pending-messages.ts'
+import { waitedOf } from '../../coding/session/waiting-time.ts'
+import { formatOriginChannel } from '../../domain/address.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { App } from '../app.ts'
+import type { Caller, Operation } from '../operation.ts'
+
+export const codingRow = z.object({
+  id: z.string(),
+  name: z.string(),
+  status: z.enum(['starting', 'running', 'completed', 'failed', 'killed']),
+  lifecycle: z.string(),
+  waiting: z
+    .object({ for: z.string(), since: z.number(), about: z.string(), approvalId: z.string().optional() })
+    .optional(),
+  endReason: z.string().optional(),
+  endMessage: z.string().optional(),
+  prompt: z.string(),
+  workdir: z.string(),
+  machine: z.string().optional().describe('The machine that it runs on, where several share a database.'),
+  agentId: z.string(),
+  label: z.string().optional(),
+  model: z.string().optional(),
+  costUsd: z.number(),
+  budgetUsd: z.number(),
+  contextTokens: z.number().optional(),
+  contextWindow: z.number().optional(),
+  turns: z.number(),
+  doing: z.string().optional(),
+  startedAt: z.number().optional(),
+  completedAt: z.number().optional(),
+  lastActivityAt: z.number(),
+  waitedMs: z.number(),
+  durationMs: z.number(),
+  claudeSessionId: z.string().optional(),
+  unsaid: z
+    .array(z.string())
+    .describe('Messages that it has not got, as far as is known; resuming says them.'),
+  resumedFrom: z.string().optional(),
+  foreground: z.boolean(),
+  multiTurn: z.boolean(),
+  display: z.string(),
+})
+
+export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
+  const now = app.clock.now()
+  const { owner: _owner, allowances: _allowances, waitsSince: _since, ...kept } = session
+  const { inbox: _inbox, given: _given, aside: _aside, ...shown } = kept
+  const { request, end, sdkSessionId } = session
+  const foreground = app
+    .coding()
+    .store.watches(session.id)
+    .some((watch) => watch.foreground)
+  return {
+    ...shown,
+    waitedMs: waitedOf(session, now),
+    endReason: end?.reason,
+    endMessage: end?.message,
+    prompt: request.prompt,
+    workdir: request.workdir,
+    agentId: request.agentId,
+    label: request.label,
+    model: session.model ?? request.model,
+    completedAt: end?.at,
+    durationMs: durationOf(session, now),
+    claudeSessionId: sdkSessionId,
+    unsaid: unsaidOf(session),
+    foreground,
+    multiTurn: request.multiTurn,
+    display: formatListing(session, foreground, now),
+  }
+}
+
+/** The session, if the caller may see it: an agent sees its own, and what it launched for another one. */
+export function findCoding(app: App, caller: Caller, reference: string): CodingSession {
+  const session = app.coding().pool.resolve(reference)
+  const { agentId, launchedBy } = session.request
+  if (caller.agentId === undefined || caller.agentId === agentId || caller.agentId === launchedBy)
+    return session
+  throw new RockpoolError(
+    'not-found',
+    `There is no coding session ${JSON.stringify(reference.slice(0, 80))}.`,
+  )
+}
+
+/** The chat that watches: the caller's own, or the one that an operator names. A caller without a chat is no address:
+ *  nothing is sent to it, and it gets what it missed when it asks again. */
+export function channelOf(caller: Caller, named: string | undefined): string {
+  if (caller.address) return formatOriginChannel(caller.address)
+  if (named !== undefined) return named
+  return caller.sessionKey ?? `${caller.via}:${caller.name ?? 'operator'}`
+}
+
+/** Whatever is asked about coding sessions, those whose owner died are dealt with first: also when no gateway runs. */
+export function afterRecovery(operations: Operation[]): Operation[] {
+  return operations.map((operation) => ({
+    ...operation,
+    async run(app, input, caller) {
+      await app.coding().pool.recoverOrphans()
+      return operation.run(app, input, caller)
+    },
+  }))
+}

@@ -1,0 +1,37 @@
+// What operations need of coding sessions; made by src/compose/coding.ts.
+import type { Approvals } from '../../coding/approvals/approvals.ts'
+import type { Machines } from '../../coding/machines/machines.ts'
+import type { NotificationRouter } from '../../coding/notifications.ts'
+import type { CodingPool } from '../../coding/pool.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import type { SessionSelection } from '../../domain/selection.ts'
+import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
+import type { CodingStore } from '../../store/sqlite/coding-store.ts'
+import type { SpendStore } from '../../store/sqlite/spend-store.ts'
+
+export interface CodingWorld {
+  pool: CodingPool
+  notifications: NotificationRouter
+  approvals: Approvals
+  approvalStore: ApprovalStore
+  store: CodingStore
+  spend: SpendStore
+  /** The machines among which sessions are divided, where several share a database. */
+  machines?: Machines
+  /** The day by which budgets count, YYYY-MM-DD in the configured time zone. */
+  today(): string
+  /** Do as many others work in its repository as may, so that it has to wait? */
+  isTaken(session: CodingSession): boolean
+  /** Which conversation should take this task. */
+  select(task: SelectTask): Promise<{ selection: SessionSelection; decisionId: string }>
+}
+
+export interface SelectTask {
+  task: string
+  workdir: string
+  agentId: string
+  label?: string
+  maxBudgetUsd?: number
+  /** An agent chooses among its own sessions; an operator among all of the repository. */
+  asAgent: boolean
+}

@@ -1,0 +1,113 @@
+// What an agent may give to a session that it starts: no more than the agent has itself. Nobody is asked about the agent's
+// own call, so whatever it could add here would run without a question.
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
+import type { Address } from '../../domain/address.ts'
+import type { PermissionMode } from '../../domain/agent.ts'
+import { allowedToolsOf } from '../../domain/config/agent-settings.ts'
+import { deliveryContextOf } from '../../domain/delivery-context.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { isSameOrigin } from '../../coding/session/origin.ts'
+import { mayCost, mayUseDirectory } from '../../rights/launch.ts'
+import type { LaunchLimits } from '../../rights/launch.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
+import { workspaceOf } from '../system/workspace.ts'
+
+interface Rights {
+  permissionMode?: PermissionMode
+  allowedTools?: string[]
+  originChannel?: string
+  maxBudgetUsd?: number
+}
+
+/** Modes in which a session asks for everything that was not allowed beforehand, or does without it. */
+const askingModes: readonly PermissionMode[] = ['default', 'plan', 'dontAsk']
+
+/** Refuses what an agent may not give. Callers that are not bound to an agent may give everything. */
+export async function refuseWider(app: App, asked: Rights, caller: Caller): Promise<void> {
+  const { config } = app
+  if (caller.agentId === undefined) return
+  const { permissionMode = 'default', allowedTools = [], originChannel, maxBudgetUsd } = asked
+  if (![...askingModes, config.coding.permissionMode].includes(permissionMode))
+    throw tooWide(`permission mode ${permissionMode}`, 'coding.permissionMode')
+  const own = allowedToolsOf(config.agents, caller.agentId)
+  const more = allowedTools.find((tool) => !own.includes(tool))
+  if (more !== undefined) throw tooWide(`use of ${more} without asking`, 'agents.defaults.allowedTools')
+  const limits = launchLimitsOf(app, caller.agentId)
+  if (!mayCost(maxBudgetUsd, limits))
+    throw tooWide(
+      `budget of $${maxBudgetUsd}; $${limits.maxBudgetUsd} is the most`,
+      'coding.defaultBudgetUsd',
+    )
+  if (originChannel !== undefined && !(await isOwnChat(app, originChannel, caller)))
+    throw new RockpoolError('refused', 'An agent can announce its sessions only in its own chats.', {
+      hint: 'Leave origin_channel out.',
+    })
+}
+
+/** Refuses a directory that is closed to this agent; `undefined` stands for a person. */
+export function refuseDirectory(app: App, directory: string, agentId: string | undefined): void {
+  if (agentId === undefined || isOpenTo(app, directory, agentId)) return
+  const { workspace, repositories } = launchLimitsOf(app, agentId)
+  throw new RockpoolError('refused', `The agent ${agentId} cannot start sessions in ${directory}.`, {
+    hint: `Allowed: ${[workspace, ...repositories].join(', ')}. A person can add a directory to coding.repos.`,
+  })
+}
+
+/** Whether an agent may work in this directory and read its documents. */
+export function isOpenTo(app: App, directory: string, agentId: string): boolean {
+  return mayUseDirectory(realPath(directory), launchLimitsOf(app, agentId))
+}
+
+function launchLimitsOf(app: App, agentId: string): LaunchLimits {
+  const { repos, defaultWorkdir, defaultBudgetUsd } = app.config.coding
+  const workspace = realPath(workspaceOf(app, agentId))
+  const others = app.agentIds().map((id) => realPath(workspaceOf(app, id)))
+  const repositories = [...Object.values(repos), ...(defaultWorkdir === undefined ? [] : [defaultWorkdir])]
+  return {
+    workspace,
+    repositories: repositories.map(realPath),
+    closed: [realPath(app.paths.root), ...others].filter((folder) => folder !== workspace),
+    maxBudgetUsd: defaultBudgetUsd,
+  }
+}
+
+/** Whether one of the agent's sessions talks in this chat. */
+export async function isChatOfAgent(
+  app: App,
+  agentId: string,
+  { channel, accountId, to }: Address,
+): Promise<boolean> {
+  for await (const { entry } of app.sessions(agentId).entries()) {
+    const known = deliveryContextOf(entry)
+    if (known?.channel === channel && known.to === to && (known.accountId ?? 'default') === accountId)
+      return true
+  }
+  return false
+}
+
+/** A turn names its own chat; a program that is bound to an agent names one of the agent's chats. */
+async function isOwnChat(app: App, originChannel: string, caller: Caller): Promise<boolean> {
+  const { address, agentId, sessionKey } = caller
+  if (address) return isSameOrigin(originChannel, formatOriginChannel(address))
+  const named = parseOriginChannel(originChannel)
+  if (sessionKey !== undefined || agentId === undefined || !named) return false
+  return isChatOfAgent(app, agentId, named)
+}
+
+function tooWide(right: string, setting: string): RockpoolError {
+  return new RockpoolError('refused', `An agent cannot give its session the ${right}.`, {
+    hint: `Leave it out: the session asks for what it needs. A person can allow it in ${setting}.`,
+  })
+}
+
+/** Resolves symbolic links as far as the path exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return resolve(path)
+  }
+}

@@ -1,0 +1,98 @@
+// People who wait to be let in, and people who are.
+import { z } from 'zod'
+import { RockpoolError } from '../../domain/errors.ts'
+import { operation } from '../operation.ts'
+
+const request = z.object({
+  code: z.string(),
+  channel: z.string(),
+  accountId: z.string(),
+  senderId: z.string(),
+  name: z.string().optional(),
+  askedAt: z.number(),
+  expiresAt: z.number(),
+})
+
+const person = z.object({
+  channel: z.string(),
+  accountId: z.string(),
+  senderId: z.string(),
+  name: z.string().optional(),
+  owner: z.boolean(),
+  approvedAt: z.number(),
+})
+
+const code = z.string().min(1).describe('The code that the person was told.')
+
+export const operations = [
+  operation({
+    name: 'pairing.list',
+    says: 'List who waits to be let in, and who may talk.',
+    input: z.strictObject({}),
+    output: z.object({ pending: z.array(request), people: z.array(person) }),
+    scope: 'admin',
+    command: { examples: ['rockpool pairing list'] },
+    async run(app) {
+      const pairing = app.people()
+      return { pending: await pairing.pending(), people: await pairing.people() }
+    },
+  }),
+  operation({
+    name: 'pairing.approve',
+    says: 'Let a person in.',
+    input: z.strictObject({ code }),
+    output: z.object({ person }),
+    scope: 'admin',
+    acts: true,
+    command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
+    async run(app, input, caller) {
+      // The person at the machine, or with its admin token, is the owner; an agent or a chat never is.
+      const isOperator = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
+      // Where the configuration names owners, approving a guest must not make another one.
+      const mayMakeOwner = isOperator && app.config.channels.ownerAllowFrom.length === 0
+      return { person: await app.people().approve(input.code, { mayMakeOwner }) }
+    },
+  }),
+  operation({
+    name: 'pairing.deny',
+    says: 'Turn a person away.',
+    input: z.strictObject({ code }),
+    output: z.object({ request }),
+    scope: 'admin',
+    acts: true,
+    command: { positional: ['code'], examples: ['rockpool pairing deny ABCD2345'] },
+    run: async (app, input) => ({ request: await app.people().deny(input.code) }),
+  }),
+  operation({
+    name: 'pairing.remove',
+    says: 'Take back that a person may talk.',
+    input: z.strictObject({
+      channel: z.string().describe('The platform.'),
+      senderId: z.string().describe('Their id there.'),
+      accountId: z.string().default('default').describe('Which of your accounts.'),
+    }),
+    output: z.object({ removed: z.boolean() }),
+    scope: 'admin',
+    acts: true,
+    destructive: true,
+    command: {
+      positional: ['channel', 'senderId'],
+      flags: { accountId: 'account' },
+      looksFirst: ({ channel, senderId, accountId = 'default' }) => ({
+        name: 'pairing.list',
+        has: ({ people }) =>
+          (people as Array<z.infer<typeof person>>).some(
+            (one) => one.channel === channel && one.senderId === senderId && one.accountId === accountId,
+          ),
+      }),
+      examples: ['rockpool pairing remove telegram 123456789'],
+    },
+    async run(app, input) {
+      if (await app.people().remove(input)) return { removed: true }
+      const { channel, senderId, accountId } = input
+      throw new RockpoolError('not-found', `${senderId} was not let in on ${channel} (${accountId}).`, {
+        hint: '`rockpool pairing list` shows who may talk; people of `allowFrom` are in the configuration.',
+      })
+    },
+  }),
+]

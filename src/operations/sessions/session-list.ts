@@ -1,0 +1,196 @@
+// sessions.list: a page of sessions, newest first, over one agent or all of them.
+import { z } from 'zod'
+import { defaultAgentId } from '../../domain/default-agent.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Session } from '../../domain/session.ts'
+import { isCronRunSessionKey } from '../../domain/session-key-forms.ts'
+import { isFile } from '../../store/disk/given-file.ts'
+import type { ListFilter, SessionStore } from '../../store/session-store.ts'
+import type { App } from '../app.ts'
+import { operation } from '../operation.ts'
+import type { Caller } from '../operation.ts'
+import { authorizeOperation } from '../authorize.ts'
+import { rowOf, sessionRow } from './session-row.ts'
+import { visibleAgents } from './which-session.ts'
+
+const listInput = z.strictObject({
+  limit: z
+    .union([z.int().min(1), z.literal('all')])
+    .default(100)
+    .describe('How many at most, or `all`.'),
+  offset: z.int().min(0).default(0).describe('How many to skip.'),
+  activeMinutes: z.number().min(1).optional().describe('Only those active in the last so many minutes.'),
+  search: z.string().max(500).optional().describe('Part of a key, label, name, subject or id.'),
+  label: z.string().min(1).max(512).optional().describe('Exactly this label.'),
+  agentId: z.string().optional().describe('Only this agent.'),
+  allAgents: z.boolean().optional().describe('All agents; so it is unless one is named.'),
+  spawnedBy: z.string().optional().describe('Only sub-agents of this session key.'),
+  archived: z.boolean().default(false).describe('The archived ones instead of the others.'),
+  includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
+  includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
+  includeDerivedTitles: z.boolean().default(false).describe('A title for each, from its beginning.'),
+  includeLastMessage: z.boolean().default(false).describe('The last thing said in each.'),
+  store: z.string().optional().describe('Another sessions.json to read.'),
+})
+
+type ListInput = z.output<typeof listInput>
+
+export const listSessions = operation({
+  name: 'sessions.list',
+  says: 'List sessions, the newest first.',
+  input: listInput,
+  output: z.lazy(() =>
+    z.object({
+      ts: z.number(),
+      path: z.string(),
+      count: z.number(),
+      total: z.number(),
+      hasMore: z.boolean(),
+      defaults: z.object({
+        modelProvider: z.string(),
+        model: z.string().nullable(),
+        contextTokens: z.number().nullable(),
+      }),
+      sessions: z.array(sessionRow),
+    }),
+  ),
+  scope: 'read',
+  needs: [],
+  forAgents: true,
+  command: {
+    flags: { activeMinutes: 'active', agentId: 'agent' },
+    paths: ['store'],
+    examples: [
+      'rockpool sessions',
+      'rockpool sessions --active 60 --search deploy',
+      'rockpool sessions list --agent main --limit all --json',
+    ],
+  },
+  async run(app, input, caller) {
+    const now = app.clock.now()
+    const { total, rows, path } = await collect(app, input, caller, now)
+    return {
+      ts: now,
+      path,
+      count: rows.length,
+      total,
+      hasMore: input.offset + rows.length < total,
+      defaults: {
+        modelProvider: 'anthropic',
+        model: app.config.agents.defaults.model ?? null,
+        contextTokens: null,
+      },
+      sessions: rows,
+    }
+  },
+})
+
+type Row = ReturnType<typeof rowOf>
+
+async function collect(
+  app: App,
+  input: ListInput,
+  caller: Caller,
+  now: number,
+): Promise<{ total: number; rows: Row[]; path: string }> {
+  const wanted = input.limit === 'all' ? Infinity : input.offset + input.limit
+  const filter: ListFilter = {
+    search: input.search,
+    label: input.label,
+    spawnedBy: input.spawnedBy,
+    archived: input.archived,
+    ...(input.activeMinutes === undefined ? {} : { activeSince: now - input.activeMinutes * 60_000 }),
+  }
+  const { stores, path } = await storesOf(app, input, caller)
+  const asksForWords = input.includeDerivedTitles || input.includeLastMessage
+  const sessionOf = new Map<Row, Session>()
+  const toRow = (session: Session): Row => {
+    const row = rowOf(session, now, app.config.session.mainKey)
+    if (asksForWords) sessionOf.set(row, session)
+    return row
+  }
+  const isShown = (key: string): boolean => isListed(key, input, app)
+  const pages = await Promise.all(stores.map((store) => readPages(store, { filter, wanted, isShown, toRow })))
+  const shown = pages.flatMap((page) => page.rows)
+  if (stores.length > 1) shown.sort((a, b) => b.updatedAt - a.updatedAt)
+  const rows = shown.slice(input.offset, wanted)
+  for (const row of asksForWords ? rows : []) await addWords(app, row, sessionOf.get(row)!, input)
+  return { total: pages.reduce((sum, page) => sum + page.total, 0), rows, path }
+}
+
+async function addWords(app: App, row: Row, session: Session, input: ListInput): Promise<void> {
+  const { previewOf, titleOf } = await import('./session-preview.ts')
+  const lastOf = async (): Promise<string | undefined> => (await previewOf(app, session, 1, 240))[0]?.text
+  if (input.includeDerivedTitles) row.derivedTitle = await readable(app, row, () => titleOf(app, session))
+  if (input.includeLastMessage) row.lastMessagePreview = await readable(app, row, lastOf)
+}
+
+/** One session whose transcript cannot be read must not hide the others; `doctor` says what is wrong with it. */
+async function readable<T>(app: App, { key }: Row, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    app.log.warn({ key, error: String(error) }, 'a session in the list could not be read')
+    return undefined
+  }
+}
+
+interface Wish {
+  filter: ListFilter
+  wanted: number
+  isShown: (key: string) => boolean
+  toRow: (session: Session) => Row
+}
+
+/** A page at a time, and of each session only its row: a list of all sessions must not hold up everybody else. */
+async function readPages(store: SessionStore, wish: Wish): Promise<{ total: number; rows: Row[] }> {
+  const { filter, wanted, isShown, toRow } = wish
+  const found = new Map<string, Row>()
+  const left = new Set<string>()
+  for (let offset = 0, limit: number; ; offset += limit) {
+    limit = Math.min(fairPage, wanted + 1 - found.size)
+    const { sessions, total } = await store.list({ ...filter, offset, limit })
+    // A session that changed meanwhile moved to the front and pushed others into the next page.
+    for (const session of sessions) {
+      if (isShown(session.key)) found.set(session.key, toRow(session))
+      else left.add(session.key)
+    }
+    if (sessions.length < limit || found.size > wanted) {
+      return { total: total - left.size, rows: [...found.values()] }
+    }
+    await letOthers()
+  }
+}
+
+const fairPage = 250
+
+function letOthers(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+async function storesOf(
+  app: App,
+  input: ListInput,
+  caller: Caller,
+): Promise<{ stores: SessionStore[]; path: string }> {
+  if (input.store !== undefined) {
+    // Any file of this machine: only for those who may read them all anyway.
+    const asked = { name: 'sessions.list with a store of its own', scope: 'admin' as const }
+    authorizeOperation(caller, asked)
+    if (!isFile(input.store)) throw new RockpoolError('not-found', `There is no file ${input.store}.`)
+    const { FileSessions } = await import('../../store/files/sessions-in-file.ts')
+    const agentId = input.agentId ?? defaultAgentId(app.config)
+    const { clock, log } = app
+    return { stores: [new FileSessions({ agentId, path: input.store, clock, log })], path: input.store }
+  }
+  const agents = visibleAgents(app, caller, input.agentId)
+  const path = agents.length === 1 ? app.paths.sessionsJson(agents[0]!) : '(multiple)'
+  return { stores: agents.map((id) => app.sessions(id)), path }
+}
+
+/** Runs of a cron job are internal; the shared sessions are shown when they are asked for or in use. */
+function isListed(key: string, input: ListInput, app: App): boolean {
+  if (key === 'global') return input.includeGlobal ?? app.config.session.scope === 'global'
+  if (key === 'unknown') return input.includeUnknown ?? false
+  return !isCronRunSessionKey(key)
+}

@@ -1,0 +1,137 @@
+// One session in a list: OpenClaw's row, and our own fields beside it.
+import { z } from 'zod'
+import type { Session, SessionEntry } from '../../domain/session.ts'
+import { classifySessionKey } from '../../domain/session-key-forms.ts'
+
+// Built when somebody reads it, which is the reference page: a list must not wait for it.
+export const sessionRow = z.lazy(() => {
+  const text = z.string().optional()
+  const number = z.number().optional()
+  const yesNo = z.boolean().optional()
+  return z.object({
+    key: z.string(),
+    agentId: z.string(),
+    kind: z.enum(['direct', 'group', 'global', 'unknown']),
+    sessionId: z.string(),
+    updatedAt: z.number(),
+    ageMs: z.number(),
+    label: text,
+    displayName: text,
+    derivedTitle: text,
+    lastMessagePreview: text,
+    channel: text,
+    subject: text,
+    groupChannel: text,
+    space: text,
+    chatType: text,
+    origin: z.unknown(),
+    systemSent: yesNo,
+    abortedLastRun: yesNo,
+    thinkingLevel: text,
+    verboseLevel: text,
+    reasoningLevel: text,
+    elevatedLevel: text,
+    sendPolicy: text,
+    groupActivation: text,
+    responseUsage: text,
+    inputTokens: number,
+    outputTokens: number,
+    cacheRead: number,
+    cacheWrite: number,
+    totalTokens: number,
+    totalTokensFresh: yesNo,
+    contextTokens: number,
+    modelProvider: text,
+    model: text,
+    deliveryContext: z.unknown(),
+    lastChannel: text,
+    lastTo: text,
+    lastAccountId: text,
+    lastThreadId: z.unknown(),
+    spawnedBy: text,
+    spawnDepth: number,
+    parentSessionKey: text,
+    forkedFromParent: yesNo,
+    compactionCount: number,
+    estimatedCostUsd: number,
+    sdkSessionId: text,
+    status: text,
+    sessionStartedAt: number,
+    lastInteractionAt: number,
+    archivedAt: number,
+    pinnedAt: number,
+  })
+})
+
+export type SessionRowOutput = z.input<typeof sessionRow>
+
+/** Fields of the entry that a row shows as they are. */
+const shown = [
+  'label',
+  'displayName',
+  'channel',
+  'subject',
+  'groupChannel',
+  'space',
+  'chatType',
+  'origin',
+  'systemSent',
+  'abortedLastRun',
+  'thinkingLevel',
+  'verboseLevel',
+  'reasoningLevel',
+  'elevatedLevel',
+  'sendPolicy',
+  'groupActivation',
+  'responseUsage',
+  'inputTokens',
+  'outputTokens',
+  'cacheRead',
+  'cacheWrite',
+  'contextTokens',
+  'modelProvider',
+  'model',
+  'deliveryContext',
+  'lastChannel',
+  'lastTo',
+  'lastAccountId',
+  'lastThreadId',
+  'spawnedBy',
+  'spawnDepth',
+  'parentSessionKey',
+  'forkedFromParent',
+  'compactionCount',
+  'estimatedCostUsd',
+  'sdkSessionId',
+  'status',
+  'sessionStartedAt',
+  'lastInteractionAt',
+  'archivedAt',
+  'pinnedAt',
+] as const
+
+export function rowOf({ key, agentId, entry }: Session, now: number, mainKey: string): SessionRowOutput {
+  const form = classifySessionKey(key, { mainKey })
+  const row: Record<string, unknown> = {
+    key,
+    agentId,
+    kind: kindOf(form.kind, entry),
+    sessionId: entry.sessionId,
+    updatedAt: entry.updatedAt,
+    ageMs: Math.max(0, now - entry.updatedAt),
+  }
+  for (const field of shown) if (entry[field] !== undefined) row[field] = entry[field]
+  row['channel'] ??= form.channel ?? entry.lastChannel
+  row['model'] = entry.model ?? entry.modelOverride
+  row['totalTokensFresh'] = entry.totalTokens !== undefined && entry.totalTokensFresh !== false
+  // An occupancy that is no longer true is not shown as if it were.
+  if (row['totalTokensFresh']) row['totalTokens'] = entry.totalTokens
+  return row as SessionRowOutput
+}
+
+function kindOf(kind: string, entry: SessionEntry): SessionRowOutput['kind'] {
+  if (kind === 'global' || kind === 'unknown') return kind
+  const isGroup =
+    kind === 'group' || kind === 'channel' || entry.chatType === 'group' || entry.chatType === 'channel'
+  return isGroup ? 'group' : 'direct'
+}

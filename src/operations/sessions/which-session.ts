@@ -1,0 +1,78 @@
+// Which session is meant: people and programs name one by its key, its id, the beginning of its id, or its label.
+import { defaultAgentId } from '../../domain/default-agent.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Session } from '../../domain/session.ts'
+import { canonicalSessionKey } from '../../domain/session-key-forms.ts'
+import { findOlderSession } from '../../sessions/legacy-key.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
+
+/** The agents that this caller may see; `wanted` narrows them, and is refused when it is not one of them. */
+export function visibleAgents(app: App, caller: Caller, wanted?: string): string[] {
+  const own = caller.agentId === undefined ? app.agentIds() : [caller.agentId]
+  if (wanted === undefined) return own
+  if (own.includes(wanted)) return [wanted]
+  throw new RockpoolError('not-found', `There is no agent ${JSON.stringify(wanted)}.`, {
+    hint: `Known: ${own.join(', ')}.`,
+  })
+}
+
+/** The one session that `ref` names. Throws when there is none, and lists the candidates when there are several. */
+export async function findSession(app: App, caller: Caller, ref: string, agentId?: string): Promise<Session> {
+  const found = await findSessions(app, caller, ref, agentId)
+  if (found.length === 1) return found[0]!
+  if (found.length === 0) throw noSession(ref)
+  const candidates = found.slice(0, 10).map(({ key, entry }) => `${key} (${entry.sessionId.slice(0, 8)})`)
+  throw new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${found.length} sessions.`, {
+    hint: `Name one of them in full: ${candidates.join(', ')}.`,
+  })
+}
+
+export async function findSessions(
+  app: App,
+  caller: Caller,
+  ref: string,
+  agentId?: string,
+): Promise<Session[]> {
+  const agents = visibleAgents(app, caller, agentId)
+  const exact = await findByKey(app, ref, agents)
+  if (exact) return [exact]
+  const found = await Promise.all(agents.map((id) => app.sessions(id).find(ref)))
+  return found.flat()
+}
+
+export function noSession(ref: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no session ${JSON.stringify(ref.slice(0, 200))}.`, {
+    hint: '`rockpool sessions` lists them. A key, an id, the beginning of an id or a label will do.',
+  })
+}
+
+/** Older spellings of a key (`main`, `:dm:`) mean today's; a row may be under either. */
+async function findByKey(app: App, ref: string, agents: string[]): Promise<Session | undefined> {
+  // Most callers give the key as it is written.
+  const named = /^agent:([^:]+):/.exec(ref)?.[1]
+  if (named !== undefined && agents.includes(named)) {
+    const entry = await app.sessions(named).peek(ref)
+    if (entry) return { key: ref, agentId: named, entry }
+  }
+  const { key, agentId } = spellKey(app, ref)
+  if (!agents.includes(agentId)) return undefined
+  const sessions = app.sessions(agentId)
+  const entry = await sessions.peek(key)
+  if (entry) return { key, agentId, entry }
+  const isDefaultAgent = agentId === defaultAgentId(app.config)
+  return findOlderSession(sessions, key, { agentId, mainKey: app.config.session.mainKey, isDefaultAgent })
+}
+
+/** The key as it is written, and the agent it belongs to. */
+export function spellKey(app: App, ref: string): { key: string; agentId: string } {
+  if (/^agent:[^:]*:*$/i.test(ref.trim())) {
+    throw new RockpoolError('input-invalid', `${JSON.stringify(ref)} is the beginning of a key only.`, {
+      hint: 'A key is agent:<agent>:<session>, as in agent:main:main.',
+    })
+  }
+  const { mainKey } = app.config.session
+  const fallback = defaultAgentId(app.config)
+  const key = canonicalSessionKey(ref, { agentId: fallback, mainKey })
+  return { key, agentId: /^agent:([^:]+):/.exec(key)?.[1] ?? fallback }
+}

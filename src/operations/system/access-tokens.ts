@@ -1,0 +1,159 @@
+// Who may come in through the gateway: the operator's token, further tokens that may do less, the hook token, and
+// the code that opens the dashboard.
+import { z } from 'zod'
+import { RockpoolError } from '../../domain/errors.ts'
+import { checkAgentId } from '../../store/paths.ts'
+import { changeTokenRecords, hashOf, newToken, readTokenRecords } from '../../store/gateway-tokens.ts'
+import {
+  ensureGatewayToken,
+  gatewayTokenFile,
+  hookTokenFile,
+  readHookToken,
+} from '../../store/gateway-tokens.ts'
+import { rotateGatewayToken, writeHookToken } from '../../store/gateway-tokens.ts'
+import { operation } from '../operation.ts'
+
+const scope = z.enum(['read', 'write', 'approve', 'admin'])
+
+const listTokens = operation({
+  name: 'tokens.list',
+  says: 'List the tokens that open the gateway, never their secrets.',
+  input: z.strictObject({}),
+  output: z.object({
+    operatorTokenFile: z.string(),
+    hooks: z.object({ enabled: z.boolean(), tokenFile: z.string(), set: z.boolean() }),
+    tokens: z.array(
+      z.object({
+        name: z.string(),
+        scopes: z.array(z.string()),
+        agentId: z.string().optional(),
+        createdAt: z.number(),
+      }),
+    ),
+  }),
+  scope: 'admin',
+  command: { examples: ['rockpool tokens list'] },
+  async run(app) {
+    const { root } = app.paths
+    return {
+      operatorTokenFile: gatewayTokenFile(root),
+      hooks: {
+        enabled: app.config.hooks.enabled,
+        tokenFile: hookTokenFile(root),
+        set: readHookToken(root) !== undefined,
+      },
+      tokens: readTokenRecords(root).map(({ hash: _hash, ...record }) => record),
+    }
+  },
+})
+
+const addToken = operation({
+  name: 'tokens.add',
+  says: 'Make a token that may do less than the operator; it is shown this once.',
+  input: z.strictObject({
+    name: z.string().trim().min(1).max(64).describe('What it is for.'),
+    scopes: z.array(scope).min(1).default(['read']).describe('What it may do.'),
+    agentId: z.string().optional().describe("Only this agent's world."),
+  }),
+  output: z.object({
+    name: z.string(),
+    scopes: z.array(z.string()),
+    agentId: z.string().optional(),
+    token: z.string(),
+  }),
+  scope: 'admin',
+  acts: true,
+  secretAnswer: true,
+  command: {
+    positional: ['name'],
+    flags: { scopes: 'scope', agentId: 'agent' },
+    examples: ['rockpool tokens add grafana --scope read'],
+  },
+  async run(app, input) {
+    const token = newToken()
+    const bound = input.agentId === undefined ? {} : { agentId: checkAgentId(input.agentId) }
+    const hash = hashOf(token).toString('base64url')
+    const { name, scopes } = input
+    await changeTokenRecords(app.paths.root, (records) => {
+      if (records.some((record) => record.name === name)) throw nameIsTaken(name)
+      return [...records, { name, scopes, ...bound, createdAt: app.clock.now(), hash }]
+    })
+    return { name, scopes, ...bound, token }
+  },
+})
+
+function nameIsTaken(name: string): RockpoolError {
+  return new RockpoolError('conflict', `There is a token ${JSON.stringify(name)} already.`, {
+    hint: 'Remove it first, or choose another name.',
+  })
+}
+
+const removeToken = operation({
+  name: 'tokens.remove',
+  says: 'Withdraw a token; its open connections end within a second.',
+  input: z.strictObject({ name: z.string().min(1).describe('The token.') }),
+  output: z.object({ ok: z.boolean(), name: z.string() }),
+  scope: 'admin',
+  acts: true,
+  destructive: true,
+  command: {
+    positional: ['name'],
+    looksFirst: ({ name }) => ({
+      name: 'tokens.list',
+      has: ({ tokens }) => (tokens as Array<{ name: string }>).some((token) => token.name === name),
+    }),
+    examples: ['rockpool tokens remove grafana'],
+  },
+  async run(app, input) {
+    await changeTokenRecords(app.paths.root, (records) => {
+      const left = records.filter((record) => record.name !== input.name)
+      if (left.length < records.length) return left
+      throw new RockpoolError('not-found', `There is no token ${JSON.stringify(input.name)}.`)
+    })
+    return { ok: true, name: input.name }
+  },
+})
+
+const rotateToken = operation({
+  name: 'tokens.rotate',
+  says: "Replace the operator's token or the hook token; whoever used the old one is shut out within a second.",
+  input: z.strictObject({ which: z.enum(['operator', 'hook']).default('operator').describe('Which one.') }),
+  output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string() }),
+  scope: 'admin',
+  acts: true,
+  command: { positional: ['which'], examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook'] },
+  async run(app, input) {
+    const { root } = app.paths
+    if (input.which === 'hook') writeHookToken(root, newToken())
+    else {
+      ensureGatewayToken(root)
+      rotateGatewayToken(root)
+    }
+    return {
+      ok: true,
+      which: input.which,
+      tokenFile: input.which === 'hook' ? hookTokenFile(root) : gatewayTokenFile(root),
+    }
+  },
+})
+
+const dashboardCode = operation({
+  name: 'dashboard.code',
+  says: 'Give a code that opens the dashboard once, within a minute.',
+  input: z.strictObject({}),
+  output: z.object({ url: z.string(), code: z.string(), expiresInMs: z.number() }),
+  scope: 'admin',
+  needsGateway: true,
+  command: { hidden: true },
+  async run(app) {
+    if (!app.gateway)
+      throw new RockpoolError('unavailable', 'No gateway runs here.', {
+        hint: 'Start it with `rockpool up`.',
+      })
+    const { code, expiresInMs } = app.gateway.loginCode()
+    // After the number sign: browsers keep that part to themselves.
+    return { url: `${app.gateway.url}/#code=${code}`, code, expiresInMs }
+  },
+})
+
+export const operations = [listTokens, addToken, removeToken, rotateToken, dashboardCode]

@@ -1,0 +1,132 @@
+// Who answers: the agents that are configured, and those that have sessions here.
+import { z } from 'zod'
+import { defaultAgentId } from '../../domain/default-agent.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { addAgentFolder, setAgentFolderAside } from '../../store/agent-folder.ts'
+import { editConfigFile } from '../../store/config-edit.ts'
+import { checkAgentId } from '../../store/paths.ts'
+import type { App } from '../app.ts'
+import { operation } from '../operation.ts'
+
+const agentRow = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  default: z.boolean(),
+  configured: z.boolean(),
+  model: z.string().optional(),
+  workspace: z.string(),
+})
+
+const listAgents = operation({
+  name: 'agents.list',
+  says: 'List the agents.',
+  input: z.strictObject({}),
+  output: z.object({ defaultId: z.string(), agents: z.array(agentRow) }),
+  scope: 'read',
+  forAgents: true,
+  command: { examples: ['rockpool agents', 'rockpool agents list --json'] },
+  async run(app, _input, caller) {
+    const ids = app.agentIds().filter((id) => caller.agentId === undefined || caller.agentId === id)
+    return { defaultId: defaultAgentId(app.config), agents: ids.map((id) => rowOf(app, id)) }
+  },
+})
+
+function rowOf(app: App, id: string): z.input<typeof agentRow> {
+  const { list, defaults } = app.config.agents
+  const settings = list.find((agent) => agent.id === id)
+  return {
+    id,
+    name: settings?.name,
+    default: id === defaultAgentId(app.config),
+    configured: settings !== undefined,
+    model: settings?.model ?? defaults.model,
+    workspace: settings?.workspace ?? defaults.workspace ?? app.paths.workspace(id),
+  }
+}
+
+const addAgent = operation({
+  name: 'agents.add',
+  says: 'Add an agent, with a workspace and sessions of its own.',
+  input: z.strictObject({
+    id: z.string().describe('Its id: a-z, 0-9, - and _.'),
+    name: z.string().trim().min(1).max(100).optional().describe('A name for people.'),
+    model: z.string().trim().min(1).optional().describe('The model that it uses.'),
+    workspace: z.string().optional().describe('Its working directory.'),
+    default: z.boolean().optional().describe('It answers when no agent is named.'),
+  }),
+  output: z.object({ ok: z.boolean(), id: z.string(), folder: z.string() }),
+  scope: 'admin',
+  acts: true,
+  command: {
+    positional: ['id'],
+    paths: ['workspace'],
+    examples: ['rockpool agents add work --name Work --workspace ~/work'],
+  },
+  async run(app, input) {
+    const id = checkAgentId(input.id)
+    if (app.agentIds().includes(id) && app.config.agents.list.some((agent) => agent.id === id)) {
+      throw new RockpoolError('conflict', `There is an agent ${id} already.`)
+    }
+    const { id: _id, ...settings } = input
+    if (Object.keys(settings).length > 0) {
+      await editConfigFile(app.environment.configFile, (config) =>
+        withAgents(config, (list) => withNew(list, { id, ...settings }, defaultAgentId(app.config))),
+      )
+    }
+    return { ok: true, id, folder: addAgentFolder(app.paths, id) }
+  },
+})
+
+const removeAgent = operation({
+  name: 'agents.remove',
+  says: 'Remove an agent; its folder with all sessions is set aside, not deleted.',
+  input: z.strictObject({ id: z.string().describe('The agent.') }),
+  output: z.object({ ok: z.boolean(), id: z.string(), setAside: z.string().optional() }),
+  scope: 'admin',
+  acts: true,
+  destructive: true,
+  command: {
+    positional: ['id'],
+    looksFirst: ({ id }) => ({
+      name: 'agents.list',
+      has: ({ agents, defaultId }) =>
+        id !== defaultId && (agents as Array<{ id: string }>).some((agent) => agent.id === id),
+    }),
+    examples: ['rockpool agents remove work'],
+  },
+  async run(app, input) {
+    const id = checkAgentId(input.id)
+    if (!app.agentIds().includes(id)) throw new RockpoolError('not-found', `There is no agent ${id}.`)
+    if (id === defaultAgentId(app.config)) {
+      throw new RockpoolError('refused', `${id} is the default agent.`, {
+        hint: 'Make another one the default first.',
+      })
+    }
+    await app.sessions(id).close()
+    if (app.config.agents.list.some((agent) => agent.id === id)) {
+      await editConfigFile(app.environment.configFile, (config) =>
+        withAgents(config, (list) => list.filter((agent) => agent['id'] !== id)),
+      )
+    }
+    return { ok: true, id, setAside: setAgentFolderAside(app.paths, id, app.clock.now()) }
+  },
+})
+
+type Settings = Array<Record<string, unknown>>
+
+/** Whoever answered before goes on answering, unless the new one is to. */
+function withNew(list: Settings, added: Settings[number], before: string): Settings {
+  const others = list.length > 0 || added['id'] === before ? list : [{ id: before }]
+  if (!added['default']) return [...others, added]
+  return [...others.map(({ default: _default, ...agent }) => agent), added]
+}
+
+function withAgents(
+  config: Record<string, unknown>,
+  change: (list: Settings) => Settings,
+): Record<string, unknown> {
+  const agents = (config['agents'] ?? {}) as { list?: Settings }
+  return { ...config, agents: { ...agents, list: change(agents.list ?? []) } }
+}
+
+export const operations = [listAgents, addAgent, removeAgent]

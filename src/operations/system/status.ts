@@ -1,0 +1,249 @@
+// status: everything at a glance. Who is connected, what runs, what it cost today, and above all what waits for you.
+import { statfsSync } from 'node:fs'
+import { z } from 'zod'
+import { lookForClaude } from '../../agent/choose.ts'
+import { findCredential } from '../../agent/credentials.ts'
+import type { ChannelStatus } from '../../domain/channel.ts'
+import { plainLine } from '../../domain/plain-text.ts'
+import { asRockpoolError } from '../../domain/errors.ts'
+import type { Session } from '../../domain/session.ts'
+import type { Health } from '../../store/postgres/connection.ts'
+import type { App } from '../app.ts'
+import { probeChannels } from '../people/channel-operations.ts'
+import { operation } from '../operation.ts'
+import { rowOf, sessionRow } from '../sessions/session-row.ts'
+import { visibleAgents } from '../sessions/which-session.ts'
+
+const waitingRow = z.object({
+  kind: z.string(),
+  id: z.string(),
+  name: z.string().optional(),
+  about: z.string(),
+  since: z.number(),
+})
+const codingRow = z.object({
+  id: z.string(),
+  name: z.string(),
+  status: z.string(),
+  lifecycle: z.string(),
+  workdir: z.string(),
+  costUsd: z.number(),
+  doing: z.string().optional(),
+})
+
+export const slowStatement = z.object({ at: z.number(), ms: z.number(), statement: z.string() })
+
+/** A message that will not be sent (again). */
+const undeliveredRow = z.object({
+  channel: z.string(),
+  to: z.string(),
+  reason: z.string(),
+  at: z.number(),
+  text: z.string(),
+})
+
+export const showStatus = operation({
+  name: 'status',
+  says: 'Show everything at a glance: channels, sessions, coding sessions, cost, and what waits for you.',
+  input: z.strictObject({
+    all: z.boolean().default(false).describe('Also look for damage and at the disk.'),
+    usage: z.boolean().default(false).describe('Also what the days cost.'),
+    deep: z
+      .boolean()
+      .default(false)
+      .describe('Also ask the platforms whether they know us, and say who answers.'),
+    recent: z.int().min(0).max(100).default(5).describe('How many sessions to show.'),
+  }),
+  output: z.object({
+    ts: z.number(),
+    version: z.string(),
+    stateDir: z.string(),
+    gateway: z.object({ url: z.string(), pid: z.number(), uptimeMs: z.number() }).nullable(),
+    waiting: z.array(waitingRow),
+    channels: z.array(z.object({ channel: z.string(), accountId: z.string(), state: z.string() })),
+    sessions: z.object({ total: z.number(), recent: z.array(sessionRow) }),
+    coding: z.object({ running: z.array(codingRow) }),
+    undelivered: z.array(undeliveredRow),
+    cost: z.object({
+      todayUsd: z.number(),
+      billing: z
+        .enum(['api', 'subscription', 'none'])
+        .describe('With a subscription the dollars are what the API would have cost.'),
+      days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
+    }),
+    claude: z
+      .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
+      .describe('Is there a log-in for Claude here, and what to do if there is none.'),
+    agent: z.object({ kind: z.string() }).optional(),
+    /** What the platforms said, one after the other. */
+    probes: z
+      .array(
+        z.object({
+          channel: z.string(),
+          accountId: z.string(),
+          ok: z.boolean(),
+          as: z.string().optional(),
+          error: z.string().optional(),
+        }),
+      )
+      .optional(),
+    problems: z.array(z.string()).optional(),
+    disk: z.object({ freeBytes: z.number() }).optional(),
+    /** The database that several machines share. */
+    database: z
+      .object({
+        place: z.string(),
+        server: z.string().optional().describe('Which one of several servers is used.'),
+        state: z.string(),
+        since: z.number(),
+        lastError: z.string().optional(),
+        slow: z.number().describe('Statements that took longer than a second, since the start.'),
+        lastSlow: slowStatement.optional(),
+      })
+      .optional(),
+  }),
+  scope: 'read',
+  forAgents: true,
+  command: { examples: ['rockpool status', 'rockpool status --all --usage --json'] },
+  async run(app, input, caller) {
+    const now = app.clock.now()
+    const agents = visibleAgents(app, caller)
+    const mine = (agentId: string): boolean => caller.agentId === undefined || caller.agentId === agentId
+    const { running, waiting } = codingOf(app, mine)
+    const { spend } = app.coding()
+    const operator = caller.agentId === undefined
+    return {
+      ts: now,
+      version: app.version,
+      stateDir: app.paths.root,
+      gateway: app.gateway ? { url: app.gateway.url, pid: process.pid, uptimeMs: now - app.startedAt } : null,
+      waiting,
+      channels: operator ? await channelsOf(app) : [],
+      sessions: await unlessAway(app, { total: 0, recent: [] }, () =>
+        recentSessions(app, agents, input.recent, now),
+      ),
+      ...databaseOf(app),
+      coding: { running },
+      undelivered: operator ? await unlessAway(app, [], () => undeliveredOf(app)) : [],
+      cost: {
+        todayUsd: spend.total(operator ? {} : { agentId: caller.agentId! }, dayOf(now, app.config.timeZone)),
+        billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
+        ...(input.usage && operator ? { days: spend.perDay().slice(-31) } : {}),
+      },
+      claude: lookForClaude(app.environment, app.config.claude.credential),
+      ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
+      ...(input.deep && operator ? { probes: await probeChannels(app) } : {}),
+      ...(input.all ? { problems: await problemsOf(app, agents), disk: diskOf(app) } : {}),
+    }
+  },
+})
+
+/** While the shared database is away the rest is shown all the same, and `database` says why this is missing. */
+async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    if (!app.postgres || asRockpoolError(error).code !== 'unavailable') throw error
+    return otherwise
+  }
+}
+
+function databaseOf(app: App): { database?: { place: string } & Health } {
+  return app.postgres ? { database: { place: app.postgres.place, ...app.postgres.health } } : {}
+}
+
+async function channelsOf(app: App): Promise<ChannelStatus[]> {
+  if (!app.gateway) return []
+  const { channels } = await app.conversations()
+  return channels.map((channel) => channel.status())
+}
+
+const shownUndelivered = 10
+
+/** Messages that never arrived, or of which nobody knows; they are kept as long as the outbox keeps what is over. */
+async function undeliveredOf(app: App): Promise<Array<z.input<typeof undeliveredRow>>> {
+  const rows = await app.work().outbox.list({ states: ['dead'], limit: shownUndelivered })
+  return rows.map(({ delivery, reason, updatedAt }) => ({
+    channel: delivery.address.channel,
+    to: delivery.address.to,
+    reason: reason ?? '',
+    at: updatedAt,
+    text: plainLine(delivery.reply.text ?? '', 80),
+  }))
+}
+
+async function recentSessions(
+  app: App,
+  agents: string[],
+  limit: number,
+  now: number,
+): Promise<{ total: number; recent: Array<ReturnType<typeof rowOf>> }> {
+  const pages = await Promise.all(agents.map((id) => app.sessions(id).list({ limit: Math.max(1, limit) })))
+  const newest = pages
+    .flatMap((page) => page.sessions)
+    .sort(byActivity)
+    .slice(0, limit)
+  return {
+    total: pages.reduce((sum, page) => sum + page.total, 0),
+    recent: newest.map((session) => rowOf(session, now, app.config.session.mainKey)),
+  }
+}
+
+function byActivity(a: Session, b: Session): number {
+  return b.entry.updatedAt - a.entry.updatedAt
+}
+
+interface Coding {
+  running: Array<z.input<typeof codingRow>>
+  waiting: Array<z.input<typeof waitingRow>>
+}
+
+function codingOf(app: App, mine: (agentId: string) => boolean): Coding {
+  const { pool, approvals } = app.coding()
+  const sessions = pool.list().filter(({ status, request }) => mine(request.agentId) && isRunning(status))
+  const asked = approvals.pending().filter(({ agentId }) => mine(agentId))
+  const questions = asked.map(({ kind, id, shown, askedAt }) => ({ kind, id, about: shown, since: askedAt }))
+  const idle = sessions
+    .filter(({ waiting }) => waiting !== undefined && waiting.approvalId === undefined)
+    .map(({ id, name, waiting }) => ({
+      kind: waiting!.for,
+      id,
+      name,
+      about: waiting!.about,
+      since: waiting!.since,
+    }))
+  return {
+    running: sessions.map(({ id, name, status, lifecycle, request, costUsd, doing }) => ({
+      id,
+      name,
+      status,
+      lifecycle,
+      costUsd,
+      doing,
+      workdir: request.workdir,
+    })),
+    waiting: [...questions, ...idle].sort((a, b) => a.since - b.since),
+  }
+}
+
+function isRunning(status: string): boolean {
+  return status === 'starting' || status === 'running'
+}
+
+async function problemsOf(app: App, agents: string[]): Promise<string[]> {
+  const found = await Promise.all(
+    agents.map(async (id) => (await app.sessions(id).damage()).map((what) => `${id}: ${what}`)),
+  )
+  const free = diskOf(app).freeBytes
+  return [...found.flat(), ...(free < 50 * 1024 * 1024 ? [`Only ${free} bytes are free on the disk.`] : [])]
+}
+
+function diskOf(app: App): { freeBytes: number } {
+  const { bavail, bsize } = statfsSync(app.paths.root)
+  return { freeBytes: bavail * bsize }
+}
+
+/** YYYY-MM-DD in the configured time zone. */
+function dayOf(at: number, timeZone?: string): string {
+  return new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at)
+}

@@ -1,0 +1,88 @@
+// Looking after the state: what is wrong with it, what can be mended, and a copy of all of it.
+import { z } from 'zod'
+import { RockpoolError } from '../../domain/errors.ts'
+import { lookForClaude } from '../../agent/choose.ts'
+import { examine, fix } from '../../sessions/doctor.ts'
+import type { Finding } from '../../sessions/doctor.ts'
+import { backUpState } from '../../store/backup.ts'
+import { dumpTables } from '../../store/postgres/dump.ts'
+import type { App } from '../app.ts'
+import { operation } from '../operation.ts'
+import { partsOf } from '../sessions/session-parts.ts'
+
+const finding = z.object({
+  kind: z.string(),
+  agentId: z.string().optional(),
+  where: z.string(),
+  says: z.string(),
+  remedy: z.string(),
+  fixable: z.boolean(),
+})
+
+const doctor = operation({
+  name: 'doctor',
+  says: 'Look for damage, leftovers, loose files and open modes; with --fix mend what can be mended.',
+  input: z.strictObject({
+    fix: z.boolean().default(false).describe('Mend it. Without this, nothing changes.'),
+    deep: z.boolean().default(false).describe('Also ask whether Claude still has each conversation.'),
+  }),
+  output: z.object({
+    ok: z.boolean(),
+    findings: z.array(finding),
+    fixed: z.number(),
+    failed: z.array(z.string()),
+    notes: z.array(z.string()).describe('What is not damage, and yet missing.'),
+  }),
+  scope: 'admin',
+  acts: true,
+  command: { examples: ['rockpool doctor', 'rockpool doctor --fix', 'rockpool doctor --json'] },
+  async run(app, input) {
+    const findings: Finding[] = []
+    const agents = app.agentIds().map((agentId) => partsOf(app, { agentId }))
+    const parts = { paths: app.paths, agents, ...(input.deep ? await claudeCheck(app) : {}) }
+    for await (const found of examine(parts)) findings.push(found)
+    const { fixed, failed } = input.fix ? await fix(findings) : { fixed: [], failed: [] }
+    return {
+      ok: findings.length === fixed.length,
+      findings: findings.map(({ fix: mend, ...rest }) => ({ ...rest, fixable: mend !== undefined })),
+      fixed: fixed.length,
+      failed,
+      notes: notesOn(app),
+    }
+  },
+})
+
+function notesOn(app: App): string[] {
+  const claude = lookForClaude(app.environment, app.config.claude.credential)
+  return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
+}
+
+/** Only Claude itself can say; the offline agent would take every conversation for lost. */
+async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Promise<boolean> }> {
+  const runtime = await app.runtime()
+  if (runtime.kind !== 'claude') return {}
+  return { isResumable: async (id) => (await runtime.resumable(id)).ok }
+}
+
+const backup = operation({
+  name: 'backup',
+  says: 'Copy the whole state, complete and consistent, into a new folder; with PostgreSQL what the machines share too.',
+  input: z.strictObject({ to: z.string().describe('The folder in which the backup is made.') }),
+  output: z.object({
+    folder: z.string(),
+    files: z.number(),
+    bytes: z.number(),
+    warnings: z.array(z.string()),
+  }),
+  scope: 'admin',
+  acts: true,
+  command: { positional: ['to'], paths: ['to'], examples: ['rockpool backup ~/backups'] },
+  async run(app, input) {
+    if (!input.to.startsWith('/')) throw new RockpoolError('input-invalid', 'to must be an absolute path.')
+    const { postgres } = app
+    const shared = postgres && ((folder: string) => dumpTables(postgres, folder))
+    return backUpState(app.paths.root, input.to, app.clock, shared)
+  },
+})
+
+export const operations = [doctor, backup]

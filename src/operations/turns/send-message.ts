@@ -1,0 +1,176 @@
+// A message sent by hand or by a script: through the gateway's outbox when it runs, else straight to the platform.
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { fetchMedia } from '../../channels/fetch-media.ts'
+import type { Address } from '../../domain/address.ts'
+import { parseOriginChannel } from '../../domain/address.ts'
+import type { SendOutcome } from '../../domain/channel.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { RockpoolEvent } from '../../domain/events.ts'
+import type { Reply } from '../../domain/reply.ts'
+import { openConfiguredChannel } from '../../flow/channel-host.ts'
+import { openMediaFiles } from '../../store/media/media-files.ts'
+import { copyForSending } from '../../store/media/outgoing-copy.ts'
+import type { App } from '../app.ts'
+import { includes } from '../authorize.ts'
+import { isChatOfAgent } from '../coding/launch-rights.ts'
+import { operation } from '../operation.ts'
+import type { Caller } from '../operation.ts'
+import { checkReachable, checkSetUp, notSetUp } from '../reachable.ts'
+
+const sendInput = z.strictObject({
+  channel: z.string().min(1).describe('The platform: telegram, discord, whatsapp, web.'),
+  target: z.string().min(1).describe('Who or where: a chat, a group, a number.'),
+  message: z.string().min(1).describe('What to say; Markdown.'),
+  media: z.string().optional().describe('A file or a web address to send with it.'),
+  replyTo: z.string().optional().describe('The message to answer.'),
+  threadId: z.string().optional().describe('A thread or topic in the chat.'),
+  account: z.string().default('default').describe('Which of your accounts there.'),
+})
+
+const sendOutput = z.object({
+  state: z.enum(['sent', 'queued']),
+  channel: z.string(),
+  target: z.string(),
+  messageIds: z.array(z.string()),
+  note: z.string().optional(),
+})
+
+/** How long a sender is kept waiting for the platform before the outbox goes on alone. */
+const waitMs = 20_000
+
+export const operations = [
+  operation({
+    name: 'message.send',
+    says: 'Send a message to a chat.',
+    input: sendInput,
+    output: sendOutput,
+    scope: 'write',
+    acts: true,
+    command: {
+      short: { target: 't', message: 'm' },
+      paths: ['media'],
+      examples: [
+        'rockpool message send --channel telegram -t 123456789 -m "Done."',
+        'rockpool message send --channel telegram --target -100123456 --thread-id 7 -m "See" --media chart.png',
+      ],
+    },
+    async run(app, input, caller) {
+      const address = addressOf(input)
+      await refuseOtherChats(app, address, caller)
+      const reply: Reply = {
+        text: input.message,
+        ...(input.replyTo === undefined ? {} : { replyToId: input.replyTo }),
+        ...(input.media === undefined ? {} : { media: [await mediaOf(app, input.media, caller)] }),
+      }
+      const sent = app.gateway ? await sendByOutbox(app, address, reply) : await sendNow(app, address, reply)
+      return { channel: address.channel, target: address.to, ...sent }
+    },
+  }),
+]
+
+type Sent = Pick<z.input<typeof sendOutput>, 'state' | 'messageIds' | 'note'>
+
+function addressOf(input: z.output<typeof sendInput>): Address {
+  const parsed = parseOriginChannel(`${input.channel}|${input.account}|${input.target}`)
+  if (!parsed) {
+    throw new RockpoolError(
+      'input-invalid',
+      `${JSON.stringify(input.target.slice(0, 100))} is not a target.`,
+      {
+        hint: 'Use the id of a chat, such as 123456789.',
+      },
+    )
+  }
+  return { ...parsed, ...(input.threadId === undefined ? {} : { threadId: input.threadId }) }
+}
+
+/** Callers that are bound to an agent reach the chats that this agent talks in. */
+async function refuseOtherChats(app: App, address: Address, { agentId }: Caller): Promise<void> {
+  if (agentId === undefined || (await isChatOfAgent(app, agentId, address))) return
+  throw new RockpoolError('forbidden', `The agent ${agentId} does not talk in the chat ${address.to}.`, {
+    hint: 'Send to a chat of this agent, or use a token that is not bound to an agent.',
+  })
+}
+
+/** Files of this machine are read only for those who may do everything on it. */
+async function mediaOf(app: App, source: string, caller: Caller): Promise<string> {
+  const media = openMediaFiles(app.paths.media)
+  if (/^https?:\/\//i.test(source)) return forAll(app, (await fetchMedia(source, { media })).path)
+  if (caller.agentId === undefined && includes(caller.scopes, 'admin'))
+    return forAll(app, await copyForSending(app.paths.media, source))
+  throw new RockpoolError('forbidden', 'Only an operator may send files of this machine.')
+}
+
+/** Where several machines share the work, another one may send it. */
+async function forAll(app: App, path: string): Promise<string> {
+  if (app.gateway) await app.media?.().give(path)
+  return path
+}
+
+async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<Sent> {
+  const heard: RockpoolEvent[] = []
+  const { promise, resolve, reject } = Promise.withResolvers<Sent>()
+  let deliveryId: string | undefined
+  const settle = (event: RockpoolEvent): void => {
+    if (!('deliveryId' in event) || event.deliveryId !== deliveryId) return
+    if (event.type === 'reply-sent') resolve({ state: 'sent', messageIds: event.messageIds })
+    if (event.type === 'reply-failed') reject(notSent(event.reason))
+  }
+  const off = app.events.on((event) => (deliveryId === undefined ? heard.push(event) : settle(event)))
+  const late = app.clock.after(waitMs, () =>
+    resolve({
+      state: 'queued',
+      messageIds: [],
+      note: 'It waits in the outbox and is sent as soon as it can be.',
+    }),
+  )
+  try {
+    await checkReachable(app, address)
+    const conversations = await app.conversations()
+    const delivery = await conversations.send(address, reply, {})
+    deliveryId = delivery?.id ?? ''
+    for (const event of heard) settle(event)
+    return await promise
+  } finally {
+    late()
+    off()
+  }
+}
+
+async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> {
+  if (address.channel === 'whatsapp') throw needsGateway()
+  const channel = await openConfiguredChannel(
+    { ...app, access: { wouldAllow: () => false } },
+    address.channel,
+    address.accountId,
+  )
+  if (!channel || address.channel === 'web') throw notSetUp(address)
+  checkSetUp(channel)
+  try {
+    return sentOf(await channel.send(address, reply, { idempotencyKey: randomUUID(), resent: false }))
+  } finally {
+    await channel.stop()
+  }
+}
+
+function sentOf(outcome: SendOutcome): Sent {
+  if (outcome.kind === 'sent') return { state: 'sent', messageIds: outcome.messageIds }
+  if (outcome.kind === 'refused') throw notSent(outcome.reason)
+  const unsure = outcome.kind === 'unknown' ? ' Nobody knows whether it arrived.' : ''
+  throw new RockpoolError('unavailable', `It was not sent: ${outcome.reason.replace(/\.$/, '')}.${unsure}`, {
+    hint: 'Try again, or start the gateway: it keeps trying.',
+  })
+}
+
+/** No waiting will mend it. */
+function notSent(reason: string): RockpoolError {
+  return new RockpoolError('refused', `It was not sent: ${reason.replace(/\.$/, '')}.`)
+}
+
+/** A connection to WhatsApp also receives, and what it receives must be kept: that is the gateway's work. */
+function needsGateway(): RockpoolError {
+  return new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
+    hint: 'Start it with `rockpool up`, then try again.',
+  })
+}

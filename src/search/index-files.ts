@@ -1,0 +1,263 @@
+// Brings the index up to date with its sources: reads only what was appended, forgets what is gone.
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
+import type { IndexProgress, SearchKind, SearchSource } from '../domain/search.ts'
+import { linesOfFile } from '../store/disk/file-lines.ts'
+import { aboutSource } from './search-rows.ts'
+import type { Addition, FileState, KnownSource, NewPassage, SearchIndex } from './search-index.ts'
+import { indexedText } from './identifiers.ts'
+import { conversationOf, mayConverse } from './passages.ts'
+
+export interface IndexOptions {
+  /** Secrets must not get into the index. */
+  redact: (text: string) => string
+  onProgress?: (progress: IndexProgress) => void
+  /** Lets the event loop breathe; called between pieces of work. */
+  pause?: () => Promise<void>
+  signal?: AbortSignal
+  /** The sources are all that there are of these kinds; files of other kinds are left as they are. */
+  kinds?: SearchKind[]
+}
+
+/** What goes into one transaction; bounded, so that nobody waits long for the disk. */
+const groupPassages = 3_000
+const groupChars = 4_000_000
+const groupFiles = 200
+/** The size that is noted of a file of which only a part was read: no file has it, so the next look goes on. */
+const notWhole = -1
+const lineEnd = 10
+
+/** Reads what is new in all of these, and forgets every other file (of the kinds that these are all of). */
+export async function indexSources(
+  index: SearchIndex,
+  sources: Iterable<SearchSource>,
+  options: IndexOptions,
+): Promise<IndexProgress> {
+  const known = index.known(options.kinds)
+  const wanted = [...sources]
+  const progress = await new Reading(index, known, options).read(wanted)
+  for (const { path } of wanted) known.delete(path)
+  if (!options.signal?.aborted) await index.remove([...known.keys()])
+  return progress
+}
+
+/** Reads what is new in these alone. */
+export function indexSome(
+  index: SearchIndex,
+  sources: SearchSource[],
+  options: IndexOptions,
+): Promise<IndexProgress> {
+  return new Reading(index, index.known(), options).read(sources)
+}
+
+/** One look at some sources. What several small files have goes into one transaction. */
+class Reading {
+  readonly #index: SearchIndex
+  readonly #known: Map<string, KnownSource>
+  readonly #options: IndexOptions
+  readonly #progress: IndexProgress = { filesDone: 0, files: 0, bytesRead: 0, passages: 0 }
+  #additions: Addition[] = []
+  #passages = 0
+  #chars = 0
+  #gone: string[] = []
+  #described: SearchSource[] = []
+
+  constructor(index: SearchIndex, known: Map<string, KnownSource>, options: IndexOptions) {
+    this.#index = index
+    this.#known = known
+    this.#options = options
+  }
+
+  async read(sources: SearchSource[]): Promise<IndexProgress> {
+    this.#progress.files = sources.length
+    for (const source of sources) {
+      if (this.#options.signal?.aborted) break
+      await this.#readSource(source)
+      this.#progress.filesDone++
+      if (!this.#isFull()) continue
+      await this.#write()
+    }
+    await this.#write()
+    await this.#index.remove(this.#gone)
+    await this.#index.describe(this.#described)
+    return this.#progress
+  }
+
+  async #readSource(source: SearchSource): Promise<void> {
+    const known = this.#known.get(source.path)
+    if (known && source.seen && wasSeen(known, source.seen)) return this.#compare(source, known)
+    const fd = openSource(source.path)
+    if (fd === undefined) {
+      if (known) this.#gone.push(source.path)
+      return
+    }
+    try {
+      const stat = fstatSync(fd, { bigint: true })
+      if (known && isUnchanged(known, stat)) this.#compare(source, known)
+      else if (source.kind === 'memory') this.#readNotes(source, fd, stat)
+      else
+        await this.#readTranscript(source, fd, stat, known && hasGrown(fd, known, stat) ? known : undefined)
+    } finally {
+      closeSync(fd)
+    }
+  }
+
+  #compare(source: SearchSource, known: KnownSource): void {
+    // After a reset no row names the chat any more; the index remembers.
+    const described = { ...source, chat: source.chat ?? known.source.chat }
+    const isSame = String(aboutSource(described)) === String(aboutSource(known.source))
+    if (!isSame) this.#described.push(source)
+  }
+
+  async #readTranscript(
+    source: SearchSource,
+    fd: number,
+    stat: BigIntStats,
+    known: FileState | undefined,
+  ): Promise<void> {
+    const state = stateFrom(stat, known)
+    let from = known && { readBytes: known.readBytes, toolsBytes: known.toolsBytes }
+    let passages: NewPassage[] = []
+    const readTo = (end: number, lines: number, size: number): void => {
+      this.#progress.bytesRead += end - state.readBytes
+      Object.assign(state, { readBytes: end, readLines: lines, size })
+      this.#additions.push({ source, from, state: { ...state }, passages })
+      from = { readBytes: end, toolsBytes: state.toolsBytes }
+      passages = []
+    }
+    const before = state.readLines
+    const reader = linesOfFile(fd, state.readBytes)
+    for (;;) {
+      const next = reader.next()
+      // The very last state says that the file was seen whole, also when nothing in it was worth indexing.
+      if (next.done) return readTo(next.value.end, before + next.value.lines, Number(stat.size))
+      const line = before + next.value.number
+      const passage = this.#passageOf(next.value.bytes, next.value.offset, line, source)
+      if (!passage) continue
+      passages.push(passage)
+      if (!this.#isFull()) continue
+      readTo(next.value.offset + next.value.bytes.length + 1, line, notWhole)
+      await this.#write()
+      if (this.#options.signal?.aborted) return
+    }
+  }
+
+  #passageOf(bytes: Buffer, offset: number, line: number, source: SearchSource): NewPassage | undefined {
+    if (!mayConverse(bytes, source.kind)) return undefined
+    const found = conversationOf(bytes.toString('utf8'), source.kind)
+    if (!found) return undefined
+    const text = indexedText(this.#options.redact(found.text))
+    this.#count(text)
+    return { text, line, offset, length: bytes.length, role: found.role, at: found.at }
+  }
+
+  /** Notes are small: paragraph by paragraph, whole again after each change. */
+  #readNotes(source: SearchSource, fd: number, stat: BigIntStats): void {
+    const bytes = readFileSync(fd)
+    const passages = paragraphsOf(bytes).map((paragraph) => {
+      const text = indexedText(this.#options.redact(paragraph.text))
+      this.#count(text)
+      return { ...paragraph, text, role: 'memory' as const, at: Number(stat.mtimeMs) }
+    })
+    const readLines = bytes.toString('utf8').split('\n').length
+    const state = { ...stateFrom(stat, undefined), readBytes: bytes.length, readLines }
+    this.#additions.push({ source, from: undefined, state, passages })
+    this.#progress.bytesRead += bytes.length
+  }
+
+  #count(text: string): void {
+    this.#passages++
+    this.#chars += text.length
+    this.#progress.passages++
+  }
+
+  #isFull(): boolean {
+    return (
+      this.#passages >= groupPassages || this.#chars >= groupChars || this.#additions.length >= groupFiles
+    )
+  }
+
+  async #write(): Promise<void> {
+    const additions = this.#additions
+    this.#additions = []
+    this.#passages = this.#chars = 0
+    if (additions.length > 0) await this.#index.add(additions)
+    this.#options.onProgress?.(this.#progress)
+    await this.#options.pause?.()
+  }
+}
+
+export function paragraphsOf(
+  bytes: Buffer,
+): Array<{ text: string; line: number; offset: number; length: number }> {
+  const paragraphs: Array<{ text: string; line: number; offset: number; length: number }> = []
+  let line = 1
+  let offset = 0
+  for (const block of blocksOf(bytes.toString('utf8'))) {
+    const length = Buffer.byteLength(block)
+    if (block.trim() !== '') paragraphs.push({ text: block.trim(), line, offset, length })
+    const gap = bytes.indexOf('\n', offset + length)
+    line += block.split('\n').length
+    offset = gap === -1 ? bytes.length : gap + 1
+  }
+  return paragraphs
+}
+
+/** Split at empty lines, but not within a private key: half of one would not be known for what it is. */
+function blocksOf(text: string): string[] {
+  const keys = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:(?!-----)[\s\S])*/g
+  const within = [...text.matchAll(keys)].map(({ index, 0: key }) => [index, index + key.length] as const)
+  const blocks: string[] = []
+  let from = 0
+  for (const { index, 0: gap } of text.matchAll(/(?<=\n)[ \t\r]*\n/g)) {
+    if (within.some(([start, end]) => index > start && index < end)) continue
+    blocks.push(text.slice(from, index))
+    from = index + gap.length
+  }
+  return [...blocks, text.slice(from)]
+}
+
+function stateFrom(stat: BigIntStats, known: FileState | undefined): FileState {
+  return {
+    inode: String(stat.ino),
+    size: Number(stat.size),
+    mtimeMs: Number(stat.mtimeMs),
+    readBytes: known?.readBytes ?? 0,
+    readLines: known?.readLines ?? 0,
+    toolsBytes: known?.toolsBytes ?? 0,
+    toolsLines: known?.toolsLines ?? 0,
+  }
+}
+
+function wasSeen(known: FileState, seen: NonNullable<SearchSource['seen']>): boolean {
+  return (
+    known.inode === String(seen.inode) &&
+    known.size === seen.size &&
+    known.mtimeMs === Math.trunc(seen.mtimeMs)
+  )
+}
+
+function isUnchanged(known: FileState, stat: BigIntStats): boolean {
+  return (
+    known.inode === String(stat.ino) &&
+    known.size === Number(stat.size) &&
+    known.mtimeMs === Number(stat.mtimeMs)
+  )
+}
+
+/** The same file with more in it. What was read ended with a line: a file that was written anew hardly does at the same place. */
+function hasGrown(fd: number, known: FileState, stat: BigIntStats): boolean {
+  if (known.inode !== String(stat.ino) || Number(stat.size) < known.readBytes) return false
+  if (known.readBytes === 0) return true
+  const last = Buffer.alloc(1)
+  return readSync(fd, last, 0, 1, known.readBytes - 1) === 1 && last[0] === lineEnd
+}
+
+export function openSource(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch {
+    // Gone, or a link to somewhere else: either way there is nothing of ours to index.
+    return undefined
+  }
+}

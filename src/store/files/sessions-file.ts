@@ -1,0 +1,308 @@
+// One sessions.json on disk: read through a cache, changed under its lock by one writer at a time, replaced whole.
+// Whoever asks for a change while another is being written joins the next write.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { appendFileSync, renameSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
+import type { Log } from '../../domain/log.ts'
+import type { SessionEntry } from '../../domain/session.ts'
+import {
+  ensureDirectory,
+  fileIdentity,
+  readFileSafely,
+  removeAbandonedFiles,
+  writeFileAtomically,
+} from '../disk/atomic-file.ts'
+import type { FileIdentity } from '../disk/atomic-file.ts'
+import { FileLock } from '../disk/file-lock.ts'
+import type { HeldLock, Lock, LockOptions } from '../disk/file-lock.ts'
+import { recoverSessions, timestamp } from './recover-sessions.ts'
+import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
+import type { Member, SessionsContent, Unusable } from './sessions-text.ts'
+
+export interface SessionsFileOptions {
+  path: string
+  clock: Clock
+  log: Log
+  /** How long what was read may be used again while the file looks the same; 0 reads every time. */
+  cacheTtlMs?: number | (() => number)
+  /** For tests, which also try ones that are broken on purpose. */
+  lock?: Lock
+  write?: typeof writeFileAtomically
+}
+
+/** What a sessions.json holds. It is shared by all readers: nobody changes what is in it. */
+export interface FileContent extends SessionsContent {
+  /** Undefined when there is no file. */
+  identity: FileIdentity | undefined
+  /** What could not be read, in words. */
+  damage: string[]
+  /** The file as a whole was unreadable, and this comes from elsewhere; before it is replaced it is set aside. */
+  recovered: boolean
+}
+
+/** The entries as one writer sees and changes them; nothing counts until the writer has returned. */
+export interface Draft {
+  get(key: string): SessionEntry | undefined
+  set(key: string, entry: SessionEntry): void
+  delete(key: string): void
+  /** All of them, shared: not to be changed. */
+  all(): ReadonlyMap<string, Readonly<SessionEntry>>
+}
+
+interface Waiting {
+  change: (draft: Draft) => unknown
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+const backupEveryMs = 60_000
+const settleMs = 100
+
+export class SessionsFile {
+  readonly path: string
+  readonly #options: SessionsFileOptions
+  readonly #lock: Lock
+  readonly #write: typeof writeFileAtomically
+  /** The damaged file that was spoken of last. */
+  #told: FileContent['identity']
+  #cache: { content: FileContent; readAt: number } | undefined
+  // Entries are replaced, never changed, so the text of one stays right as long as it lives.
+  #texts = new WeakMap<SessionEntry, string>()
+  #waiting: Waiting[] = []
+  #writing: Promise<void> | undefined
+  /** What the code that calls us is already inside of: a change, or the lock with the changes made under it. */
+  #around = new AsyncLocalStorage<'change' | { held: HeldLock; last: Promise<void> }>()
+  #swept = false
+
+  constructor(options: SessionsFileOptions) {
+    this.path = options.path
+    this.#options = options
+    this.#lock = options.lock ?? new FileLock(options.path, { clock: options.clock })
+    this.#write = options.write ?? writeFileAtomically
+  }
+
+  /** Throws `damaged` when the file cannot be read and nothing is left to put it together from. */
+  read(options: { skipCache?: boolean } = {}): FileContent {
+    const { clock, cacheTtlMs: ttl = 45_000 } = this.#options
+    const cacheTtlMs = typeof ttl === 'function' ? ttl() : ttl
+    const now = clock.monotonic()
+    const fresh = this.#cache && now - this.#cache.readAt < cacheTtlMs && !options.skipCache
+    if (fresh && fileIdentity(this.path) === this.#cache!.content.identity) return this.#cache!.content
+    this.#cache = undefined
+    const content = readContent(this.path)
+    this.#tellRecovered(content)
+    if (cacheTtlMs > 0) this.#cache = { content, readAt: now }
+    return content
+  }
+
+  /** Rows that were put together must not pass for the real ones; said once for each state of the file. */
+  #tellRecovered({ recovered, identity, damage }: FileContent): void {
+    if (!recovered || this.#told === identity) return
+    this.#told = identity
+    this.#options.log.error({ path: this.path }, `${damage.join('; ')}. Nothing was changed yet.`)
+  }
+
+  forget(): void {
+    this.#cache = undefined
+  }
+
+  /** Resolves when the change is on disk. If it throws, its changes alone are dropped. */
+  change<T>(change: (draft: Draft) => T | Promise<T>): Promise<T> {
+    const around = this.#around.getStore()
+    if (around === 'change') return Promise.reject(insideAnother(this.path))
+    return new Promise<T>((resolve, reject) => {
+      const one: Waiting = { change, resolve: resolve as (value: unknown) => void, reject }
+      if (around) {
+        around.last = around.last.then(() => this.#writeBatch([one], around.held)).catch(reject)
+        return
+      }
+      this.#waiting.push(one)
+      this.#writing ??= this.#writeAll()
+    })
+  }
+
+  /** Runs `fn` while no other writer, here or elsewhere, can change the file; `fn` itself can. */
+  async withLock<T>(fn: () => Promise<T>, options?: LockOptions): Promise<T> {
+    if (this.#around.getStore()) return fn()
+    await this.#prepareFolder()
+    const lock = options ? new FileLock(this.path, { clock: this.#options.clock, ...options }) : this.#lock
+    return lock.hold('hold', (held) => this.#around.run({ held, last: Promise.resolve() }, fn))
+  }
+
+  async close(): Promise<void> {
+    await this.#writing
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting
+      try {
+        await this.#prepareFolder()
+        await this.#lock.hold('update', (held) => {
+          // Whoever came while we waited for the lock is in this batch too.
+          this.#waiting = []
+          return this.#writeBatch(batch, held)
+        })
+      } catch (error) {
+        if (this.#waiting === batch) this.#waiting = []
+        this.forget()
+        for (const one of batch) one.reject(error)
+      }
+    }
+    this.#writing = undefined
+  }
+
+  async #writeBatch(batch: Waiting[], held: HeldLock): Promise<void> {
+    const content = await this.#readSettled()
+    const entries = new Map(content.entries)
+    const answers: Array<() => void> = []
+    for (const one of batch) answers.push(await this.#around.run('change', () => applyChange(one, entries)))
+    if (!sameMembers(content.entries, entries)) await this.#save(content, entries, held)
+    for (const answer of answers) answer()
+  }
+
+  async #save(content: FileContent, entries: Map<string, SessionEntry>, held: HeldLock): Promise<void> {
+    const unusable = this.#makeRoom(content.unusable, entries)
+    const identity = await this.#write(this.path, formatSessions(this.#batchesOf(entries, unusable)), {
+      beforeCommit: () => {
+        held.confirm()
+        if (fileIdentity(this.path) !== content.identity) throw changedUnderUs(this.path)
+      },
+      backup: this.#backupOf(content),
+    })
+    if (content.recovered)
+      this.#options.log.error({ damage: content.damage }, `${this.path} was put together anew.`)
+    const saved = { entries, unusable, identity, plain: true, recovered: false, damage: describe(unusable) }
+    this.#cache = { content: saved, readAt: this.#options.clock.monotonic() }
+  }
+
+  /** A file that looks damaged may be one that somebody is just writing without our care. */
+  async #readSettled(): Promise<FileContent> {
+    try {
+      const content = this.read()
+      if (!content.recovered) return content
+    } catch (error) {
+      if (asRockpoolError(error).code !== 'damaged') throw error
+    }
+    await sleep(settleMs)
+    return this.read({ skipCache: true })
+  }
+
+  async #prepareFolder(): Promise<void> {
+    await ensureDirectory(dirname(this.path))
+    if (!this.#swept) await removeAbandonedFiles(dirname(this.path))
+    this.#swept = true
+  }
+
+  *#batchesOf(entries: Map<string, SessionEntry>, unusable: Map<string, Unusable>): Generator<Member[]> {
+    let batch: Member[] = []
+    for (const [key, entry] of entries) {
+      let text = this.#texts.get(entry)
+      if (text === undefined) this.#texts.set(entry, (text = formatEntry(entry)))
+      batch.push([key, text])
+      if (batch.length < 1_000) continue
+      yield batch
+      batch = []
+    }
+    for (const [key, { raw }] of unusable) batch.push([key, raw])
+    yield batch
+  }
+
+  /** What stands where a new entry goes, and is none, is kept in a file beside it. */
+  #makeRoom(unusable: Map<string, Unusable>, entries: Map<string, SessionEntry>): Map<string, Unusable> {
+    const left = new Map(unusable)
+    for (const [key, { raw, fault }] of unusable) {
+      if (!entries.has(key)) continue
+      const line = JSON.stringify({ key, fault, raw, at: this.#options.clock.now() })
+      appendFileSync(`${this.path}.set-aside.jsonl`, `${line}\n`, { mode: 0o600, flush: true })
+      left.delete(key)
+    }
+    return left
+  }
+
+  /** Under which name the version that is replaced stays, if it should. */
+  #backupOf(content: FileContent): string | undefined {
+    const backup = `${this.path}.bak`
+    const stats = statSync(backup, { throwIfNoEntry: false })
+    const now = this.#options.clock.now()
+    if (content.recovered) return `${this.path}.corrupt-${timestamp(now)}`
+    if (content.identity === undefined) {
+      // The file is gone, but what it was is worth more than what comes now.
+      if (stats) renameSync(backup, `${backup}-${timestamp(now)}`)
+      return undefined
+    }
+    return !stats || !content.plain || now - stats.ctimeMs > backupEveryMs ? backup : undefined
+  }
+}
+
+function readContent(path: string): FileContent {
+  const file = readFileSafely(path)
+  if (!file) {
+    return {
+      entries: new Map(),
+      unusable: new Map(),
+      plain: true,
+      identity: undefined,
+      recovered: false,
+      damage: [],
+    }
+  }
+  const { identity } = file
+  try {
+    const content = parseSessions(file.text, path)
+    return { ...content, identity, recovered: false, damage: describe(content.unusable) }
+  } catch (error) {
+    const recovered = recoverSessions(path)
+    if (!recovered) throw error
+    const damage = [asRockpoolError(error).message, ...recovered.damage]
+    return { ...recovered, identity, recovered: true, damage }
+  }
+}
+
+/** Runs one change on `entries`; the answer to whoever asked is given when they are saved. */
+async function applyChange(one: Waiting, entries: Map<string, SessionEntry>): Promise<() => void> {
+  const changes = new Map<string, SessionEntry | undefined>()
+  const apply = (to: Map<string, SessionEntry>): Map<string, SessionEntry> => {
+    for (const [key, entry] of changes) {
+      if (entry) to.set(key, entry)
+      else to.delete(key)
+    }
+    return to
+  }
+  const draft: Draft = {
+    get: (key) => structuredClone(changes.has(key) ? changes.get(key) : entries.get(key)),
+    set: (key, entry) => void changes.set(key, structuredClone(entry)),
+    delete: (key) => void changes.set(key, undefined),
+    all: () => (changes.size === 0 ? entries : apply(new Map(entries))),
+  }
+  try {
+    const value = await one.change(draft)
+    apply(entries)
+    return () => one.resolve(value)
+  } catch (error) {
+    return () => one.reject(error)
+  }
+}
+
+function sameMembers(a: Map<string, SessionEntry>, b: Map<string, SessionEntry>): boolean {
+  return a.size === b.size && [...b].every(([key, entry]) => a.get(key) === entry)
+}
+
+function describe(unusable: Map<string, Unusable>): string[] {
+  return [...unusable].map(([key, { fault }]) => `the entry of ${key} ${fault}`)
+}
+
+function changedUnderUs(path: string): RockpoolError {
+  return new RockpoolError('lock-lost', `${path} was replaced while we held its lock. Nothing was changed.`, {
+    hint: 'Try again. Another program writes this file without its lock.',
+  })
+}
+
+function insideAnother(path: string): RockpoolError {
+  return new RockpoolError('refused', `${path} is being changed by the code that asked for this change.`, {
+    hint: 'Make both changes in one, or one after the other: inside the first the second could never be written.',
+  })
+}

@@ -1,0 +1,151 @@
+// The text of sessions.json: OpenClaw's format, read generously and written exactly.
+// A value that is no entry is kept word for word and written back with the others.
+import { createRequire } from 'node:module'
+import type JSON5 from 'json5'
+import { RockpoolError } from '../../domain/errors.ts'
+import { withoutProtoKeys } from '../../domain/json-limits.ts'
+import type { SessionEntry } from '../../domain/session.ts'
+import { faultOf } from '../session-rules.ts'
+
+/** A value that cannot be used as an entry, as it stood in the file. */
+export interface Unusable {
+  raw: string
+  fault: string
+}
+
+export interface SessionsContent {
+  entries: Map<string, SessionEntry>
+  unusable: Map<string, Unusable>
+  /** False when it was JSON5: then comments and the like are lost when it is written. */
+  plain: boolean
+}
+
+/** Throws `damaged` when the text as a whole cannot be read. */
+export function parseSessions(text: string, path: string): SessionsContent {
+  const { value: members, plain } = parseObject(text, path)
+  const content: SessionsContent = { entries: new Map(), unusable: new Map(), plain }
+  let raw: Map<string, string> | undefined
+  for (const [key, value] of Object.entries(members)) {
+    const fault = faultOf(value)
+    if (fault === undefined) {
+      const entry = withoutProtoKeys(value) as SessionEntry
+      content.entries.set(key, entry.updatedAt === undefined ? { ...entry, updatedAt: 0 } : entry)
+    } else {
+      raw ??= plain ? rawMembers(text) : new Map()
+      content.unusable.set(key, { raw: raw.get(key) ?? stringifyOrSay(value), fault })
+    }
+  }
+  return content
+}
+
+const pieceLength = 64 * 1024
+
+/** One member of the file: a key and the text of its value. */
+export type Member = [key: string, value: string]
+
+/** What `JSON.stringify(store, null, 2)` gives, some members at a time, and right for keys such as `__proto__` too. */
+export async function* formatSessions(
+  batches: AsyncIterable<Member[]> | Iterable<Member[]>,
+): AsyncGenerator<string> {
+  let before = '{\n'
+  let piece = ''
+  for await (const batch of batches) {
+    for (const [key, value] of batch) {
+      piece += `${before}  ${JSON.stringify(key)}: ${value}`
+      before = ',\n'
+    }
+    if (piece.length < pieceLength) continue
+    yield piece
+    piece = ''
+  }
+  yield `${piece}${before === '{\n' ? '{}' : '\n}'}`
+}
+
+/** One entry as it stands inside the file. */
+export function formatEntry(entry: SessionEntry): string {
+  return JSON.stringify(entry, null, 2).replaceAll('\n', '\n  ')
+}
+
+function parseObject(text: string, path: string): { value: object; plain: boolean } {
+  const { value, plain } = parseAny(text.replace(/^\uFEFF/, ''), path)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value, plain }
+  throw damaged(path, `it holds ${Array.isArray(value) ? 'a list' : String(value)} instead of an object`)
+}
+
+/** JSON first, because it is ten times as fast; OpenClaw's January versions also read JSON5, and people wrote it. */
+function parseAny(text: string, path: string): { value: unknown; plain: boolean } {
+  try {
+    return { value: JSON.parse(text), plain: true }
+  } catch (jsonError) {
+    try {
+      return { value: loadJson5().parse(text), plain: false }
+    } catch {
+      // The complaint about JSON is the one that helps.
+      const reason = jsonError instanceof Error ? jsonError.message : String(jsonError)
+      throw damaged(path, text.trim() === '' ? 'it is empty' : reason)
+    }
+  }
+}
+
+/** Loaded only when somebody really wrote JSON5. */
+function loadJson5(): typeof JSON5 {
+  return createRequire(import.meta.url)('json5') as typeof JSON5
+}
+
+function damaged(path: string, reason: string): RockpoolError {
+  return new RockpoolError('damaged', `${path} cannot be read: ${reason}.`, {
+    hint: 'Run `rockpool doctor`. Nothing was changed.',
+  })
+}
+
+/** The members of a JSON object as they are written, for values that would not survive being parsed. */
+function rawMembers(text: string): Map<string, string> {
+  const members = new Map<string, string>()
+  let at = text.indexOf('{') + 1
+  while (at > 0 && at < text.length) {
+    const keyStart = text.indexOf('"', at)
+    if (keyStart < 0) break
+    const keyEnd = endOfString(text, keyStart)
+    const valueStart = text.indexOf(':', keyEnd) + 1
+    const valueEnd = endOfValue(text, valueStart)
+    members.set(parseKey(text.slice(keyStart, keyEnd)), text.slice(valueStart, valueEnd).trim())
+    at = valueEnd + 1
+  }
+  return members
+}
+
+function parseKey(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    // JSON5 allows more than JSON; such a key is then not found here and its value is written from memory.
+    return quoted
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at + 1
+}
+
+function endOfValue(text: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < text.length; at++) {
+    const char = text[at]
+    if (char === '"') at = endOfString(text, at) - 1
+    else if (char === '{' || char === '[') depth++
+    else if (depth > 0 && (char === '}' || char === ']')) depth--
+    else if (depth === 0 && (char === ',' || char === '}')) return at
+  }
+  return text.length
+}
+
+function stringifyOrSay(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // Nested too deep to be written; the file that it came from is kept as a backup.
+    return '"nested too deep"'
+  }
+}

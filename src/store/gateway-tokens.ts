@@ -1,0 +1,122 @@
+// The gateway's secrets in credentials/, each file 0600. The operator's token is made at the first start and may
+// do everything; further tokens may do less, and only their hashes are kept. None is ever printed but when it is made.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { RockpoolError } from '../domain/errors.ts'
+import { FileLock } from './disk/file-lock.ts'
+import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
+
+/** What a further token may do. */
+export interface TokenRecord {
+  name: string
+  scopes: string[]
+  /** Bound to one agent: it sees that agent's world only. */
+  agentId?: string
+  createdAt: number
+  /** SHA-256 of the token, base64url. */
+  hash: string
+}
+
+export function gatewayTokenFile(stateDir: string): string {
+  return join(stateDir, 'credentials', 'gateway-token')
+}
+
+export function hookTokenFile(stateDir: string): string {
+  return join(stateDir, 'credentials', 'hook-token')
+}
+
+export function tokensFile(stateDir: string): string {
+  return join(stateDir, 'credentials', 'tokens.json')
+}
+
+export function readGatewayToken(stateDir: string): string | undefined {
+  return readPrivateFile(gatewayTokenFile(stateDir))?.trim() || undefined
+}
+
+/** A person sets it; a blank one counts as none. */
+export function readHookToken(stateDir: string): string | undefined {
+  return readPrivateFile(hookTokenFile(stateDir))?.trim() || undefined
+}
+
+export function writeHookToken(stateDir: string, token: string): void {
+  writePrivateFile(hookTokenFile(stateDir), `${token}\n`)
+}
+
+/** The operator's token; made when there is none yet. */
+export function ensureGatewayToken(stateDir: string): string {
+  return makePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`).trim()
+}
+
+/** A new operator's token; the old one is worth nothing from now on. */
+export function rotateGatewayToken(stateDir: string): void {
+  writePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`)
+}
+
+export function readTokenRecords(stateDir: string): TokenRecord[] {
+  const text = readPrivateFile(tokensFile(stateDir))
+  if (text === undefined) return []
+  try {
+    const value: unknown = JSON.parse(text)
+    if (Array.isArray(value)) return value.filter(isTokenRecord)
+  } catch (error) {
+    throw damaged(stateDir, error)
+  }
+  throw damaged(stateDir)
+}
+
+/** One change after the other, over all processes: what was given out is there, and what was withdrawn stays away. */
+export async function changeTokenRecords(
+  stateDir: string,
+  change: (records: TokenRecord[]) => TokenRecord[],
+): Promise<void> {
+  const file = tokensFile(stateDir)
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  await new FileLock(file).hold('change the tokens', async (held) => {
+    const changed = change(readTokenRecords(stateDir))
+    held.confirm()
+    writeTokenRecords(stateDir, changed)
+  })
+}
+
+export function writeTokenRecords(stateDir: string, records: TokenRecord[]): void {
+  writePrivateFile(tokensFile(stateDir), `${JSON.stringify(records, null, 2)}\n`)
+}
+
+function damaged(stateDir: string, cause?: unknown): RockpoolError {
+  return new RockpoolError('damaged', `${tokensFile(stateDir)} is not a list of tokens.`, {
+    hint: 'Remove it and add the tokens again with `rockpool tokens add`.',
+    cause,
+  })
+}
+
+function isTokenRecord(value: unknown): value is TokenRecord {
+  if (typeof value !== 'object' || value === null) return false
+  const { name, scopes, hash } = value as Record<string, unknown>
+  return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes)
+}
+
+/** Changes when one of the files that decide who may come in does. */
+export function credentialsMark(stateDir: string): string {
+  return [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)].map(fileMark).join(' ')
+}
+
+function fileMark(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
+  // Every write makes a new file, so the inode changes even within one tick of the clock.
+  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : '-'
+}
+
+/** 32 random bytes as base64url. */
+export function newToken(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+export function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** Takes the same time wherever two hashes differ. */
+export function sameHash(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b)
+}

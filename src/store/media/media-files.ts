@@ -1,0 +1,177 @@
+// Files that come and go with messages. What arrives gets a name of our own, whatever the sender called it; what
+// leaves must really be in the media folder, whatever a link says.
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
+import type { MediaFiles, OutgoingFile } from '../../domain/channel.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Media } from '../../domain/message.ts'
+import { plainLine } from '../../domain/plain-text.ts'
+import { errorCode } from '../disk/atomic-file.ts'
+import { mediaHere } from './media-names.ts'
+import { kindOf, sniffType, typeOfName, typesByExtension } from './media-types.ts'
+
+const defaultLimitBytes = 25 * 1_048_576
+
+export interface MediaOptions {
+  limitBytes?: number
+}
+
+export function openMediaFiles(root: string, options: MediaOptions = {}): MediaFiles {
+  const limit = options.limitBytes ?? defaultLimitBytes
+  return {
+    keep: (bytes, about) => keepFile(join(root, 'inbound'), bytes, about, limit),
+    outgoing: (path) => outgoingFile(root, path, limit),
+  }
+}
+
+/** Where a session's own files are; the only place that its replies may send files from. */
+export function sessionMediaFolder(root: string, agentId: string, sessionKey: string): string {
+  return join(root, sessionMediaName(agentId, sessionKey))
+}
+
+/** The name of that folder, the same on every machine. */
+export function sessionMediaName(agentId: string, sessionKey: string): string {
+  const name = createHash('sha256').update(`${agentId}\0${sessionKey}`).digest('hex').slice(0, 32)
+  return `sessions/${name}`
+}
+
+/** What came with a message, moved to the files of its session: there it is found when the session is purged. */
+export async function giveToSession(
+  root: string,
+  session: { agentId: string; key: string },
+  media: readonly Media[],
+): Promise<Media[]> {
+  const folder = receivedFolder(root, session)
+  if (media.length > 0) await mkdir(folder, { recursive: true, mode: 0o700 })
+  return Promise.all(
+    media.map(async (file) => {
+      const path = join(folder, basename(file.path))
+      await rename(file.path, path)
+      return { ...file, path }
+    }),
+  )
+}
+
+/** What came with a message that nobody takes. */
+export async function dropMedia(media: readonly Media[]): Promise<void> {
+  for (const { path } of media) await rm(path, { force: true })
+}
+
+/** All files of a session, the copies in its agent's workspace, and those that its replies had with them. */
+export async function removeSessionMedia(
+  root: string,
+  session: { agentId: string; key: string; workspace: string },
+  sent: readonly string[],
+): Promise<void> {
+  const received = await namesIn(receivedFolder(root, session))
+  const copies = received.map((name) => attachmentPath(session.workspace, name))
+  const outgoing = sent
+    .map((path) => mediaHere(root, path))
+    .filter((path) => dirname(dirname(path)) === join(root, 'outgoing'))
+    .map(dirname)
+  const own = sessionMediaFolder(root, session.agentId, session.key)
+  for (const path of [...copies, ...outgoing, own]) await rm(path, { recursive: true, force: true })
+}
+
+/** What cannot be listed cannot be removed either, and whoever purges must hear of it. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Where the agent finds a copy of a file that came with a message. */
+export function attachmentPath(workspace: string, name: string): string {
+  return join(workspace, 'attachments', name)
+}
+
+function receivedFolder(root: string, { agentId, key }: { agentId: string; key: string }): string {
+  return join(sessionMediaFolder(root, agentId, key), 'received')
+}
+
+/** The file that `path` really is, if it is inside `folder`; else `refused`. */
+export async function outgoingFile(
+  folder: string,
+  path: string,
+  limitBytes = defaultLimitBytes,
+): Promise<OutgoingFile> {
+  const real = await realPathInside(folder, path)
+  const about = await stat(real)
+  if (!about.isFile()) throw refusedFile(path, 'it is not a file')
+  if (about.size > limitBytes) throw refusedFile(path, `it is larger than ${limitBytes / 1_048_576} MB`)
+  const mimeType = typeOfName(real)
+  return { path: real, name: basename(real), mimeType, kind: kindOf(mimeType), bytes: about.size }
+}
+
+async function realPathInside(folder: string, path: string): Promise<string> {
+  try {
+    const [root, real] = await Promise.all([realpath(folder), realpath(path)])
+    const inside = relative(root, real)
+    if (inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && join(root, inside) === real)
+      return real
+  } catch (error) {
+    throw refusedFile(path, 'it is not there', error)
+  }
+  throw refusedFile(path, 'it is outside of the media folder')
+}
+
+async function keepFile(
+  folder: string,
+  bytes: AsyncIterable<Uint8Array>,
+  about: { name?: string; mimeType?: string },
+  limit: number,
+): Promise<Media> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const id = randomUUID()
+  const temporary = join(folder, `${id}.part`)
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    const { size, head } = await writeAll(file, bytes, limit)
+    const mimeType = sniffType(head, about)
+    const path = join(folder, `${id}.${extensionFor(mimeType)}`)
+    await rename(temporary, path)
+    const name = about.name === undefined ? undefined : plainLine(basename(about.name), 120)
+    return { path, mimeType, bytes: size, kind: kindOf(mimeType), ...(name ? { name } : {}) }
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  } finally {
+    await file.close()
+  }
+}
+
+async function writeAll(
+  file: FileHandle,
+  bytes: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<{ size: number; head: Uint8Array }> {
+  let size = 0
+  let head = Buffer.alloc(0)
+  for await (const chunk of bytes) {
+    size += chunk.length
+    if (size > limit) {
+      throw new RockpoolError('refused', `A file is larger than ${limit / 1_048_576} MB and was not taken.`)
+    }
+    if (head.length < 32) head = Buffer.concat([head, chunk.subarray(0, 32)])
+    await file.writeFile(chunk)
+  }
+  await file.sync()
+  return { size, head }
+}
+
+function extensionFor(mimeType: string): string {
+  return Object.entries(typesByExtension).find(([, type]) => type === mimeType)?.[0] ?? 'bin'
+}
+
+function refusedFile(path: string, why: string, cause?: unknown): RockpoolError {
+  return new RockpoolError('refused', `${JSON.stringify(plainLine(path, 200))} cannot be sent: ${why}.`, {
+    hint: "Only files in the session's own media folder can be sent.",
+    cause,
+  })
+}

@@ -1,0 +1,117 @@
+// An agent that writes its notes may overwrite them. What stood in them before is put back: notes are only added to. A
+// copy on disk outlives a crash in between.
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Log } from '../../domain/log.ts'
+import { writeFileAtomically } from '../disk/atomic-file.ts'
+import { listFolder } from './notes.ts'
+import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
+import type { ProcessIdentity } from '../disk/process-identity.ts'
+
+/** What notes said when somebody began to write them, and whose work that was. */
+interface NotesCopy {
+  owner: ProcessIdentity
+  notes: Array<[path: string, text: string]>
+}
+
+/** Keeps what the notes in a folder say, on disk before it resolves. What it resolves to puts back what is lost by then. */
+export async function keepNotes(folder: string, copies: string): Promise<() => Promise<string[]>> {
+  const before = textOfNotes(folder)
+  if (before.size === 0) return async () => []
+  const copy: NotesCopy = { owner: identifyProcess(process.pid)!, notes: [...before] }
+  const path = join(copies, `${randomUUID()}.json`)
+  mkdirSync(copies, { recursive: true, mode: 0o700 })
+  await writeFileAtomically(path, JSON.stringify(copy))
+  return async () => {
+    const mended = await restoreLost(before)
+    rmSync(path, { force: true })
+    return mended
+  }
+}
+
+/** Puts back what the notes have lost of which a process that is gone kept copies. */
+export async function restoreAbandoned(copies: string, log: Log): Promise<void> {
+  for (const name of copiesIn(copies)) {
+    const path = join(copies, name)
+    try {
+      const { owner, notes } = JSON.parse(readFileSync(path, 'utf8')) as NotesCopy
+      if (isSameProcess(owner)) continue
+      const mended = await restoreLost(new Map(notes))
+      if (mended.length > 0)
+        log.warn({ notes: mended }, 'Notes that a crash left overwritten are whole again.')
+      rmSync(path, { force: true })
+    } catch (error) {
+      // Kept for the next start: it may be all that is left of a note.
+      log.warn({ path, error: String(error) }, 'A copy of notes could not be put back.')
+    }
+  }
+}
+
+function copiesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.json'))
+  } catch {
+    // Nobody has kept any yet.
+    return []
+  }
+}
+
+/** What every note in a folder says, by its path. */
+function textOfNotes(folder: string): Map<string, string> {
+  return new Map(listFolder(folder).flatMap(({ path }) => entryOf(path)))
+}
+
+/** Puts back what a note has lost since then, before what is new in it. Resolves to the notes that had lost something. */
+async function restoreLost(before: ReadonlyMap<string, string>): Promise<string[]> {
+  const mended: string[] = []
+  for (const [path, old] of before) {
+    const now = entryOf(path)[0]?.[1] ?? ''
+    if (hasAllLines(now, old)) continue
+    await writeFileAtomically(path, withLinesOf(old, now))
+    mended.push(path)
+  }
+  return mended
+}
+
+/** A text with the lines below it that only the other one has. */
+export function withLinesOf(text: string, other: string): string {
+  return joined(text, withoutLinesOf(text, other))
+}
+
+/** Every line is still there, and in its order; others may stand between them. */
+export function hasAllLines(text: string, old: string): boolean {
+  const lines = linesOf(text)
+  let at = 0
+  return linesOf(old).every((line) => {
+    const found = lines.indexOf(line, at)
+    at = found + 1
+    return found >= 0
+  })
+}
+
+function withoutLinesOf(old: string, text: string): string {
+  const known = new Set(linesOf(old))
+  const added = text.split('\n').filter((line) => line.trim() === '' || !known.has(line.trimEnd()))
+  return added.join('\n').trim()
+}
+
+function joined(old: string, added: string): string {
+  return added === '' ? old : `${old.trimEnd()}\n\n${added}\n`
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+}
+
+function entryOf(path: string): Array<[path: string, text: string]> {
+  try {
+    return [[path, readFileSync(path, 'utf8')]]
+  } catch {
+    // Gone since it was listed.
+    return []
+  }
+}

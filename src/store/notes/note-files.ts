@@ -1,0 +1,180 @@
+// The notes of an agent as files that several programs write to: an agent, a person with an editor, another Rockpool. They
+// are named the same on every machine, and changed only if they are still what the one who changes them has read.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { errorCode, temporaryName } from '../disk/atomic-file.ts'
+import { beginsWith, isSame } from './merge-notes.ts'
+import type { NoteBody } from './merge-notes.ts'
+import { listFolder, listNotes } from './notes.ts'
+
+/** Where an agent's notes are on this machine. */
+export interface NotePlaces {
+  workspace: string
+  /** The folder of the agent itself; it may have a `memory`, too. */
+  agentFolder: string
+}
+
+export interface ReadNote {
+  body: Buffer
+  changedAt: number
+  /** Differs whenever the file was written to. */
+  seen: string
+}
+
+const deepest = 5
+
+/** By the name that a note has on every machine: `MEMORY.md`, `memory/today.md`, `agent/memory/old.md`. */
+export function notesIn({ workspace, agentFolder }: NotePlaces): Map<string, string> {
+  const own = listNotes(workspace)
+  const more = resolve(workspace) === resolve(agentFolder) ? [] : listFolder(join(agentFolder, 'memory'))
+  return new Map([
+    ...own.map(({ name, path }): [string, string] => [name, path]),
+    ...more.map(({ name, path }): [string, string] => [`agent/${name}`, path]),
+  ])
+}
+
+/** The file of a name, which may come from another machine; undefined when no note has such a name. */
+export function notePath({ workspace, agentFolder }: NotePlaces, name: string): string | undefined {
+  const isAgents = name.startsWith('agent/')
+  const parts = (isAgents ? name.slice('agent/'.length) : name).split('/')
+  const isPlain = parts.every((part) => part !== '' && part !== '.' && part !== '..' && !/[\0\\]/.test(part))
+  const isInMemory = parts[0] === 'memory' && parts.length > 1 && parts.length <= deepest
+  const isTop = !isAgents && parts.length === 1 && /^MEMORY\.md$/i.test(name)
+  if (!isPlain || !/\.md$/i.test(name) || !(isInMemory || isTop)) return undefined
+  const root = isAgents ? agentFolder : workspace
+  return hasLinkBelow(join(root, 'memory'), parts.slice(1, -1)) ? undefined : join(root, ...parts)
+}
+
+/** Links are not followed: they may lead to somebody else's notes. */
+function hasLinkBelow(folder: string, parts: string[]): boolean {
+  return parts.some((_, n) => {
+    const path = join(folder, ...parts.slice(0, n + 1))
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
+  })
+}
+
+export function readNoteFile(path: string): ReadNote | undefined {
+  const fd = openNote(path)
+  if (fd === undefined) return undefined
+  try {
+    // First the time, then the text: what is written in between is noticed at the next look.
+    const about = fstatSync(fd, { bigint: true })
+    return { body: readFileSync(fd), changedAt: Number(about.mtimeMs), seen: seenOf(about) }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The same without reading it. */
+export function seenAt(path: string): string | undefined {
+  const about = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  return about && seenOf(about)
+}
+
+/** Makes `to` of a note that is `from`. False: it is something else meanwhile, and was left. */
+export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedAt: number): boolean {
+  const done =
+    to === undefined
+      ? removeNote(path, from)
+      : from === undefined
+        ? makeNote(path, to)
+        : beginsWith(to, from)
+          ? addToNote(path, from, to.subarray(from.length))
+          : rewriteNote(path, from, to)
+  // Of one that was here the time must move on: by it Claude knows that what it read is no longer what is there.
+  if (done && from === undefined && to !== undefined) utimesSync(path, changedAt / 1_000, changedAt / 1_000)
+  return done
+}
+
+/** Makes a note under a name that nobody has. */
+export function makeNote(path: string, body: Buffer): boolean {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    writeFileSync(path, body, { mode: 0o600, flag: 'wx', flush: true })
+    return true
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** In place: whoever adds at the same time loses nothing. */
+function addToNote(path: string, from: Buffer, added: Buffer): boolean {
+  if (!isSame(readNoteFile(path)?.body, from)) return false
+  const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW)
+  try {
+    writeSync(fd, added)
+    return true
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Whoever wrote to the old file in the very last moment did not write in vain: it is put back. */
+function rewriteNote(path: string, from: Buffer, to: Buffer): boolean {
+  const fd = openNote(path)
+  if (fd === undefined) return false
+  const draft = temporaryName(path)
+  try {
+    writeFileSync(draft, to, { mode: 0o600, flag: 'wx', flush: true })
+    if (!isSame(readNoteFile(path)?.body, from)) return false
+    renameSync(draft, path)
+    const old = readFileSync(fd)
+    if (old.equals(from)) return true
+    writeFileSync(draft, old, { mode: 0o600, flag: 'wx', flush: true })
+    renameSync(draft, path)
+    return false
+  } finally {
+    closeSync(fd)
+    rmSync(draft, { force: true })
+  }
+}
+
+function removeNote(path: string, from: NoteBody): boolean {
+  const aside = temporaryName(path)
+  try {
+    renameSync(path, aside)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return from === undefined
+    throw error
+  }
+  if (isSame(readNoteFile(aside)?.body, from)) {
+    rmSync(aside, { force: true })
+    return true
+  }
+  renameSync(aside, path)
+  return false
+}
+
+function openNote(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function seenOf({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bigint }): string {
+  return `${ino} ${size} ${mtimeNs}`
+}
+
+/** The name of a version that is kept beside a note. */
+export function besideName(name: string, machine: string, at: number): string {
+  const stem = name.replace(/\.md$/i, '')
+  const time = new Date(at).toISOString().replaceAll(':', '-')
+  return `${stem.includes('/') ? '' : 'memory/'}${stem} (${machine.replaceAll(/[^\w-]+/g, '-')} ${time}).md`
+}

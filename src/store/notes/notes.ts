@@ -1,0 +1,103 @@
+// The notes in an agent's workspace: `MEMORY.md`, and a file for each day in `memory/`. They are only ever added to.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import { RockpoolError } from '../../domain/errors.ts'
+
+export interface NoteFile {
+  /** `MEMORY.md`, `memory/2026-11-15.md`. */
+  name: string
+  path: string
+  bytes: number
+  changedAt: number
+}
+
+/** The notes in a workspace; in an agent's own folder they are in `memory` alone. */
+export function listNotes(workspace: string): NoteFile[] {
+  const names = namesIn(workspace).filter((name) => /^MEMORY\.md$/i.test(name))
+  return [...notesAt(workspace, names), ...listFolder(join(workspace, 'memory'))]
+}
+
+/** All notes in a folder and the folders in it, named from the folder on: `handbook/harbour.md`. */
+export function listFolder(folder: string, depth = 3, name = basename(folder)): NoteFile[] {
+  const below = namesIn(folder)
+  const folders = depth === 0 ? [] : below.filter((each) => isFolder(join(folder, each)))
+  const notes = below.filter((each) => /\.md$/i.test(each))
+  return [
+    ...notesAt(folder, notes).map((note) => ({ ...note, name: `${name}/${note.name}` })),
+    ...folders.flatMap((each) => listFolder(join(folder, each), depth - 1, `${name}/${each}`)),
+  ]
+}
+
+function notesAt(folder: string, names: string[]): NoteFile[] {
+  return names.flatMap((name) => {
+    const path = join(folder, name)
+    const stat = lstatSync(path, { throwIfNoEntry: false })
+    // A link may lead to somebody else's notes: only real files count.
+    return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
+  })
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+/** The note of this name, of this day, or of this file name; undefined when there is none. */
+export function readNote(
+  notes: NoteFile[],
+  wanted: string,
+): { name: string; path: string; text: string } | undefined {
+  const found = notes.find(({ name }) =>
+    [name, basename(name), basename(name).replace(/\.md$/i, '')].includes(wanted),
+  )
+  if (!found) return undefined
+  const fd = openSync(found.path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  try {
+    return { name: found.name, path: found.path, text: readFileSync(fd, 'utf8') }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Adds a paragraph to the notes of a day as one write; whoever else adds at the same time loses nothing. */
+export function addNote(workspace: string, day: string, text: string): { name: string; path: string } {
+  const name = `memory/${day}.md`
+  const path = join(workspace, name)
+  try {
+    mkdirSync(join(workspace, 'memory'), { recursive: true, mode: 0o700 })
+    const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
+    const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+    try {
+      const isNew = fstatSync(fd).size === 0
+      writeSync(fd, isNew ? `# ${day}\n\n${text}\n` : `\n${text}\n`)
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    throw new RockpoolError('disk-failed', `${path} cannot be written.`, {
+      hint: 'Check free space and permissions; a link in its place is refused.',
+      cause: error,
+    })
+  }
+  return { name, path }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // An agent without notes has no such folder.
+    return []
+  }
+}

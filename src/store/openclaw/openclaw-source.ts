@@ -1,0 +1,172 @@
+// Reads the sessions of an OpenClaw, and changes nothing there: files up to 2026.7.1, one database per agent since.
+import { existsSync, lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import zlib from 'node:zlib'
+import { readDeliveryContext } from '../../domain/delivery-context.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import type { SessionEntry } from '../../domain/session.ts'
+import { readFileSafely } from '../disk/atomic-file.ts'
+import { Database } from '../sqlite/database.ts'
+import type { Queries } from '../sqlite/database.ts'
+import { checkAgentId } from '../paths.ts'
+import { parseSessions } from '../files/sessions-text.ts'
+import {
+  archiveName,
+  listNames,
+  parseArchiveName,
+  parseTranscriptName,
+  transcriptName,
+} from '../transcripts/transcript-paths.ts'
+
+/** A transcript as it would lie in our folder. */
+export interface SourceTranscript {
+  name: string
+  /** The file to copy, or the lines to write. */
+  content: { file: string } | { lines(): Iterable<string> }
+}
+
+/** One agent's sessions in an OpenClaw. */
+export interface OpenClawAgent {
+  agentId: string
+  kind: 'files' | 'sqlite'
+  /** The sessions.json or the database. */
+  path: string
+  entries: Map<string, SessionEntry>
+  transcripts: SourceTranscript[]
+  /** What could not be read, in words. */
+  problems: string[]
+  close(): Promise<void>
+}
+
+/** Every agent that has sessions below `stateDir`. One that has moved to a database is read from there. */
+export function* readOpenClaw(stateDir: string): Generator<OpenClawAgent> {
+  for (const name of listNames(join(stateDir, 'agents')).sort()) {
+    const folder = join(stateDir, 'agents', name)
+    const database = join(folder, 'agent', 'openclaw-agent.sqlite')
+    const sessions = join(folder, 'sessions')
+    if (!existsSync(database) && !existsSync(sessions)) continue
+    const agentId = checkAgentId(name.toLowerCase())
+    yield existsSync(database) ? readDatabase(agentId, database) : readFiles(agentId, sessions)
+  }
+}
+
+function readFiles(agentId: string, folder: string): OpenClawAgent {
+  const path = join(folder, 'sessions.json')
+  const problems: string[] = []
+  const entries = new Map<string, SessionEntry>()
+  try {
+    const file = readFileSafely(path)
+    const content = file ? parseSessions(file.text, path) : undefined
+    for (const [key, entry] of content?.entries ?? []) entries.set(key, entry)
+    for (const [key, { fault }] of content?.unusable ?? []) problems.push(`the entry of ${key} ${fault}`)
+  } catch (error) {
+    problems.push(error instanceof Error ? error.message : String(error))
+  }
+  const transcripts = listNames(folder)
+    .filter((name) => parseTranscriptName(name) ?? parseArchiveName(name))
+    .flatMap((name) => {
+      const file = join(folder, name)
+      if (lstatSync(file).isFile()) return [{ name, content: { file } }]
+      problems.push(`${file} is not a regular file and was left out`)
+      return []
+    })
+  return { agentId, kind: 'files', path, entries, transcripts, problems, close: async () => {} }
+}
+
+interface NodeRow {
+  session_key: string
+  current_session_id: string
+  entry_json: string
+  updated_at: number
+  [column: string]: unknown
+}
+
+function readDatabase(agentId: string, path: string): OpenClawAgent {
+  const db = Database.open(path, [], { readOnly: true })
+  const agent: OpenClawAgent = {
+    agentId,
+    kind: 'sqlite',
+    path,
+    entries: new Map(),
+    transcripts: [],
+    problems: [],
+    close: () => db.close(),
+  }
+  const tables = db.queries.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
+  if (!tables.some(({ name }) => name === 'session_nodes')) {
+    agent.problems.push(`${path} has no table session_nodes: its version is not known here`)
+    return agent
+  }
+  const current = new Set<string>()
+  for (const row of db.queries.each<NodeRow>('SELECT * FROM session_nodes')) {
+    current.add(row.current_session_id)
+    const entry = entryOf(row, agent.problems)
+    if (entry) agent.entries.set(row.session_key, entry)
+  }
+  agent.transcripts = transcriptsIn(db.queries, current)
+  return agent
+}
+
+/** What OpenClaw took out of the entry into columns goes back into it; everything else stays. */
+function entryOf(row: NodeRow, problems: string[]): SessionEntry | undefined {
+  let stored: Record<string, unknown>
+  try {
+    stored = JSON.parse(row.entry_json) as Record<string, unknown>
+  } catch {
+    problems.push(`the entry of ${row.session_key} is not JSON`)
+    return undefined
+  }
+  const delivery = stored['delivery'] as { context?: unknown } | undefined
+  const fields = {
+    label: row['label'],
+    displayName: row['display_name'],
+    status: row['status'],
+    spawnedBy: row['spawned_by'],
+    parentSessionKey: row['parent_session_key'],
+    pinnedAt: row['pinned_at'],
+    archivedAt: row['archived_at'],
+    lastInteractionAt: row['last_interaction_at'],
+    deliveryContext: readDeliveryContext(delivery?.context),
+  }
+  const said = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
+  const entry = { ...Object.fromEntries(said), ...stored }
+  return { ...entry, sessionId: row.current_session_id, updatedAt: row.updated_at }
+}
+
+/** An id that is no longer current belonged to a session before a reset. */
+function transcriptsIn(queries: Queries, current: Set<string>): SourceTranscript[] {
+  const rows = queries.all<{ session_id: string; at: number }>(
+    'SELECT session_id, max(created_at) AS at FROM transcript_events GROUP BY session_id ORDER BY session_id',
+  )
+  return rows.flatMap(({ session_id: id, at }) => {
+    if (!parseTranscriptName(`${id}.jsonl`)) return []
+    const name = transcriptName(id)
+    const lines = (): Iterable<string> => linesOf(queries, id)
+    return [{ name: current.has(id) ? name : archiveName(name, 'reset', at), content: { lines } }]
+  })
+}
+
+function* linesOf(queries: Queries, sessionId: string): Generator<string> {
+  const columns = queries.all<{ name: string }>("SELECT name FROM pragma_table_info('transcript_events')")
+  const packed = columns.some(({ name }) => name === 'event_zstd') ? 'event_zstd' : 'NULL'
+  const rows = queries.each<{ text: string | null; packed: Uint8Array | null }>(
+    `SELECT event_json AS text, ${packed} AS packed FROM transcript_events WHERE session_id = ? ORDER BY seq`,
+    sessionId,
+  )
+  for (const row of rows) {
+    const text = row.text ?? unpack(row.packed!)
+    // Its header says version 4, but the entries are those of version 3, which is what readers of files know.
+    yield text.startsWith('{"type":"session",') ? text.replace('"version":4', '"version":3') : text
+  }
+}
+
+function unpack(packed: Uint8Array): string {
+  if ('zstdDecompressSync' in zlib) return zlib.zstdDecompressSync(packed).toString('utf8')
+  throw new RockpoolError(
+    'unavailable',
+    'This OpenClaw packs its transcripts, and this Node cannot unpack them.',
+    {
+      hint: 'Use Node 22.15 or newer.',
+    },
+  )
+}

@@ -1,0 +1,108 @@
+// What OpenClaw keeps on this machine about sessions: files and databases of another program, read and never written.
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Log } from '../../domain/log.ts'
+import { errorCode } from '../disk/atomic-file.ts'
+import { Database } from '../sqlite/database.ts'
+
+/** One agent of an OpenClaw state directory, with whatever of the three stores it has. */
+export interface OpenclawAgent {
+  agentId: string
+  /** `claude-code-sessions.json`: entries by `<repo>` or `<repo>::<label>`. */
+  codingSessions: Record<string, unknown>
+  /** Session entries by key, from `sessions.json` or from its database. */
+  sessions: Record<string, unknown>
+}
+
+/** Reads all agents; what has not changed since the last time is not read again. */
+export function openclawReader(stateDir: string, log: Log): () => OpenclawAgent[] {
+  const agents = join(stateDir, 'agents')
+  const json = unlessUnchanged((path) => readJson(path, log))
+  const nodes = unlessUnchanged((path) => readNodes(path, log))
+  return () =>
+    foldersIn(agents).map((agentId) => {
+      const folder = join(agents, agentId)
+      const registry = json(join(folder, 'claude-code-sessions.json'))['sessions']
+      return {
+        agentId,
+        codingSessions: isRecord(registry) ? registry : {},
+        sessions: {
+          ...json(join(folder, 'sessions', 'sessions.json')),
+          ...nodes(join(folder, 'agent', 'openclaw-agent.sqlite')),
+        },
+      }
+    })
+}
+
+type Read = (path: string) => Record<string, unknown>
+
+/** A database changes in its log first, so that file's size and time count as well. */
+function unlessUnchanged(read: Read): Read {
+  const known = new Map<string, { stamp: string; value: Record<string, unknown> }>()
+  return (path) => {
+    const stamp = [path, `${path}-wal`].map(stampOf).join(' ')
+    const last = known.get(path)
+    if (last?.stamp === stamp) return last.value
+    const value = read(path)
+    known.set(path, { stamp, value })
+    return value
+  }
+}
+
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat ? `${stat.ino} ${stat.size} ${stat.mtimeMs}` : ''
+}
+
+function readNodes(path: string, log: Log): Record<string, unknown> {
+  if (!existsSync(path)) return {}
+  let database: Database | undefined
+  try {
+    database = Database.open(path, [], { readOnly: true, busyMs: 500 })
+    const rows = database.read((q) =>
+      q.all<{ key: string; entry: string }>(
+        'SELECT session_key AS key, entry_json AS entry FROM session_nodes',
+      ),
+    )
+    return Object.fromEntries(rows.map(({ key, entry }) => [key, parse(entry)]))
+  } catch (error) {
+    log.warn({ path, reason: String(error) }, "OpenClaw's sessions cannot be read.")
+    return {}
+  } finally {
+    void database?.close()
+  }
+}
+
+function readJson(path: string, log: Log): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    return isRecord(value) ? value : {}
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT')
+      log.warn({ path, reason: String(error) }, "OpenClaw's sessions cannot be read.")
+    return {}
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // One row that is no JSON must not hide the others.
+    return undefined
+  }
+}
+
+function foldersIn(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true })
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+  } catch {
+    // No OpenClaw on this machine.
+    return []
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,88 @@
+// Claude's transcripts on several machines: what Claude writes here goes to the shared store, and what it is to resume
+// here comes from there first. Project keys are made from paths, which differ between machines, so all have one of ours.
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
+import { temporaryName, unlessMissing } from '../disk/atomic-file.ts'
+
+const projectKey = 'rockpool'
+
+export interface SharedClaudeTranscripts {
+  /** What the SDK is given. */
+  readonly sdkStore: SessionStore
+  /** The conversation as the others know it; null when they do not. */
+  entries(sdkSessionId: string): Promise<SessionStoreEntry[] | null>
+}
+
+/** `configDir` is Claude's own directory on this machine. */
+export function sharedClaudeTranscripts(
+  store: Required<Pick<SessionStore, 'append' | 'load' | 'listSubkeys'>>,
+  configDir: string,
+): SharedClaudeTranscripts {
+  const shared = (key: SessionKey): SessionKey => ({ ...key, projectKey })
+  const bring = async (key: SessionKey): Promise<void> => {
+    const entries = (await store.load(shared(key))) ?? []
+    await bringUpToDate(fileOf(configDir, key), entries, (more) => store.append(shared(key), more))
+  }
+  return {
+    sdkStore: {
+      append: (key, entries) => store.append(shared(key), entries),
+      /** Claude resumes from its own file; this is the moment to have it there. */
+      async load(key) {
+        await bring(key)
+        for (const subpath of await store.listSubkeys(shared(key))) await bring({ ...key, subpath })
+        return null
+      },
+    },
+    entries: (sessionId) => store.load({ projectKey, sessionId }),
+  }
+}
+
+function fileOf(configDir: string, { projectKey: project, sessionId, subpath }: SessionKey): string {
+  for (const part of [project, sessionId, ...(subpath?.split('/') ?? [])]) {
+    if (!/^[\w.-]+$/.test(part) || part === '..')
+      throw new Error(`${JSON.stringify(part)} is no part of a path`)
+  }
+  const name = subpath === undefined ? `${sessionId}.jsonl` : join(sessionId, `${subpath}.jsonl`)
+  return join(configDir, 'projects', project, name)
+}
+
+/** The file gets what the others have. What only the file has, because it is older than the store or the store was away,
+ *  goes to the others. */
+async function bringUpToDate(
+  file: string,
+  entries: SessionStoreEntry[],
+  tellOthers: (entries: SessionStoreEntry[]) => Promise<void>,
+): Promise<void> {
+  const here = parseLines((await readFile(file, 'utf8').catch(unlessMissing)) ?? '')
+  const known = new Set(here.map((entry) => entry.uuid))
+  const theirs = new Set(entries.map((entry) => entry.uuid))
+  const isComplete = here.length > 0 && entries.every(({ uuid }) => uuid === undefined || known.has(uuid))
+  if (isComplete) {
+    const isUnknown = entries.length === 0
+    const missing = here.filter(({ uuid }) => isUnknown || (uuid !== undefined && !theirs.has(uuid)))
+    if (missing.length > 0) await tellOthers(missing)
+    return
+  }
+  if (entries.length === 0) return
+  const draft = temporaryName(file)
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  try {
+    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+    await writeFile(draft, text, { mode: 0o600, flush: true })
+    await rename(draft, file)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+function parseLines(text: string): SessionStoreEntry[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      return line === '' ? [] : [JSON.parse(line) as SessionStoreEntry]
+    } catch {
+      // A torn line: whoever wrote it died; the shared store has what it told before.
+      return []
+    }
+  })
+}

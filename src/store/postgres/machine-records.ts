@@ -1,0 +1,53 @@
+// What the machines that share a database say of themselves: labels and repositories, as records; and who of them lives,
+// which the members tell by their heartbeat.
+import type { Clock } from '../../domain/clock.ts'
+import type { Repository } from '../../domain/machine.ts'
+import type { MachineBody } from './record-kinds.ts'
+import type { Postgres } from './connection.ts'
+import type { SharedRecords } from './records.ts'
+
+export interface KnownMachine extends MachineBody {
+  name: string
+  /** A gateway runs there. */
+  lives: boolean
+  /** When it last said what it has, wall time. */
+  seenAt: number
+}
+
+export interface MachineDirectory {
+  /** This machine. */
+  readonly name: string
+  announce(repositories: Repository[]): Promise<void>
+  list(): Promise<KnownMachine[]>
+  lives(name: string): Promise<boolean>
+}
+
+/** A member that was not seen for so long is taken for dead by everybody. */
+const isServed = `EXISTS (SELECT 1 FROM member WHERE machine = record.id AND serves
+  AND seen_at > clock_timestamp() - interval '15 seconds')`
+
+export function sharedMachines(
+  parts: { postgres: Postgres; records: SharedRecords; clock: Clock },
+  self: { name: string; labels: readonly string[] },
+): MachineDirectory {
+  const { postgres, records, clock } = parts
+  return {
+    name: self.name,
+    announce: (repositories) =>
+      records.put('machine', self.name, { labels: [...self.labels], repositories }, clock.now()),
+    async list() {
+      const rows = await postgres.read<{ name: string; body: string; seenAt: number; lives: boolean }>(
+        `SELECT id AS name, body, at AS "seenAt", ${isServed} AS lives
+         FROM record WHERE kind = 'machine' AND body IS NOT NULL ORDER BY id`,
+      )
+      return rows.map(({ body, ...row }) => ({ ...(JSON.parse(body) as MachineBody), ...row }))
+    },
+    async lives(name) {
+      const [row] = await postgres.read<{ lives: boolean }>(
+        `SELECT ${isServed} AS lives FROM record WHERE kind = 'machine' AND id = $1`,
+        [name],
+      )
+      return row?.lives === true
+    },
+  }
+}

@@ -1,0 +1,271 @@
+// The notes of agents in the shared database. They stay files in the workspace, where agents and people write them; what
+// others wrote is brought here before a turn, and what was written here goes to the others after it.
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
+import type { Log } from '../../domain/log.ts'
+import { isSame, mergeNotes } from '../notes/merge-notes.ts'
+import type { Merged, NoteBody } from '../notes/merge-notes.ts'
+import { NoteBases } from '../notes/note-bases.ts'
+import {
+  besideName,
+  makeNote,
+  notePath,
+  notesIn,
+  readNoteFile,
+  replaceNote,
+  seenAt,
+} from '../notes/note-files.ts'
+import type { NotePlaces } from '../notes/note-files.ts'
+import { StoreAway } from '../store-unavailable.ts'
+import type { Postgres } from './connection.ts'
+import type { Members } from './members.ts'
+
+export interface SharedMemoryParts {
+  postgres: Postgres
+  members?: Pick<Members, 'on'>
+  /** What notes were when this machine and the others agreed. It can be thrown away. */
+  bases: string
+  machine: string
+  agentIds: () => string[]
+  placesOf: (agentId: string) => NotePlaces
+  clock: Clock
+  log: Log
+}
+
+interface ListedNote {
+  origin: string
+  /** None in a database without notes of this agent. */
+  name: string | null
+  revision: number
+  gone: boolean
+}
+
+interface SharedNote {
+  revision: number
+  body: NoteBody
+  at: number
+  /** Of what this machine told last and they heard. */
+  stamp: string | null
+}
+
+const mostTries = 20
+const largestNote = 8 * 1_048_576
+/** How often it is looked whether somebody has written here, and how often at what others could not tell. */
+const lookMs = 2_000
+const roundMs = 30_000
+
+export class SharedMemory {
+  #parts: SharedMemoryParts
+  #bases: NoteBases
+  #running = new Map<string, Promise<void>>()
+  #next = new Map<string, Promise<void>>()
+  #stopHearing: (() => void) | undefined
+  #cancelLook = (): void => {}
+  #lastRound = 0
+  /** What was reported; once is enough. */
+  #said = new Set<string>()
+  #isClosed = false
+
+  constructor(parts: SharedMemoryParts) {
+    this.#parts = parts
+    this.#bases = NoteBases.open(parts.bases)
+  }
+
+  /** Resolves when everything that others wrote before is here, and they have what was written here. */
+  sync(agentId: string): Promise<void> {
+    const waiting = this.#next.get(agentId)
+    if (waiting) return waiting
+    const before = this.#running.get(agentId) ?? Promise.resolve()
+    const run = (): Promise<void> => {
+      this.#next.delete(agentId)
+      const running = this.#sync(agentId)
+      this.#running.set(agentId, running)
+      return running
+    }
+    const next = before.then(run, run)
+    this.#next.set(agentId, next)
+    return next
+  }
+
+  /** Gives the others what was written here; asks nothing when nothing was. */
+  async give(agentId: string): Promise<void> {
+    const here = notesIn(this.#parts.placesOf(agentId))
+    const known = this.#bases.of(agentId)
+    const isNew = [...here].some(([name, path]) => known.get(name)?.seen !== seenAt(path))
+    if (isNew || known.size !== here.size) await this.sync(agentId)
+  }
+
+  /** For a reader: while the server is away he reads what was last known, and is not kept waiting. */
+  async refresh(agentIds: string[]): Promise<void> {
+    if (this.#parts.postgres.health.state === 'lost') return
+    for (const agentId of agentIds) await this.#orLater(() => this.sync(agentId))
+  }
+
+  /** Notes that could not be shared, in words. */
+  problems(): string[] {
+    return [...this.#said]
+  }
+
+  /** Follows what others write, and what is written here, until it is closed. */
+  follow(): void {
+    if (this.#stopHearing || this.#isClosed) return
+    this.#stopHearing =
+      this.#parts.members?.on(({ kind }) => {
+        if (kind === 'memory') void this.refresh(this.#parts.agentIds())
+      }) ?? (() => {})
+    this.#lookLater()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#stopHearing?.()
+    this.#cancelLook()
+    await Promise.allSettled([...this.#running.values(), ...this.#next.values()])
+    await this.#bases.close()
+  }
+
+  /** The rest after a look is long against it, however many notes there are. */
+  #lookLater(tookMs = 0): void {
+    if (this.#isClosed) return
+    const { clock } = this.#parts
+    this.#cancelLook = clock.after(Math.max(lookMs, 50 * tookMs), () => {
+      const began = clock.monotonic()
+      void this.#look().then(() => this.#lookLater(clock.monotonic() - began))
+    })
+  }
+
+  async #look(): Promise<void> {
+    const now = this.#parts.clock.monotonic()
+    const isRound = now - this.#lastRound >= roundMs
+    if (isRound) this.#lastRound = now
+    for (const agentId of this.#parts.agentIds())
+      await this.#orLater(() => (isRound ? this.sync(agentId) : this.give(agentId)))
+  }
+
+  async #orLater(work: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) return
+    await work().catch((error: unknown) =>
+      this.#parts.log.debug({ error: String(error) }, 'Notes could not be shared; trying again.'),
+    )
+  }
+
+  async #sync(agentId: string): Promise<void> {
+    const { postgres, placesOf } = this.#parts
+    const places = placesOf(agentId)
+    const rows = await postgres.read<ListedNote>(
+      `SELECT id AS origin, name, revision, body IS NULL AS gone FROM record_origin LEFT JOIN memory_file ON agent = $1`,
+      [agentId],
+    )
+    await this.#bases.checkOrigin(rows[0]!.origin)
+    const here = notesIn(places)
+    // Where not one of them is left nobody has removed them one by one: the workspace is another one.
+    if (here.size === 0 && this.#bases.of(agentId).size > 0) await this.#bases.forget(agentId)
+    const known = this.#bases.of(agentId)
+    const there = new Map(rows.flatMap((row) => (row.name === null ? [] : [[row.name, row]])))
+    for (const name of new Set([...here.keys(), ...known.keys(), ...there.keys()])) {
+      const [path, base, row] = [here.get(name), known.get(name), there.get(name)]
+      const isNowhere = path === undefined && !base && row?.gone !== false
+      const isAsKnown = path !== undefined && base?.revision === row?.revision && base?.seen === seenAt(path)
+      if (!isNowhere && !isAsKnown) await this.#agreeOrSay(agentId, places, name)
+    }
+  }
+
+  /** One note that cannot be shared does not keep the others from it. */
+  async #agreeOrSay(agentId: string, places: NotePlaces, name: string): Promise<void> {
+    try {
+      await this.#agree(agentId, places, name)
+    } catch (error) {
+      if (error instanceof StoreAway) throw error
+      const said = `note ${name} of ${agentId}: ${asRockpoolError(error).message}`
+      if (this.#said.has(said)) return
+      this.#said.add(said)
+      this.#parts.log.warn({ agentId, name, error: String(error) }, 'A note is not shared with the others.')
+    }
+  }
+
+  async #agree(agentId: string, places: NotePlaces, name: string): Promise<void> {
+    const path = notePath(places, name)
+    if (path === undefined) throw notShared(`${JSON.stringify(name)} is no name of a note here`)
+    for (let attempt = 1; attempt <= mostTries; attempt++) {
+      const here = readNoteFile(path)
+      if ((here?.body.length ?? 0) > largestNote) throw notShared(`it is larger than ${largestNote} bytes`)
+      const there = await this.#read(agentId, name)
+      // A process that was killed, or that never got its answer, may have told more than it noted.
+      const heard = this.#bases.told(agentId, name, there.stamp)
+      const known = this.#bases.get(agentId, name)
+      // A database that is behind what was agreed was put back from a backup: that takes nothing away.
+      const isBehind = known !== undefined && known.revision > there.revision
+      const base = heard ?? (isBehind ? undefined : known?.body)
+      const merged = mergeNotes(base, here?.body, there.body)
+      if (merged.beside) await this.#keepBeside(agentId, places, name, merged.beside)
+      const at = isSame(merged.body, there.body) ? there.at : (here?.changedAt ?? this.#parts.clock.now())
+      const revision = await this.#tell(agentId, name, { here: here?.body, there, merged, at })
+      if (revision === undefined) continue
+      // The others have all of what is here, and it does not yet have all of theirs.
+      if (here && !merged.beside)
+        await this.#bases.set(agentId, name, { revision: there.revision, body: here.body })
+      if (!isSame(here?.body, merged.body) && !replaceNote(path, here?.body, merged.body, at)) continue
+      return this.#noteAgreed(agentId, name, path, revision, merged.body)
+    }
+    throw new RockpoolError('busy', `The note ${name} of ${agentId} is being changed by others all the time.`)
+  }
+
+  async #noteAgreed(
+    agentId: string,
+    name: string,
+    path: string,
+    revision: number,
+    body: NoteBody,
+  ): Promise<void> {
+    if (body === undefined) return this.#bases.remove(agentId, name)
+    const now = readNoteFile(path)
+    const seen = isSame(now?.body, body) ? now!.seen : undefined
+    await this.#bases.set(agentId, name, { revision, body, ...(seen === undefined ? {} : { seen }) })
+  }
+
+  async #read(agentId: string, name: string): Promise<SharedNote> {
+    const [row] = await this.#parts.postgres.read<Omit<SharedNote, 'body'> & { body: string | null }>(
+      'SELECT revision, body, at, stamps->>$3 AS stamp FROM memory_file WHERE agent = $1 AND name = $2',
+      [agentId, name, this.#bases.home],
+    )
+    if (!row) return { revision: 0, body: undefined, at: 0, stamp: null }
+    const { body, ...rest } = row
+    return { ...rest, body: body === null ? undefined : Buffer.from(body.slice('\\x'.length), 'hex') }
+  }
+
+  /** Resolves to the note's revision; undefined: somebody was faster. */
+  async #tell(
+    agentId: string,
+    name: string,
+    { here, there, merged, at }: { here: NoteBody; there: SharedNote; merged: Merged; at: number },
+  ): Promise<number | undefined> {
+    const { postgres, machine } = this.#parts
+    const { body } = merged
+    if (isSame(body, there.body)) return there.revision
+    const stamp = randomUUID()
+    if (here) await this.#bases.tell(agentId, name, stamp, here)
+    const [put] = await postgres.write<{ revision: number | null }>(
+      'SELECT put_memory($1, $2, $3, $4, $5, $6, $7, $8) AS revision',
+      [agentId, name, there.revision, body ?? null, Math.round(at), machine, this.#bases.home, stamp],
+    )
+    return put?.revision ?? undefined
+  }
+
+  async #keepBeside(agentId: string, places: NotePlaces, name: string, body: Buffer): Promise<void> {
+    const { clock, machine, log } = this.#parts
+    const beside = besideName(name, machine, clock.now())
+    const path = notePath(places, beside)
+    if (path === undefined || !makeNote(path, body))
+      throw notShared('its versions cannot be kept side by side')
+    log.warn(
+      { agentId, name, beside },
+      'A note was rewritten on two machines; what this one had is kept beside it.',
+    )
+    await this.#agree(agentId, places, beside)
+  }
+}
+
+function notShared(why: string): RockpoolError {
+  return new RockpoolError('refused', `A note stays on this machine only: ${why}.`)
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { StoreAway } from '../store-unavailable.ts'
+import { Handing } from './redelivery.ts'
+
+const away = (): Promise<never> => Promise.reject(new StoreAway('It is away.'))
+
+test('after an answer was lost nobody is given anything before all was taken back', async () => {
+  const said: string[] = []
+  const { promise: isTakenBack, resolve } = Promise.withResolvers<void>()
+  const handing = new Handing(async () => {
+    said.push('taking back')
+    await isTakenBack
+    said.push('taken back')
+  })
+  await handing.surely(async () => said.push('one'))
+  await expect(handing.surely(away)).rejects.toThrow('It is away.')
+  const steps = ['two', 'three'].map((name) => handing.surely(async () => said.push(name)))
+  await new Promise((done) => setImmediate(done))
+  expect(said).toEqual(['one', 'taking back'])
+  resolve()
+  await Promise.all(steps)
+  expect(said).toEqual(['one', 'taking back', 'taken back', 'two', 'three'])
+})
+
+test('an answer that is lost while all is taken back is seen to once more, and so is one that could not be', async () => {
+  let taken = 0
+  let lose: (error: Error) => void = () => {}
+  const handing = new Handing(async () => {
+    taken++
+    if (taken === 1) lose(new StoreAway('This one, too.'))
+    await new Promise((done) => setImmediate(done))
+    if (taken === 2) await away()
+  })
+  const slow = handing.surely(() => new Promise((_, reject) => (lose = reject)))
+  await expect(handing.surely(away)).rejects.toThrow()
+  await expect(Promise.all([handing.surely(async () => 'later'), slow])).rejects.toThrow('This one, too.')
+  await expect(handing.surely(async () => 'in vain')).rejects.toThrow('It is away.')
+  expect(await handing.surely(async () => 'at last')).toBe('at last')
+  expect(taken).toBe(3)
+})
+
+test('a refusal is no lost answer', async () => {
+  let taken = 0
+  const handing = new Handing(async () => void taken++)
+  await expect(handing.surely(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  await handing.surely(async () => {})
+  expect(taken).toBe(0)
+})

@@ -1,0 +1,36 @@
+// The stores of coding sessions with SQLite: what the contract asks, between two processes on one file.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import { codingStoreContract } from '../../../test/support/coding-store-contract.ts'
+import type { CodingStores } from '../../../test/support/coding-store-contract.ts'
+import { ApprovalStore } from './approval-store.ts'
+import { CodingStore } from './coding-store.ts'
+import type { Database } from './database.ts'
+import { sqliteDecisions } from './decisions.ts'
+import { SpendStore } from './spend-store.ts'
+import { openStateDatabase } from './state-database.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'rockpool-coding-store-'))
+const opened: Database[] = []
+afterAll(async () => {
+  for (const database of opened) await database.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+codingStoreContract(async () => {
+  const path = join(folder, `${opened.length}.sqlite`)
+  return { here: storesOn(path), other: async () => storesOn(path) }
+})
+
+function storesOn(path: string): CodingStores {
+  const database = openStateDatabase(path, { durability: 'relaxed' })
+  opened.push(database)
+  return {
+    coding: new CodingStore(database, { keepBlocks: 10 }),
+    approvals: new ApprovalStore(database),
+    spend: new SpendStore(database),
+    decisions: sqliteDecisions(database),
+  }
+}

@@ -1,0 +1,282 @@
+// One SQLite database: opened, migrated, read, and written in groups.
+// Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
+// answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
+import { syncDirectoryNow } from '../disk/private-file.ts'
+
+export type Row = Record<string, unknown>
+
+/** Statements inside a read or a write. Statements are prepared once and kept. */
+export interface Queries {
+  get<T = Row>(sql: string, ...values: SQLInputValue[]): T | undefined
+  all<T = Row>(sql: string, ...values: SQLInputValue[]): T[]
+  each<T = Row>(sql: string, ...values: SQLInputValue[]): IterableIterator<T>
+  run(sql: string, ...values: SQLInputValue[]): { changes: number; lastInsertRowid: number }
+  exec(sql: string): void
+}
+
+/** Number n brings a database of version n - 1 to version n. Never edited after a release, only added to. */
+export type Migration = string
+
+export interface DatabaseOptions {
+  /** `full` survives a power cut; `relaxed` may lose the last moment, never consistency. For indexes that can be rebuilt. */
+  durability?: 'full' | 'relaxed'
+  readOnly?: boolean
+  /** How long a write waits for other processes. */
+  busyMs?: number
+  /** How much of the file is kept in memory once it was read; SQLite's own 2 MB when absent. */
+  cacheMb?: number
+}
+
+const readerWaitMs = 2_000
+
+/** How much the log grows before it is brought into the file: 16 MB. With SQLite's own 4 MB a busy gateway does little else. */
+const logPages = 4_000
+
+interface PendingWrite {
+  fn: (queries: Queries) => unknown
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+export class Database {
+  readonly path: string
+  readonly queries: Queries
+  #db: DatabaseSync
+  #isGlancing = false
+  #pending: PendingWrite[] = []
+  #flushing: Promise<void> | undefined
+  #busyMs: number
+
+  private constructor(path: string, db: DatabaseSync, busyMs: number) {
+    this.path = path
+    this.#db = db
+    this.#busyMs = busyMs
+    this.queries = makeQueries(db)
+  }
+
+  static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
+    const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
+    let db: DatabaseSync
+    try {
+      if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
+      db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
+      db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
+      if (!readOnly) {
+        db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${logPages}`)
+        db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
+        migrate(db, path, migrations, durability)
+      }
+      // A reader waits only in rare moments (a recovery, a last connection that closes), and then shortly.
+      db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
+    } catch (error) {
+      throw asDatabaseError(error, path)
+    }
+    return new Database(path, db, busyMs)
+  }
+
+  read<T>(fn: (queries: Queries) => T): T {
+    try {
+      return fn(this.queries)
+    } catch (error) {
+      throw asDatabaseError(error, this.path)
+    }
+  }
+
+  /**
+   * A small read that shares one look at the file with the other glances of this moment: the locks that SQLite takes
+   * and gives back around a read cost more than reading a row.
+   */
+  glance<T>(fn: (queries: Queries) => T): T {
+    return this.read((queries) => {
+      if (!this.#isGlancing && !this.#db.isTransaction) {
+        this.#db.exec('BEGIN')
+        this.#isGlancing = true
+        process.nextTick(() => this.#endGlance())
+      }
+      return fn(queries)
+    })
+  }
+
+  #endGlance(): void {
+    if (!this.#isGlancing) return
+    this.#isGlancing = false
+    this.#db.exec('COMMIT')
+  }
+
+  /**
+   * Runs `fn` in a transaction and resolves after it is on disk. If `fn` throws, its changes alone are undone. When
+   * another of its group throws, it is run a second time: it must do nothing that a rollback does not undo.
+   */
+  write<T>(fn: (queries: Queries) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#pending.push({ fn, resolve: resolve as (value: unknown) => void, reject })
+      this.#flushing ??= this.#flush()
+    })
+  }
+
+  /** Writes the whole file anew: nothing that was deleted is left in it, in its log, or in a copy of before a migration. */
+  async rewrite(): Promise<void> {
+    await this.#whenFree(() => this.#db.exec('VACUUM'))
+    await this.emptyLog()
+    if (this.path === ':memory:') return
+    const folder = dirname(this.path)
+    const copy = `${basename(this.path)}.before-migration-`
+    for (const name of readdirSync(folder)) if (name.startsWith(copy)) rmSync(join(folder, name))
+  }
+
+  /** Brings everything from the log into the file, and leaves no byte in the log. */
+  async emptyLog(): Promise<void> {
+    await this.#whenFree(() => {
+      const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+      if (busy !== 0) throw new Error('SQLITE_BUSY: somebody still reads the log')
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#flushing
+    this.#endGlance()
+    this.#db.close()
+  }
+
+  async #flush(): Promise<void> {
+    // One turn of the event loop: whatever else wants to write now joins the group.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#pending.length > 0) {
+      const group = this.#pending.splice(0, 500)
+      await this.#writeGroup(group, group.length === 1)
+    }
+    this.#flushing = undefined
+  }
+
+  /** Nearly always all of a group succeed: only when one threw does each get a savepoint, so that it fails alone. */
+  async #writeGroup(group: PendingWrite[], isApart: boolean): Promise<void> {
+    const answers: Array<() => void> = []
+    try {
+      await this.#begin()
+      for (const write of group) answers.push(isApart ? this.#runApart(write) : this.#run(write))
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      // A full or failing disk may have ended the whole transaction; then the group fails together.
+      const isOpen = this.#db.isOpen && this.#db.isTransaction
+      if (isOpen) this.#db.exec('ROLLBACK')
+      if (isOpen && !isApart) return this.#writeGroup(group, true)
+      for (const write of group) write.reject(asDatabaseError(error, this.path))
+      return
+    }
+    for (const answer of answers) answer()
+  }
+
+  #run(write: PendingWrite): () => void {
+    const value = write.fn(this.queries)
+    return () => write.resolve(value)
+  }
+
+  #runApart(write: PendingWrite): () => void {
+    this.#db.exec('SAVEPOINT one')
+    try {
+      const answer = this.#run(write)
+      this.#db.exec('RELEASE one')
+      return answer
+    } catch (error) {
+      if (!this.#db.isTransaction) throw error
+      this.#db.exec('ROLLBACK TO one; RELEASE one')
+      return () => write.reject(asDatabaseError(error, this.path))
+    }
+  }
+
+  #begin(): Promise<void> {
+    return this.#whenFree(() => this.#db.exec('BEGIN IMMEDIATE'))
+  }
+
+  /** Waits for other writers without blocking the event loop. */
+  async #whenFree(work: () => void): Promise<void> {
+    const deadline = performance.now() + this.#busyMs
+    for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
+      try {
+        this.#endGlance()
+        if (this.#db.isTransaction) throw new Error('SQLITE_BUSY: a group is being written')
+        this.#db.exec('PRAGMA busy_timeout = 0')
+        return work()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw error
+      } finally {
+        this.#db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
+    }
+  }
+}
+
+function makeQueries(db: DatabaseSync): Queries {
+  const prepared = new Map<string, StatementSync>()
+  const statement = (sql: string): StatementSync => {
+    let found = prepared.get(sql)
+    if (!found) prepared.set(sql, (found = db.prepare(sql)))
+    return found
+  }
+  return {
+    get: <T>(sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as T | undefined,
+    all: <T>(sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as T[],
+    // An iterator holds its statement, so it gets one of its own.
+    each: <T>(sql: string, ...values: SQLInputValue[]) =>
+      db.prepare(sql).iterate(...values) as IterableIterator<T>,
+    run: (sql, ...values) => {
+      const { changes, lastInsertRowid } = statement(sql).run(...values)
+      return { changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) }
+    },
+    exec: (sql) => db.exec(sql),
+  }
+}
+
+function migrate(
+  db: DatabaseSync,
+  path: string,
+  migrations: Migration[],
+  durability: DatabaseOptions['durability'],
+): void {
+  const version = versionOf(db)
+  if (version === migrations.length) return
+  if (version > migrations.length) throw newerSchema(path, version, migrations.length)
+  // An index that can be rebuilt needs no copy, and what is purged from it must not live on in one.
+  if (version > 0 && durability === 'full') backUp(db, path, version)
+  db.exec('BEGIN IMMEDIATE')
+  // Another process may have migrated while we waited for the lock.
+  for (let next = versionOf(db); next < migrations.length; next++) db.exec(migrations[next]!)
+  db.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
+}
+
+function versionOf(db: DatabaseSync): number {
+  return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
+}
+
+function backUp(db: DatabaseSync, path: string, version: number): void {
+  const copy = `${path}.before-migration-${version}`
+  if (path === ':memory:' || existsSync(copy)) return
+  // Into an empty file that is already ours alone; SQLite copies one moment of the database, whoever else writes.
+  makeDatabaseFile(copy)
+  db.prepare('VACUUM INTO ?').run(copy)
+}
+
+/** Makes the file if it is missing, readable by us alone whatever the umask. A symbolic link is not followed. */
+function makeDatabaseFile(path: string): void {
+  const isNew = !existsSync(path)
+  if (isNew) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+  fchmodSync(fd, 0o600)
+  closeSync(fd)
+  if (isNew) syncDirectoryNow(dirname(path))
+}

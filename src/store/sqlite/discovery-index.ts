@@ -1,0 +1,149 @@
+// What was read of Claude's transcripts, so that a second look reads only what was added. An index: it may be thrown away
+// at any time, and is, when it is damaged or was made by another version.
+import { RockpoolError } from '../../domain/errors.ts'
+import type { Log } from '../../domain/log.ts'
+import { Database } from './database.ts'
+import { openOrMakeAnew, removeDatabase } from './disposable-database.ts'
+
+/** One transcript file as it was last read. */
+export interface IndexedFile {
+  path: string
+  inode: number
+  size: number
+  mtimeMs: number
+  /** 1 when it ended in the middle of a line; a number, as the database has it, because rows are read by the thousand. */
+  torn: number
+  /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
+  mark: string
+  /** What was found in it; whoever scans knows what that is. */
+  facts: string
+}
+
+const migrations = [
+  `CREATE TABLE format (name TEXT NOT NULL) STRICT;
+   CREATE TABLE file (
+     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+     mtime REAL NOT NULL, torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL
+   ) STRICT;
+   CREATE TABLE usage (file INTEGER PRIMARY KEY REFERENCES file (id) ON DELETE CASCADE, records BLOB NOT NULL) STRICT;`,
+  // One table: the long records stand last in a row, so that reading the rest does not touch them.
+  `DROP TABLE usage; DROP TABLE file; DELETE FROM format;
+   CREATE TABLE file (
+     path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime REAL NOT NULL,
+     torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL, usage BLOB NOT NULL
+   ) STRICT;`,
+]
+
+const columns = 'path, inode, size, mtime AS mtimeMs, torn, mark, facts'
+
+export class DiscoveryIndex {
+  readonly #database: Database
+
+  private constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** `format` names what `facts` and usage records look like; an index of another format is emptied. */
+  static open(path: string, format: string, log: Log): DiscoveryIndex {
+    const database = openOrRebuild(path, log)
+    const known = database.read((q) => q.get<{ name: string }>('SELECT name FROM format'))?.name
+    if (known !== format) {
+      // What an older format kept may be what a newer one must not keep: its bytes go, too.
+      database.queries.exec(
+        'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM format',
+      )
+      database.queries.run('INSERT INTO format (name) VALUES (?)', format)
+      database.queries.exec('COMMIT; PRAGMA secure_delete = OFF')
+    }
+    return new DiscoveryIndex(database)
+  }
+
+  files(): IndexedFile[] {
+    return this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
+  }
+
+  filesAt(paths: string[]): IndexedFile[] {
+    const sql = `SELECT ${columns} FROM file WHERE path IN (SELECT value FROM json_each(?))`
+    return this.#database.read((q) => q.all<IndexedFile>(sql, JSON.stringify(paths)))
+  }
+
+  usage(path: string): Uint8Array | undefined {
+    return this.#database.read((q) =>
+      q.get<{ usage: Uint8Array }>('SELECT usage FROM file WHERE path = ?', path),
+    )?.usage
+  }
+
+  /** The usage of every file that has any. */
+  *allUsage(): Generator<{ path: string; usage: Uint8Array }> {
+    const sql = 'SELECT path, usage FROM file WHERE length(usage) > 0'
+    yield* this.#database.read((q) => q.each<{ path: string; usage: Uint8Array }>(sql))
+  }
+
+  save(files: Array<IndexedFile & { usage: Uint8Array }>): Promise<void> {
+    return this.#database.write((q) => {
+      for (const { path, inode, size, mtimeMs, torn, mark, facts, usage } of files) {
+        q.run(
+          'INSERT OR REPLACE INTO file (path, inode, size, mtime, torn, mark, facts, usage) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          path,
+          inode,
+          size,
+          mtimeMs,
+          torn,
+          mark,
+          facts,
+          usage,
+        )
+      }
+    })
+  }
+
+  remove(paths: string[]): Promise<void> {
+    return this.#database.write((q) => {
+      for (const path of paths) q.run('DELETE FROM file WHERE path = ?', path)
+    })
+  }
+
+  /** No byte of what was removed is left. */
+  rewrite(): Promise<void> {
+    return this.#database.rewrite()
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+}
+
+const mappedBytes = 1 << 28
+
+function openOrRebuild(path: string, log: Log): Database {
+  try {
+    return openOrMakeAnew(
+      () => openDatabase(path),
+      ({ message }) => {
+        log.warn({ path, reason: message }, 'The discovery index is made anew.')
+        removeDatabase(path)
+      },
+    )
+  } catch (error) {
+    if (!(error instanceof RockpoolError) || error.code !== 'disk-failed') throw error
+    log.warn(
+      { path, reason: error.message },
+      'The discovery index cannot be kept; every look reads all files.',
+    )
+    return Database.open(':memory:', migrations)
+  }
+}
+
+/** Opens it and makes sure that it can be read: a damaged page shows only when it is touched. */
+function openDatabase(path: string): Database {
+  const database = Database.open(path, migrations, { durability: 'relaxed', busyMs: 3_000 })
+  try {
+    // Every look reads all rows: mapped, that is one pass over memory instead of a call for each page.
+    database.queries.exec(`PRAGMA mmap_size = ${mappedBytes}`)
+    for (const table of ['format', 'file']) database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
+  } catch (error) {
+    void database.close()
+    throw new RockpoolError('damaged', `${path} cannot be read: ${String(error)}.`, { cause: error })
+  }
+  return database
+}

@@ -1,0 +1,119 @@
+// The tables of a session database, and one row of them: read, written, removed.
+import type { SessionEntry } from '../../domain/session.ts'
+import type { Migration, Queries } from './database.ts'
+import { splitEntry } from './entry-columns.ts'
+import { searchTextOf } from '../session-rules.ts'
+
+export const sessionMigrations: Migration[] = [
+  `CREATE TABLE session (
+     id INTEGER PRIMARY KEY,
+     key TEXT NOT NULL UNIQUE,
+     session_id TEXT NOT NULL,
+     updated_at REAL NOT NULL,
+     archived_at REAL,
+     label TEXT,
+     spawned_by TEXT,
+     search_text TEXT NOT NULL,
+     revision INTEGER NOT NULL,
+     entry TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX session_live ON session (updated_at DESC, key) WHERE archived_at IS NULL;
+   CREATE INDEX session_archived ON session (updated_at DESC, key) WHERE archived_at IS NOT NULL;
+   CREATE INDEX session_by_session_id ON session (session_id);
+   CREATE INDEX session_by_label ON session (label) WHERE label IS NOT NULL;
+   CREATE TABLE session_bulk (
+     id INTEGER PRIMARY KEY REFERENCES session ON DELETE CASCADE,
+     fields TEXT NOT NULL
+   ) STRICT;
+   -- Values of an imported sessions.json that are no entries; they are written back with the others.
+   CREATE TABLE unusable (key TEXT PRIMARY KEY, raw TEXT NOT NULL, fault TEXT NOT NULL) STRICT;
+   -- What an import or an update replaced although it was not asked to.
+   CREATE TABLE set_aside (
+     id INTEGER PRIMARY KEY, key TEXT NOT NULL, value TEXT NOT NULL, why TEXT NOT NULL, at REAL NOT NULL
+   ) STRICT;
+   -- Deleted since sessions.json was last written, so that an older copy of it does not bring them back.
+   CREATE TABLE deleted_session (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, at REAL NOT NULL) STRICT;
+   -- Every change counts one up; sessions.json is as of \`mirror_revision\`.
+   CREATE TABLE store_state (
+     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+     revision INTEGER NOT NULL,
+     mirror_revision INTEGER NOT NULL,
+     mirror_identity TEXT
+   ) STRICT;
+   INSERT INTO store_state VALUES (1, 0, 0, NULL);`,
+]
+
+export interface SessionRow {
+  id: number
+  key: string
+  revision: number
+  entry: string
+  bulk: string | null
+}
+
+export const wholeRow = `SELECT session.id, key, revision, entry, fields AS bulk
+  FROM session LEFT JOIN session_bulk ON session_bulk.id = session.id`
+
+export function readRow(queries: Queries, key: string): SessionRow | undefined {
+  return queries.get<SessionRow>(`${wholeRow} WHERE key = ?`, key)
+}
+
+/** Writes only what differs from `before`; the bulky fields are left alone when they are the same. */
+export function writeRow(
+  queries: Queries,
+  key: string,
+  entry: SessionEntry,
+  before: SessionRow | undefined,
+  now: number,
+): void {
+  const { lean, bulk } = splitEntry(entry)
+  const { id } = queries.get<{ id: number }>(
+    `INSERT INTO session (key, session_id, updated_at, archived_at, label, spawned_by, search_text, revision, entry)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at,
+       archived_at = excluded.archived_at, label = excluded.label, spawned_by = excluded.spawned_by,
+       search_text = excluded.search_text, revision = excluded.revision, entry = excluded.entry
+     RETURNING id`,
+    key,
+    entry.sessionId,
+    entry.updatedAt,
+    numberOrNull(entry.archivedAt),
+    textOrNull(entry.label),
+    textOrNull(entry.spawnedBy),
+    searchTextOf(key, entry),
+    nextRevision(queries),
+    lean,
+  )!
+  if (bulk === null && before?.bulk) queries.run('DELETE FROM session_bulk WHERE id = ?', id)
+  else if (bulk !== null && bulk !== before?.bulk)
+    queries.run('INSERT OR REPLACE INTO session_bulk (id, fields) VALUES (?, ?)', id, bulk)
+  if (!before) makeRoomFor(queries, key, now)
+}
+
+export function removeRow(queries: Queries, key: string, now: number): void {
+  queries.run('DELETE FROM session WHERE key = ?', key)
+  queries.run('INSERT OR REPLACE INTO deleted_session VALUES (?, ?, ?)', key, nextRevision(queries), now)
+}
+
+export function setAside(queries: Queries, key: string, value: string, why: string, now: number): void {
+  queries.run('INSERT INTO set_aside (key, value, why, at) VALUES (?, ?, ?, ?)', key, value, why, now)
+}
+
+export function nextRevision(queries: Queries): number {
+  return queries.get<{ revision: number }>(
+    'UPDATE store_state SET revision = revision + 1 RETURNING revision',
+  )!.revision
+}
+
+/** A new key may once have been deleted, or have stood for something that was no entry. */
+function makeRoomFor(queries: Queries, key: string, now: number): void {
+  queries.run('DELETE FROM deleted_session WHERE key = ?', key)
+  const old = queries.get<{ raw: string; fault: string }>(
+    'DELETE FROM unusable WHERE key = ? RETURNING raw, fault',
+    key,
+  )
+  if (old) setAside(queries, key, old.raw, `it ${old.fault}, and a new entry took its place`, now)
+}
+
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null)

@@ -1,0 +1,267 @@
+// Session rows in SQLite, one database for each agent: the default store. An update costs the same however many
+// sessions there are. Beside it a sessions.json is kept for OpenClaw's tools (sessions-json-mirror.ts).
+import { existsSync } from 'node:fs'
+import type { Clock } from '../../domain/clock.ts'
+import type { Log } from '../../domain/log.ts'
+import type { Session, SessionEntry } from '../../domain/session.ts'
+import { Database } from './database.ts'
+import type { Queries } from './database.ts'
+import { leanEntry, wholeEntry } from './entry-columns.ts'
+import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
+import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
+import { readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
+import type { SessionRow } from './session-table.ts'
+import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
+import { removeCopiesNaming } from '../files/sessions-copies.ts'
+
+export interface SqliteSessionsOptions {
+  agentId: string
+  database: string
+  /** Where sessions.json is kept for others. */
+  mirror: string
+  clock: Clock
+  log: Log
+  durability?: 'full' | 'relaxed'
+}
+
+/** The rows of ten thousand sessions, without what is bulky. */
+const cacheMb = 16
+
+interface Opened {
+  db: Database
+  mirror: SessionsJsonMirror
+}
+
+export class SqliteSessions implements SessionStore {
+  readonly agentId: string
+  readonly #options: SqliteSessionsOptions
+  #opened: Promise<Opened> | undefined
+  /** For `peek`: the open database, and until when sessions.json counts as looked at. */
+  #db: Database | undefined
+  #lookedUntil = -Infinity
+
+  /** Nothing is opened or made before it is needed. */
+  constructor(options: SqliteSessionsOptions) {
+    this.agentId = options.agentId
+    this.#options = options
+  }
+
+  async get(key: string): Promise<SessionEntry | undefined> {
+    const row = (await this.#toRead())?.read((q) => readRow(q, key))
+    return row && wholeEntry(row)
+  }
+
+  async peek(key: string): Promise<SessionEntry | undefined> {
+    const db = this.#lookedUntil > this.#options.clock.monotonic() ? this.#db : await this.#lookAgain()
+    const row = db?.glance((q) => q.get<{ entry: string }>('SELECT entry FROM session WHERE key = ?', key))
+    return row && leanEntry(row.entry)
+  }
+
+  async list(filter: ListFilter = {}): Promise<SessionPage> {
+    const db = await this.#toRead()
+    return db ? db.read((q) => listPage(q, this.agentId, filter)) : { total: 0, sessions: [] }
+  }
+
+  async find(ref: string): Promise<Session[]> {
+    const db = await this.#toRead()
+    return db
+      ? found(
+          ref,
+          db.read((q) => candidates(q, this.agentId, ref)),
+        )
+      : []
+  }
+
+  async update(key: string, change: Change): Promise<SessionEntry | undefined> {
+    checkKey(this.agentId, key)
+    const { db, mirror } = await this.#open()
+    await mirror.catchUp()
+    const result = await db.write((q) => updateRow(q, key, change, this.#options.clock.now()))
+    if (result.changed) mirror.schedule()
+    return result.entry
+  }
+
+  /** Those of one moment share a transaction. */
+  updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
+    return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
+  }
+
+  async delete(key: string): Promise<SessionEntry | undefined> {
+    if (!(await this.#toRead())) return undefined
+    const { db, mirror } = await this.#open()
+    const row = await db.write((q) => {
+      const before = readRow(q, key)
+      if (before) removeRow(q, key, this.#options.clock.now())
+      return before
+    })
+    if (row) mirror.schedule()
+    return row && wholeEntry(row)
+  }
+
+  async purge(key: string): Promise<void> {
+    if (!(await this.#toRead())) return
+    const { db, mirror } = await this.#open()
+    await db.write((q) => {
+      if (readRow(q, key)) removeRow(q, key, this.#options.clock.now())
+      for (const table of ['set_aside', 'unusable']) q.run(`DELETE FROM ${table} WHERE key = ?`, key)
+    })
+    await mirror.writeNow()
+    await db.rewrite()
+    removeCopiesNaming(this.#options.mirror, key)
+  }
+
+  async move(from: string, to: string): Promise<SessionEntry | undefined> {
+    checkKey(this.agentId, to)
+    const { db, mirror } = await this.#open()
+    await mirror.catchUp()
+    const result = await db.write((q) => moveRow(q, from, to, this.#options.clock.now()))
+    if (result.changed) mirror.schedule()
+    return result.entry
+  }
+
+  async *entries(): AsyncIterable<Session> {
+    const db = await this.#toRead()
+    if (!db) return
+    for (let last = 0; ;) {
+      const rows = db.read((q) =>
+        q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 100`, last),
+      )
+      for (const row of rows) yield { key: row.key, agentId: this.agentId, entry: wholeEntry(row) }
+      if (rows.length === 0) return
+      last = rows.at(-1)!.id
+    }
+  }
+
+  async damage(): Promise<string[]> {
+    const db = await this.#toRead()
+    return db ? db.read(describeDamage) : []
+  }
+
+  async close(): Promise<void> {
+    if (!this.#opened) return
+    const { db, mirror } = await this.#opened
+    await mirror.close()
+    await db.close()
+    this.#opened = undefined
+    this.#lookedUntil = -Infinity
+  }
+
+  /** The database with other people's edits of sessions.json in it; none when there is nothing to read. */
+  async #toRead(): Promise<Database | undefined> {
+    const { database, mirror } = this.#options
+    if (!this.#opened && !existsSync(database) && !existsSync(mirror)) return undefined
+    const opened = await this.#open()
+    await opened.mirror.catchUp()
+    return opened.db
+  }
+
+  async #lookAgain(): Promise<Database | undefined> {
+    this.#db = await this.#toRead()
+    // Where nothing is yet, the next look must see what has been made meanwhile.
+    if (this.#db) this.#lookedUntil = this.#options.clock.monotonic() + 50
+    return this.#db
+  }
+
+  #open(): Promise<Opened> {
+    this.#opened ??= openWithMirror(this.#options).catch((error: unknown) => {
+      this.#opened = undefined
+      throw error
+    })
+    return this.#opened
+  }
+}
+
+async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
+  const { agentId, database, clock, log, durability } = options
+  const db = Database.open(database, sessionMigrations, { durability, cacheMb })
+  const mirror = new SessionsJsonMirror({ agentId, db, path: options.mirror, clock, log })
+  await mirror.open()
+  return { db, mirror }
+}
+
+function updateRow(
+  queries: Queries,
+  key: string,
+  change: Change,
+  now: number,
+): { entry: SessionEntry | undefined; changed: boolean } {
+  const row = readRow(queries, key)
+  const found = row && wholeEntry(row)
+  const before = { label: found?.label }
+  const after = change(found)
+  // What was given away may have been changed all the same, so it is read again.
+  if (after === undefined) return { entry: row && wholeEntry(row), changed: false }
+  checkEntry(key, after)
+  checkLabelIsFree(before, after, (label) => labelOwner(queries, label, key))
+  writeRow(queries, key, after, row, now)
+  return { entry: after, changed: true }
+}
+
+function moveRow(
+  queries: Queries,
+  from: string,
+  to: string,
+  now: number,
+): { entry: SessionEntry | undefined; changed: boolean } {
+  const [row, there] = [readRow(queries, from), readRow(queries, to)]
+  if (there || !row) return { entry: there && wholeEntry(there), changed: false }
+  const entry = wholeEntry(row)
+  removeRow(queries, from, now)
+  writeRow(queries, to, entry, undefined, now)
+  return { entry, changed: true }
+}
+
+function labelOwner(queries: Queries, label: string, except: string): string | undefined {
+  return queries.get<{ key: string }>('SELECT key FROM session WHERE label = ? AND key <> ?', label, except)
+    ?.key
+}
+
+function listPage(queries: Queries, agentId: string, filter: ListFilter): SessionPage {
+  const { limit = -1, offset = 0 } = filter
+  const { where, values } = whereOf(filter)
+  const rows = queries.all<{ key: string; entry: string }>(
+    `SELECT key, entry FROM session WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`,
+    ...values,
+    limit,
+    offset,
+  )
+  const { total } = queries.get<{ total: number }>(
+    `SELECT count(*) AS total FROM session WHERE ${where}`,
+    ...values,
+  )!
+  return { total, sessions: rows.map(({ key, entry }) => ({ key, agentId, entry: leanEntry(entry) })) }
+}
+
+function whereOf(filter: ListFilter): { where: string; values: Array<string | number> } {
+  const terms: Array<[term: string, value?: string | number]> = [
+    [filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL'],
+  ]
+  if (filter.activeSince !== undefined) terms.push(['updated_at >= ?', filter.activeSince])
+  if (filter.label !== undefined) terms.push(['label = ?', filter.label])
+  if (filter.spawnedBy !== undefined) terms.push(['spawned_by = ?', filter.spawnedBy])
+  if (filter.search !== undefined) terms.push(['instr(search_text, ?) > 0', filter.search.toLowerCase()])
+  return {
+    where: terms.map(([term]) => term).join(' AND '),
+    values: terms.flatMap(([, value]) => (value === undefined ? [] : [value])),
+  }
+}
+
+/** A few that `ref` may mean, exact ones first. */
+function candidates(queries: Queries, agentId: string, ref: string): Session[] {
+  const rows = queries.all<{ key: string; entry: string }>(
+    `SELECT key, entry FROM session
+     WHERE key = ?1 OR label = ?1 OR (session_id >= ?1 AND session_id < ?1 || char(1114111))
+     ORDER BY key = ?1 DESC, session_id = ?1 OR label = ?1 DESC, updated_at DESC LIMIT 100`,
+    ref,
+  )
+  return rows.map(({ key, entry }) => ({ key, agentId, entry: leanEntry(entry) }))
+}
+
+function describeDamage(queries: Queries): string[] {
+  const unusable = queries.all<{ key: string; fault: string }>('SELECT key, fault FROM unusable ORDER BY key')
+  const aside = queries.all<{ key: string; why: string }>('SELECT key, why FROM set_aside ORDER BY id')
+  return [
+    ...unusable.map(({ key, fault }) => `the entry of ${key} ${fault}`),
+    ...aside.map(({ key, why }) => `an earlier entry of ${key} was set aside: ${why}`),
+  ]
+}

@@ -1,0 +1,24 @@
+// Claude's own record of a session, which is not ours: removed only when somebody asks for just that.
+import { existsSync, readdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { RockpoolError } from '../../domain/errors.ts'
+import { syncDirectory } from '../disk/atomic-file.ts'
+
+/** The transcripts that Claude has of a session on this machine: one for each folder that it was resumed in. */
+export function claudeFilesOf(configDir: string, sessionId: string): string[] {
+  if (!/^[\w-]+$/.test(sessionId)) return []
+  const projects = join(configDir, 'projects')
+  const folders = existsSync(projects) ? readdirSync(projects) : []
+  return folders
+    .map((folder) => join(projects, folder, `${sessionId}.jsonl`))
+    .filter((path) => existsSync(path))
+}
+
+/** The transcript, and the folder beside it with those of its sub-agents. */
+export async function removeClaudeTranscript(path: string): Promise<void> {
+  if (!path.endsWith('.jsonl')) throw new RockpoolError('refused', `${path} is no transcript of Claude's.`)
+  await rm(path, { force: true })
+  await rm(path.slice(0, -'.jsonl'.length), { recursive: true, force: true })
+  await syncDirectory(dirname(path))
+}

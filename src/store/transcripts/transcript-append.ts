@@ -1,0 +1,250 @@
+// Adding entries to a transcript file: one durable write, whatever the size of the file. Appends that meet share a
+// lock, a write and a sync, and each is answered after that sync. Before the first new line the end of the file is
+// looked at: a missing newline is added, and a torn line moves to `<file>.torn` beside it.
+import { randomUUID } from 'node:crypto'
+import { constants, fstatSync, writeSync } from 'node:fs'
+import { appendFile, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { checkJsonDepth } from '../../domain/json-limits.ts'
+import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
+import { asFileError, syncDirectory } from '../disk/atomic-file.ts'
+import { readLine } from './transcript-entry.ts'
+import { linesBackward, linesForward, maxLineBytes } from './transcript-lines.ts'
+import type { Line } from './transcript-lines.ts'
+import { readTree } from './transcript-tree.ts'
+
+/** Up to this size all ids are known and new ones are eight digits; beyond it new ones are long, and need no look. */
+const knownIdsBytes = 1 << 20
+
+const shortBytes = 1 << 16
+
+const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
+
+export interface NewEntries {
+  bodies: EntryBody[]
+  /** For the header, when there is no file yet. */
+  header: { id: string; cwd: string; parentSession?: string }
+  isKeptElsewhere: boolean
+}
+
+/** What is known of the end of a file; true as long as the file is the same and has this size. */
+export interface FileEnd {
+  inode: bigint
+  size: bigint
+  leafId: string | null
+  /** All ids, if they are known. */
+  ids: Set<string> | undefined
+  needsHeader: boolean
+}
+
+export interface Appended {
+  entries: TranscriptEntry[][]
+  end: FileEnd
+}
+
+/** Writes all groups as one; the caller holds the file's lock. If this throws, the file is as it was. */
+export async function appendEntries(
+  file: OpenTranscript,
+  groups: NewEntries[],
+  options: {
+    known: FileEnd | undefined
+    clock: Clock
+    durability: 'full' | 'relaxed'
+    confirm: () => void
+  },
+): Promise<Appended> {
+  const { handle, path } = file
+  try {
+    const end = await endOf(handle, path, groups[0]!.header.id, options.known)
+    const isNew = end.size === 0n
+    const { text, entries } = compose(groups, end, options.clock)
+    options.confirm()
+    const bytes = Buffer.from(text)
+    const mayWait = !isNew && groups.every((group) => group.isKeptElsewhere)
+    const sync = options.durability === 'full' && !mayWait
+    await writeWhole(handle, bytes, Number(end.size), sync)
+    if (isNew && sync) await syncDirectory(dirname(path))
+    const size = end.size + BigInt(bytes.length)
+    return { entries, end: { ...end, size, leafId: entries.at(-1)!.at(-1)!.id, needsHeader: false } }
+  } catch (error) {
+    throw asFileError(error, path)
+  }
+}
+
+/** A transcript that is open for appending, as long as its lock is held. */
+export interface OpenTranscript {
+  path: string
+  handle: FileHandle
+}
+
+export function headerLine(header: Omit<TranscriptHeader, 'type' | 'version'>): string {
+  const { id, timestamp, cwd, parentSession } = header
+  const parent = parentSession === undefined ? {} : { parentSession }
+  return `${JSON.stringify({ type: 'session', version: 3, id, timestamp, cwd, ...parent })}\n`
+}
+
+/** The line of an entry, with the fields in pi's order. */
+export function entryLine(entry: TranscriptEntry): string {
+  const { id, parentId, timestamp, ...body } = entry
+  checkJsonDepth(entry, 'An entry for a transcript')
+  const isCustom = entry.type === 'custom' || entry.type === 'custom_message'
+  const { type, ...rest } = body
+  const fields = isCustom
+    ? { type, ...rest, id, parentId, timestamp }
+    : { type, id, parentId, timestamp, ...rest }
+  const line = `${JSON.stringify(fields)}\n`
+  if (Buffer.byteLength(line) <= maxLineBytes) return line
+  throw new RockpoolError(
+    'input-invalid',
+    `An entry for a transcript has more than ${maxLineBytes >> 20} MiB.`,
+    { hint: 'Keep large content in a file and write its name.' },
+  )
+}
+
+/** Throws if these could not be written: then nobody who writes at the same moment fails with them. */
+export function checkBodies(bodies: EntryBody[]): void {
+  if (bodies.length === 0)
+    throw new RockpoolError('input-invalid', 'There is no entry to add to the transcript.')
+  for (const body of bodies) entryLine({ ...body, id: '00000000', parentId: null, timestamp: '' })
+}
+
+export async function openToAppend(file: string): Promise<OpenTranscript> {
+  let handle: FileHandle
+  try {
+    handle = await open(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+  } catch (error) {
+    throw asFileError(error, file)
+  }
+  const stat = await handle.stat()
+  if (stat.isFile()) {
+    // OpenClaw leaves its transcripts readable to everybody.
+    if ((stat.mode & 0o077) !== 0) await handle.chmod(0o600)
+    return { path: file, handle }
+  }
+  await handle.close()
+  throw new RockpoolError('refused', `${file} is not a plain file.`)
+}
+
+async function endOf(handle: FileHandle, file: string, id: string, known?: FileEnd): Promise<FileEnd> {
+  // Of an open file this asks the kernel only, so it is not worth a trip to another thread.
+  const { ino: inode, size } = fstatSync(handle.fd, { bigint: true })
+  if (known && known.inode === inode && known.size === size) return known
+  if (size === 0n) return { inode, size, leafId: null, ids: new Set(), needsHeader: true }
+  await refuseOther(handle, file, id)
+  const repaired = await repairEnd(handle, file, Number(size))
+  if (repaired <= knownIdsBytes) {
+    const { header, leafId, nodes } = await readTree(handle)
+    const needsHeader = !header && nodes.size === 0
+    return { inode, size: BigInt(repaired), leafId, ids: new Set(nodes.keys()), needsHeader }
+  }
+  const leafId = await findLeaf(handle, repaired)
+  return { inode, size: BigInt(repaired), leafId, ids: undefined, needsHeader: false }
+}
+
+/** On a file system that ignores case, two ids may name one file. */
+async function refuseOther(handle: FileHandle, file: string, id: string): Promise<void> {
+  const header = await readHeader(handle)
+  if (!header || header.id === id || header.id.toLowerCase() !== id.toLowerCase()) return
+  throw new RockpoolError('conflict', `${file} belongs to the session ${header.id}, not to ${id}.`)
+}
+
+export async function readHeader(handle: FileHandle): Promise<TranscriptHeader | undefined> {
+  for await (const batch of linesForward(handle)) {
+    for (const line of batch) {
+      const read = readLine(line)
+      if (read.kind === 'header') return read.header
+      if (read.kind !== 'blank') return undefined
+    }
+  }
+  return undefined
+}
+
+/** Makes the file end with a newline; resolves to its size then. */
+async function repairEnd(handle: FileHandle, file: string, size: number): Promise<number> {
+  const last = await lastLine(handle, size)
+  if (!last || last.ended) return size
+  const isTorn = last.content !== undefined && readLine(last).kind === 'damage'
+  if (!isTorn) {
+    await handle.write('\n')
+    return size + 1
+  }
+  // First the copy, then the cut: at no moment are these bytes nowhere.
+  await appendFile(`${file}.torn`, Buffer.concat([last.content!, Buffer.from('\n')]), {
+    mode: 0o600,
+    flush: true,
+  })
+  await handle.truncate(last.offset)
+  return last.offset
+}
+
+async function lastLine(handle: FileHandle, size: number): Promise<Line | undefined> {
+  for await (const batch of linesBackward(handle, size)) return batch[0]
+  return undefined
+}
+
+/** The last entry of a large file. Reads its end only, unless the end looks as if an old line were repeated there. */
+async function findLeaf(handle: FileHandle, size: number): Promise<string | null> {
+  let leaf: TranscriptEntry | undefined
+  for await (const batch of linesBackward(handle, size)) {
+    for (const line of batch) {
+      const read = readLine(line)
+      if (read.kind !== 'entry') continue
+      if (leaf === undefined) leaf = read.entry
+      else if (leaf.timestamp >= read.entry.timestamp) return leaf.id
+      else return (await readTree(handle)).leafId
+    }
+  }
+  return leaf?.id ?? null
+}
+
+function compose(
+  groups: NewEntries[],
+  end: FileEnd,
+  clock: Clock,
+): { text: string; entries: TranscriptEntry[][] } {
+  const timestamp = new Date(clock.now()).toISOString()
+  let text = end.needsHeader ? headerLine({ ...groups[0]!.header, timestamp }) : ''
+  let parentId = end.leafId
+  const entries = groups.map(({ bodies }) =>
+    bodies.map((body) => {
+      const id = newId(end.ids)
+      const entry = { ...body, id, parentId, timestamp }
+      text += entryLine(entry)
+      end.ids?.add(id)
+      parentId = id
+      return entry
+    }),
+  )
+  return { text, entries }
+}
+
+function newId(taken: Set<string> | undefined): string {
+  if (!taken) return randomUUID()
+  for (;;) {
+    // The beginning of a random UUID: as random, and many times cheaper than asking for four bytes.
+    const id = randomUUID().slice(0, 8)
+    if (!taken.has(id)) return id
+  }
+}
+
+async function writeWhole(handle: FileHandle, bytes: Buffer, size: number, sync: boolean): Promise<void> {
+  try {
+    for (let done = 0; done < bytes.length;) done += await writeSome(handle, bytes, done)
+    if (sync) await handle.datasync()
+  } catch (error) {
+    // Half a line must not stay; nor a line that may not survive, since we are about to say that it failed.
+    await handle.truncate(size).catch(() => {
+      // The next append finds the torn line and sets it aside.
+    })
+    throw error
+  }
+}
+
+/** What is short goes into the kernel's memory faster than another thread could be woken for it. */
+async function writeSome(handle: FileHandle, bytes: Buffer, from: number): Promise<number> {
+  if (bytes.length <= shortBytes) return writeSync(handle.fd, bytes, from)
+  return (await handle.write(bytes, from)).bytesWritten
+}

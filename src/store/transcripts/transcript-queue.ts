@@ -1,0 +1,195 @@
+// Everything that changes a transcript file goes through here: one at a time in this process, and under the file's
+// lock among processes. Appends that wait for their turn become one write.
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Clock } from '../../domain/clock.ts'
+import type { TranscriptEntry } from '../../domain/transcript.ts'
+import { ensureDirectory } from '../disk/atomic-file.ts'
+import type { HeldLock, Lock } from '../disk/file-lock.ts'
+import { appendEntries, checkBodies, openToAppend } from './transcript-append.ts'
+import type { FileEnd, NewEntries, OpenTranscript } from './transcript-append.ts'
+
+export interface QueueOptions {
+  clock: Clock
+  durability: 'full' | 'relaxed'
+  lockOf: (file: string) => Lock
+}
+
+interface WaitingAppend {
+  entries: NewEntries
+  resolve: (entries: TranscriptEntry[]) => void
+  reject: (error: unknown) => void
+}
+
+/** With relaxed durability a crash of the machine may lose what was written in this time. */
+const relaxedSyncMs = 1_000
+
+/** Appends that follow each other faster than this are a rush; in one, the lock is kept for so long, unless somebody
+ *  else wants it. */
+const rushMs = 2_000
+const lingerMs = 300
+const lookEveryMs = 75
+
+/** Handing the lock over costs tens of milliseconds, so a holder writes for this long what comes at once, also when
+ *  others want it. */
+const sliceMs = 60
+const politeLingerMs = 4
+
+export class TranscriptQueue {
+  readonly #file: string
+  readonly #options: QueueOptions
+  readonly #lock: Lock
+  #appends: WaitingAppend[] = []
+  #last: Promise<unknown> = Promise.resolve()
+  #end: FileEnd | undefined
+  #syncSoon: (() => void) | undefined
+  #waiting = 0
+  /** Who waits to do something else than append. */
+  #others = 0
+  #lastWrite = -Infinity
+  #wake: (() => void) | undefined
+
+  constructor(file: string, options: QueueOptions) {
+    this.#file = file
+    this.#options = options
+    this.#lock = options.lockOf(file)
+  }
+
+  get idle(): boolean {
+    return this.#waiting === 0 && this.#syncSoon === undefined
+  }
+
+  append(entries: NewEntries): Promise<TranscriptEntry[]> {
+    checkBodies(entries.bodies)
+    return new Promise((resolve, reject) => {
+      this.#appends.push({ entries, resolve, reject })
+      if (this.#wake) this.#wake()
+      else if (this.#appends.length === 1) void this.#inTurn(() => this.#writeWaiting())
+    })
+  }
+
+  /** What was appended is on disk, also what is kept elsewhere. */
+  async sync(): Promise<void> {
+    if (this.#options.durability === 'full') await syncFile(this.#file)
+  }
+
+  /** Lets go of the lock, when what waits is written. */
+  async settle(): Promise<void> {
+    this.#others++
+    this.#wake?.()
+    await this.#last
+    this.#others--
+  }
+
+  /** Does something else to the file while nobody writes to it. */
+  exclusive<T>(op: string, fn: (confirm: () => void) => Promise<T>): Promise<T> {
+    this.#others++
+    this.#wake?.()
+    return this.#inTurn(() => {
+      this.#others--
+      this.#end = undefined
+      return this.#hold(op, (held) => fn(() => held.confirm()))
+    })
+  }
+
+  async #hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
+    await ensureDirectory(dirname(this.#file))
+    return this.#lock.hold(op, fn)
+  }
+
+  #inTurn<T>(fn: () => Promise<T>): Promise<T> {
+    this.#waiting++
+    const turn = this.#last.then(fn).finally(() => this.#waiting--)
+    // Whoever asked is told of the failure; the next one in the queue is not stopped by it.
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #writeWaiting(): Promise<void> {
+    // They were written together with earlier ones.
+    if (this.#appends.length === 0) return
+    const answers: Array<() => void> = []
+    const answerAll = (): void => answers.splice(0).forEach((answer) => answer())
+    try {
+      await this.#hold('append', async (held) => {
+        const file = await openToAppend(this.#file)
+        const sliceEnd = this.#options.clock.monotonic() + sliceMs
+        try {
+          // In a rush the lock costs more than the writing, so it is kept from one write to the next.
+          do answers.push(await this.#writeGroup(held, file))
+          while (await this.#isMoreComing(held, sliceEnd, answerAll))
+        } finally {
+          await file.handle.close()
+        }
+      })
+    } catch (error) {
+      this.#end = undefined
+      for (const append of this.#appends.splice(0)) append.reject(error)
+    } finally {
+      answerAll()
+    }
+  }
+
+  /** Resolves to the telling of it: those who asked hear of it, if nothing else is to be done, after the lock is free. */
+  async #writeGroup(held: HeldLock, file: OpenTranscript): Promise<() => void> {
+    const group = this.#appends.splice(0)
+    const entries = group.map((append) => append.entries)
+    const { clock, durability } = this.#options
+    const options = { known: this.#end, clock, durability, confirm: () => held.confirm() }
+    try {
+      const written = await appendEntries(file, entries, options)
+      this.#end = written.end
+      this.#syncLater()
+      return () => group.forEach((append, index) => append.resolve(written.entries[index]!))
+    } catch (error) {
+      this.#end = undefined
+      return () => group.forEach((append) => append.reject(error))
+    }
+  }
+
+  /** Waits a moment for the next append, if the last ones came in quick succession and nothing else waits. */
+  async #isMoreComing(held: HeldLock, sliceEnd: number, answerAll: () => void): Promise<boolean> {
+    const now = this.#options.clock.monotonic()
+    const isRush = now - this.#lastWrite < rushMs
+    this.#lastWrite = now
+    const isWanted = held.isWanted()
+    if (this.#others > 0 || (isWanted && now >= sliceEnd)) return false
+    if (this.#appends.length === 0 && isRush) {
+      const lingering = isWanted ? this.#linger(politeLingerMs) : this.#linger(lingerMs, held)
+      answerAll()
+      await lingering
+    }
+    return this.#appends.length > 0
+  }
+
+  #linger(ms: number, unlessWanted?: HeldLock): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#wake?.(), ms)
+      const looking = setInterval(() => unlessWanted?.isWanted() && this.#wake?.(), lookEveryMs)
+      this.#wake = () => {
+        this.#wake = undefined
+        clearTimeout(timer)
+        clearInterval(looking)
+        resolve()
+      }
+    })
+  }
+
+  #syncLater(): void {
+    if (this.#options.durability === 'full' || this.#syncSoon) return
+    this.#syncSoon = this.#options.clock.after(relaxedSyncMs, () => {
+      this.#syncSoon = undefined
+      // Relaxed durability promises a try; the next append would report a failing disk.
+      void syncFile(this.#file).catch(() => {})
+    })
+  }
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, 'r+')
+  try {
+    await handle.datasync()
+  } finally {
+    await handle.close()
+  }
+}

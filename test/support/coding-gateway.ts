@@ -1,0 +1,71 @@
+// A gateway whose coding sessions are run by the offline agent, and the tools and commands that a chat has in it.
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach } from 'vitest'
+import { makeOfflineAgent } from '../../src/agent/offline.ts'
+import { codingCommands } from '../../src/chat/coding-commands.ts'
+import { chatTools } from '../../src/chat/chat-tools.ts'
+import type { Address } from '../../src/domain/address.ts'
+import type { AgentTool } from '../../src/domain/agent.ts'
+import type { Input } from '../../src/store/work-store.ts'
+import { openHouse } from './gateway-house.ts'
+import type { House } from './gateway-house.ts'
+
+const houses: House[] = []
+afterEach(async () => {
+  for (const house of houses.splice(0)) await house.close()
+})
+
+interface GatewayConfig extends Record<string, unknown> {
+  coding?: Record<string, unknown>
+}
+
+export async function openGateway({ coding, ...config }: GatewayConfig = {}): Promise<House> {
+  const house = await openHouse({
+    before: (dir) => {
+      mkdirSync(repositoriesIn(dir))
+      // Agents start sessions only in configured repositories.
+      const whole = { coding: { repos: { all: repositoriesIn(dir) }, ...coding }, ...config }
+      writeFileSync(join(dir, 'rockpool.json'), JSON.stringify({ claude: { credential: 'none' }, ...whole }))
+    },
+  })
+  const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
+  house.app.runtime = async () => runtime
+  houses.push(house)
+  return house
+}
+
+const repositoriesIn = (dir: string): string => join(dir, 'repositories')
+
+export const newRepo = (house: House): string => mkdtempSync(join(repositoriesIn(house.dir), 'repo-'))
+
+export const home: Address = { channel: 'console', accountId: 'default', to: 'me' }
+export const stranger: Address = { channel: 'telegram', accountId: 'default', to: '7' }
+export const parentKey = 'agent:main:main'
+
+/** What an agent gets in a chat. */
+export async function toolsOf(
+  house: House,
+  address = home,
+  chatType: 'direct' | 'group' = 'direct',
+  key = parentKey,
+): Promise<Map<string, AgentTool>> {
+  const entry = { sessionId: 's', updatedAt: 0, chatType }
+  const make = await chatTools(house.app, { find: () => undefined })
+  const { tools } = make({ key, agentId: 'main', entry }, address)
+  return new Map(tools.map((tool) => [tool.name, tool]))
+}
+
+export const textOf = async (
+  tool: AgentTool | undefined,
+  input: Record<string, unknown> = {},
+): Promise<string> => (await tool!.call(input)).text
+
+/** What the owner types in a chat, and what is answered there. */
+export async function typed(house: House, line: string, address: Address = home): Promise<string> {
+  const [, name = '', rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? []
+  const command = codingCommands(house.app).find((each) => each.name === name)
+  const input = { message: { address, sender: { id: 'ada' } } } as Input
+  const reply = await command!.run(rest, input)
+  return reply?.text ?? ''
+}

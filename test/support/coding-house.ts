@@ -1,0 +1,161 @@
+// Everything that coding sessions need, in a temporary folder, with the offline agent (or another) and recorded notices.
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeOfflineAgent } from '../../src/agent/offline.ts'
+import { Approvals } from '../../src/coding/approvals/approvals.ts'
+import { NotificationRouter } from '../../src/coding/notifications.ts'
+import type { NotificationParts } from '../../src/coding/notifications.ts'
+import { CodingPool } from '../../src/coding/pool.ts'
+import type { Progress } from '../../src/coding/progress-relay.ts'
+import type { CodingParts, NativeSession } from '../../src/coding/coding-parts.ts'
+import type { LaunchRequest } from '../../src/coding/pool.ts'
+import { ownership } from '../../src/coding/session/run-state.ts'
+import { RepoGate } from '../../src/coding/queue/repo-queue.ts'
+import type { Address } from '../../src/domain/address.ts'
+import type { AgentRuntime } from '../../src/domain/agent.ts'
+import { systemClock } from '../../src/domain/clock.ts'
+import type { Clock } from '../../src/domain/clock.ts'
+import { codingConfig } from '../../src/domain/config/coding-settings.ts'
+import type { CodingConfig } from '../../src/domain/config/coding-settings.ts'
+import { makeEvents } from '../../src/domain/events.ts'
+import type { Events } from '../../src/domain/events.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import type { Reply } from '../../src/domain/reply.ts'
+import { ApprovalStore } from '../../src/store/sqlite/approval-store.ts'
+import { CodingStore } from '../../src/store/sqlite/coding-store.ts'
+import { identifyProcess } from '../../src/store/disk/process-identity.ts'
+import type { ProcessIdentity } from '../../src/store/disk/process-identity.ts'
+import { SpendStore } from '../../src/store/sqlite/spend-store.ts'
+import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
+import { follow } from './in-flight.ts'
+
+export interface CodingHouse {
+  pool: CodingPool
+  approvals: Approvals
+  approvalStore: ApprovalStore
+  store: CodingStore
+  spend: SpendStore
+  events: Events
+  /** What went into the outbox, and which keys. */
+  delivered: Array<{ address: Address; reply: Reply; key: string }>
+  woken: Array<{ text: string; agentId: string; sessionKey?: string; key: string }>
+  noted: Progress[]
+  /** Output that was passed on, in order. */
+  passed: string[]
+  repo(name: string): string
+  launch(prompt: string, more?: Partial<LaunchRequest>): ReturnType<CodingPool['spawn']>
+  close(): Promise<void>
+}
+
+export interface HouseOptions {
+  folder?: string
+  clock?: Clock
+  runtime?: AgentRuntime
+  config?: Partial<CodingConfig>
+  self?: ProcessIdentity
+  priceOf?: (model: string) => number
+  keepBlocks?: number
+  findNative?: (ref: string) => Promise<NativeSession | undefined>
+  choose?: CodingParts['choose']
+  /** In place of the outbox. */
+  deliver?: NotificationParts['deliver']
+}
+
+export function newFolder(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-coding-')))
+}
+
+export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
+  const folder = options.folder ?? newFolder()
+  const clock = options.clock ?? systemClock
+  const config = { ...codingConfig.parse({}), ...options.config }
+  const database = openStateDatabase(join(folder, 'rockpool.sqlite'))
+  const following = follow(database)
+  const store = new CodingStore(database, { keepBlocks: options.keepBlocks })
+  const spend = new SpendStore(database)
+  const events = makeEvents((error) => {
+    throw error
+  })
+  const delivered: CodingHouse['delivered'] = []
+  const woken: CodingHouse['woken'] = []
+  const noted: CodingHouse['noted'] = []
+  const passed: string[] = []
+  events.on((event) => void (event.type === 'coding-output' && passed.push(event.text)))
+  const seen = new Set<string>()
+  const once = (key: string, act: () => void): void => {
+    if (!seen.has(key)) act()
+    seen.add(key)
+  }
+  const notifications = new NotificationRouter({
+    store,
+    clock,
+    log: silentLog,
+    deliver:
+      options.deliver ??
+      (async (address, reply, key) => once(key, () => delivered.push({ address, reply, key }))),
+    wake: async (event) => once(event.key, () => woken.push(event)),
+    note: async (progress) => void noted.push(progress),
+  })
+  const timeoutMs = config.approvalTimeoutMinutes * 60_000
+  const approvalStore = new ApprovalStore(database)
+  const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
+  const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
+  const ownerLives = ownership(store, clock)
+  const pool = new CodingPool({
+    store,
+    spend,
+    runtime: async () => runtime,
+    approvals,
+    notifications,
+    repos: new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives }),
+    config,
+    clock,
+    log: silentLog,
+    events,
+    self: options.self ?? identifyProcess(process.pid)!,
+    ownerLives,
+    agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
+    toolsFor: () => [],
+    findNative: options.findNative ?? (async () => undefined),
+    choose: options.choose ?? (async () => ({ action: 'fresh' })),
+    priceOf: options.priceOf ?? (() => 0),
+    dayOf: (at) => new Date(at).toISOString().slice(0, 10),
+  })
+  let isClosed = false
+  const repo = (name: string): string => mkdtempSync(join(folder, `${name}-`))
+  return {
+    pool,
+    approvals,
+    approvalStore,
+    store,
+    spend,
+    events,
+    delivered,
+    woken,
+    noted,
+    passed,
+    repo,
+    launch: (prompt, more = {}) =>
+      pool.spawn({
+        prompt,
+        workdir: more.workdir ?? repo('repo'),
+        agentId: 'main',
+        budgetUsd: 5,
+        allowedTools: [],
+        permissionMode: 'default',
+        multiTurn: true,
+        originChannel: 'telegram|42',
+        ...more,
+      }),
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      await pool.drain()
+      if (!options.runtime) await runtime.close()
+      following.closed()
+      await database.close()
+      if (!options.folder) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,42 @@
+// A discovered session for tests: everything plain, and what the test is about on top.
+import type { DiscoveredSession } from '../../src/domain/discovered-session.ts'
+
+export function discoveredSession(about: Partial<DiscoveredSession> = {}): DiscoveredSession {
+  return {
+    sessionId: '00000000-0000-4000-8000-000000000000',
+    source: 'native-only',
+    repoPath: '/repo',
+    branch: 'main',
+    firstMessage: 'Fix the login form',
+    lastModified: new Date(0),
+    messageCount: 10,
+    promptCount: 5,
+    replyCount: 5,
+    lineCount: 40,
+    fileSizeBytes: 100_000,
+    isRunning: false,
+    totalInputTokens: 1_000,
+    totalOutputTokens: 1_000,
+    cacheReadTokens: 0,
+    cacheCreationTokens: 0,
+    contextTokens: 20_000,
+    contextWindow: 200_000,
+    compactionCount: 0,
+    subagentCount: 0,
+    subagentTokens: { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheCreationTokens: 0 },
+    costUsd: 0,
+    costGuessed: false,
+    archived: false,
+    status: 'stopped',
+    cacheTtlMinutes: 5,
+    warm: false,
+    cacheCreation5mTokens: 0,
+    cacheCreation1hTokens: 0,
+    apiErrorCount: 0,
+    damagedLines: 0,
+    overlongLines: 0,
+    configDir: '/home/dev/.claude',
+    filePath: '/home/dev/.claude/projects/-repo/00000000-0000-4000-8000-000000000000.jsonl',
+    ...about,
+  }
+}

@@ -1,0 +1,276 @@
+// Several Rockpools on one PostgreSQL, as on several machines: the real program, each with a home of its own, all with the
+// same bot; one of them is killed every few moments and comes back. What was lost, said twice, or said out of order?
+import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../../src/domain/clock.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import { Postgres } from '../../src/store/postgres/connection.ts'
+import { serversIn } from '../../src/store/postgres/servers.ts'
+import { makeClaudeHome, testModel } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { inline, startMessagesApi } from './messages-api.ts'
+import type { TestPostgres, TestPostgresPair } from './postgres.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+import { check, configFor, end, pause, readOutbox, start, writeAll } from './telegram-storm.ts'
+import type { StormOutbox, StormRow, TelegramStormReport } from './telegram-storm.ts'
+
+export interface MachineStorm {
+  machines: number
+  chats: number
+  /** Messages of each chat. */
+  each: number
+  kills: number
+  /** How long it takes from one kill to the next, at most. */
+  maxLifeMs: number
+  /** How long a database that is stopped is away; half of that unless given. */
+  downMs?: number
+}
+
+export interface MachineStormReport extends TelegramStormReport {
+  /** How many turns each machine took. */
+  turnsOf: Record<string, number>
+  /** How many messages ended in which way. */
+  ends: Record<string, number>
+  /** What people were shown that names the database. */
+  leaks: string[]
+  /** Turns that were cut off, and taken again. */
+  cutOff: number
+}
+
+/** One machine is killed every few moments, and comes back. */
+export function machineStorm(url: string, storm: MachineStorm): Promise<MachineStormReport> {
+  return stormOn(url, storm, (machines, done) => killUntil(storm, machines, done))
+}
+
+/** One machine is stopped in the middle of it, as for an update, and does not come back. */
+export function machineLeaves(
+  url: string,
+  size: { chats: number; each: number },
+): Promise<MachineStormReport> {
+  const storm = { machines: 2, kills: 1, maxLifeMs: 1_000, ...size }
+  return stormOn(url, storm, async ([first], done) => {
+    await pause(200)
+    await end(first!.child, 'SIGTERM')
+    await done
+    return 1
+  })
+}
+
+/** The database itself goes away: its connections are cut, and it is stopped at once and started again. */
+export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<MachineStormReport> {
+  const disturb: Disturb = async (_machines, done, postgres) => {
+    const isDone = done.then(() => true)
+    let outages = 0
+    while (outages < storm.kills) {
+      const next = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
+      if (await Promise.race([isDone, next])) break
+      outages += 1
+      if (outages % 2 === 0) await server.restart(storm.downMs ?? storm.maxLifeMs / 2)
+      else await cutConnections(postgres)
+    }
+    await done
+    return outages
+  }
+  return stormOn(server.url, storm, disturb, overIn)
+}
+
+/** The server that takes writes is killed in the middle of it, or hands over as planned, and its standby takes its place. */
+export function failoverStorm(
+  pair: TestPostgresPair,
+  storm: MachineStorm,
+  how: 'failOver' | 'switchOver' = 'failOver',
+): Promise<MachineStormReport> {
+  const disturb: Disturb = async (_machines, done, postgres) => {
+    await pause(storm.maxLifeMs)
+    await pair[how]()
+    // Whoever only reads, as we do, does not notice that the others have left.
+    await postgres.untilBack(() => postgres.write('DELETE FROM lane WHERE false'))
+    await done
+    return 1
+  }
+  return stormOn(pair.url, storm, disturb, overIn)
+}
+
+type Disturb = (machines: Machine[], done: Promise<void>, postgres: Postgres) => Promise<number>
+
+interface Machine {
+  home: ClaudeHome
+  child: ChildProcess
+}
+
+async function stormOn(
+  url: string,
+  storm: MachineStorm,
+  disturb: Disturb,
+  isOver: typeof answered = answered,
+): Promise<MachineStormReport> {
+  const telegram = await TelegramApi.listen()
+  const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(url, telegram, n))
+  const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
+  const size = { ...storm, faultsPerHundred: 0 }
+  const started = homes.map((home) => start(home))
+  const machines = started.map(({ child }, n) => ({ home: homes[n]!, child }))
+  try {
+    await Promise.all(started.map(({ ready }) => ready))
+    const done = writeAll(size, telegram).then(() => isOver(size, telegram, postgres))
+    const kills = await disturb(machines, done, postgres)
+    await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
+    const { missing: _, ...report } = check(size, telegram.shown, await outboxOf(postgres))
+    const hosts = serversIn(url).map((server) => new URL(server).host)
+    const leaks = telegram.shown
+      .map(({ text }) => text)
+      .filter((text) => hosts.some((host) => text.includes(host)))
+    return {
+      kills,
+      faults: 0,
+      ...report,
+      turnsOf: await turnsOf(postgres),
+      ends: await endsIn(postgres),
+      leaks,
+      cutOff: await cutOffIn(postgres),
+    }
+  } finally {
+    await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
+    await postgres.close()
+    await telegram.close()
+    for (const home of homes) home.remove()
+  }
+}
+
+async function cutConnections(postgres: Postgres): Promise<void> {
+  await postgres.read(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'rockpool%' AND pid <> pg_backend_pid()",
+  )
+}
+
+function makeMachine(url: string, telegram: TelegramApi, n: number): ClaudeHome {
+  const home = makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name: `machine-${n}` })
+  home.variables['ROCKPOOL_DATABASE_URL'] = url
+  const config = { ...configFor(telegram), store: 'postgres', machine: { name: `m${n}`, turnsAtOnce: 8 } }
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
+  return home
+}
+
+/** Kills one after the other at random moments; each comes back at once. */
+async function killUntil(storm: MachineStorm, machines: Machine[], done: Promise<void>): Promise<number> {
+  const isDone = done.then(() => true)
+  let kills = 0
+  while (kills < storm.kills) {
+    const nextKill = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
+    if (await Promise.race([isDone, nextKill])) break
+    const machine = machines[Math.floor(Math.random() * machines.length)]!
+    await end(machine.child, 'SIGKILL')
+    kills += 1
+    const again = start(machine.home)
+    machine.child = again.child
+    await Promise.race([again.ready, pause(20_000)])
+  }
+  await done
+  return kills
+}
+
+async function answered(
+  storm: MachineStorm & { faultsPerHundred: number },
+  telegram: TelegramApi,
+  postgres: Postgres,
+): Promise<void> {
+  for (;;) {
+    const { lost } = check(storm, telegram.shown, await postgres.untilBack(() => outboxOf(postgres)))
+    if (lost.length === 0 && telegram.pending.length === 0) return
+    await pause(200)
+  }
+}
+
+/** Everything that was accepted has come to an end, and everything was said. */
+async function overIn(storm: MachineStorm, telegram: TelegramApi, postgres: Postgres): Promise<void> {
+  for (;;) {
+    const [row] = await postgres.untilBack(() =>
+      postgres.read<{ ended: number; open: number }>(
+        `SELECT (SELECT count(*) FROM inbox WHERE state NOT IN ('waiting', 'running')) AS ended,
+           (SELECT count(*) FROM outbox WHERE state NOT IN ('sent', 'dead')) AS open`,
+      ),
+    )
+    const all = storm.chats * storm.each
+    if (row!.ended >= all && row!.open === 0 && telegram.pending.length === 0) return
+    await pause(200)
+  }
+}
+
+async function endsIn(postgres: Postgres): Promise<Record<string, number>> {
+  const rows = await postgres.read<{ state: string; n: number }>(
+    'SELECT state, count(*) AS n FROM inbox GROUP BY state',
+  )
+  return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
+}
+
+async function cutOffIn(postgres: Postgres): Promise<number> {
+  const [row] = await postgres.read<{ n: number }>("SELECT count(*) AS n FROM turn WHERE end_kind = 'lost'")
+  return row!.n
+}
+
+async function outboxOf(postgres: Postgres): Promise<StormOutbox> {
+  return readOutbox(await postgres.read<StormRow>('SELECT id, state, record FROM outbox'))
+}
+
+async function turnsOf(postgres: Postgres): Promise<Record<string, number>> {
+  const rows = await postgres.read<{ machine: string; n: number }>(
+    `SELECT split_part(owner, '/', 1) AS machine, count(*) AS n FROM turn WHERE end_kind = 'completed' GROUP BY 1`,
+  )
+  return Object.fromEntries(rows.map(({ machine, n }) => [machine, n]))
+}
+
+/** A conversation with the real Claude binary that begins on one machine, which dies, and goes on on another, and back. */
+export async function conversationMoves(
+  url: string,
+): Promise<{ replies: string[]; seenLast: string; machines: string[] }> {
+  const telegram = await TelegramApi.listen()
+  const api = await startMessagesApi()
+  const homes = [0, 1].map((n) => {
+    const home = makeClaudeHome({ apiUrl: api.url, name: `talk-${n}` })
+    home.variables['ROCKPOOL_DATABASE_URL'] = url
+    const config = {
+      ...configFor(telegram),
+      claude: { maxRetries: 1 },
+      agents: { defaults: { model: testModel } },
+      store: 'postgres',
+      machine: { name: `m${n}` },
+    }
+    writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
+    return home
+  })
+  const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
+  const person = { id: 7, name: 'Ann' }
+  const children: ChildProcess[] = []
+  const say = async (text: string, answer: string): Promise<void> => {
+    const words = `${text} ${inline({ text: answer })}`
+    telegram.emit({ message: personMessage(telegram, person, { id: person.id }, words) })
+    while (!telegram.shown.some((one) => one.text.includes(answer))) await pause(50)
+  }
+  const up = async (n: number): Promise<void> => {
+    const { child, ready } = start(homes[n]!)
+    children[n] = child
+    await ready
+  }
+  try {
+    await up(0)
+    await say('the word is walnut', 'noted one')
+    await up(1)
+    await end(children[0]!, 'SIGKILL')
+    await say('the colour is teal', 'noted two')
+    await up(0)
+    await end(children[1]!, 'SIGKILL')
+    await say('what did I say', 'noted three')
+    const turns = await postgres.read<{ machine: string }>(
+      `SELECT split_part(owner, '/', 1) AS machine FROM turn WHERE end_kind = 'completed' ORDER BY started_at`,
+    )
+    const replies = telegram.shown.map((one) => one.text)
+    return { replies, seenLast: api.calls().at(-1)!.text, machines: turns.map(({ machine }) => machine) }
+  } finally {
+    await Promise.all(children.map((child) => end(child, 'SIGTERM')))
+    await postgres.close()
+    await telegram.close()
+    await api.close()
+    for (const home of homes) home.remove()
+  }
+}

@@ -1,0 +1,113 @@
+// Cuts the power of a file system: an ext4 of our own in a file, shut down by an ioctl that drops everything which was
+// not synced. Needs root, because it mounts.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { statePaths } from '../../src/store/paths.ts'
+import type { StoreKind } from './store-worker.ts'
+import { WorkerProcess, storedCount } from './worker-process.ts'
+
+/** Why it cannot be done here, or nothing when it can. */
+export function whyNoPowerCuts(): string | undefined {
+  if (process.platform !== 'linux') return 'power cuts are simulated with an ioctl of Linux'
+  if (process.getuid?.() !== 0) return 'mounting a file system needs root'
+  for (const tool of ['mkfs.ext4', 'python3', 'mount', 'losetup'])
+    if (spawnSync('which', [tool]).status !== 0) return `${tool} is missing`
+  return withDisk((disk) => disk.tryMount())
+}
+
+// _IOR('X', 125, __u32) with EXT4_GOING_FLAGS_NOLOGFLUSH: not even the journal is written. Says when it was done.
+const cutScript = `
+import fcntl, os, struct, sys, time
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print(time.monotonic_ns(), flush=True)
+fcntl.ioctl(fd, 0x8004587d, struct.pack('I', 2))
+`
+
+export class Disk {
+  readonly folder = mkdtempSync(join(tmpdir(), 'rockpool-power-'))
+  readonly #image = join(this.folder, 'image')
+  readonly mountPoint = join(this.folder, 'mounted')
+
+  constructor() {
+    writeFileSync(this.#image, '')
+    truncateSync(this.#image, 64 * 1024 * 1024)
+    mkdirSync(this.mountPoint)
+    execFileSync('mkfs.ext4', ['-q', '-F', this.#image])
+  }
+
+  /** With a fresh loop device, because the old one may still hold the file system that was cut. */
+  mount(): void {
+    execFileSync('mount', ['-o', 'loop,commit=1', this.#image, this.mountPoint], { stdio: 'pipe' })
+  }
+
+  unmount(): void {
+    spawnSync('umount', [this.mountPoint])
+  }
+
+  tryMount(): string | undefined {
+    try {
+      this.mount()
+      this.unmount()
+      return undefined
+    } catch (error) {
+      return `this machine does not mount: ${error instanceof Error ? error.message.split('\n').at(-2) : String(error)}`
+    }
+  }
+
+  /** Gives the moment before the cut. */
+  cutPower(): bigint {
+    return BigInt(execFileSync('python3', ['-c', cutScript, this.mountPoint], { encoding: 'utf8' }).trim())
+  }
+
+  remove(): void {
+    this.unmount()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+function withDisk<T>(fn: (disk: Disk) => T): T {
+  const disk = new Disk()
+  try {
+    return fn(disk)
+  } finally {
+    disk.remove()
+  }
+}
+
+/** Updates a store and cuts the power, again and again. Gives how many acknowledged updates were lost at each cut. */
+export async function lostByPowerCuts(kind: StoreKind, cuts: number): Promise<number[]> {
+  const disk = new Disk()
+  const lost: number[] = []
+  try {
+    disk.mount()
+    for (let i = 0; i < cuts; i++) lost.push(await lostByOneCut(kind, disk))
+    return lost
+  } finally {
+    disk.remove()
+  }
+}
+
+async function lostByOneCut(kind: StoreKind, disk: Disk): Promise<number> {
+  const root = join(disk.mountPoint, 'state')
+  const before = await storedCount(kind, root)
+  const worker = new WorkerProcess(kind, root)
+  worker.tell('count 1000000')
+  while (worker.acknowledged() < 3) await sleep(1)
+  await sleep(Math.random() * 300)
+  const cutAt = disk.cutPower()
+  await worker.kill()
+  disk.unmount()
+  disk.mount()
+  ageLock(root)
+  const expected = before + worker.acknowledged(cutAt)
+  return Math.max(0, expected - (await storedCount(kind, root)))
+}
+
+/** A lock that the cut left empty would be from before the boot; here there was none, so it is made to look old. */
+function ageLock(root: string): void {
+  const lock = `${statePaths(root).sessionsJson('main')}.lock`
+  if (existsSync(lock)) utimesSync(lock, 0, 0)
+}

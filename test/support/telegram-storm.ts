@@ -1,0 +1,274 @@
+// The real program on a faulty Telegram, killed at random moments: what was lost, said twice, or said to the wrong person?
+import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
+import { makeClaudeHome } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { startProgram } from './program.ts'
+import { personMessage, TelegramApi } from './telegram-api.ts'
+import type { ShownMessage, TelegramFault } from './telegram-api.ts'
+
+export interface TelegramStorm {
+  chats: number
+  /** Messages of each chat. */
+  each: number
+  kills: number
+  /** How long a process lives before it is killed, at most. */
+  maxLifeMs: number
+  /** Of a hundred calls, how many fail in some way. */
+  faultsPerHundred: number
+}
+
+export interface TelegramStormReport {
+  kills: number
+  faults: number
+  answered: number
+  /** Neither answered nor reported as given up. */
+  lost: string[]
+  /** Its chat was told that it may be missing. */
+  told: number
+  /** Not arrived, and its note did not arrive either: nobody knows but `rockpool status`. */
+  givenUp: number
+  unmarkedDuplicates: string[]
+  markedDuplicates: number
+  /** Said more than twice. */
+  thirdCopies: string[]
+  crossChat: string[]
+  outOfOrder: string[]
+}
+
+export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStormReport> {
+  const telegram = await TelegramApi.listen()
+  const home = makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name: 'storm' })
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(configFor(telegram)))
+  const state = { faults: 0 }
+  telegram.randomFault = () => pickFault(storm, state)
+  try {
+    const kills = await runUntilAnswered(storm, telegram, home)
+    const { missing: _, ...report } = check(storm, telegram.shown, outboxOf(home))
+    return { kills, faults: state.faults, ...report }
+  } finally {
+    await telegram.close()
+    home.remove()
+  }
+}
+
+export function configFor(telegram: TelegramApi): object {
+  return {
+    claude: { credential: 'none' },
+    messages: { queue: { mode: 'followup', cap: 10_000 } },
+    channels: {
+      messagesPerMinute: 1_000_000,
+      telegram: {
+        botToken: telegram.token,
+        apiRoot: telegram.root,
+        pollSeconds: 1,
+        dmPolicy: 'open',
+        allowFrom: ['*'],
+      },
+    },
+  }
+}
+
+async function runUntilAnswered(
+  storm: TelegramStorm,
+  telegram: TelegramApi,
+  home: ClaudeHome,
+): Promise<number> {
+  let kills = 0
+  const done = writeAll(storm, telegram).then(() => settled(storm, telegram, home))
+  for (;;) {
+    const { child, ready } = start(home)
+    const mayKill = kills < storm.kills
+    const life = ready.then(() => pause(Math.random() * storm.maxLifeMs))
+    const ended = await Promise.race([
+      new Promise<'died'>((resolve) => child.once('exit', () => resolve('died'))),
+      mayKill ? life.then(() => 'kill' as const) : new Promise<never>(() => {}),
+      done.then(() => 'done' as const),
+    ])
+    await end(child, ended === 'done' ? 'SIGTERM' : 'SIGKILL')
+    if (ended === 'done') return kills
+    kills += 1
+  }
+}
+
+/** People write in bursts, all at once; some updates come twice, and some out of order. */
+export async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<void> {
+  for (let n = 0; n < storm.each; n++) {
+    for (let chat = 0; chat < storm.chats; chat++) {
+      const person = { id: 10_000 + chat, name: `Person ${chat}` }
+      const message = personMessage(telegram, person, { id: person.id }, `word-${chat}-${n}.`)
+      telegram.emit({ message })
+      if (Math.random() < 0.05) telegram.emit({ message })
+    }
+    if (Math.random() < 0.2) telegram.shuffleAcrossChats()
+    await pause(storm.maxLifeMs / 50)
+  }
+}
+
+export function start(home: Pick<ClaudeHome, 'variables'>): { child: ChildProcess; ready: Promise<unknown> } {
+  const { child, line } = startProgram(['up', '--port', '0', '--json'], home.variables)
+  return { child, ready: line }
+}
+
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill(signal)
+  await gone
+}
+
+/** Whoever is told that something may be missing, and does not see it, has it sent again. */
+function askAgain(missing: Missing[], telegram: TelegramApi, asked: Set<string>): void {
+  for (const { chat, note } of missing) {
+    const data = note.buttons.flat()[0]?.data
+    const id = `${note.id}-${Math.floor(Date.now() / 3_000)}`
+    if (data === undefined || asked.has(id)) continue
+    asked.add(id)
+    const from = { id: chat, is_bot: false, first_name: 'Person' }
+    const message = { message_id: note.id, date: 1, chat: { id: chat, type: 'private' } }
+    telegram.emit({ callback_query: { id, from, message, data, chat_instance: 'c' } })
+  }
+}
+
+/** Everything is answered or given up, and nothing has changed for a moment. */
+async function settled(storm: TelegramStorm, telegram: TelegramApi, home: ClaudeHome): Promise<void> {
+  const asked = new Set<string>()
+  for (;;) {
+    const outbox = outboxOf(home)
+    const { lost, missing } = check(storm, telegram.shown, outbox)
+    const isDone = lost.length === 0 && missing.length === 0 && telegram.pending.length === 0
+    if (isDone && outbox.open === 0) return
+    askAgain(missing, telegram, asked)
+    await pause(200)
+  }
+}
+
+function pickFault(storm: TelegramStorm, state: { faults: number }): TelegramFault | undefined {
+  if (Math.random() * 100 >= storm.faultsPerHundred) return undefined
+  const choices: TelegramFault[] = [
+    { kind: 'too-many', retryAfter: 1 },
+    { kind: 'cut-before' },
+    { kind: 'cut-after' },
+    { kind: 'error', code: 500 },
+    { kind: 'html', code: 502 },
+  ]
+  state.faults += 1
+  return choices[Math.floor(Math.random() * choices.length)]
+}
+
+/** What the program has said and is to say. */
+export interface StormOutbox {
+  /** Replies and notes that are still to be sent. */
+  open: number
+  /** The words of replies that were given up. */
+  dead: Set<string>
+  /** The words of each reply, by the id that a note about it carries. */
+  words: Map<string, string[]>
+}
+
+export interface StormRow {
+  id: string
+  state: string
+  record: string
+}
+
+export function readOutbox(rows: StormRow[]): StormOutbox {
+  const outbox: StormOutbox = { open: 0, dead: new Set(), words: new Map() }
+  for (const { id, state, record } of rows) {
+    const words = [...record.matchAll(/word-\d+-\d+\./g)].map(([word]) => word)
+    outbox.words.set(id, words)
+    if (state === 'dead') for (const word of words) outbox.dead.add(word)
+    else if (state !== 'sent') outbox.open += 1
+  }
+  return outbox
+}
+
+function outboxOf(home: ClaudeHome): StormOutbox {
+  try {
+    const database = openStateDatabase(join(home.stateDir, 'rockpool.sqlite'), { readOnly: true })
+    const rows = database.read((q) => q.all<StormRow>('SELECT id, state, record FROM outbox'))
+    void database.close()
+    return readOutbox(rows)
+  } catch {
+    // Not there yet, or just being written: looked at again in a moment.
+    return { ...readOutbox([]), open: 1 }
+  }
+}
+
+/** What the report of every storm must say. */
+export const nothingWrong = {
+  lost: [],
+  unmarkedDuplicates: [],
+  crossChat: [],
+  outOfOrder: [],
+  thirdCopies: [],
+}
+
+/** Told of, not seen, and not sent again yet. */
+interface Missing {
+  chat: number
+  note: ShownMessage
+}
+
+export function check(
+  storm: TelegramStorm,
+  shown: ShownMessage[],
+  { dead, words }: Pick<StormOutbox, 'dead' | 'words'>,
+): Omit<TelegramStormReport, 'kills' | 'faults'> & { missing: Missing[] } {
+  const report = {
+    answered: 0,
+    lost: [] as string[],
+    told: 0,
+    givenUp: 0,
+    unmarkedDuplicates: [] as string[],
+    markedDuplicates: 0,
+    thirdCopies: [] as string[],
+    crossChat: [] as string[],
+    outOfOrder: [] as string[],
+    missing: [] as Missing[],
+  }
+  for (let chat = 0; chat < storm.chats; chat++) {
+    const copies = new Map<number, number>()
+    const seen = { has: (n: number) => copies.has(n) }
+    const told = new Map<number, ShownMessage>()
+    let last = -1
+    for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
+      const isMarked = /\(resent|\(Retried: /.test(message.text)
+      const isNote = /could not learn whether it arrived/.test(message.text)
+      if (isNote) {
+        // A note may quote another line; which reply it is about is in its button.
+        const about = message.buttons.flat()[0]?.data.replace(/^again:/, '') ?? ''
+        for (const word of words.get(about) ?? []) told.set(Number(/-(\d+)\.$/.exec(word)![1]), message)
+        continue
+      }
+      for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
+        const n = Number(number)
+        if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
+        else if (seen.has(n) && !isMarked && !told.has(n)) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
+        else if (seen.has(n)) report.markedDuplicates += 1
+        if (n < last && !isMarked && !seen.has(n) && !told.has(n))
+          report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
+        copies.set(n, (copies.get(n) ?? 0) + 1)
+        // What somebody asks for again is no copy that we made.
+        if (copies.get(n) === 3 && !told.has(n)) report.thirdCopies.push(`word-${chat}-${n}`)
+        last = Math.max(last, n)
+      }
+    }
+    report.answered += copies.size
+    for (let n = 0; n < storm.each; n++) {
+      const word = `word-${chat}-${n}.`
+      const note = told.get(n)
+      if (note) report.told += 1
+      if (!seen.has(n) && note) report.missing.push({ chat: 10_000 + chat, note })
+      else if (!seen.has(n) && dead.has(word)) report.givenUp += 1
+      else if (!seen.has(n)) report.lost.push(word)
+    }
+  }
+  return report
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import type { Clock } from '../domain/clock.ts'
 import type { Session } from '../domain/session.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import {
   findDatabaseFault,
   findDeadLocks,
@@ -14,7 +14,7 @@ import {
 import type { FileFault } from '../store/inspect-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
-import { rebuildSessionDatabase } from '../store/sqlite/rebuild-sessions.ts'
+import { damagedRows, rebuildSessionDatabase } from '../store/sqlite/rebuild-sessions.ts'
 import { setSessionsAside } from '../store/files/recover-sessions.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { inspectTranscript, repairTranscript } from '../store/transcripts/transcript-repair.ts'
@@ -33,6 +33,7 @@ export type FindingKind =
   | 'transcript-foreign'
   | 'orphan'
   | 'dangling-id'
+  | 'not-examined'
 
 export interface Finding {
   kind: FindingKind
@@ -54,10 +55,31 @@ export interface DoctorParts {
 
 export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
   const { root, database } = parts.paths
-  yield* findOpenModes(root).map(asFinding('mode'))
-  const stateFault = await findDatabaseFault(database)
-  if (stateFault) yield asFinding('store-unreadable')(stateFault)
-  for (const agent of parts.agents) yield* examineAgent(parts, agent)
+  yield* answering({ where: root }, () => findOpenModes(root).map(asFinding('mode')))
+  yield* answering({ where: database }, () => examineStateDatabase(database))
+  for (const agent of parts.agents) {
+    const { agentId } = agent.sessions
+    yield* answering({ where: parts.paths.sessions(agentId), agentId }, () => examineAgent(parts, agent))
+  }
+}
+
+/** The doctor always answers: a part that cannot be examined is a finding, and the others are examined all the same. */
+async function* answering(
+  place: Pick<Finding, 'where' | 'agentId'>,
+  part: () => Iterable<Finding> | AsyncIterable<Finding>,
+): AsyncGenerator<Finding> {
+  try {
+    yield* part()
+  } catch (error) {
+    const { message, hint } = asRockpoolError(error)
+    const remedy = `nothing by itself: ${hint ?? 'correct the cause and run `rockpool doctor` again'}`
+    yield { kind: 'not-examined', ...place, says: `could not be examined: ${message}`, remedy }
+  }
+}
+
+async function* examineStateDatabase(database: string): AsyncGenerator<Finding> {
+  const fault = await findDatabaseFault(database)
+  if (fault) yield asFinding('store-unreadable')(fault)
 }
 
 /** Runs the fixes; resolves to what could not be fixed, in words. */
@@ -79,18 +101,32 @@ export async function fix(findings: readonly Finding[]): Promise<{ fixed: Findin
 async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGenerator<Finding> {
   const { agentId } = agent.sessions
   const folder = parts.paths.sessions(agentId)
+  const database = parts.paths.sessionDatabase(agentId)
   const own = (kind: FindingKind) => asFinding(kind, agentId)
   yield* findDeadLocks(folder, agent.clock).map(own('lock'))
   yield* findLeftovers(folder, agent.clock).map(own('leftover'))
   yield* findSetAside(folder).map(own('set-aside'))
-  const fault = await findDatabaseFault(parts.paths.sessionDatabase(agentId))
-  if (fault) yield own('store-unreadable')(fault.isDamaged ? withRebuild(fault, parts.paths, agentId) : fault)
+  const fault = await findDatabaseFault(database, damagedRows)
+  if (fault) yield own('store-unreadable')(fault.isDamaged ? withRebuild(fault, parts.paths, agent) : fault)
   const transcripts = await agent.transcripts.list()
-  for (const transcript of transcripts) yield* examineTranscript(agent, transcript)
-  const sessions = fault ? undefined : await readSessions(agent)
+  for (const transcript of transcripts) {
+    const where = transcript.file ?? transcript.sessionId
+    yield* answering({ where, agentId }, () => examineTranscript(agent, transcript))
+  }
+  if (!fault) yield* answering({ where: database, agentId }, () => examineSessions(parts, agent, transcripts))
+}
+
+async function* examineSessions(
+  parts: DoctorParts,
+  agent: SessionParts,
+  transcripts: Array<TranscriptRef & { changedAt: number }>,
+): AsyncGenerator<Finding> {
+  const { agentId } = agent.sessions
+  const own = (kind: FindingKind) => asFinding(kind, agentId)
+  const sessions = await readSessions(agent)
   if (sessions instanceof RockpoolError) {
     yield own('store-unreadable')(unreadableFile(sessions, parts.paths.sessionsJson(agentId), agent.clock))
-  } else if (sessions) {
+  } else {
     yield* damagedEntries(agent, parts.paths.sessionsJson(agentId))
     yield* examineOrphans(agent, sessions, transcripts)
     yield* examineRows(parts, agent, sessions)
@@ -117,12 +153,17 @@ function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileF
   return { path, says: error.message, remedy, fix: async () => void (await setSessionsAside(path, clock)) }
 }
 
-function withRebuild(fault: FileFault, paths: StatePaths, agentId: string): FileFault {
+function withRebuild(fault: FileFault, paths: StatePaths, { sessions }: SessionParts): FileFault {
+  const { agentId } = sessions
   const mirror = paths.sessionsJson(agentId)
   return {
     ...fault,
     remedy: 'set it aside and make it anew from its readable rows, sessions.json and the transcripts',
-    fix: async () => void (await rebuildSessionDatabase({ agentId, database: fault.path, mirror })),
+    fix: async () => {
+      // An open store would go on writing into the file that is set aside; its next use opens the new one.
+      await sessions.close()
+      await rebuildSessionDatabase({ agentId, database: fault.path, mirror })
+    },
   }
 }
 

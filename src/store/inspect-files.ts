@@ -83,14 +83,14 @@ export function findOpenModes(root: string): FileFault[] {
 /** Is the database whole? An answer in words, or nothing. `isDamaged`: it is the file itself that is at fault. */
 export async function findDatabaseFault(
   path: string,
+  inspectRows: (database: Database) => string[] = () => [],
 ): Promise<(FileFault & { isDamaged: boolean }) | undefined> {
   if (!lstatSync(path, { throwIfNoEntry: false })) return undefined
   try {
     const database = Database.open(path, [], { readOnly: true, busyMs: 2_000 })
     try {
-      const rows = database.read((queries) => queries.all<{ quick_check: string }>('PRAGMA quick_check(5)'))
-      const words = rows.map((row) => row.quick_check)
-      return words.length === 1 && words[0] === 'ok' ? undefined : databaseFault(path, words.join('; '))
+      const faults = [...database.faults(5), ...inspectRows(database)]
+      return faults.length === 0 ? undefined : databaseFault(path, faults.join('; '))
     } finally {
       await database.close()
     }

@@ -6,7 +6,7 @@ import type { SessionEntry } from '../../domain/session.ts'
 import type { Queries } from '../sqlite/database.ts'
 import { wholeEntry } from '../sqlite/entry-columns.ts'
 import { keyFault } from '../session-rules.ts'
-import { nextRevision, readRow, setAside, writeRow } from '../sqlite/session-table.ts'
+import { nextRevision, readRow, readStoreState, setAside, writeRow } from '../sqlite/session-table.ts'
 import type { SessionsContent, Unusable } from './sessions-text.ts'
 
 export interface ImportReport {
@@ -32,7 +32,7 @@ export function importSessions(
   content: SessionsContent,
   now: number,
 ): ImportReport {
-  const { asOf } = queries.get<{ asOf: number }>('SELECT mirror_revision AS asOf FROM store_state')!
+  const { mirror_revision: asOf } = readStoreState(queries)
   const report: ImportReport = { added: 0, changed: 0, removed: 0, kept: 0, unusable: 0 }
   const merge: Merge = { queries, asOf, now, report }
   const unusable = new Map(content.unusable)

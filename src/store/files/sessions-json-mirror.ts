@@ -20,10 +20,10 @@ import { FileLock } from '../disk/file-lock.ts'
 import type { HeldLock } from '../disk/file-lock.ts'
 import { importSessions } from './import-sessions.ts'
 import { timestamp } from './recover-sessions.ts'
-import { wholeRow } from '../sqlite/session-table.ts'
-import type { SessionRow } from '../sqlite/session-table.ts'
+import { readStoreState, wholeRow } from '../sqlite/session-table.ts'
+import type { SessionRow, StoreState } from '../sqlite/session-table.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
-import type { Member } from './sessions-text.ts'
+import type { Member, SessionsContent } from './sessions-text.ts'
 
 export interface MirrorOptions {
   agentId: string
@@ -31,12 +31,6 @@ export interface MirrorOptions {
   path: string
   clock: Clock
   log: Log
-}
-
-interface MirrorState {
-  revision: number
-  mirror_revision: number
-  mirror_identity: FileIdentity | null
 }
 
 const soonMs = 200
@@ -152,6 +146,8 @@ export class SessionsJsonMirror {
     const before = fileIdentity(path)
     const { revision } = this.#state()
     if (!this.#isStale() && before !== undefined) return
+    // The rows of a damaged database would replace better ones in the file.
+    db.checkOnce()
     const identity = await writeFileAtomically(path, formatSessions(membersOf(db)), {
       beforeCommit: () => {
         held.confirm()
@@ -172,20 +168,31 @@ export class SessionsJsonMirror {
     if (this.#isOurs(fileIdentity(path))) return
     const file = readFileSafely(path)
     if (!file || this.#isOurs(file.identity)) return
-    try {
-      const content = parseSessions(file.text, path)
+    const content = await this.#parseOrSetAside(file.text)
+    if (content) {
       const report = await db.write((q) => {
         const report = importSessions(q, agentId, content, clock.now())
         q.run('UPDATE store_state SET mirror_identity = ?', file.identity)
         return report
       })
-      log.info({ path, ...report }, 'took over changes that somebody made in sessions.json')
+      log.info(
+        { event: 'sessions-json-imported', path, ...report },
+        'Imported a foreign edit of sessions.json.',
+      )
       this.#known = file.identity
+    }
+    if (this.#isStale()) this.schedule()
+  }
+
+  /** Only the text decides whether the file is unreadable: a damaged database says nothing against its copy. */
+  async #parseOrSetAside(text: string): Promise<SessionsContent | undefined> {
+    try {
+      return parseSessions(text, this.#options.path)
     } catch (error) {
       if (asRockpoolError(error).code !== 'damaged') throw error
       await this.#setAside(error)
+      return undefined
     }
-    if (this.#isStale()) this.schedule()
   }
 
   async #setAside(error: unknown): Promise<void> {
@@ -208,8 +215,8 @@ export class SessionsJsonMirror {
     return revision !== written
   }
 
-  #state(): MirrorState {
-    return this.#options.db.read((q) => q.get<MirrorState>('SELECT * FROM store_state')!)
+  #state(): StoreState {
+    return this.#options.db.read(readStoreState)
   }
 }
 

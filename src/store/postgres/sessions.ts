@@ -34,11 +34,11 @@ export class PostgresSessions implements SessionStore {
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
-    const [row] = await this.#postgres.read<{ entry: string }>(
-      'SELECT entry FROM session WHERE agent = $1 AND key = $2',
+    const [row] = await this.#postgres.read<{ key: string; entry: string }>(
+      'SELECT key, entry FROM session WHERE agent = $1 AND key = $2',
       [this.agentId, storable(key)],
     )
-    return row && leanEntry(row.entry)
+    return row && leanEntry(row)
   }
 
   async list(filter: ListFilter = {}): Promise<SessionPage> {
@@ -204,7 +204,7 @@ export class PostgresSessions implements SessionStore {
   }
 
   #lean({ key, entry }: { key: string; entry: string }): Session {
-    return { key, agentId: this.agentId, entry: leanEntry(entry) }
+    return { key, agentId: this.agentId, entry: leanEntry({ key, entry }) }
   }
 
   #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {

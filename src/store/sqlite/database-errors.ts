@@ -1,7 +1,17 @@
 // What SQLite says, in our words and with what to do.
 import { RockpoolError } from '../../domain/errors.ts'
 
-export function newerSchema(path: string, found: number, known: number): RockpoolError {
+export const damagedHint =
+  'Run `rockpool doctor` to see the damage, and `rockpool doctor --fix` to repair it. Nothing was changed.'
+
+/** Content that cannot be right although SQLite read it. */
+export class DamagedContent extends Error {}
+
+/** No Rockpool has so many migrations: a version beyond them is a changed byte. */
+const highestSchema = 10_000
+
+export function newerSchema(path: string, found: number, known: number): Error {
+  if (found > highestSchema) return new DamagedContent(`its schema version is ${found}`)
   return new RockpoolError(
     'schema-newer',
     `${path} was written by a newer Rockpool (schema ${found}; this one knows ${known}).`,
@@ -26,9 +36,9 @@ export function asDatabaseError(error: unknown, path: string): unknown {
       cause: error,
     })
   }
-  if (/malformed|not a database|corrupt/.test(error.message)) {
+  if (isDamage(error)) {
     return new RockpoolError('damaged', `${path} cannot be read: ${error.message}.`, {
-      hint: 'Run `rockpool doctor`. Nothing was changed.',
+      hint: damagedHint,
       cause: error,
     })
   }
@@ -39,4 +49,14 @@ export function asDatabaseError(error: unknown, path: string): unknown {
     })
   }
   return error
+}
+
+/** Our statements fit our tables: if a table or a column is missing or there twice, the stored schema is damaged. */
+function isDamage(error: Error): boolean {
+  if (error instanceof DamagedContent) return true
+  const isFromSqlite = 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+  return (
+    /malformed|not a database|corrupt|too large to be represented/.test(error.message) ||
+    (isFromSqlite && /no such (table|column|index)|has no column|already exists/.test(error.message))
+  )
 }

@@ -1,7 +1,19 @@
 // An entry in two columns: the lean part, which every list reads, and the bulky fields beside it. The same in SQLite and
 // in PostgreSQL.
+import { crc32 } from 'node:zlib'
+import { RockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { bulkyFields } from '../../domain/session.ts'
+import { damagedHint } from './database-errors.ts'
+
+/** An entry as a row holds it. Rows of PostgreSQL, and of SQLite before checksums, have no checksums. */
+export interface StoredEntry {
+  key: string
+  entry: string
+  bulk: string | null
+  checksum?: number | null
+  bulkChecksum?: number | null
+}
 
 export function splitEntry(entry: SessionEntry): { lean: string; bulk: string | null } {
   const lean: SessionEntry = { ...entry }
@@ -15,16 +27,52 @@ export function splitEntry(entry: SessionEntry): { lean: string; bulk: string | 
   return { lean: JSON.stringify(lean), bulk: Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null }
 }
 
-/** The entry as it was stored, its fields in the order that they had. */
-export function wholeEntry(row: { entry: string; bulk: string | null }): SessionEntry {
-  const entry = JSON.parse(row.entry) as SessionEntry
-  if (row.bulk !== null) Object.assign(entry, JSON.parse(row.bulk))
-  return entry
+/** The entry as it was stored, its fields in the order that they had. Throws `damaged` if a byte of the row changed. */
+export function wholeEntry(row: StoredEntry): SessionEntry {
+  const entry = parseEntry(row)
+  if (row.bulk === null) return entry
+  checkSum(row.key, row.bulkChecksum, () => bulkChecksumOf(row.bulk!))
+  return Object.assign(entry, parseColumn(row.key, row.bulk))
 }
 
 /** Set to undefined, not deleted: an object that has lost a field is slow to read and to write out ever after. */
-export function leanEntry(text: string): SessionEntry {
-  const entry = JSON.parse(text) as SessionEntry
+export function leanEntry(row: Omit<StoredEntry, 'bulk'>): SessionEntry {
+  const entry = parseEntry(row)
   for (const field of bulkyFields) if (entry[field] !== undefined) entry[field] = undefined
   return entry
+}
+
+/** SQLite notices damaged pages, but not a changed byte inside a text. */
+export function checksumOf(key: string, lean: string): number {
+  return crc32(lean, crc32(key))
+}
+
+export function bulkChecksumOf(bulk: string): number {
+  return crc32(bulk)
+}
+
+function parseEntry({ key, entry, checksum }: Omit<StoredEntry, 'bulk'>): SessionEntry {
+  checkSum(key, checksum, () => checksumOf(key, entry))
+  return parseColumn(key, entry) as SessionEntry
+}
+
+function checkSum(key: string, stored: number | null | undefined, actual: () => number): void {
+  if (typeof stored === 'number' && stored !== actual()) throw damagedEntry(key, 'its checksum is wrong')
+}
+
+function parseColumn(key: string, text: string): object {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) return value
+  } catch (error) {
+    throw damagedEntry(key, 'it is not JSON', error)
+  }
+  throw damagedEntry(key, 'it is not an object')
+}
+
+function damagedEntry(key: string, why: string, cause?: unknown): RockpoolError {
+  return new RockpoolError('damaged', `The stored entry of session ${key} is damaged: ${why}.`, {
+    hint: damagedHint,
+    cause,
+  })
 }

@@ -9,11 +9,11 @@ import { silentLog } from '../../domain/log.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
 import { Database } from './database.ts'
-import { wholeEntry } from './entry-columns.ts'
+import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { recoverSessions, timestamp, transcriptIdsOf } from '../files/recover-sessions.ts'
-import { keyFault } from '../session-rules.ts'
-import { wholeRow } from './session-table.ts'
-import type { SessionRow } from './session-table.ts'
+import { faultOf, keyFault } from '../session-rules.ts'
+import { leanRow, readStoreState, wholeRow } from './session-table.ts'
+import type { LeanRow, SessionRow } from './session-table.ts'
 import { parseSessions } from '../files/sessions-text.ts'
 import { SqliteSessions } from './sessions.ts'
 
@@ -31,11 +31,38 @@ export interface Rebuilt {
   aside: string
 }
 
-/** Refuses while another process has the database open. */
+/** Which entries are not as they were written, at most five, in words. SQLite's own check does not look inside texts. */
+export function damagedRows(db: Database): string[] {
+  const faults: string[] = []
+  for (let last = 0; faults.length < 5;) {
+    const rows = db.read((q) =>
+      q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 100`, last),
+    )
+    if (rows.length === 0) break
+    faults.push(...rows.flatMap(faultOfRow))
+    last = rows.at(-1)!.id
+  }
+  db.read(readStoreState)
+  return faults.slice(0, 5)
+}
+
+function faultOfRow(row: SessionRow): string[] {
+  try {
+    const fault = faultOf(wholeEntry(row))
+    return fault === undefined ? [] : [`the entry of ${row.key} ${fault}`]
+  } catch (error) {
+    return [asRockpoolError(error).message]
+  }
+}
+
+/** Refuses while another process has the database open. The caller has closed it in this process. */
 export async function rebuildSessionDatabase(options: RebuildOptions): Promise<Rebuilt> {
   const { agentId, database, mirror, clock = systemClock } = options
   refuseIfOpen(database)
-  const entries = newestOf([rowsStillReadable(database), entriesIn(mirror), recoverSessions(mirror)?.entries])
+  const { versions, deletedAt } = rowsStillReadable(database)
+  const elsewhere = [...plain(entriesIn(mirror)), ...plain(recoverSessions(mirror)?.entries)]
+  const present = elsewhere.filter(({ key, entry }) => !((deletedAt.get(key) ?? -1) >= entry.updatedAt))
+  const entries = bestOf([...present, ...versions])
   const aside = `${database}.corrupt-${timestamp(clock.now())}`
   for (const suffix of ['', '-wal', '-shm'])
     if (existsSync(database + suffix)) renameSync(database + suffix, aside + suffix)
@@ -43,6 +70,8 @@ export async function rebuildSessionDatabase(options: RebuildOptions): Promise<R
   const store = new SqliteSessions({ agentId, database, mirror, clock, log: silentLog })
   const own = [...entries].filter(([key]) => keyFault(agentId, key) === undefined)
   await Promise.all(own.map(([key, entry]) => keep(store, key, entry)))
+  // Opening the store imported the copy, which may be older than a deletion.
+  for (const key of deletedAt.keys()) if (!entries.has(key)) await store.delete(key)
   await store.close()
   return { sessions: own.length, aside }
 }
@@ -57,35 +86,83 @@ async function keep(store: SqliteSessions, key: string, entry: SessionEntry): Pr
   }
 }
 
-function newestOf(sources: Array<Map<string, SessionEntry> | undefined>): Map<string, SessionEntry> {
-  const newest = new Map<string, SessionEntry>()
+/** One version of a session, and how far it can be trusted. */
+interface Version {
+  key: string
+  entry: SessionEntry
+  /** `checked`: its checksum is right. `plain`: it has none. `doubtful`: it is wrong, or a part is missing. */
+  trust: 'checked' | 'plain' | 'doubtful'
+}
+
+/** The newest version of each session. A doubtful one counts only where there is no other. */
+function bestOf(versions: Version[]): Map<string, SessionEntry> {
+  const best = new Map<string, SessionEntry>()
   const ids = new Set<string>()
-  for (const [key, entry] of sources.flatMap((source) => [...(source ?? [])])) {
-    const known = newest.get(key)
-    // A transcript whose session is known by its key needs no second one.
+  for (const { key, entry, trust } of versions.toSorted((a, b) => rank(a) - rank(b))) {
+    const known = best.get(key)
     const own = transcriptIdsOf(entry)
-    if (!known && key.includes(':recovered:') && own.some((id) => ids.has(id))) continue
-    if (!known || entry.updatedAt > known.updatedAt) newest.set(key, entry)
+    // Its key may be what is damaged, or was lost: a session that is known needs no second key.
+    const isWeak = trust === 'doubtful' || isRecovered(key)
+    if (isWeak && (known || own.some((id) => ids.has(id)))) continue
+    if (!known || entry.updatedAt > known.updatedAt) best.set(key, entry)
     for (const id of own) ids.add(id)
   }
-  return newest
+  return best
+}
+
+/** Of versions that are equally new the first counts. */
+function rank({ key, trust }: Version): number {
+  if (isRecovered(key)) return 3
+  return { checked: 0, plain: 1, doubtful: 2 }[trust]
+}
+
+const isRecovered = (key: string): boolean => key.includes(':recovered:')
+
+function plain(entries: Map<string, SessionEntry> | undefined): Version[] {
+  return [...(entries ?? [])].map(([key, entry]) => ({ key, entry, trust: 'plain' }))
 }
 
 /** Row by row, because one damaged page must not hide the others. */
-function rowsStillReadable(path: string): Map<string, SessionEntry> {
-  const entries = new Map<string, SessionEntry>()
-  try {
-    const db = Database.open(path, [], { readOnly: true })
-    const last = db.read((q) => q.get<{ last: number }>('SELECT max(id) AS last FROM session'))?.last ?? 0
-    for (let id = 1; id <= last; id++) {
-      const row = readOrSkip(() => db.read((q) => q.get<SessionRow>(`${wholeRow} WHERE session.id = ?`, id)))
-      if (row) entries.set(row.key, wholeEntry(row))
-    }
-    void db.close()
-  } catch {
-    // Nothing in it can be read; the other sources are left.
-  }
-  return entries
+function rowsStillReadable(path: string): { versions: Version[]; deletedAt: Map<string, number> } {
+  const none = { versions: [], deletedAt: new Map<string, number>() }
+  return (
+    readOrSkip(() => {
+      const db = Database.open(path, [], { readOnly: true })
+      const versions = idsIn(db).flatMap((id) => readOrSkip(() => versionOf(db, id)) ?? [])
+      const deleted = readSome<{ key: string; at: number }>(db, 'SELECT key, at FROM deleted_session')
+      void db.close()
+      return { versions, deletedAt: new Map(deleted.map(({ key, at }) => [key, at])) }
+    }) ?? none
+  )
+}
+
+/** From both ends of the table and from an index, because a scan ends at the first damaged page. */
+function idsIn(db: Database): number[] {
+  const scans = ['ORDER BY id', 'ORDER BY id DESC', 'ORDER BY key', 'ORDER BY session_id']
+  const rows = scans.flatMap((order) => readSome<{ id: number }>(db, `SELECT id FROM session ${order}`))
+  return [...new Set(rows.map(({ id }) => id))]
+}
+
+/** The rows up to the first that cannot be read. */
+function readSome<T>(db: Database, sql: string): T[] {
+  const rows: T[] = []
+  readOrSkip(() =>
+    db.read((q) => {
+      for (const row of q.each<T>(sql)) rows.push(row)
+    }),
+  )
+  return rows
+}
+
+function versionOf(db: Database, id: number): Version | undefined {
+  const whole = readOrSkip(() => db.read((q) => q.get<SessionRow>(`${wholeRow} WHERE session.id = ?`, id)))
+  const entry = whole && readOrSkip(() => wholeEntry(whole))
+  if (entry && faultOf(entry) === undefined)
+    return { key: whole.key, entry, trust: typeof whole.checksum === 'number' ? 'checked' : 'plain' }
+  const lean = db.read((q) => q.get<LeanRow>(`${leanRow} WHERE id = ?`, id))
+  const doubtful = lean && leanEntry({ key: lean.key, entry: lean.entry })
+  if (faultOf(doubtful) !== undefined) return undefined
+  return { key: lean!.key, entry: { ...doubtful!, updatedAt: doubtful!.updatedAt ?? 0 }, trust: 'doubtful' }
 }
 
 function entriesIn(path: string): Map<string, SessionEntry> | undefined {

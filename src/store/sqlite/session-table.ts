@@ -1,7 +1,10 @@
 // The tables of a session database, and one row of them: read, written, removed.
 import type { SessionEntry } from '../../domain/session.ts'
+import type { FileIdentity } from '../disk/atomic-file.ts'
+import { DamagedContent } from './database-errors.ts'
 import type { Migration, Queries } from './database.ts'
-import { splitEntry } from './entry-columns.ts'
+import { bulkChecksumOf, checksumOf, splitEntry } from './entry-columns.ts'
+import type { StoredEntry } from './entry-columns.ts'
 import { searchTextOf } from '../session-rules.ts'
 
 export const sessionMigrations: Migration[] = [
@@ -41,17 +44,29 @@ export const sessionMigrations: Migration[] = [
      mirror_identity TEXT
    ) STRICT;
    INSERT INTO store_state VALUES (1, 0, 0, NULL);`,
+  // A row that was written before has none, and is not checked.
+  `ALTER TABLE session ADD COLUMN checksum INTEGER;
+   ALTER TABLE session_bulk ADD COLUMN checksum INTEGER;`,
 ]
 
-export interface SessionRow {
+export interface SessionRow extends StoredEntry {
   id: number
-  key: string
   revision: number
-  entry: string
-  bulk: string | null
 }
 
-export const wholeRow = `SELECT session.id, key, revision, entry, fields AS bulk
+/** Without the bulky fields. */
+export type LeanRow = Pick<SessionRow, 'key' | 'entry' | 'checksum'>
+
+export const leanRow = 'SELECT key, entry, checksum FROM session'
+
+export interface StoreState {
+  revision: number
+  mirror_revision: number
+  mirror_identity: FileIdentity | null
+}
+
+export const wholeRow = `SELECT session.id, key, revision, entry, session.checksum AS checksum, fields AS bulk,
+  session_bulk.checksum AS bulkChecksum
   FROM session LEFT JOIN session_bulk ON session_bulk.id = session.id`
 
 export function readRow(queries: Queries, key: string): SessionRow | undefined {
@@ -68,11 +83,13 @@ export function writeRow(
 ): void {
   const { lean, bulk } = splitEntry(entry)
   const { id } = queries.get<{ id: number }>(
-    `INSERT INTO session (key, session_id, updated_at, archived_at, label, spawned_by, search_text, revision, entry)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO session (key, session_id, updated_at, archived_at, label, spawned_by, search_text, revision, entry,
+       checksum)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (key) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at,
        archived_at = excluded.archived_at, label = excluded.label, spawned_by = excluded.spawned_by,
-       search_text = excluded.search_text, revision = excluded.revision, entry = excluded.entry
+       search_text = excluded.search_text, revision = excluded.revision, entry = excluded.entry,
+       checksum = excluded.checksum
      RETURNING id`,
     key,
     entry.sessionId,
@@ -83,10 +100,16 @@ export function writeRow(
     searchTextOf(key, entry),
     nextRevision(queries),
     lean,
+    checksumOf(key, lean),
   )!
   if (bulk === null && before?.bulk) queries.run('DELETE FROM session_bulk WHERE id = ?', id)
   else if (bulk !== null && bulk !== before?.bulk)
-    queries.run('INSERT OR REPLACE INTO session_bulk (id, fields) VALUES (?, ?)', id, bulk)
+    queries.run(
+      'INSERT OR REPLACE INTO session_bulk (id, fields, checksum) VALUES (?, ?, ?)',
+      id,
+      bulk,
+      bulkChecksumOf(bulk),
+    )
   if (!before) makeRoomFor(queries, key, now)
 }
 
@@ -100,9 +123,17 @@ export function setAside(queries: Queries, key: string, value: string, why: stri
 }
 
 export function nextRevision(queries: Queries): number {
-  return queries.get<{ revision: number }>(
+  const state = queries.get<{ revision: number }>(
     'UPDATE store_state SET revision = revision + 1 RETURNING revision',
-  )!.revision
+  )
+  if (!state) throw new DamagedContent('the row of store_state is missing')
+  return state.revision
+}
+
+export function readStoreState(queries: Queries): StoreState {
+  const state = queries.get<StoreState>('SELECT * FROM store_state')
+  if (!state) throw new DamagedContent('the row of store_state is missing')
+  return state
 }
 
 /** A new key may once have been deleted, or have stood for something that was no entry. */

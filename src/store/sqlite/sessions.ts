@@ -1,6 +1,6 @@
 // Session rows in SQLite, one database for each agent: the default store. An update costs the same however many
 // sessions there are. Beside it a sessions.json is kept for OpenClaw's tools (sessions-json-mirror.ts).
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Session, SessionEntry } from '../../domain/session.ts'
@@ -9,8 +9,8 @@ import type { Queries } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
-import { readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
-import type { SessionRow } from './session-table.ts'
+import { leanRow, readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
+import type { LeanRow, SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { removeCopiesNaming } from '../files/sessions-copies.ts'
 
@@ -26,6 +26,9 @@ export interface SqliteSessionsOptions {
 
 /** The rows of ten thousand sessions, without what is bulky. */
 const cacheMb = 16
+
+/** A damaged index hides rows without an error. Checking so much takes a few milliseconds, less than a person notices. */
+const checkedAtOpenBytes = 4 * 1024 * 1024
 
 interface Opened {
   db: Database
@@ -53,8 +56,8 @@ export class SqliteSessions implements SessionStore {
 
   async peek(key: string): Promise<SessionEntry | undefined> {
     const db = this.#lookedUntil > this.#options.clock.monotonic() ? this.#db : await this.#lookAgain()
-    const row = db?.glance((q) => q.get<{ entry: string }>('SELECT entry FROM session WHERE key = ?', key))
-    return row && leanEntry(row.entry)
+    const row = db?.glance((q) => q.get<LeanRow>(`${leanRow} WHERE key = ?`, key))
+    return row && leanEntry(row)
   }
 
   async list(filter: ListFilter = {}): Promise<SessionPage> {
@@ -174,6 +177,7 @@ export class SqliteSessions implements SessionStore {
 async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
   const { agentId, database, clock, log, durability } = options
   const db = Database.open(database, sessionMigrations, { durability, cacheMb })
+  if (statSync(database).size <= checkedAtOpenBytes) db.checkOnce()
   const mirror = new SessionsJsonMirror({ agentId, db, path: options.mirror, clock, log })
   await mirror.open()
   return { db, mirror }
@@ -219,8 +223,8 @@ function labelOwner(queries: Queries, label: string, except: string): string | u
 function listPage(queries: Queries, agentId: string, filter: ListFilter): SessionPage {
   const { limit = -1, offset = 0 } = filter
   const { where, values } = whereOf(filter)
-  const rows = queries.all<{ key: string; entry: string }>(
-    `SELECT key, entry FROM session WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`,
+  const rows = queries.all<LeanRow>(
+    `${leanRow} WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`,
     ...values,
     limit,
     offset,
@@ -229,7 +233,7 @@ function listPage(queries: Queries, agentId: string, filter: ListFilter): Sessio
     `SELECT count(*) AS total FROM session WHERE ${where}`,
     ...values,
   )!
-  return { total, sessions: rows.map(({ key, entry }) => ({ key, agentId, entry: leanEntry(entry) })) }
+  return { total, sessions: rows.map((row) => ({ key: row.key, agentId, entry: leanEntry(row) })) }
 }
 
 function whereOf(filter: ListFilter): { where: string; values: Array<string | number> } {
@@ -248,13 +252,13 @@ function whereOf(filter: ListFilter): { where: string; values: Array<string | nu
 
 /** A few that `ref` may mean, exact ones first. */
 function candidates(queries: Queries, agentId: string, ref: string): Session[] {
-  const rows = queries.all<{ key: string; entry: string }>(
-    `SELECT key, entry FROM session
+  const rows = queries.all<LeanRow>(
+    `${leanRow}
      WHERE key = ?1 OR label = ?1 OR (session_id >= ?1 AND session_id < ?1 || char(1114111))
      ORDER BY key = ?1 DESC, session_id = ?1 OR label = ?1 DESC, updated_at DESC LIMIT 100`,
     ref,
   )
-  return rows.map(({ key, entry }) => ({ key, agentId, entry: leanEntry(entry) }))
+  return rows.map((row) => ({ key: row.key, agentId, entry: leanEntry(row) }))
 }
 
 function describeDamage(queries: Queries): string[] {

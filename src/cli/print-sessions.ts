@@ -208,6 +208,7 @@ interface Message {
   content: unknown
   toolName?: unknown
   isError?: unknown
+  model?: unknown
 }
 
 interface Block {
@@ -217,16 +218,19 @@ interface Block {
   arguments?: unknown
 }
 
+/** What was delivered without a model (a notice, a message sent by hand) is told apart from what the agent said. */
+function speakerOf({ role, toolName, isError, model }: Message): string {
+  if (role === 'toolResult') return `${said(toolName)}${isError ? ' failed' : ''}`
+  return model === 'delivery-mirror' ? 'delivered' : role
+}
+
 function printMessage(message: Message, when: string, page: Page): string[] {
   const blocks: Block[] =
     typeof message.content === 'string'
       ? [{ type: 'text', text: message.content }]
       : ((message.content ?? []) as Block[])
   const color = message.role === 'user' ? 'cyan' : message.role === 'assistant' ? 'green' : 'dim'
-  const who =
-    message.role === 'toolResult'
-      ? `${said(message.toolName)}${message.isError ? ' failed' : ''}`
-      : message.role
+  const who = speakerOf(message)
   return blocks.flatMap((block) => {
     if (block.type === 'text')
       return [`${when} ${styled(page, color, oneLine(who))}`, prose(said(block.text), page, 2)]

@@ -120,7 +120,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       idempotencyKey,
       sessionKey,
       createdAt: app.clock.now(),
-      ...(isOutput ? { continues: sessionKey } : {}),
+      ...(isOutput ? { continues: sessionKey } : { mirror: true }),
     }
     await app.work().outbox.leave([delivery])
   }

@@ -13,10 +13,8 @@ import type { BridgeWorld } from '../domain/bridge.ts'
 import type { Config } from '../domain/config.ts'
 import { allowedToolsOf } from '../domain/config/agent-settings.ts'
 import type { Message } from '../domain/message.ts'
-import type { Delivery } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
-import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
 import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/flow-parts.ts'
@@ -27,7 +25,7 @@ import { boundAgent } from '../inbound/bindings.ts'
 import { commandInfos } from '../inbound/command.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
-import { mirrorDelivery } from '../sessions/mirror.ts'
+import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
 import type { People } from '../store/sqlite/people.ts'
 import type { Chores } from '../store/chores.ts'
 import { SharedChores } from '../store/postgres/chores.ts'
@@ -138,7 +136,7 @@ async function flowParts(
       wordsForAnswer(app, pairing, message, await replies.codingAnswered(message)) ??
       (await replies.replyCommand(message)),
     ownerChats: () => ownerChats(config, pairing),
-    mirror: (delivery) => mirrorInto(app, delivery),
+    mirror: (delivery) => mirrorIntoChat(app, delivery),
     tidy: {
       async shared() {
         await sent.forget(clock.now())
@@ -222,13 +220,6 @@ function readyAgent(app: App, agentId: string): Agent {
   const agent = agentFrom(app.config, app.paths, agentId)
   mkdirSync(agent.workspace, { recursive: true, mode: 0o700 })
   return agent
-}
-
-async function mirrorInto(app: App, { sessionKey: key, reply }: Delivery): Promise<void> {
-  const agentId = parseAgentSessionKey(key)?.agentId
-  const entry = agentId === undefined || key === undefined ? undefined : await app.sessions(agentId).get(key)
-  if (agentId === undefined || key === undefined || !entry) return
-  await mirrorDelivery({ transcripts: app.transcripts(agentId), clock: app.clock }, { key, entry }, reply)
 }
 
 function bridgeFor(app: App, { agentId, key }: Session, isOwners: boolean): ToolServer[] {

@@ -38,7 +38,8 @@ export interface Delivery {
   sessionKey?: string
   /** Where that session stood when this was said: it may have begun anew before this is sent. */
   sessionPoint?: SessionPoint
-  /** Write it into that session's transcript when it was sent: it is no reply of the agent's, so it is not there yet. */
+  /** Copy it into the transcript of its chat's session when it is sent. Absent for an answer of the agent, which is in
+   *  the transcript already, and for streamed output of a coding session, which has its own record. */
   mirror?: boolean
   /** It goes on with this stream of output: added to its last message where the platform can edit. */
   continues?: string

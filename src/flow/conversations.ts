@@ -124,13 +124,13 @@ export class Conversations {
     return { wasRunning, forgotten: cancelled.length }
   }
 
-  /** Sends something that is no answer of a turn. The same key is sent once; true if it is new. */
+  /** Sends something that is no answer of a turn; the chat's history has it, too. The same key is sent once. */
   async send(
     address: Address,
     reply: Reply,
-    options: { key?: string; sessionKey?: string; mirror?: boolean },
+    options: { key?: string; sessionKey?: string },
   ): Promise<Delivery | undefined> {
-    const { key = randomUUID(), sessionKey, mirror } = options
+    const { key = randomUUID(), sessionKey } = options
     // Whoever asked from a terminal is told there.
     if (address.channel === internalChannel) return undefined
     const [row] = await this.converse.deliverer.deliver([
@@ -140,9 +140,9 @@ export class Conversations {
         address,
         reply,
         idempotencyKey: `send:${key}`,
+        mirror: true,
         createdAt: this.#parts.clock.now(),
         ...(sessionKey === undefined ? {} : { sessionKey }),
-        ...(mirror ? { mirror } : {}),
       },
     ])
     return row?.delivery

@@ -4,7 +4,7 @@ import { orderedId } from '../domain/ordered-id.ts'
 import type { Delivery, Reply, SessionPoint } from '../domain/reply.ts'
 import { splitText } from '../domain/split-text.ts'
 
-/** Something the program says to a chat by itself. */
+/** Something that the program says to a chat by itself; the chat's history has it, too. */
 export function noticeFor(
   address: Address,
   text: string,
@@ -18,6 +18,7 @@ export function noticeFor(
     address,
     reply: { text },
     idempotencyKey: key,
+    mirror: true,
     createdAt: now,
     ...(sessionKey === undefined ? {} : { sessionKey }),
   }
@@ -48,7 +49,8 @@ export function deliveriesOf(
     idempotencyKey: `reply:${about.turnId}:${index}`,
     sessionKey: about.sessionKey,
     createdAt: about.now,
-    ...(about.sessionPoint ? { sessionPoint: about.sessionPoint } : {}),
+    // Without a place in the transcript it is no answer of the agent, but a reset or a failure.
+    ...(about.sessionPoint ? { sessionPoint: about.sessionPoint } : { mirror: true }),
     ...(index === 0 && preview ? inPlaceOf(preview, reply) : {}),
   }))
 }

@@ -200,6 +200,8 @@ export class Deliverer {
     row.isMarked = false
     row.state = 'attempting'
     const outcome = await this.#sender.send(channel, row)
+    // Before it counts as sent: a crash in between sends it again, and then the transcript has it as often as the chat.
+    if (outcome.kind === 'sent') await this.#mirror(delivery)
     // What became of it is known; it is not sent again because it could not be noted.
     return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
   }
@@ -223,20 +225,24 @@ export class Deliverer {
   }
 
   async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
-    const { outbox, events, mirror, log } = this.#options
+    const { outbox, events } = this.#options
     const { delivery } = row
     await this.#note(delivery, messageIds)
     await outbox.change(delivery.id, { state: 'sent', messageIds })
     events.emit({ type: 'reply-sent', ...keyOf(delivery), deliveryId: delivery.id, messageIds })
-    if (delivery.mirror) {
-      await mirror(delivery).catch((error: unknown) =>
-        log.error(
-          { delivery: delivery.id, error: String(error) },
-          'A message that was sent is missing in its transcript.',
-        ),
-      )
-    }
     return 'settled'
+  }
+
+  /** A message that was sent is sent, also when its copy cannot be written. */
+  async #mirror(delivery: Delivery): Promise<void> {
+    const { mirror, log } = this.#options
+    if (!delivery.mirror) return
+    await mirror(delivery).catch((error: unknown) =>
+      log.error(
+        { event: 'mirror-failed', delivery: delivery.id, error: String(error) },
+        'Could not copy a delivered message into the transcript of its chat; the history lacks it.',
+      ),
+    )
   }
 
   /** So that an answer to it finds its session. A reply that was sent is sent, also when this fails. */

@@ -32,3 +32,25 @@ test('what lies before the part that is known is not taken for its beginning', (
   expect(placeInChat(known, '@10000', true)).toBe(-1)
   expect(placeInChat(known, '@10000', false)).toBe(0)
 })
+
+test('a notice is shown once: with its buttons where the page knows it, else as the transcript has it', () => {
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 }
+  const copy = {
+    type: 'message',
+    id: 'm',
+    timestamp: new Date(16_000).toISOString(),
+    message: {
+      role: 'assistant' as const,
+      content: [{ type: 'text' as const, text: 'Launched' }],
+      api: 'openai-responses',
+      provider: 'openclaw',
+      model: 'delivery-mirror',
+      usage: { ...usage, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } },
+      stopReason: 'stop' as const,
+      timestamp: 16_000,
+    },
+  }
+  const notice = { id: 'n1', at: 15_000, text: 'Launched', buttons: [], files: [] }
+  expect(inOrder(itemsOf(copy), [notice], false).map(({ key }) => key)).toEqual(['n1'])
+  expect(inOrder(itemsOf(copy), [], false)).toMatchObject([{ card: { kind: 'notice', text: 'Launched' } }])
+})

@@ -1,5 +1,5 @@
 // A session's transcript in the same cards as a Claude Code session's, and the notices that came between.
-import type { TranscriptMessage } from '../../src/domain/transcript.ts'
+import type { AssistantMessage, TranscriptMessage } from '../../src/domain/transcript.ts'
 import { parseReplyDirectives } from '../../src/replies/directives.ts'
 import type { Card, Notice } from './data.ts'
 import { timeIn } from './route.ts'
@@ -25,9 +25,15 @@ export function itemsOf(entry: Entry): ChatItem[] {
 export function inOrder(said: ChatItem[], notices: Notice[], hasMore: boolean): ChatItem[] {
   const from = hasMore ? (said[0]?.at ?? 0) : 0
   const told = notices.filter(({ at }) => at >= from)
-  return [...said, ...told.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
+  const words = said.filter((item) => !('card' in item) || !isCopyOf(told, item.card))
+  return [...words, ...told.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
     (a, b) => a.at - b.at,
   )
+}
+
+/** The transcript has a copy of each notice, without its buttons and files: the notice itself is shown. */
+function isCopyOf(notices: Notice[], { kind, text, at }: Card): boolean {
+  return kind === 'notice' && notices.some((notice) => notice.at <= at && text.startsWith(notice.text.trim()))
 }
 
 /** Where the message is that an address names: by its id, or the first one at or after a time. */
@@ -47,6 +53,7 @@ function cardsOf({ type, id, timestamp, message }: Entry): Card[] {
     return [{ ...about, kind: 'result', toolUseId, isError, text: textOf(content) }]
   }
   if (message?.role !== 'assistant') return []
+  if (message.model === 'delivery-mirror') return [{ ...about, kind: 'notice', text: textsOf(message) }]
   const failed = message.errorMessage
   return [
     ...message.content.flatMap((block): Card[] => {
@@ -58,6 +65,10 @@ function cardsOf({ type, id, timestamp, message }: Entry): Card[] {
     }),
     ...(failed ? [{ ...about, kind: 'notice' as const, text: failed }] : []),
   ]
+}
+
+function textsOf({ content }: AssistantMessage): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
 }
 
 /** What an answer says, without the directives that it holds for Rockpool. */

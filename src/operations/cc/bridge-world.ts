@@ -140,6 +140,7 @@ async function announce(
       address,
       reply: { text: message },
       idempotencyKey: `announce:${id}`,
+      mirror: true,
       sessionKey,
       createdAt: app.clock.now(),
     },

@@ -14,9 +14,10 @@ import { copyForSending } from '../../store/media/outgoing-copy.ts'
 import type { App } from '../app.ts'
 import { includes } from '../authorize.ts'
 import { isChatOfAgent } from '../coding/launch-rights.ts'
+import { mirrorIntoChat } from './mirror-into-chat.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
-import { checkReachable, checkSetUp, notSetUp } from '../reachable.ts'
+import { checkReachable, checkSetUp, notSetUp } from './reachable.ts'
 
 const sendInput = z.strictObject({
   channel: z.string().min(1).describe('The platform: telegram, discord, whatsapp, web.'),
@@ -148,7 +149,10 @@ async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> 
   if (!channel || address.channel === 'web') throw notSetUp(address)
   checkSetUp(channel)
   try {
-    return sentOf(await channel.send(address, reply, { idempotencyKey: randomUUID(), resent: false }))
+    const outcome = await channel.send(address, reply, { idempotencyKey: randomUUID(), resent: false })
+    const sent = sentOf(outcome)
+    await mirrorIntoChat(app, { address, reply })
+    return sent
   } finally {
     await channel.stop()
   }

@@ -1,10 +1,10 @@
 // Whether a message to an address can ever be delivered: nobody should wait for a channel that is not set up.
-import type { Address } from '../domain/address.ts'
-import type { Channel } from '../domain/channel.ts'
-import { RockpoolError } from '../domain/errors.ts'
-import { openConfiguredChannel } from '../flow/channel-host.ts'
-import type { App } from './app.ts'
-import { checkChannel } from './turns/turn-target.ts'
+import type { Address } from '../../domain/address.ts'
+import type { Channel } from '../../domain/channel.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { openConfiguredChannel } from '../../flow/channel-host.ts'
+import type { App } from '../app.ts'
+import { checkChannel } from './turn-target.ts'
 
 /** Where several machines share the work, another one may have the account. */
 export async function checkReachable(app: App, address: Address): Promise<void> {

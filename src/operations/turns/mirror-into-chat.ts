@@ -1,0 +1,75 @@
+// The delivery mirror: what is delivered to a chat beside the answers of its agent (a message sent by hand, a notice, an
+// announcement of a coding session) is copied into the history of the chat's session.
+import type { Address } from '../../domain/address.ts'
+import { chatKey, personAt } from '../../domain/address.ts'
+import { deliveryContextOf } from '../../domain/delivery-context.ts'
+import { defaultAgentId } from '../../domain/default-agent.ts'
+import type { ChatType } from '../../domain/message.ts'
+import type { Delivery } from '../../domain/reply.ts'
+import type { Session, SessionEntry } from '../../domain/session.ts'
+import { sessionKeyOf } from '../../domain/session-key.ts'
+import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
+import { boundAgent } from '../../inbound/bindings.ts'
+import { mirrorDelivery } from '../../sessions/mirror.ts'
+import type { App } from '../app.ts'
+
+type Delivered = Pick<Delivery, 'address' | 'reply' | 'sessionKey'>
+
+/** Does nothing for a chat that has no session: nobody has talked there. */
+export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<void> {
+  const session = await sessionOf(app, delivery)
+  if (!session) return
+  const { text, media = [] } = delivery.reply
+  const parts = { transcripts: app.transcripts(session.agentId), clock: app.clock }
+  await mirrorDelivery(parts, session, { ...(text === undefined ? {} : { text }), mediaUrls: media })
+}
+
+/** The session that the delivery names, else the one of the chat that it goes to. */
+async function sessionOf(app: App, { sessionKey: key, address }: Delivered): Promise<Session | undefined> {
+  const agentId = parseAgentSessionKey(key)?.agentId
+  const named = agentId !== undefined && key !== undefined ? await sessionAt(app, agentId, key) : undefined
+  return named ?? sessionOfChat(app, address)
+}
+
+async function sessionOfChat(app: App, address: Address): Promise<Session | undefined> {
+  for (const chatType of chatTypesAt(address)) {
+    const chat = { address, chatType, sender: { id: personAt(address) } }
+    const agentId = boundAgent(chat, app.config.bindings) ?? defaultAgentId(app.config)
+    const session = await sessionAt(app, agentId, sessionKeyOf(chat, agentId, app.config.session))
+    if (session) return session
+  }
+  return lastTalkedTo(app, address)
+}
+
+/** On some platforms (the web page) the session is named after who writes, not after the chat. */
+async function lastTalkedTo(app: App, address: Address): Promise<Session | undefined> {
+  for (const agentId of app.agentIds()) {
+    const { sessions } = await app.sessions(agentId).list({ limit: newestSessions })
+    const session = sessions.find(({ entry }) => isRoutedTo(entry, address))
+    if (session) return session
+  }
+  return undefined
+}
+
+/** Older ones are not looked through for each notice. */
+const newestSessions = 200
+
+function isRoutedTo(entry: SessionEntry, address: Address): boolean {
+  const { channel, to, accountId = 'default', threadId } = deliveryContextOf(entry) ?? {}
+  if (channel === undefined || to === undefined) return false
+  const thread = threadId === undefined ? {} : { threadId: String(threadId) }
+  return chatKey({ channel, to, accountId, ...thread }) === chatKey(address)
+}
+
+async function sessionAt(app: App, agentId: string, key: string): Promise<Session | undefined> {
+  const entry = await app.sessions(agentId).get(key)
+  return entry && { key, agentId, entry }
+}
+
+/** An address does not say what kind of chat it is; on most platforms its form does. */
+function chatTypesAt({ channel, to }: Address): ChatType[] {
+  if (channel === 'telegram') return to.startsWith('-') ? ['group', 'channel'] : ['direct']
+  if (channel === 'whatsapp') return to.endsWith('@g.us') ? ['group'] : ['direct']
+  if (channel === 'discord') return to.startsWith('user:') ? ['direct'] : ['group', 'channel']
+  return ['direct']
+}

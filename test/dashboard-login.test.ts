@@ -1,11 +1,12 @@
-// The way into the dashboard: a code that works once, a cookie that opens nothing but our own page's WebSocket.
+// The way into the dashboard: a code that works once, then a cookie and a page key that together open the WebSocket of
+// our own page, and each of them alone opens nothing.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rotateGatewayToken } from '../src/store/gateway-tokens.ts'
 import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
-import type { House } from './support/gateway-house.ts'
+import type { Client, House } from './support/gateway-house.ts'
 
 let house: House
 let web: string
@@ -31,26 +32,46 @@ async function newCode(): Promise<string> {
   return (result as { code: string }).code
 }
 
-async function cookieFor(code: string): Promise<string> {
+interface PageSession {
+  cookie: string
+  pageKey: string
+}
+
+async function openPage(code: string): Promise<PageSession> {
   const answer = await logIn(code)
   expect(answer.status).toBe(200)
   const [cookie] = answer.headers['set-cookie']!
   expect(cookie).toMatch(/^rockpool_page=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=\d+$/)
-  return cookie!.split(';', 1)[0]!
+  const { pageKey } = answer.json()
+  expect(pageKey).toMatch(/^[\w-]{43}$/)
+  return { cookie: cookie!.split(';', 1)[0]!, pageKey: String(pageKey) }
+}
+
+async function connectPage({ cookie, pageKey }: PageSession): Promise<Client> {
+  const client = await connect(house, { origin, cookie })
+  expect((await client.call('connect', { pageKey })).error).toBeUndefined()
+  return client
+}
+
+/** The answer to the first frame of a connection from our own origin with this cookie. */
+async function refusalOf(cookie: string, method: string, params: object): Promise<string | undefined> {
+  const client = await connect(house, { origin, cookie })
+  const { error } = await client.call(method, params)
+  expect(await client.closed).toMatchObject({ code: 1008 })
+  return error?.data?.code
 }
 
 test('a code opens the page once', async () => {
   const code = await newCode()
-  const cookie = await cookieFor(code)
+  const session = await openPage(code)
   expect((await logIn(code)).status).toBe(401)
-  const client = await connect(house, { origin, cookie })
+  const client = await connectPage(session)
   expect((await client.call('sessions.list')).error).toBeUndefined()
   client.socket.close()
 })
 
 test('the token itself opens the page too; a token that may do less does not', async () => {
-  const cookie = await cookieFor(house.token)
-  const client = await connect(house, { origin, cookie })
+  const client = await connectPage(await openPage(house.token))
   expect((await client.call('sessions.list')).error).toBeUndefined()
   client.socket.close()
   const added = await rpc(house, 'tokens.add', { name: 'reader', scopes: ['read'] })
@@ -59,14 +80,34 @@ test('the token itself opens the page too; a token that may do less does not', a
   expect((await logIn(house.token, { origin: 'https://evil.example' })).status).toBe(403)
 })
 
-test('the cookie opens nothing else', async () => {
-  const cookie = await cookieFor(await newCode())
+test('a cookie that another local server replays reads nothing, mints no token and ends no page', async () => {
+  const session = await openPage(await newCode())
+  const { cookie } = session
+  const page = await connectPage(session)
+  expect(await refusalOf(cookie, 'sessions.list', {})).toBe('unauthorized')
+  expect(await refusalOf(cookie, 'tokens.add', { name: 'stolen', scopes: ['admin'] })).toBe('unauthorized')
+  expect(await refusalOf(cookie, 'connect', { pageKey: 'x'.repeat(43) })).toBe('unauthorized')
+  const { pageKey } = await openPage(await newCode())
+  expect(await refusalOf(cookie, 'connect', { pageKey })).toBe('unauthorized')
+  expect((await http(house, '/logout', { method: 'POST', headers: { origin, cookie } })).status).toBe(200)
+  expect((await page.call('sessions.list')).error).toBeUndefined()
+  expect((await (await connectPage(session)).call('sessions.list')).error).toBeUndefined()
+})
+
+test('the page key without the cookie opens nothing', async () => {
+  const { pageKey } = await openPage(await newCode())
+  const client = await connect(house, { origin })
+  expect((await client.call('connect', { pageKey })).error?.data?.code).toBe('unauthorized')
+})
+
+test('cookie and page key open the WebSocket of our own page and nothing else', async () => {
+  const { cookie, pageKey } = await openPage(await newCode())
   const body = '{"jsonrpc":"2.0","id":1,"method":"health"}'
   expect((await http(house, '/rpc', { method: 'POST', headers: { cookie, origin }, body })).status).toBe(401)
   expect((await http(house, '/metrics', { headers: { cookie } })).status).toBe(401)
   await expect(connect(house, { cookie, origin: 'https://evil.example' })).rejects.toThrow('403')
   const program = await connect(house, { cookie })
-  expect((await program.call('health')).error?.data?.code).toBe('unauthorized')
+  expect((await program.call('connect', { pageKey })).error?.data?.code).toBe('unauthorized')
 })
 
 test('a code is not taken from another page, from a program, or when it is guessed', async () => {
@@ -76,11 +117,13 @@ test('a code is not taken from another page, from a program, or when it is guess
 })
 
 test('logging out, and a new operator token, end the page', async () => {
-  const cookie = await cookieFor(await newCode())
-  const first = await connect(house, { origin, cookie })
-  await http(house, '/logout', { method: 'POST', headers: { origin, cookie } })
+  const session = await openPage(await newCode())
+  const first = await connectPage(session)
+  const { cookie, pageKey } = session
+  const headers = { origin, cookie, 'x-rockpool-page-key': pageKey }
+  await http(house, '/logout', { method: 'POST', headers })
   expect(await first.closed).toMatchObject({ code: 1008 })
-  const second = await connect(house, { origin, cookie: await cookieFor(await newCode()) })
+  const second = await connectPage(await openPage(await newCode()))
   rotateGatewayToken(house.dir)
   expect(await second.closed).toMatchObject({ code: 1008 })
 })

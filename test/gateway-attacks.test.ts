@@ -187,7 +187,8 @@ describe('tokens', () => {
       for (let i = 0; i < 3; i++)
         await http(guessing, '/rpc', { method: 'POST', headers: { origin }, token: 'no' })
       for (let i = 0; i < 3; i++) {
-        await connect(guessing, { origin, cookie: 'rockpool_page=no' }).catch(() => {})
+        const client = await connect(guessing, { origin, cookie: 'rockpool_page=no' })
+        await client.call('connect', { pageKey: 'no' })
       }
       expect((await http(guessing, '/metrics', { headers: { origin }, token: guessing.token })).status).toBe(
         429,

@@ -26,6 +26,12 @@ export interface Admission {
   credentialId: string
 }
 
+/** What a browser keeps of a login to the dashboard. Only both together are a credential. */
+export interface PageSecrets {
+  cookie: string
+  pageKey: string
+}
+
 interface Known {
   id: string
   hash: Buffer
@@ -95,10 +101,14 @@ export class Auth {
     })
   }
 
-  /** The dashboard's cookie: good for a WebSocket of our own page and for nothing else. */
-  admitPage(cookie: string | undefined, request: IncomingMessage): Admission {
+  /**
+   * The dashboard's cookie together with its page key: good for a WebSocket of our own page and for nothing else. Browsers
+   * send the cookie to every port of this machine, so another local server may have it; the page key stays in the storage
+   * of our own origin.
+   */
+  admitPage(secrets: PageSecrets | undefined, request: IncomingMessage): Admission {
     return this.#guarded('gateway', request, () => {
-      const id = cookie === undefined ? '' : hashOf(cookie).toString('base64url')
+      const id = secrets === undefined ? '' : pageId(secrets)
       this.#refresh()
       const until = this.#pages.get(id)
       if (until === undefined || until < this.#clock.now()) return undefined
@@ -113,15 +123,15 @@ export class Auth {
     return { code, expiresInMs: codeMs }
   }
 
-  /** Exchanges a one-time code, or the operator's token itself, for the secret of the page's cookie. */
-  openPage(secret: string, request: IncomingMessage): { cookie: string; maxAgeSeconds: number } {
+  /** Exchanges a one-time code, or the operator's token itself, for the two secrets of a page. */
+  openPage(secret: string, request: IncomingMessage): PageSecrets & { maxAgeSeconds: number } {
     return this.#guarded('login', request, () => {
       this.#refresh()
       if (!this.#takeCode(secret) && !this.#isOperator(secret)) return undefined
-      const cookie = newToken()
-      this.#pages.set(hashOf(cookie).toString('base64url'), this.#clock.now() + pageSessionMs)
+      const secrets = { cookie: newToken(), pageKey: newToken() }
+      this.#pages.set(pageId(secrets), this.#clock.now() + pageSessionMs)
       writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
-      return { cookie, maxAgeSeconds: pageSessionMs / 1000 }
+      return { ...secrets, maxAgeSeconds: pageSessionMs / 1000 }
     })
   }
 
@@ -138,8 +148,8 @@ export class Auth {
     return operator !== undefined && sameHash(operator.hash, hashOf(token))
   }
 
-  closePage(cookie: string): void {
-    if (!this.#pages.delete(hashOf(cookie).toString('base64url'))) return
+  closePage(secrets: PageSecrets): void {
+    if (!this.#pages.delete(pageId(secrets))) return
     writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
   }
 
@@ -219,6 +229,10 @@ export class Auth {
     const now = this.#clock.now()
     this.#pages = this.#read((stateDir) => readPageSessions(stateDir, operator, now)) ?? new Map()
   }
+}
+
+function pageId({ cookie, pageKey }: PageSecrets): string {
+  return hashOf(`${cookie} ${pageKey}`).toString('base64url')
 }
 
 export class TooManyTries extends RockpoolError {

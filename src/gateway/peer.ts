@@ -24,12 +24,8 @@ export interface PeerParts {
   connect(params: Hello): Admission
 }
 
-/** What the first frame may say: who it is, and that it wants to be less. */
-export interface Hello {
-  token: string
-  scopes?: string[]
-  agentId?: string
-}
+/** What the first frame may say: a token, and that it wants to be less; or the key of our own page. */
+export type Hello = z.output<typeof connectInput>
 
 const maxBuffered = 4 * 1024 * 1024
 const maxRunning = 256
@@ -37,11 +33,14 @@ const maxSubscriptions = 100
 const maxMalformed = 100
 
 /** Close codes: 1008 refused, 1009 too large, 1013 too slow. */
-const connectInput = z.strictObject({
-  token: z.string().max(500),
-  scopes: z.array(z.string().max(40)).max(10).optional(),
-  agentId: z.string().max(64).optional(),
-})
+const connectInput = z.union([
+  z.strictObject({
+    token: z.string().max(500),
+    scopes: z.array(z.string().max(40)).max(10).optional(),
+    agentId: z.string().max(64).optional(),
+  }),
+  z.strictObject({ pageKey: z.string().max(500) }),
+])
 
 interface Subscription {
   topic: Topic

@@ -5,7 +5,7 @@ import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { authorize } from '../operations/authorize.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
 import { bearerToken, cookieValue } from './auth.ts'
-import type { Admission, Auth } from './auth.ts'
+import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
 import { hookRoutes, receiveHook } from './hooks.ts'
 import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
@@ -26,7 +26,13 @@ export interface RouteParts {
 }
 
 /** The cookie of the dashboard. `__Host-` would need TLS, which a loopback gateway does not have. */
-export const pageCookie = 'rockpool_page'
+const pageCookie = 'rockpool_page'
+
+/** The page's cookie counts only together with the origin of our own page, which `checkRequest` has compared. */
+export function pageSecrets(request: IncomingMessage, pageKey: string): PageSecrets | undefined {
+  const cookie = request.headers.origin === undefined ? undefined : cookieValue(request, pageCookie)
+  return cookie === undefined ? undefined : { cookie, pageKey }
+}
 
 const maxRpcBody = 1024 * 1024
 
@@ -165,14 +171,14 @@ async function logIn(request: IncomingMessage, response: ServerResponse, parts: 
   }
   const body = parseJson(await readBody(request, 4096)) as { secret?: unknown } | null
   const secret = typeof body?.secret === 'string' ? body.secret : ''
-  const { cookie, maxAgeSeconds } = parts.auth.openPage(secret, request)
+  const { cookie, pageKey, maxAgeSeconds } = parts.auth.openPage(secret, request)
   const flags = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
-  sendJson(response, 200, { ok: true }, { 'set-cookie': `${pageCookie}=${cookie}; ${flags}` })
+  sendJson(response, 200, { ok: true, pageKey }, { 'set-cookie': `${pageCookie}=${cookie}; ${flags}` })
 }
 
 async function logOut(request: IncomingMessage, response: ServerResponse, parts: RouteParts): Promise<void> {
-  const cookie = cookieValue(request, pageCookie)
-  if (cookie) parts.auth.closePage(cookie)
+  const secrets = pageSecrets(request, String(request.headers['x-rockpool-page-key'] ?? ''))
+  if (secrets) parts.auth.closePage(secrets)
   const flags = 'HttpOnly; SameSite=Strict; Path=/; Max-Age=0'
   sendJson(response, 200, { ok: true }, { 'set-cookie': `${pageCookie}=; ${flags}` })
 }

@@ -8,7 +8,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
 import { readGatewayToken } from '../store/gateway-tokens.ts'
-import { Auth, bearerToken, cookieValue, narrow } from './auth.ts'
+import { Auth, bearerToken, narrow } from './auth.ts'
 import type { Admission } from './auth.ts'
 import { Calls } from './calls.ts'
 import { EventLog } from './event-log.ts'
@@ -17,7 +17,7 @@ import { Metrics } from './metrics.ts'
 import { doorplate, isLoopback } from './origin.ts'
 import { Peer } from './peer.ts'
 import type { Hello } from './peer.ts'
-import { checkRequest, handleRequest, pageCookie } from './routes.ts'
+import { checkRequest, handleRequest, pageSecrets } from './routes.ts'
 import type { RouteParts } from './routes.ts'
 import { listStaticFiles } from './static.ts'
 import { refuseUpgrade } from './upgrade.ts'
@@ -195,18 +195,15 @@ function openSocketDoor(
         throw new RockpoolError('not-found', 'WebSockets are at /ws.')
       admission = admitUpgrade(request, parts.auth)
     } catch (error) {
-      if (isOldPage(request, error)) {
-        // A page cannot see why a handshake was refused, but it can see why a socket was closed: it asks to log in.
-        door.handleUpgrade(request, socket, head, (ws) => ws.close(1008, 'log in again'))
-      } else refuseUpgrade(socket, (response) => sendError(request, response, error), request)
+      refuseUpgrade(socket, (response) => sendError(request, response, error), request)
       return
     }
     door.handleUpgrade(request, socket, head, (ws) => {
       const connect = (params: Hello): Admission => {
-        const found = parts.auth.admit(params.token, request)
+        const found = admitHello(params, request, parts.auth)
         parts.unvouched.vouch(socket)
         clearTimeout(handshake)
-        return { ...found, caller: narrow(found.caller, params) }
+        return found
       }
       const peer = new Peer(ws, socket, { calls: parts.calls, events, connect }, admission)
       peers.add(peer)
@@ -224,18 +221,16 @@ function openSocketDoor(
   return door
 }
 
-/** By header, by the dashboard's cookie, or later by the first frame. */
+/** By header, or later by the first frame. */
 function admitUpgrade(request: IncomingMessage, auth: Auth): Admission | undefined {
-  if (request.headers.authorization !== undefined) return auth.admit(bearerToken(request), request)
-  // A cookie counts only together with the origin of our own page, which checkRequest has compared.
-  const cookie = request.headers.origin === undefined ? undefined : cookieValue(request, pageCookie)
-  return cookie === undefined ? undefined : auth.admitPage(cookie, request)
+  if (request.headers.authorization === undefined) return undefined
+  return auth.admit(bearerToken(request), request)
 }
 
-/** Our own page, whose cookie counts no longer. */
-function isOldPage(request: IncomingMessage, error: unknown): boolean {
-  const isRefused = error instanceof RockpoolError && error.code === 'unauthorized'
-  return isRefused && request.headers.origin !== undefined && request.headers.authorization === undefined
+function admitHello(hello: Hello, request: IncomingMessage, auth: Auth): Admission {
+  if ('pageKey' in hello) return auth.admitPage(pageSecrets(request, hello.pageKey), request)
+  const found = auth.admit(hello.token, request)
+  return { ...found, caller: narrow(found.caller, hello) }
 }
 
 /** Before it is known, a client may send one small frame and no more. */

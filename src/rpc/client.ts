@@ -19,8 +19,9 @@ export type ConnectionState = 'connecting' | 'connected' | 'away'
 export interface ClientOptions {
   /** `ws://…`. */
   url: string
-  /** The browser has a cookie instead. */
   token?: string
+  /** The dashboard's own secret, in place of a token; read for every connection, since another tab may log in anew. */
+  pageKey?: () => string
   /** To be less than the token allows: fewer scopes, one agent's world. */
   narrowed?: { scopes?: string[]; agentId?: string }
   onState?: (state: ConnectionState) => void
@@ -132,8 +133,9 @@ export class GatewayClient {
   }
 
   async #hello(): Promise<void> {
-    const { token, narrowed } = this.#options
+    const { token, pageKey, narrowed } = this.#options
     if (token !== undefined) await this.#request('connect', { token, ...narrowed })
+    else if (pageKey) await this.#request('connect', { pageKey: pageKey() })
     this.#delayMs = firstDelayMs
     this.#options.onState?.('connected')
     for (const subscription of this.#subscriptions) await this.#resubscribe(subscription)

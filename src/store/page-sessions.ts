@@ -1,9 +1,9 @@
-// Who has the dashboard open: the hashes of the page cookies and when they end, in credentials/, so that an open page
-// survives a restart of the gateway. They hold under one operator's token and end when it is replaced.
+// Who has the dashboard open: a hash of each page's cookie and page key, and when they end, in credentials/, so that an
+// open page survives a restart of the gateway. They hold under one operator's token and end when it is replaced.
 import { join } from 'node:path'
 import { readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-/** Hash of a cookie to the moment it ends, in milliseconds since 1970. */
+/** Hash of a page's two secrets to the moment they end, in milliseconds since 1970. */
 export type PageSessions = Map<string, number>
 
 interface Stored {

@@ -48,6 +48,9 @@ export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath, args: quiet, headless: true })
 }
 
+/** What a browser keeps of a login: the cookie, and the page key in the storage of our origin. */
+type LoggedIn = Exclude<BrowserContextOptions['storageState'], string | undefined>
+
 interface Ready {
   url: string
   tokenFile: string
@@ -88,7 +91,7 @@ export async function openDashboard(
   const [browser, first] = await Promise.all([openBrowser(), startGateway(home, 0)])
   let { child, ready } = first
   const contexts = new Set<BrowserContext>()
-  let cookie: { name: string; value: string } | undefined
+  let loggedIn: LoggedIn | undefined
   const house: DashboardHouse = {
     home,
     api,
@@ -96,12 +99,15 @@ export async function openDashboard(
     url: () => ready.url,
     call: (method, params = {}) => callOperation(ready, method, params),
     async open(path = '/', contextOptions = {}) {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions })
+      loggedIn ??= await logIn(house)
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        storageState: loggedIn,
+        ...contextOptions,
+      })
       contexts.add(context)
       context.setDefaultTimeout(45_000)
       const page = await context.newPage()
-      cookie ??= await logIn(house)
-      await context.addCookies([{ ...cookie, url: ready.url, httpOnly: true, sameSite: 'Strict' }])
       await page.goto(ready.url + path)
       await page.getByRole('navigation', { name: 'Views' }).waitFor()
       return page
@@ -122,7 +128,7 @@ export async function openDashboard(
 }
 
 /** As the page does it with the code of a link; the way in itself has tests of its own. */
-async function logIn(house: DashboardHouse): Promise<{ name: string; value: string }> {
+async function logIn(house: DashboardHouse): Promise<LoggedIn> {
   const { code } = await house.call<{ code: string }>('dashboard.code')
   const answer = await fetch(`${house.url()}/login`, {
     method: 'POST',
@@ -130,7 +136,14 @@ async function logIn(house: DashboardHouse): Promise<{ name: string; value: stri
     body: JSON.stringify({ secret: code }),
   })
   const [name = '', value = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0]!.split('=')
-  return { name, value }
+  const { pageKey } = (await answer.json()) as { pageKey: string }
+  const { origin, hostname: domain } = new URL(house.url())
+  const expires = Date.now() / 1000 + 3600
+  const cookie = { name, value, domain, path: '/', expires, httpOnly: true, secure: false }
+  return {
+    cookies: [{ ...cookie, sameSite: 'Strict' }],
+    origins: [{ origin, localStorage: [{ name: 'rockpool-page-key', value: pageKey }] }],
+  }
 }
 
 function startGateway(home: ClaudeHome, port: number): Promise<{ child: ChildProcess; ready: Ready }> {

@@ -1,4 +1,4 @@
-// The page's line to its own gateway: the same client as the command line's, logged in by cookie.
+// The page's line to its own gateway: the same client as the command line's, logged in by cookie and page key.
 import { GatewayClient } from '../../src/rpc/client.ts'
 import type { Call, ConnectionState } from '../../src/rpc/client.ts'
 import type { RockpoolEvent } from '../../src/domain/events.ts'
@@ -30,7 +30,8 @@ export function openGateway(options: {
     if (state === 'connected') for (const listener of waiting) listener()
   }
   const { onRefused } = options
-  const client = new GatewayClient({ url: `${scheme}://${location.host}/ws`, onState, onRefused })
+  const url = `${scheme}://${location.host}/ws`
+  const client = new GatewayClient({ url, pageKey: keptPageKey, onState, onRefused })
   return {
     call: (method, input) => client.call(method, input),
     listen: shared((topic, input, listener) => client.subscribe(topic, input, listener)),
@@ -78,7 +79,18 @@ function openLine(
 
 export type LoginOutcome = 'in' | 'refused' | 'unreachable'
 
-/** By a one-time code or the gateway's token; the answer is a cookie that scripts cannot read. */
+/**
+ * Browsers send the cookie of 127.0.0.1 to every port there, so the cookie alone opens nothing. The page key is kept where
+ * only pages of this origin, with its port, can read it.
+ */
+const pageKeyName = 'rockpool-page-key'
+
+/** Empty without a login: the gateway then refuses the connection, and the page asks for a login. */
+function keptPageKey(): string {
+  return localStorage.getItem(pageKeyName) ?? ''
+}
+
+/** By a one-time code or the gateway's token. Sets a cookie that scripts cannot read, and keeps the page key. */
 export async function logIn(secret: string): Promise<LoginOutcome> {
   try {
     const answer = await fetch('/login', {
@@ -86,7 +98,10 @@ export async function logIn(secret: string): Promise<LoginOutcome> {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ secret }),
     })
-    return answer.ok ? 'in' : 'refused'
+    if (!answer.ok) return 'refused'
+    const { pageKey } = (await answer.json()) as { pageKey: string }
+    localStorage.setItem(pageKeyName, pageKey)
+    return 'in'
   } catch {
     return 'unreachable'
   }
@@ -94,7 +109,8 @@ export async function logIn(secret: string): Promise<LoginOutcome> {
 
 /** The gateway then ends the line, and the page asks for a log-in. */
 export async function logOut(): Promise<void> {
-  await fetch('/logout', { method: 'POST' })
+  await fetch('/logout', { method: 'POST', headers: { 'x-rockpool-page-key': keptPageKey() } })
+  localStorage.removeItem(pageKeyName)
 }
 
 export async function isReachable(): Promise<boolean> {

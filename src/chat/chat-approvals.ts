@@ -7,6 +7,7 @@ import { asRockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
+import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { approvalReply } from '../coding/approvals/approval-reply.ts'
 import { isSameOrigin } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'
@@ -14,7 +15,10 @@ import { wordsFor } from '../operations/coding/coding-text.ts'
 import { perform } from '../operations/perform.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
-/** Asks where the turn came from. In a group nobody may answer, so nobody is asked: others read along there. */
+/**
+ * Asks where the turn came from. In a group nobody may answer, so nobody is asked: others read along there. A hook's turn
+ * asks nobody either: else any program with the hook token could put questions before the owner.
+ */
 export function askInChat(
   app: App,
   conversations: () => Conversations,
@@ -26,6 +30,12 @@ export function askInChat(
       return {
         behavior: 'deny',
         message: `${request.toolName} needs a permission, and nobody can be asked in a group.`,
+      }
+    }
+    if (classifySessionKey(session.key).kind === 'hook') {
+      return {
+        behavior: 'deny',
+        message: `${request.toolName} needs a permission, and a hook's turn cannot ask for one.`,
       }
     }
     const asking = { sessionKey: session.key, agentId: session.agentId, request }

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
-import type { Caller, Scope } from '../operations/operation.ts'
+import type { Caller } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
 import { includes } from '../operations/authorize.ts'
 import {
@@ -39,6 +39,8 @@ interface Known {
 }
 
 const codeMs = 60_000
+/** What `newToken` makes is 43 letters long; nobody guesses 32. */
+const unguessableLength = 32
 const pageSessionMs = 12 * 60 * 60 * 1000
 
 export class Auth {
@@ -65,11 +67,12 @@ export class Auth {
     this.#log = log
     this.#limiter = new Limiter(clock)
     ensureGatewayToken(stateDir)
+    readOwnHookToken(stateDir)
   }
 
-  /** Throws `rate-limited` or `unauthorized`; the credential is looked at only when the limiter lets it. */
+  /** Throws `rate-limited` or `unauthorized`. */
   admit(token: string | undefined, request: IncomingMessage): Admission {
-    return this.#guarded('gateway', request, () => {
+    return this.#guarded('gateway', request, token, () => {
       this.#refresh()
       const hash = hashOf(token ?? '')
       let found: Known | undefined
@@ -80,7 +83,7 @@ export class Auth {
   }
 
   admitHook(token: string | undefined, request: IncomingMessage): true {
-    return this.#guarded('hook', request, () => {
+    return this.#guarded('hook', request, token, () => {
       this.#refresh()
       const right = this.#hookToken !== undefined && sameHash(hashOf(this.#hookToken), hashOf(token ?? ''))
       return right ? true : undefined
@@ -92,9 +95,11 @@ export class Auth {
     request: IncomingMessage,
     read: () => Promise<string>,
   ): Promise<{ id: string; body: string }> {
-    const claimed = this.#guarded('hook', request, () => signedHookOf(request, this.#clock.now()))
+    const claimed = this.#guarded('hook', request, this.#hookToken, () =>
+      signedHookOf(request, this.#clock.now()),
+    )
     const body = await read()
-    return this.#guarded('hook', request, () => {
+    return this.#guarded('hook', request, this.#hookToken, () => {
       this.#refresh()
       const isRight = this.#hookToken !== undefined && isSignedWith(this.#hookToken, claimed, body)
       return isRight ? { id: claimed.id, body } : undefined
@@ -107,7 +112,7 @@ export class Auth {
    * of our own origin.
    */
   admitPage(secrets: PageSecrets | undefined, request: IncomingMessage): Admission {
-    return this.#guarded('gateway', request, () => {
+    return this.#guarded('gateway', request, secrets?.pageKey, () => {
       const id = secrets === undefined ? '' : pageId(secrets)
       this.#refresh()
       const until = this.#pages.get(id)
@@ -125,7 +130,7 @@ export class Auth {
 
   /** Exchanges a one-time code, or the operator's token itself, for the two secrets of a page. */
   openPage(secret: string, request: IncomingMessage): PageSecrets & { maxAgeSeconds: number } {
-    return this.#guarded('login', request, () => {
+    return this.#guarded('login', request, secret, () => {
       this.#refresh()
       if (!this.#takeCode(secret) && !this.#isOperator(secret)) return undefined
       const secrets = { cookie: newToken(), pageKey: newToken() }
@@ -165,15 +170,25 @@ export class Auth {
     return this.#hookToken !== undefined
   }
 
-  #guarded<T>(door: string, request: IncomingMessage, look: () => T | undefined): T {
+  /**
+   * Limits guessing by source. A secret of ours has 256 bits and cannot be guessed, so the right one is let in even from a
+   * source that is locked out; a shorter secret, which a person chose, is not looked at there.
+   */
+  #guarded<T>(
+    door: string,
+    request: IncomingMessage,
+    secret: string | undefined,
+    look: () => T | undefined,
+  ): T {
     const address = request.socket.remoteAddress ?? ''
     const browser = isFromBrowser(request)
     const local = isLoopback(address.replace(/^::ffff:/, '')) && !browser
     const key = `${door} ${browser ? 'page' : 'program'} ${address}`
     const wait = this.#limiter.lockedFor(key)
-    if (wait > 0) throw new TooManyTries(wait)
-    const found = look()
+    const isGuessable = (secret ?? '').length < unguessableLength
+    const found = wait > 0 && isGuessable ? undefined : look()
     if (found !== undefined) return found
+    if (wait > 0) throw new TooManyTries(wait)
     this.failures++
     this.#limiter.fail(key, { failures: local ? 100 : 10 })
     throw new RockpoolError('unauthorized', 'A valid token is needed.', {
@@ -203,9 +218,7 @@ export class Auth {
       this.#known.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
       this.#openPagesUnder(id)
     }
-    const hook = this.#read(readHookToken)
-    // One secret for two doors would make each as weak as the other.
-    this.#hookToken = hook === operator ? undefined : hook
+    this.#hookToken = this.#read(readOwnHookToken)
   }
 
   /** A file that cannot be read, or is half written, lets nobody in. It is looked at again, and spoken of once. */
@@ -231,6 +244,23 @@ export class Auth {
   }
 }
 
+/** Throws when the hook token is also another token: other programs hold it, and it would let them do far more. */
+function readOwnHookToken(stateDir: string): string | undefined {
+  const token = readHookToken(stateDir)
+  if (token === undefined) return undefined
+  const hash = hashOf(token).toString('base64url')
+  const isShared =
+    token === readGatewayToken(stateDir) || readTokenRecords(stateDir).some((record) => record.hash === hash)
+  if (!isShared) return token
+  throw new RockpoolError(
+    'exposed',
+    'The hook token is also a token of the gateway, so hooks could do all that it may.',
+    {
+      hint: 'Make a new hook token with `rockpool tokens rotate hook`.',
+    },
+  )
+}
+
 function pageId({ cookie, pageKey }: PageSecrets): string {
   return hashOf(`${cookie} ${pageKey}`).toString('base64url')
 }
@@ -243,15 +273,14 @@ export class TooManyTries extends RockpoolError {
   }
 }
 
-/** A client may ask for less than its token gives, never for more. */
+/** A client may ask for less than its token gives, never for more. Scopes that do not exist give nothing. */
 export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; agentId?: string }): Caller {
-  const plain = (wanted.scopes ?? []).map((scope) => scope.replace(/^operator\./, ''))
-  const kept = allScopes.filter(
-    (scope): scope is Scope => plain.includes(scope) && includes(caller.scopes, scope),
-  )
+  const asked = wanted.scopes?.map((scope) => scope.replace(/^operator\./, ''))
+  const known = allScopes.filter((scope) => asked?.includes(scope))
+  const kept = allScopes.filter((scope) => includes(known, scope) && includes(caller.scopes, scope))
   return {
     ...caller,
-    ...(kept.length === 0 ? {} : { scopes: kept }),
+    ...(asked === undefined ? {} : { scopes: kept }),
     // A token that is bound to an agent stays bound to it.
     ...(wanted.agentId === undefined || caller.agentId !== undefined ? {} : { agentId: wanted.agentId }),
   }

@@ -1,4 +1,4 @@
-// Slows down guessing: so many failures in a minute, and the door stays shut for five, also for the right token.
+// Slows down guessing: after so many failures within a minute, a source is locked out for five minutes.
 import type { Clock } from '../domain/clock.ts'
 
 export interface LimitClass {

@@ -20,6 +20,7 @@ import { claudeBinary, makeClaudeHome, testModel } from './support/claude-home.t
 import type { MessagesApi, Step } from './support/messages-api.ts'
 import { startMessagesApi } from './support/messages-api.ts'
 import { programFile } from './support/program.ts'
+import { toolsOf } from '../src/rights/tools.ts'
 
 const key = 'agent:main:telegram:direct:7'
 const calls: Array<[string, Record<string, unknown>]> = [
@@ -101,6 +102,7 @@ test('the real binary calls all six tools in-process and gets live answers', asy
       model: testModel,
       permissionMode: 'default',
       allowedTools: [],
+      toolRights: toolsOf('owner'),
       tools: [bridgeServer(world, app.config.mcpBridge)!],
       askPermission: async () => ({ behavior: 'deny', message: 'Nobody is there.' }),
     })

@@ -100,7 +100,7 @@ describe('on Telegram', () => {
     expect(made()).toBe(false)
   })
 
-  test("a guest's agent reads what is in its folder, and asks for the rest of the machine; the owner's reads it", async () => {
+  test("a guest's agent reads nothing of the machine, and asks nobody about it; the owner's reads it", async () => {
     const outside = join(house.home.variables['HOME']!, 'diary.txt')
     writeFileSync(outside, 'a secret of the owner')
     writeFileSync(join(house.home.project, 'menu.txt'), 'soup')
@@ -114,12 +114,12 @@ describe('on Telegram', () => {
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('Soup.'), waiting)
     say(owner, 'the diary?')
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
+    const before = telegram.shown.length
     say(guest, 'the diary?')
-    await vi.waitFor(() => expect(question()?.chat).toBe(502), waiting)
-    expect(question()!.text).toContain('diary.txt')
+    await vi.waitFor(() => expect(telegram.shown.length).toBeGreaterThan(before), waiting)
+    expect(telegram.shown.at(-1)).toMatchObject({ chat: 502, text: 'I looked.' })
+    expect(question()).toBeUndefined()
     expect(house.api.calls().at(-1)!.text).not.toContain('a secret of the owner')
-    press(button(/deny/i), owner)
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
   })
 
   test('words do as well as buttons, but forwarded words and those from before the question do not count', async () => {

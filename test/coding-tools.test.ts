@@ -1,7 +1,6 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
 import { describe, expect, test, vi } from 'vitest'
 import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/chat/chat-approvals.ts'
-import { chatTools } from '../src/chat/chat-tools.ts'
 import { approvalReply } from '../src/coding/approvals/approval-reply.ts'
 import type { Approval } from '../src/domain/coding-session.ts'
 import type { Message } from '../src/domain/message.ts'
@@ -9,7 +8,16 @@ import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
 import { followSpawnedCoding } from '../src/operations/coding/spawned-coding.ts'
 import { followSubagents } from '../src/operations/sessions/subagents.ts'
-import { home, newRepo, openGateway, parentKey, stranger, textOf, toolsOf } from './support/coding-gateway.ts'
+import {
+  home,
+  newRepo,
+  offeredTools,
+  openGateway,
+  parentKey,
+  stranger,
+  textOf,
+  toolsOf,
+} from './support/coding-gateway.ts'
 import { rpc } from './support/gateway-house.ts'
 import { deadProcess, open, sharedFolder } from './support/coding-bench.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
@@ -135,15 +143,14 @@ describe('tools of a chat', () => {
 
   test("what is asked from elsewhere in a guest's session is done as for the guest, and in the owner's as for the owner", async () => {
     const house = await openGateway({ channels: { ownerAllowFrom: ['telegram:501'] } })
-    const make = await chatTools(house.app, { find: () => undefined })
     const inside = { channel: 'internal', accountId: 'default', to: 'main' }
-    const offered = (lastTo: string): string[] => {
+    const offered = async (lastTo: string): Promise<string[]> => {
       const entry = { sessionId: 's', updatedAt: 0, lastChannel: 'telegram', lastTo }
-      const { tools } = make({ key: `agent:main:telegram:direct:${lastTo}`, agentId: 'main', entry }, inside)
-      return tools.map(({ name }) => name)
+      const session = { key: `agent:main:telegram:direct:${lastTo}`, agentId: 'main', entry }
+      return (await offeredTools(house, session, inside)).map(({ name }) => name)
     }
-    expect(offered('666')).toEqual(['session_status'])
-    expect(offered('501')).toContain('claude_launch')
+    expect(await offered('666')).toEqual(['session_status'])
+    expect(await offered('501')).toContain('claude_launch')
   })
 
   test('T64: an agent gives what it launches no right that it has not itself', async () => {

@@ -4,6 +4,7 @@ import type { HookCallback, Options } from '@anthropic-ai/claude-agent-sdk'
 import type { AskPermission, ConversationOptions } from '../domain/agent.ts'
 import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
+import { refusalOf } from '../rights/tools.ts'
 import type { Credential } from './credentials.ts'
 import { kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
 import { makeToolServer } from './tool-server.ts'
@@ -26,7 +27,7 @@ export interface Surroundings {
 
 /** The same for two conversations that one process can serve one after the other. */
 export function shapeOf(options: ConversationOptions): string {
-  const { agent, cwd, systemPromptAppend, allowedTools, disallowedTools, additionalDirectories } = options
+  const { agent, cwd, systemPromptAppend, allowedTools, toolRights, additionalDirectories } = options
   const tools = options.tools.map((server) => [
     server.name,
     server.tools.map((tool) => [tool.name, tool.description, tool.inputSchema]),
@@ -37,7 +38,7 @@ export function shapeOf(options: ConversationOptions): string {
     agent.systemPrompt,
     systemPromptAppend,
     allowedTools,
-    disallowedTools,
+    toolRights,
     additionalDirectories,
     tools,
     options.maxBudgetUsd,
@@ -78,7 +79,8 @@ export function toSdkOptions(options: ConversationOptions, around: Surroundings,
     settings: settingsOf(options, around),
     permissionMode: options.permissionMode,
     ...(options.permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
-    ...(options.disallowedTools ? { disallowedTools: options.disallowedTools } : {}),
+    // What does not reach the model cannot be called. The hook below refuses the rest.
+    tools: [...options.toolRights.open],
     ...(options.additionalDirectories ? { additionalDirectories: options.additionalDirectories } : {}),
     canUseTool: makeCanUseTool(askThrough(binding)),
     mcpServers: Object.fromEntries(
@@ -100,6 +102,8 @@ function settingsOf(options: ConversationOptions, around: Surroundings): NonNull
   const deny = around.deniedPaths.flatMap((path) => [`Read(/${path})`, `Edit(/${path})`])
   return {
     permissions: { allow: [...options.allowedTools, ...ownTools], deny },
+    // Another Claude session on this machine cannot say who asked it.
+    crossSessionInbound: 'refuse',
     ...(around.credential?.apiKeyHelper ? { apiKeyHelper: around.credential.apiKeyHelper } : {}),
   }
 }
@@ -127,10 +131,28 @@ function toolServer(
 }
 
 function hooksOf(options: ConversationOptions, binding: Binding): NonNullable<Options['hooks']> {
+  const gate = options.beforeTool ? gates(beforeTool(binding)) : {}
   return {
     PreCompact: [{ timeout: 150, hooks: [beforeCompaction(binding)] }],
-    ...(options.beforeTool ? gates(beforeTool(binding)) : {}),
+    ...gate,
+    PreToolUse: [{ hooks: [onlyOpenTools(options, binding)] }, ...(gate.PreToolUse ?? [])],
   }
+}
+
+/** Holds in every permission mode, and for sub-agents. */
+function onlyOpenTools(options: ConversationOptions, binding: Binding): HookCallback {
+  return async (input) => {
+    if (input.hook_event_name !== 'PreToolUse') return {}
+    const { toolRights, tools } = binding.conversation?.options ?? options
+    const servers = tools.map(({ name }) => name)
+    const refusal = refusalOf(input.tool_name, toolRights, servers)
+    return refusal === undefined ? {} : denied(refusal)
+  }
+}
+
+function denied(reason: string): Awaited<ReturnType<HookCallback>> {
+  const decision = { permissionDecision: 'deny' as const, permissionDecisionReason: reason }
+  return { hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } }
 }
 
 /** Where Claude can be held: before a tool, after a batch of tools and before the next call to the model, and when a
@@ -168,9 +190,7 @@ function beforeTool(binding: Binding): HookCallback {
       const at = { name, toolUseId, subagentId: input.agent_id, isDone }
       const refusal = await conversation.options.beforeTool(at, signal)
       if (refusal === undefined) return {}
-      if (!isTool) return { continue: false, stopReason: refusal }
-      const decision = { permissionDecision: 'deny' as const, permissionDecisionReason: refusal }
-      return { hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } }
+      return isTool ? denied(refusal) : { continue: false, stopReason: refusal }
     } finally {
       release()
     }

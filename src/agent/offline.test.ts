@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { AskPermission, ConversationOptions, Prompt } from '../domain/agent.ts'
 import { systemClock } from '../domain/clock.ts'
 import type { TurnEvent } from '../domain/turn.ts'
+import { toolsOf } from '../rights/tools.ts'
 import { makeOfflineAgent } from './offline.ts'
 
 const deny: AskPermission = async () => ({ behavior: 'deny', message: 'no' })
@@ -13,6 +14,7 @@ function options(more: Partial<ConversationOptions> = {}): ConversationOptions {
     cwd: '/tmp',
     permissionMode: 'default',
     allowedTools: [],
+    toolRights: toolsOf('owner'),
     tools: [],
     askPermission: deny,
     ...more,

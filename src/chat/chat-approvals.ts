@@ -7,7 +7,6 @@ import { asRockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
-import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { approvalReply } from '../coding/approvals/approval-reply.ts'
 import { isSameOrigin } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'
@@ -15,10 +14,7 @@ import { wordsFor } from '../operations/coding/coding-text.ts'
 import { perform } from '../operations/perform.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
-/**
- * Asks where the turn came from. In a group nobody may answer, so nobody is asked: others read along there. A hook's turn
- * asks nobody either: else any program with the hook token could put questions before the owner.
- */
+/** Asks where the turn came from. Only turns that may ask the owner get here; see rights/. */
 export function askInChat(
   app: App,
   conversations: () => Conversations,
@@ -26,18 +22,6 @@ export function askInChat(
   address: Address,
 ): AskPermission {
   return async (request, signal) => {
-    if (session.entry.chatType !== undefined && session.entry.chatType !== 'direct') {
-      return {
-        behavior: 'deny',
-        message: `${request.toolName} needs a permission, and nobody can be asked in a group.`,
-      }
-    }
-    if (classifySessionKey(session.key).kind === 'hook') {
-      return {
-        behavior: 'deny',
-        message: `${request.toolName} needs a permission, and a hook's turn cannot ask for one.`,
-      }
-    }
     const asking = { sessionKey: session.key, agentId: session.agentId, request }
     return app.coding().approvals.ask(asking, signal, (approval) => {
       const reply = approvalReply('I', approval)

@@ -5,14 +5,13 @@ import { personAt } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { deliveryContextOf } from '../domain/delivery-context.ts'
 import type { Session } from '../domain/session.ts'
-import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { operationTools } from '../operations/agent-tools.ts'
 import type { App } from '../operations/app.ts'
-import type { Caller, Operation, Scope } from '../operations/operation.ts'
+import type { Caller, Operation } from '../operations/operation.ts'
 import { performOperation } from '../operations/perform.ts'
 import type { People } from '../store/sqlite/people.ts'
+import type { Rights } from '../rights/rights.ts'
 
 export const chatToolServer = 'rockpool'
 
@@ -41,18 +40,17 @@ const ownChannels = new Set(['web', 'console', 'internal'])
 
 export async function chatTools(
   app: App,
-  pairing: Pick<People, 'find'>,
-): Promise<(session: Session, address: Address) => ToolServer> {
+): Promise<(session: Session, address: Address, rights: Rights) => ToolServer> {
   // The list is the same for all; who calls is known only in a turn.
   const names = (await operationTools(['read', 'write'], async () => undefined)).filter(({ name }) =>
     offered.has(name),
   )
-  return (session, address) => {
-    const isOwners = actsForOwner(app, pairing, session, address)
-    const scopes: Scope[] = isOwners ? ['read', 'write'] : ['read']
+  return (session, address, rights) => {
+    const isOwners = rights.ownTools === 'all'
     const caller: Caller = {
       via: 'mcp',
-      scopes,
+      scopes: rights.scopes,
+      author: rights.author,
       agentId: session.agentId,
       sessionKey: session.key,
       name: `agent:${session.agentId}`,
@@ -73,29 +71,6 @@ export async function chatTools(
       }))
     return { name: chatToolServer, tools }
   }
-}
-
-/** In a group anybody could have the agent act; in private only the owner may. What a hook brings is said by strangers,
- *  wherever the answer goes. */
-export function actsForOwner(
-  app: App,
-  pairing: Pick<People, 'find'>,
-  session: Session,
-  address: Address,
-): boolean {
-  const { chatType } = session.entry
-  if (chatType === 'group' || chatType === 'channel') return false
-  return (
-    classifySessionKey(session.key).kind !== 'hook' && isOwnersChat(app, pairing, withWhom(session, address))
-  )
-}
-
-/** A turn that nobody wrote for (another session's message, a wish from the command line) is had with whom the session talks:
- *  what he said before stands in it. */
-function withWhom({ entry }: Session, address: Address): Address {
-  const { channel, to, accountId = 'default' } = deliveryContextOf(entry) ?? {}
-  const isKnown = address.channel === 'internal' && channel !== undefined && to !== undefined
-  return isKnown ? { channel, to, accountId } : address
 }
 
 /** A private chat with the owner, or one that only the owner can open. */

@@ -11,7 +11,6 @@ import type { Address } from '../domain/address.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
 import type { BridgeWorld } from '../domain/bridge.ts'
 import type { Config } from '../domain/config.ts'
-import { allowedToolsOf } from '../domain/config/agent-settings.ts'
 import type { Message } from '../domain/message.ts'
 import type { Session } from '../domain/session.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
@@ -26,6 +25,7 @@ import { commandInfos } from '../inbound/command.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
+import type { Rights } from '../rights/rights.ts'
 import type { People } from '../store/sqlite/people.ts'
 import type { Chores } from '../store/chores.ts'
 import { SharedChores } from '../store/postgres/chores.ts'
@@ -47,7 +47,7 @@ import {
   openInChat,
   pressedButton,
 } from '../chat/chat-approvals.ts'
-import { actsForOwner, chatTools, isOwnersChat } from '../chat/chat-tools.ts'
+import { chatTools, isOwnersChat } from '../chat/chat-tools.ts'
 import { codingCommandInfos, codingCommands, commandToSay } from '../chat/coding-commands.ts'
 import { joinOthers, sharedNotes } from './shared-events.ts'
 
@@ -98,10 +98,11 @@ async function flowParts(
   pairing: People,
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
-  const ownTools = await chatTools(app, pairing)
+  const ownTools = await chatTools(app)
   const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
   const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
-  const replies = makeReplyRouting({ ...app, replies: sent, codingCommand })
+  const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
+  const replies = makeReplyRouting({ ...app, replies: sent, codingCommand, isOwners })
   const runtime = await app.runtime()
   // Claude's processes of before have ended by now: nothing overwrites what is put back.
   await restoreAbandoned(paths.noteCopies, log)
@@ -122,12 +123,11 @@ async function flowParts(
     self: ownerText(identifyProcess(process.pid)!),
     // Where machines share the work, the database decides who lives.
     isAlive: (owner) => app.postgres !== undefined || isAlive(owner),
-    toolsFor: (session, address) => [
-      ...bridgeFor(app, session, actsForOwner(app, pairing, session, address)),
-      ownTools(session, address),
+    isOwners,
+    toolsFor: (session, address, rights) => [
+      ...bridgeFor(app, session, rights),
+      ownTools(session, address, rights),
     ],
-    allowedToolsFor: (session, address) =>
-      allowedToolsOf(app.config.agents, session.agentId, actsForOwner(app, pairing, session, address)),
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
     onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),
@@ -222,10 +222,10 @@ function readyAgent(app: App, agentId: string): Agent {
   return agent
 }
 
-function bridgeFor(app: App, { agentId, key }: Session, isOwners: boolean): ToolServer[] {
+function bridgeFor(app: App, { agentId, key }: Session, { seesOtherSessions }: Rights): ToolServer[] {
   const repoPath = agentFrom(app.config, app.paths, agentId).workspace
   const world = bridgeWorld(app, { agentId, repoPath, sessionKey: key })
-  const server = bridgeServer(isOwners ? world : withoutOthers(world), app.config.mcpBridge)
+  const server = bridgeServer(seesOtherSessions ? world : withoutOthers(world), app.config.mcpBridge)
   return server ? [server] : []
 }
 

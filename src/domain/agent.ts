@@ -71,6 +71,14 @@ export type BeforeTool = (
   signal: AbortSignal,
 ) => Promise<string | undefined>
 
+/** Which of Claude's tools a conversation has. Every other tool is closed, also one that a later Claude Code brings. */
+export interface ToolRights {
+  /** Claude Code's own, by name. */
+  open: readonly string[]
+  /** May it use MCP servers from the user's or the project's settings? */
+  settingsServers: boolean
+}
+
 /** How a conversation with Claude is opened. Only what differs between conversations; the rest is configuration.
  *  Functions, the model and the permission mode may change while it lives: the last `open` counts. A change of anything
  *  else ends the process and goes on in a new one, so nothing here should change from turn to turn. */
@@ -86,8 +94,9 @@ export interface ConversationOptions {
   newSdkSessionId?: string
   systemPromptAppend?: string
   permissionMode: PermissionMode
+  /** What Claude may use without asking, of the tools that are open. */
   allowedTools: string[]
-  disallowedTools?: string[]
+  toolRights: ToolRights
   /** Directories beside `cwd` that Claude may work in. */
   additionalDirectories?: string[]
   maxBudgetUsd?: number

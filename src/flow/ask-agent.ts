@@ -6,6 +6,7 @@ import { nobodyCanAnswer } from '../agent/permissions.ts'
 import type { Agent, Conversation, ConversationOptions, Prompt } from '../domain/agent.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
+import type { Rights } from '../rights/rights.ts'
 import { withClaudeId, withoutClaudeId } from '../sessions/usage.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import { flushBeforeCompaction, runMemoryFlushIfNeeded } from './flush-memory.ts'
@@ -17,6 +18,7 @@ export interface AgentTurn {
   session: Session
   agent: Agent
   address: Address
+  rights: Rights
   transcript: TranscriptRef
   /** The entry of our transcript with which this turn begins. */
   entryId: string
@@ -157,7 +159,7 @@ const historyNote =
 export function conversationOptions(
   session: Session,
   agent: Agent,
-  address: Address,
+  { address, rights }: { address: Address; rights: Rights },
   parts: FlowParts,
 ): ConversationOptions {
   const model = session.entry.modelOverride ?? agent.model
@@ -167,9 +169,10 @@ export function conversationOptions(
     agent,
     cwd: agent.workspace,
     permissionMode: 'default',
-    allowedTools: parts.allowedToolsFor?.(session, address) ?? agent.allowedTools,
-    tools: parts.toolsFor?.(session, address) ?? [],
-    askPermission: parts.askPermission?.(session, address) ?? nobodyCanAnswer,
+    allowedTools: [...rights.allowedRules],
+    toolRights: rights.tools,
+    tools: parts.toolsFor?.(session, address, rights) ?? [],
+    askPermission: (rights.mayAskOwner && parts.askPermission?.(session, address)) || nobodyCanAnswer,
     ...(model === undefined ? {} : { model }),
     ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
   }
@@ -177,7 +180,7 @@ export function conversationOptions(
 
 function optionsOf(turn: AgentTurn, parts: FlowParts, way: WayBack): ConversationOptions {
   return {
-    ...conversationOptions(turn.session, turn.agent, turn.address, parts),
+    ...conversationOptions(turn.session, turn.agent, turn, parts),
     ...(turn.model === undefined ? {} : { model: turn.model }),
     ...(turn.thinking === undefined ? {} : { thinkingLevel: turn.thinking }),
     ...(way.resume === undefined ? {} : { resume: way.resume }),

@@ -4,6 +4,8 @@ import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { Input, TurnWish } from '../store/work-store.ts'
+import { internalChannel } from '../rights/author.ts'
+import type { Author } from '../rights/author.ts'
 
 export interface AskRequest {
   agentId: string
@@ -18,13 +20,12 @@ export interface AskRequest {
   mayCommand?: boolean
   model?: string
   thinking?: string
+  /** For whom the turn is taken; it has no more rights than that author, nor than its session. */
+  askedBy: Author
   /** The same key asks once; a repeat is refused with `conflict`. */
   key?: string
   onEvent?: (event: TurnEvent) => void
 }
-
-/** The address of a turn that belongs to no chat. */
-export const internalChannel = 'internal'
 
 export function inputOf(request: AskRequest, key: string, now: number): Input {
   const { mayCommand = true } = request
@@ -57,6 +58,7 @@ function messageOf(request: AskRequest, key: string, now: number): Message {
 function wishOf(request: AskRequest): TurnWish {
   return {
     deliver: request.deliver === true && request.address !== undefined,
+    askedBy: request.askedBy,
     ...(request.model === undefined ? {} : { model: request.model }),
     ...(request.thinking === undefined ? {} : { thinking: request.thinking }),
   }

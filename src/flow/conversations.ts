@@ -7,7 +7,8 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { untilBack } from '../store/store-unavailable.ts'
 import { conversationOptions } from './ask-agent.ts'
-import { inputOf, internalChannel } from './ask-request.ts'
+import { internalChannel } from '../rights/author.ts'
+import { inputOf } from './ask-request.ts'
 import type { AskRequest } from './ask-request.ts'
 import { Converse } from './converse.ts'
 import { Heartbeats } from './heartbeat.ts'
@@ -15,6 +16,7 @@ import type { WakeRequest } from './heartbeat.ts'
 import { OpenChannels } from './open-channels.ts'
 import type { FlowParts, WatchedEnd } from './flow-parts.ts'
 import { recoverWork, tidyWork } from './turn-recovery.ts'
+import { rightsOfTurn } from './turn-rights.ts'
 
 const lookEveryMs = 1_000
 const tidyEveryMs = 3_600_000
@@ -187,9 +189,12 @@ export class Conversations {
       agentId: agent.id,
       entry: { sessionId: 'none', updatedAt: 0 },
     }
-    runtime.prewarm(conversationOptions(session, agent, address, this.#parts)).catch((error: unknown) => {
-      log.info({ error: String(error) }, 'No process could be started ahead of time.')
-    })
+    const rights = rightsOfTurn(session, { address }, this.#parts)
+    runtime
+      .prewarm(conversationOptions(session, agent, { address, rights }, this.#parts))
+      .catch((error: unknown) => {
+        log.info({ error: String(error) }, 'No process could be started ahead of time.')
+      })
   }
 
   /** Turns that are interrupted now wait again after the next start, marked as retried. */

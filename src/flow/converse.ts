@@ -9,6 +9,7 @@ import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
 import { Deliverer } from '../replies/deliver.ts'
 import type { Input, WaitingInput } from '../store/work-store.ts'
+import { mayJoinTurn } from '../rights/joining.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
 import { Door } from './admission.ts'
@@ -19,6 +20,7 @@ import { SharedLanes } from './shared-lanes.ts'
 import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
+import { authorOfInput } from './turn-rights.ts'
 import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
@@ -40,7 +42,7 @@ export class Converse {
       settings: (_lane, input) => this.#queueSettings(input),
       take: (batch, begun) => this.#take(batch, begun),
       drop: (inputs, told) => this.#door.turnAway(inputs, told),
-      mayJoin: (input) => input.wish === undefined && !isTurnCommand(this.#commandOf(input)),
+      mayJoin: (input, others) => this.#mayJoin(input, others),
       onError: (lane, error) => {
         parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.')
         this.shared?.failed(lane)
@@ -169,6 +171,12 @@ export class Converse {
         this.shared?.idle(input.lane)
       })
     this.#commands.set(input.lane, done)
+  }
+
+  #mayJoin(input: WaitingInput, others: readonly WaitingInput[]): boolean {
+    if (input.wish !== undefined || isTurnCommand(this.#commandOf(input))) return false
+    const author = authorOfInput(input, this.parts)
+    return others.every((other) => mayJoinTurn(author, authorOfInput(other, this.parts)))
   }
 
   #commandOf(input: Input) {

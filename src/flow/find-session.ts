@@ -1,5 +1,5 @@
 // Step two: the session of an input, and what people are told when it is not the one they think.
-import type { Session, SessionSkillSnapshot } from '../domain/session.ts'
+import type { Session, SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
 import type { MsgContext } from '../domain/msg-context.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import { bodyForAgent, contextOf, finalizeInboundContext } from '../inbound/context.ts'
@@ -8,6 +8,9 @@ import type { SessionInitResult } from '../sessions/init.ts'
 import { buildModelAliasIndex } from '../sessions/reset-model.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
+import { mayTakeRoute } from '../rights/joining.ts'
+import { routeOf } from './session-route.ts'
+import { authorOfInput, authorOfSession } from './turn-rights.ts'
 
 export interface FoundSession {
   session: Session
@@ -32,7 +35,7 @@ export async function findSession(
     sessionKey,
     ...(parent === undefined ? {} : { parentSessionKey: parent }),
     ...(input.wish?.heartbeat ? {} : { message }),
-    keepsRoute: input.wish !== undefined,
+    keepsRoute: (entry) => input.wish !== undefined || !maySetRoute(input, entry, parts),
     defersTimes: true,
     bodyForAgent: (text) => bodyForAgent(ctx, text),
     beforeChange: claimed,
@@ -42,6 +45,11 @@ export async function findSession(
   })
   if (init.previousSessionEntry) await leaveOldConversation(sessionKey, parts)
   return { session: { key: sessionKey, agentId, entry: init.sessionEntry }, init, ctx: init.sessionCtx }
+}
+
+function maySetRoute(input: WaitingInput, entry: SessionEntry, parts: TurnParts): boolean {
+  if (routeOf(entry) === undefined) return true
+  return mayTakeRoute(authorOfInput(input, parts), authorOfSession(input.lane, entry, parts))
 }
 
 export function contextFor(input: WaitingInput, parts: TurnParts): MsgContext {

@@ -14,6 +14,7 @@ import type { Session } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import type { Deliverer } from '../replies/deliver.ts'
+import type { Rights } from '../rights/rights.ts'
 import type { Chores } from '../store/chores.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { Input, Owner, WorkStore } from '../store/work-store.ts'
@@ -46,10 +47,10 @@ export interface FlowParts {
   /** Leaves the others, where several processes share the work. */
   leave?: () => Promise<void>
   isAlive: (owner: Owner) => boolean
-  /** Tools of ours that a turn of this session may call. */
-  toolsFor?: (session: Session, address: Address) => ToolServer[]
-  /** What the agent may use there without asking; what it may use anywhere when absent. */
-  allowedToolsFor?: (session: Session, address: Address) => string[]
+  /** Is this private chat the owner's? Decides the author of every turn; see rights/. */
+  isOwners: (address: Address) => boolean
+  /** Tools of ours that a turn may call. */
+  toolsFor?: (session: Session, address: Address, rights: Rights) => ToolServer[]
   /** Who answers when Claude asks for permission; without it every request is refused with a clear text. */
   askPermission?: (session: Session, address: Address) => AskPermission
   /** Further commands for chats, such as those of coding sessions. */

@@ -1,18 +1,18 @@
 // Turns of an agent's own: from time to time it looks whether something needs attention, and it is woken when something
 // happened. What it says goes only where the configuration says, or to the one chat that a session belongs to.
-import { deliveryContextOf } from '../domain/delivery-context.ts'
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import { parseOriginChannel } from '../domain/address.ts'
 import type { Config } from '../domain/config.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
-import type { SessionEntry } from '../domain/session.ts'
+import type { Author } from '../rights/author.ts'
 import { readWorkspaceFile } from '../store/workspace-files.ts'
 import type { Input } from '../store/work-store.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { parseDuration } from './queue-settings.ts'
+import { routeOf } from './session-route.ts'
 
 export const HEARTBEAT_PROMPT =
   'Heartbeat: look whether something needs your attention. Follow HEARTBEAT.md strictly; do not repeat old tasks from earlier chats. If nothing needs attention, reply HEARTBEAT_OK.'
@@ -28,6 +28,8 @@ export interface WakeRequest {
   agentId: string
   /** The agent's main session when absent. */
   sessionKey?: string
+  /** Whose words the text is; ours when absent. */
+  askedBy?: Author
   /** The same key wakes once. */
   key: string
   /** It is left for the next gateway: this process takes no turns for others. */
@@ -59,11 +61,11 @@ export class Heartbeats {
   }
 
   /** Tells a session something and lets the agent take a turn at once. */
-  async wake({ text, agentId, sessionKey, key, later }: WakeRequest): Promise<boolean> {
+  async wake({ text, agentId, sessionKey, key, later, askedBy = 'owner' }: WakeRequest): Promise<boolean> {
     const lane = sessionKey ?? this.#mainKey(agentId)
     if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
     await this.#converse.systemEvent(lane, text)
-    const input = await this.#inputFor(agentId, lane, `wake:${key}`, wakePrompt)
+    const input = await this.#inputFor(agentId, lane, `wake:${key}`, wakePrompt, askedBy)
     if (later) return (await this.#parts.work.inbox.accept(input)) !== undefined
     return this.#converse.ask(input)
   }
@@ -77,7 +79,9 @@ export class Heartbeats {
     if (isEmptyList(file) && events.length === 0) return false
     const prompt =
       file === undefined ? HEARTBEAT_PROMPT : `${HEARTBEAT_PROMPT}\n\nHEARTBEAT.md:\n${file.trim()}`
-    return this.#converse.ask(await this.#inputFor(agentId, lane, `heartbeat:${randomUUID()}`, prompt))
+    return this.#converse.ask(
+      await this.#inputFor(agentId, lane, `heartbeat:${randomUUID()}`, prompt, 'owner'),
+    )
   }
 
   #schedule(agentId: string, every: number, after: number): void {
@@ -97,7 +101,7 @@ export class Heartbeats {
     return buildAgentMainSessionKey({ agentId, mainKey: this.#parts.config.session.mainKey })
   }
 
-  async #inputFor(agentId: string, lane: string, key: string, text: string): Promise<Input> {
+  async #inputFor(agentId: string, lane: string, key: string, text: string, askedBy: Author): Promise<Input> {
     const target = await this.#targetOf(agentId, lane)
     return {
       key,
@@ -105,7 +109,7 @@ export class Heartbeats {
       agentId,
       mayCommand: false,
       owner: false,
-      wish: { deliver: target !== undefined, heartbeat: true, internal: true },
+      wish: { deliver: target !== undefined, heartbeat: true, internal: true, askedBy },
       message: {
         id: key,
         event: 'message',
@@ -129,13 +133,6 @@ export class Heartbeats {
     const configured = heartbeatOf(this.#parts.config, agentId)?.target
     return configured === undefined ? undefined : parseOriginChannel(configured)
   }
-}
-
-/** Where a session's next words go. */
-export function routeOf(entry: SessionEntry | undefined): Address | undefined {
-  const { channel, to, accountId = 'default', threadId } = (entry && deliveryContextOf(entry)) ?? {}
-  if (channel === undefined || to === undefined) return undefined
-  return { channel, to, accountId, ...(threadId === undefined ? {} : { threadId: String(threadId) }) }
 }
 
 function heartbeatOf(config: Config, agentId: string): { every?: string; target?: string } | undefined {

@@ -50,6 +50,7 @@ function open(): void {
     transcripts: () => transcripts,
     clock: systemClock,
     events,
+    isOwners: () => true,
     codingCommand: (codingId, text) => `/claude_respond ${codingId} ${text}`,
   })
 }

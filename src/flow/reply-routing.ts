@@ -1,16 +1,22 @@
 // An answer to any message that we sent goes to the session which that message came from. If that session has begun
 // anew since, the answer goes to a fork of the old conversation, at the point that was answered.
 import { createHash } from 'node:crypto'
+import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Events } from '../domain/events.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery, SessionPoint } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
+import type { SessionEntry } from '../domain/session.ts'
+import { authorOf } from '../rights/author.ts'
+import { mayFollowReply } from '../rights/joining.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
 import { routeReply } from '../store/sqlite/reply-map.ts'
 import type { ReplyMap, ReplyRoute } from '../store/sqlite/reply-map.ts'
 import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
+import { routeOf } from './session-route.ts'
+import { authorOfSession } from './turn-rights.ts'
 
 export interface ReplyRoutingParts {
   replies: ReplyMap
@@ -20,6 +26,8 @@ export interface ReplyRoutingParts {
   events: Pick<Events, 'emit'>
   /** How something is said to a coding session: to one that runs, or to one that is resumed. */
   codingCommand: (codingId: string, text: string) => string
+  /** Is this private chat the owner's? */
+  isOwners: (address: Address) => boolean
 }
 
 /** Parts of the flow: see FlowParts. */
@@ -47,6 +55,7 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
       const sent = message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
       if (!sent || codingKey.test(sent.sessionKey)) return undefined
       const current = await parts.sessions(sent.agentId).get(sent.sessionKey)
+      if (!mayFollow(message, sent.sessionKey, current, parts)) return undefined
       const route = routeReply(sent, current)
       return route.kind === 'continue' ? route : forkAt(parts, route, message)
     },
@@ -57,6 +66,19 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
       return codingId && parts.codingCommand(codingId, message.text.trim())
     },
   }
+}
+
+/** The answer stays in its own chat's session when the other one is somebody else's. */
+function mayFollow(
+  { address, chatType }: Message,
+  sessionKey: string,
+  entry: SessionEntry | undefined,
+  parts: Pick<ReplyRoutingParts, 'isOwners'>,
+): boolean {
+  // Whoever answers is judged by their own chat, whatever session they would reach.
+  const author = authorOf({ sessionKey: '', chatType, address }, parts.isOwners)
+  const session = { author: authorOfSession(sessionKey, entry, parts), address: routeOf(entry) }
+  return mayFollowReply({ author, address }, session)
 }
 
 async function recordSent(

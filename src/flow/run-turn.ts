@@ -19,6 +19,7 @@ import { composePrompt } from './prompt.ts'
 import type { Preview } from './deliveries.ts'
 import type { TurnParts, WatchedEnd } from './flow-parts.ts'
 import { composeReplies } from './turn-replies.ts'
+import { rightsOfTurn, sourceOf } from './turn-rights.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
 
 export interface Conducted {
@@ -57,6 +58,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   if (found.init.resetTriggered && !found.init.bodyStripped?.trim()) return onlyReset(found, announcements)
   const { session } = found
   const transcript = transcriptOf(session)
+  const rights = rightsOfTurn(session, sourceOf(first), parts)
   const live = new LiveTurn({ turnId: turn.turnId, session, batch, transcript, cwd: agent.workspace }, parts)
   turn.begun(live)
   const [prompt, systemPromptAppend] = await Promise.all([
@@ -72,6 +74,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
         transcript,
         entryId,
         address: first.message.address,
+        rights,
         text: prompt.text,
         systemPromptAppend,
         images: await picturesOf(received.flatMap(({ message }) => message.media)),

@@ -19,8 +19,9 @@ export interface TurnQueueOptions {
   take: (batch: Batch, begun: (turn: TurnInHand) => void) => Promise<WaitingInput[]>
   /** Inputs for which there was no room; `told` is false when nothing of them will reach the agent. */
   drop: (inputs: WaitingInput[], told: boolean) => Promise<void>
-  /** May this input join others in one turn, or a turn that runs? Commands that begin a session may not. */
-  mayJoin: (input: WaitingInput) => boolean
+  /** May this input join others in one turn, or a turn that runs? Commands that begin a session may not, nor may anybody
+   *  with other rights than those whose turn it is. */
+  mayJoin: (input: WaitingInput, others: readonly WaitingInput[]) => boolean
   onError: (lane: string, error: unknown) => void
   /** It is not known how an input wants to be placed, or it could not join: it waits for a turn of its own. */
   onUnplaced: (lane: string, error: unknown) => void
@@ -164,7 +165,7 @@ export class TurnQueue {
     const settings = await this.#options.settings(input.lane, input)
     lane.settings = settings
     const { mode } = settings
-    const mayJoin = this.#options.mayJoin(input)
+    const mayJoin = this.#options.mayJoin(input, lane.taken)
     if (lane.turn && mayJoin && lane.waiting.length === 0 && mode.startsWith('steer')) {
       const joined = await lane.turn.steer(input)
       if (joined && mode === 'steer') return
@@ -232,9 +233,9 @@ export class TurnQueue {
     if (!first) return []
     const mode = lane.settings?.mode
     const batch = [first]
-    const collects = (mode === 'collect' || mode === 'interrupt') && this.#options.mayJoin(first)
+    const collects = (mode === 'collect' || mode === 'interrupt') && this.#options.mayJoin(first, [])
     const isNext = (input: WaitingInput | undefined): boolean =>
-      collects && input !== undefined && isSameChat(first, input) && this.#options.mayJoin(input)
+      collects && input !== undefined && isSameChat(first, input) && this.#options.mayJoin(input, [first])
     while (isNext(lane.waiting[0])) batch.push(lane.waiting.shift()!)
     return batch
   }

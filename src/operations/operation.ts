@@ -2,6 +2,7 @@
 // reference page are all made from it.
 import type { z } from 'zod'
 import type { Address } from '../domain/address.ts'
+import type { Author } from '../rights/author.ts'
 import type { App, HeavyPart } from './app.ts'
 
 /** What a caller may do. Each includes the ones before it, except that `approve` does not include `write`. */
@@ -16,6 +17,8 @@ export interface Caller {
   agentId?: string
   /** The session that an agent calls from. */
   sessionKey?: string
+  /** For whom an agent calls: the author of its turn. */
+  author?: Author
   /** The chat that a command came from. */
   address?: Address
   /** Who it is, for the idempotency store and the log: a token's name, never the token. */

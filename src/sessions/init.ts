@@ -58,8 +58,9 @@ export interface InitParams {
   parentSessionKey?: string
   /** Absent for a turn of the agent's own: nobody spoke, so nothing gets fresher. */
   message?: Message
-  /** The message came by another way than its chat (the command line): the session's route stays as it is. */
-  keepsRoute?: boolean
+  /** Does the session's route stay as it is? When the message came by another way than its chat (the command line), or from
+   *  a place with fewer rights. */
+  keepsRoute?: (entry: SessionEntry) => boolean
   /** The caller writes the session when its turn is over; times alone may wait until then. */
   defersTimes?: boolean
   /** Makes the text after a reset trigger fit for the agent: cleaned, with the line that names its sender. */
@@ -198,7 +199,7 @@ function tellEntry(params: InitParams, entry: SessionEntry): SessionEntry {
   const { message, sessionKey, keepsRoute, parts } = params
   if (!message) return entry
   const now = parts.clock.now()
-  if (!keepsRoute) return recordInbound(sessionKey, entry, message, now)
+  if (!keepsRoute?.(entry)) return recordInbound(sessionKey, entry, message, now)
   const { chatType = message.chatType } = entry
   return { ...entry, chatType, lastInteractionAt: now, updatedAt: Math.max(entry.updatedAt, now) }
 }

@@ -4,6 +4,7 @@
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { TurnEnd, Usage } from '../domain/turn.ts'
+import type { Author } from '../rights/author.ts'
 
 export interface WorkStore {
   readonly inbox: Inbox
@@ -58,6 +59,8 @@ export interface Input {
 
 /** What the one who asks wants of this turn only. */
 export interface TurnWish {
+  /** For whom the turn is taken; the owner when absent. */
+  askedBy?: Author
   model?: string
   thinking?: string
   /** Send the reply to the message's address; otherwise it is only recorded and given to whoever waits. */

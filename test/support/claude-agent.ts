@@ -11,6 +11,7 @@ import { silentLog } from '../../src/domain/log.ts'
 import type { TurnEvent, TurnResult } from '../../src/domain/turn.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 import { statePaths } from '../../src/store/paths.ts'
+import { toolsOf } from '../../src/rights/tools.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { MessagesApi } from './messages-api.ts'
@@ -49,6 +50,7 @@ export async function makeTestAgent(
     model: testModel,
     permissionMode: 'default',
     allowedTools: [],
+    toolRights: toolsOf('owner'),
     tools: [],
     askPermission: nobodyCanAnswer,
     ...more,

@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { afterEach } from 'vitest'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { codingCommands } from '../../src/chat/coding-commands.ts'
-import { chatTools } from '../../src/chat/chat-tools.ts'
+import { chatTools, isOwnersChat } from '../../src/chat/chat-tools.ts'
+import { agentFrom } from '../../src/compose/configured-agents.ts'
 import type { Address } from '../../src/domain/address.ts'
-import type { AgentTool } from '../../src/domain/agent.ts'
+import type { Agent, AgentTool } from '../../src/domain/agent.ts'
+import type { Session } from '../../src/domain/session.ts'
 import type { Input } from '../../src/store/work-store.ts'
+import { rightsOfTurn } from '../../src/flow/turn-rights.ts'
 import { openHouse } from './gateway-house.ts'
 import type { House } from './gateway-house.ts'
 
@@ -51,9 +54,18 @@ export async function toolsOf(
   key = parentKey,
 ): Promise<Map<string, AgentTool>> {
   const entry = { sessionId: 's', updatedAt: 0, chatType }
-  const make = await chatTools(house.app, { find: () => undefined })
-  const { tools } = make({ key, agentId: 'main', entry }, address)
+  const tools = await offeredTools(house, { key, agentId: 'main', entry }, address)
   return new Map(tools.map((tool) => [tool.name, tool]))
+}
+
+/** Rockpool's tools in a turn of this session, by the rights of its author. */
+export async function offeredTools(house: House, session: Session, address: Address): Promise<AgentTool[]> {
+  const { app } = house
+  const make = await chatTools(app)
+  const isOwners = (chat: Address): boolean => isOwnersChat(app, { find: () => undefined }, chat)
+  const agentOf = (agentId: string): Agent => agentFrom(app.config, app.paths, agentId)
+  const rights = rightsOfTurn(session, { address }, { config: app.config, isOwners, agentOf })
+  return make(session, address, rights).tools
 }
 
 export const textOf = async (

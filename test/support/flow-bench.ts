@@ -102,6 +102,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       model: config.agents.defaults.model,
     }),
     storePathOf: (id) => paths.sessionsJson(id),
+    isOwners: () => true,
     noteCopies: paths.noteCopies,
     self: `test-${process.pid}`,
     isAlive: () => false,

@@ -2,6 +2,7 @@
 import type { ConversationOptions } from '../../domain/agent.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { chooseWhenFree } from '../queue/choose-when-free.ts'
+import { toolsOf } from '../../rights/tools.ts'
 import type { LiveRecord } from './live-record.ts'
 import { isCommand } from './names.ts'
 import { tagOf, withOriginMarker } from './origin.ts'
@@ -21,6 +22,7 @@ export function openingOf(
     systemPromptAppend: request.systemPrompt,
     permissionMode: request.permissionMode,
     allowedTools: request.allowedTools,
+    toolRights: toolsOf('coding'),
     thinkingLevel: request.thinking,
     tools: toolsFor(session),
     title: name,

@@ -10,12 +10,22 @@ const heartbeat = z.strictObject({
   target: z.string().optional(),
 })
 
+/** Relative, and nowhere a step up. */
+const insideRule = /^(?!\/|~)(?!(?:.*\/)?\.\.(?:\/|$)).+$/
+
 const memoryFlush = z.strictObject({
   enabled: z.boolean().default(true),
   softThresholdTokens: z.number().default(4_000),
   reserveTokensFloor: z.number().default(20_000),
   prompt: z.string().optional(),
   systemPrompt: z.string().optional(),
+})
+
+const shared = z.strictObject({
+  /** Files and folders in the agent's workspace that guests and groups may read: `["handbook.md", "public/"]`. */
+  files: z.array(z.string().regex(insideRule, 'a path inside the workspace is expected')).default([]),
+  /** Tools of Claude Code that guests and groups may use without asking: `["WebSearch"]`. */
+  tools: z.array(z.string()).default([]),
 })
 
 /** It names a folder, and stands in every key: what is none is said before it is in force. */
@@ -27,9 +37,10 @@ const agentSettings = z.strictObject({
   model: z.string().optional(),
   workspace: z.string().optional(),
   systemPrompt: z.string().optional(),
-  /** Tools that a chat turn may use without asking. When absent, the agent reads the whole machine for its owner, and its
-   *  own folder for everybody else. */
+  /** Tools that the agent may use without asking when it talks with the owner. When absent, it reads the whole machine. */
   allowedTools: z.array(z.string()).optional(),
+  /** What the owner shares with guests and groups, by name. They have nothing else of the agent's folder and tools. */
+  shared: shared.optional(),
   settingSources: z.array(z.enum(['user', 'project', 'local'])).optional(),
   skills: z.array(z.string()).optional(),
   heartbeat: heartbeat.optional(),
@@ -63,8 +74,8 @@ export const agentsConfig = z.strictObject({
  *  knows by itself; it has no tools of their own for that. */
 const readOnlyTools = ['Read']
 
-/** What an agent may use without asking. Where it does not talk with the owner it may look at its own folder, which needs no
- *  rule, and not at the rest of the machine; unless the configuration says otherwise. */
+/** What an agent may use without asking. For anybody but the owner it may look at its own folder, which needs no rule, and
+ *  not at the rest of the machine; unless the configuration says otherwise. */
 export function allowedToolsOf(
   { list, defaults }: z.infer<typeof agentsConfig>,
   agentId: string,
@@ -72,6 +83,16 @@ export function allowedToolsOf(
 ): string[] {
   const own = list.find((agent) => agent.id === agentId)
   return own?.allowedTools ?? defaults.allowedTools ?? (withOwner ? readOnlyTools : [])
+}
+
+/** Everything that the configuration grants with an agent, for rights/ to decide with. */
+export function grantsOf(config: z.infer<typeof agentsConfig>, agentId: string) {
+  const own = config.list.find((agent) => agent.id === agentId)
+  return {
+    owner: allowedToolsOf(config, agentId),
+    program: allowedToolsOf(config, agentId, false),
+    shared: own?.shared ?? config.defaults.shared ?? { files: [], tools: [] },
+  }
 }
 
 export const claudeConfig = z.strictObject({

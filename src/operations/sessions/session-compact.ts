@@ -3,7 +3,9 @@ import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
 import { truncateTranscript } from '../../sessions/compact.ts'
 import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import { partsOf } from './session-parts.ts'
 import { findSession } from './which-session.ts'
 
@@ -40,7 +42,7 @@ export const compactSession = operation({
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
     const bound = session.entry.sdkSessionId !== undefined
-    if (bound && input.maxLines === undefined) return compactWithClaude(app, session)
+    if (bound && input.maxLines === undefined) return compactWithClaude(app, session, caller)
     const result = await truncateTranscript(partsOf(app, session), session.key, input.maxLines)
     const note = result.claudeUnchanged ? { reason: "Claude's own context is unchanged." } : {}
     return { ok: true, ...result, ...note }
@@ -48,7 +50,11 @@ export const compactSession = operation({
 })
 
 /** Claude compacts its own context in a turn of its own. */
-async function compactWithClaude(app: App, session: Session): Promise<z.input<typeof compactOutput>> {
+async function compactWithClaude(
+  app: App,
+  session: Session,
+  caller: Caller,
+): Promise<z.input<typeof compactOutput>> {
   const { key, agentId, entry: before } = session
   const conversations = await app.conversations()
   const end = await conversations.ask({
@@ -56,6 +62,7 @@ async function compactWithClaude(app: App, session: Session): Promise<z.input<ty
     sessionKey: key,
     text: '/compact',
     from: 'operator',
+    askedBy: callerAuthor(caller),
     mayCommand: true,
     timeoutMs: compactMs,
   })

@@ -3,7 +3,6 @@
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import { classifySessionKey } from '../../domain/session-key-forms.ts'
 import type { Session } from '../../domain/session.ts'
-import { routeOf } from '../../flow/heartbeat.ts'
 import { historyKeyOf } from '../../flow/prompt.ts'
 import { removeClaudeTranscript } from '../../store/transcripts/claude-file.ts'
 import { removeSessionMedia, sessionMediaName } from '../../store/media/media-files.ts'
@@ -11,6 +10,7 @@ import { purgeSharedClaude, purgeSharedWork } from '../../store/postgres/purge-w
 import { purgeWork } from '../../store/sqlite/purge-work.ts'
 import type { App } from '../app.ts'
 import { workspaceOf } from '../system/workspace.ts'
+import { routeOf } from '../../flow/session-route.ts'
 
 export interface ClaudeFile {
   sessionId: string

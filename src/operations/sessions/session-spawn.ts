@@ -7,6 +7,7 @@ import { asRockpoolError } from '../../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import type { App } from '../app.ts'
 import { launchCoding } from '../coding/coding-launch.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import { checkedLabel } from './checked-label.ts'
 import { modelForTurn } from '../turns/known-model.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
@@ -117,7 +118,8 @@ async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<
   const { task, thinking, cleanup } = asked
   const label = asked.label === undefined ? undefined : checkedLabel(app, asked.label)
   const model = asked.model === undefined ? undefined : modelForTurn(app, asked.model)
-  const wanted = { task, label, model, thinking, cleanup, agentId, timeoutSeconds }
+  const askedBy = callerAuthor(caller)
+  const wanted = { task, label, model, thinking, cleanup, agentId, timeoutSeconds, askedBy }
   const begun = await beginSubagent(
     app,
     { ...wanted, parentKey: parent.key, parentAgentId: parent.agentId },

@@ -5,6 +5,7 @@ import { defaultAgentId } from '../../domain/default-agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import { operation } from '../operation.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { askTurn } from '../turns/turns.ts'
 import { findSession } from './which-session.ts'
@@ -45,7 +46,15 @@ const sendToSession = operation({
     }
     const runId = randomUUID()
     const from = caller.sessionKey ?? caller.name ?? caller.via
-    const request = { agentId, sessionKey: key, text: message, from, key: runId, mayCommand: false }
+    const request = {
+      agentId,
+      sessionKey: key,
+      text: message,
+      from,
+      key: runId,
+      mayCommand: false,
+      askedBy: callerAuthor(caller),
+    }
     await (await app.conversations()).hand(request)
     return { status: 'accepted' as const, runId, sessionKey: key }
   },

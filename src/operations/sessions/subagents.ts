@@ -6,6 +6,7 @@ import type { Session, SessionEntry } from '../../domain/session.ts'
 import { subagentDepth } from '../../domain/session-key-forms.ts'
 import { deleteSession, newEntry } from '../../sessions/lifecycle.ts'
 import type { App } from '../app.ts'
+import type { Author } from '../../rights/author.ts'
 import { partsOf } from './session-parts.ts'
 import { previewOf } from './session-preview.ts'
 
@@ -18,6 +19,8 @@ export interface SubagentTask {
   model?: string
   thinking?: string
   timeoutSeconds: number
+  /** Who had it begun: it has no more rights than that. */
+  askedBy: Author
   cleanup: 'delete' | 'keep'
 }
 
@@ -26,6 +29,7 @@ interface SubagentRun {
   runId: string
   state: 'running' | 'announced'
   parentAgentId: string
+  askedBy?: Author
   cleanup: 'delete' | 'keep'
   /** When it is stopped, wall time. */
   until: number
@@ -59,6 +63,7 @@ export async function beginSubagent(
     runId,
     state: 'running',
     parentAgentId: wanted.parentAgentId,
+    askedBy: wanted.askedBy,
     cleanup: wanted.cleanup,
     until: now + wanted.timeoutSeconds * 1_000,
   }
@@ -72,6 +77,7 @@ export async function beginSubagent(
     from: parentKey,
     key: runId,
     mayCommand: false,
+    askedBy: wanted.askedBy,
     ...(wanted.model === undefined ? {} : { model: wanted.model }),
     ...(wanted.thinking === undefined ? {} : { thinking: wanted.thinking }),
   })
@@ -132,6 +138,7 @@ async function announce(app: App, session: Session, run: SubagentRun, outcome: s
     agentId: run.parentAgentId,
     sessionKey: String(entry['spawnedBy']),
     key: `subagent:${run.runId}`,
+    ...(run.askedBy === undefined ? {} : { askedBy: run.askedBy }),
   })
   await app
     .sessions(agentId)

@@ -3,11 +3,11 @@ import type { Address } from '../../domain/address.ts'
 import { defaultAgentId } from '../../domain/default-agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { buildAgentMainSessionKey, sessionKeyOf } from '../../domain/session-key.ts'
-import { routeOf } from '../../flow/heartbeat.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { checkChannel, checkSame } from './turn-target.ts'
 import { findSession, spellKey, visibleAgents } from '../sessions/which-session.ts'
+import { routeOf } from '../../flow/session-route.ts'
 
 export interface Whose {
   to?: string

@@ -7,6 +7,7 @@ import type { TurnEnd, TurnEvent } from '../../domain/turn.ts'
 import type { AskRequest } from '../../flow/ask-request.ts'
 import type { WatchedEnd } from '../../flow/flow-parts.ts'
 import type { App } from '../app.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import { modelForTurn } from './known-model.ts'
 import { checkReachable } from './reachable.ts'
 import type { Caller } from '../operation.ts'
@@ -225,6 +226,7 @@ async function requestOf(
     key: runId,
     text: input.message,
     from: caller.name ?? caller.via,
+    askedBy: callerAuthor(caller),
     // Words that reach us through a program of somebody else's, or from an agent, command nothing.
     mayCommand: caller.via !== 'hook' && caller.agentId === undefined,
     deliver: input.deliver,

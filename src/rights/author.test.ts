@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import type { Address } from '../domain/address.ts'
+import { authorOf, lesserOf } from './author.ts'
+import type { TurnOrigin } from './author.ts'
+
+const chat = (to: string): Address => ({ channel: 'telegram', accountId: 'default', to })
+const internal: Address = { channel: 'internal', accountId: 'default', to: 'cli' }
+const isOwners = ({ channel, to }: Address): boolean => channel === 'internal' || to === 'owner'
+const of = (origin: Partial<TurnOrigin>): string =>
+  authorOf({ sessionKey: 'agent:main:main', address: chat('owner'), ...origin }, isOwners)
+
+test('a private chat has the rights of who it is with', () => {
+  expect(of({})).toBe('owner')
+  expect(of({ address: chat('guest') })).toBe('guest')
+})
+
+test('in a group everybody has the rights of the group, the owner too', () => {
+  expect(of({ chatType: 'group' })).toBe('group')
+  expect(of({ chatType: 'channel', address: chat('guest') })).toBe('group')
+  expect(of({ sessionKey: 'agent:main:telegram:group:-1', chatType: 'direct' })).toBe('group')
+})
+
+test('words without a chat have the rights of whom the session talks with', () => {
+  expect(of({ address: internal })).toBe('owner')
+  expect(of({ address: internal, route: chat('guest') })).toBe('guest')
+})
+
+test('who asks for a turn limits it, and so does the session', () => {
+  expect(of({ address: internal, askedBy: 'program' })).toBe('program')
+  expect(of({ address: internal, route: chat('guest'), askedBy: 'program' })).toBe('guest')
+  expect(of({ askedBy: 'hook' })).toBe('hook')
+  expect(of({ sessionKey: 'agent:main:hook:1' })).toBe('hook')
+})
+
+test('of two authors the lesser is found in either order', () => {
+  expect(lesserOf('owner', 'guest')).toBe('guest')
+  expect(lesserOf('hook', 'group')).toBe('hook')
+})

@@ -1,0 +1,91 @@
+// Which of Claude Code's own tools an author has. These are allow-lists: a tool that is not named here is closed, so a tool
+// that a new version of Claude Code brings stays closed until somebody adds it.
+import type { ToolRights } from '../domain/agent.ts'
+import type { Author } from './author.ts'
+
+/** Everything that works on files and the web in one conversation. Claude still asks before it changes something. */
+const working = [
+  'Agent',
+  'AskUserQuestion',
+  'Bash',
+  'BashOutput',
+  'Edit',
+  'EnterPlanMode',
+  'EnterWorktree',
+  'ExitPlanMode',
+  'ExitWorktree',
+  'Glob',
+  'Grep',
+  'KillShell',
+  'ListMcpResourcesTool',
+  'NotebookEdit',
+  'Read',
+  'ReadMcpResourceTool',
+  'ReportFindings',
+  'Skill',
+  'Task',
+  'TaskCreate',
+  'TaskGet',
+  'TaskList',
+  'TaskOutput',
+  'TaskStop',
+  'TaskUpdate',
+  'TodoWrite',
+  'ToolSearch',
+  'WebFetch',
+  'WebSearch',
+  'Write',
+]
+
+/** A coding session may also watch what it started and coordinate its own sub-agents. */
+const coding = [...working, 'Monitor', 'Workflow']
+
+/** Claude's own ways into other sessions and into later turns. Rockpool has its own (`sessions_send`, schedules), which know
+ *  who asks; these do not, so nobody has them, whatever the configuration says. */
+export const refusedEverywhere: readonly string[] = [
+  'ListAgents',
+  'SendMessage',
+  'CronCreate',
+  'CronDelete',
+  'CronList',
+  'ScheduleWakeup',
+  'RemoteTrigger',
+]
+
+const openTo: Record<Author | 'coding', readonly string[]> = {
+  owner: working,
+  program: working,
+  guest: ['Read'],
+  group: ['Read'],
+  hook: [],
+  coding,
+}
+
+/** `shared` are the tools that the configuration opens to guests and groups; rules such as `Bash(ls:*)` open the tool. */
+export function toolsOf(author: Author | 'coding', shared: readonly string[] = []): ToolRights {
+  const isShared = author === 'guest' || author === 'group'
+  const more = isShared ? shared.map(nameInRule) : []
+  const open = [...new Set([...openTo[author], ...more])].filter((name) => !refusedEverywhere.includes(name))
+  return { open, settingsServers: author === 'owner' || author === 'coding' }
+}
+
+/** Why a tool may not be used, in words for the model; undefined when it may. `ownServers` are the MCP servers that Rockpool
+ *  itself gives to the conversation. */
+export function refusalOf(
+  name: string,
+  rights: ToolRights,
+  ownServers: readonly string[],
+): string | undefined {
+  const server = /^mcp__(.+?)__/.exec(name)?.[1]
+  if (server !== undefined) {
+    if (ownServers.includes(server) || rights.settingsServers) return undefined
+    return `${name} is not open in this conversation.`
+  }
+  if (rights.open.includes(name)) return undefined
+  if (!refusedEverywhere.includes(name)) return `${name} is not open in this conversation. Go on without it.`
+  return `${name} is closed. Use Rockpool's own tools to reach other sessions or to schedule something.`
+}
+
+function nameInRule(rule: string): string {
+  return rule.replace(/\(.*$/s, '').trim()
+}

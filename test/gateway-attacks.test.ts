@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { openApp } from '../src/app.ts'
-import { askInChat } from '../src/chat/chat-approvals.ts'
 import { startGateway } from '../src/gateway/server.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
+import { authorOf } from '../src/rights/author.ts'
+import { rightsOf } from '../src/rights/rights.ts'
 import {
   newToken,
   tokensFile,
@@ -453,11 +454,17 @@ describe('hooks', () => {
     const text = JSON.stringify(result)
     expect(text).toMatch(/hook.*untrusted/i)
     expect(text).toMatch(/--- hook ([0-9a-f]{32}) ---.*allow everything.*--- end of hook \1 ---/)
-    const session = { key: sessionKey, agentId: 'main', entry: { sessionId: 's', updatedAt: 0 } }
     const address = { channel: 'web', accountId: 'default', to: 'dashboard' }
-    const ask = askInChat(open.app, () => expect.fail('somebody was asked'), session, address)
-    const request = { requestId: 'r', kind: 'tool' as const, toolName: 'Bash', input: { command: 'ls' } }
-    expect(await ask(request, new AbortController().signal)).toMatchObject({ behavior: 'deny' })
+    const grants = { owner: [], program: [], shared: { files: [], tools: [] }, workspace: '/' }
+    expect(
+      rightsOf(
+        authorOf({ sessionKey, address }, () => true),
+        grants,
+      ),
+    ).toMatchObject({
+      author: 'hook',
+      mayAskOwner: false,
+    })
   })
 
   test('T29: a wrong hook token is refused without reading the body', async () => {

@@ -1,4 +1,4 @@
-// Waiting between tries: longer each time, never in step with others, and cut short when we stop.
+// Exponential back-off between retries, with jitter; a stop cuts the wait short.
 import type { Clock } from '../domain/clock.ts'
 
 const firstMs = 1_000

@@ -1,4 +1,4 @@
-// How a channel is doing, and whoever wants to know. Every channel holds one.
+// The status of a channel and its subscribers. Every channel holds one.
 import type { ChannelState, ChannelStatus } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 

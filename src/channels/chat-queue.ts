@@ -1,4 +1,4 @@
-// Things that must happen one after another for each chat, while chats do not wait for each other.
+// A queue for each chat: tasks of one chat run one after another, chats do not wait for each other.
 
 export class Lanes {
   #last = new Map<string, Promise<unknown>>()
@@ -6,14 +6,14 @@ export class Lanes {
   run<T>(lane: string, fn: () => Promise<T>): Promise<T> {
     const before = this.#last.get(lane) ?? Promise.resolve()
     const now = before.then(fn)
-    // Whoever comes next waits for the end of this one, however it ends.
+    // The next task waits for this one to settle, whether it succeeds or fails.
     const settled = now.catch(() => {})
     this.#last.set(lane, settled)
     void settled.then(() => this.#last.get(lane) === settled && this.#last.delete(lane))
     return now
   }
 
-  /** Resolves when nothing is left to do. */
+  /** Resolves when every queue is empty. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())
   }

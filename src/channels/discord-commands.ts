@@ -1,4 +1,4 @@
-// Our chat commands as commands of the application, so that Discord shows them when somebody types a slash.
+// Our chat commands as commands of the application, so that Discord lists them when a person types a slash.
 import { ApplicationCommandOptionType, ApplicationCommandType, Routes } from 'discord.js'
 import type { REST } from 'discord.js'
 import type { CommandInfo } from '../domain/channel.ts'

@@ -57,7 +57,7 @@ export function isThread(type: ChannelType): boolean {
   return threadTypes.has(type)
 }
 
-/** Nothing for our own messages and for those that say nothing (somebody joined, a pin). */
+/** Returns nothing for our own messages and for system messages (a person joined, a pin). */
 export function readMessage(source: DiscordMessage, place: DiscordPlace, self: Self): Received | undefined {
   if (source.author.id === self.botId) return undefined
   const forwarded = source.message_reference?.type === MessageReferenceType.Forward

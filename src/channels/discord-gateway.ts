@@ -12,7 +12,7 @@ import type { BotSelf, DiscordSession } from './discord-session.ts'
 export interface GatewayListener {
   /** A fresh session: Discord replays nothing of what came before. Resolves when that has been read. */
   ready(self: BotSelf, guildIds: string[]): Promise<void>
-  /** The old session goes on; what was missed was told before this. */
+  /** The old session was resumed; Discord has already replayed the missed events. */
   resumed(self: BotSelf): void
   /** Resolves when it is durable, or nothing for us; rejects when we stop before. */
   dispatch(payload: GatewayDispatchPayload): Promise<void>
@@ -62,7 +62,7 @@ export class DiscordGateway {
   #hasFailed = false
   /** The connection was lost, and the next one has not been begun. */
   #isPauseDue = false
-  /** Nobody answered since the connection was lost. */
+  /** No answer from Discord since the connection was lost. */
   #isUnreached = false
 
   constructor(parts: GatewayParts) {
@@ -92,7 +92,7 @@ export class DiscordGateway {
     }
   }
 
-  /** The session stays: whoever starts soon goes on with it. */
+  /** Closes without ending the Discord session, so that a process that starts soon can resume it. */
   async close(): Promise<void> {
     this.#stopping.abort()
     this.#stopped.resolve()
@@ -161,7 +161,7 @@ export class DiscordGateway {
 
   async #discard(manager: WebSocketManager): Promise<void> {
     manager.removeAllListeners()
-    // It may still have errors to tell; nobody needs them any more, and an unheard one would end the process.
+    // The closed client may still emit errors. An 'error' event without a listener would end the process.
     manager.on(WebSocketShardEvents.Error, () => {})
     try {
       await manager.destroy({ code: closeToResume, reason: 'stopping' })

@@ -33,7 +33,7 @@ export interface IntakeParts extends OfferParts {
   rest: REST
   self: Self
   marks: DiscordMarks
-  /** A private chat has this channel: whoever answers there need not ask Discord for it. */
+  /** Remembers the channel of a direct chat, so that a reply need not ask Discord for it. */
   met: (userId: string, channelId: string) => void
   /** Servers from which attachments may be fetched. */
   fileHosts: ReadonlySet<string>
@@ -102,11 +102,11 @@ export class DiscordIntake {
     await this.#parts.marks.flush()
   }
 
-  /** A server tells its channels: somebody may have written for the first time in one while we were away. */
+  /** Discord lists a server's channels: a channel may have got its first message while we were offline. */
   async #takeGuild({ id: guildId, channels, threads }: GatewayGuildCreateDispatchData): Promise<void> {
     const { channels: known, newest } = this.#before
-    const told = [...channels, ...threads] as Array<{ id: string; last_message_id?: string | null }>
-    const unread = told.filter(
+    const listed = [...channels, ...threads] as Array<{ id: string; last_message_id?: string | null }>
+    const unread = listed.filter(
       ({ id, last_message_id: last }) => last && isLater(newest, last) && !known.has(id),
     )
     await Promise.all(unread.map(({ id }) => this.#readSince(id, newest)))
@@ -142,7 +142,7 @@ export class DiscordIntake {
     })
   }
 
-  /** Discord shows a failure after three seconds unless somebody answers. */
+  /** Discord shows a failure unless the interaction is answered within three seconds. */
   async #answerInteraction(source: APIInteraction): Promise<void> {
     const isPress = source.type === InteractionType.MessageComponent
     const body = isPress

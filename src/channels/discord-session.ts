@@ -21,7 +21,7 @@ interface Kept {
 
 interface Current {
   info: SessionInfo
-  /** The last event that was told, and those that are not durable yet, oldest first. */
+  /** The last event received, and the events that are not durable yet, oldest first. */
   last: number
   open: Set<number>
   /** What came before this session is here, too; until then a crash must begin with reading it. */
@@ -54,7 +54,7 @@ export class DiscordSession {
     return this.#self
   }
 
-  /** For the library: the session as far as it was told. */
+  /** For the library: the session up to the last event received. */
   get info(): SessionInfo | null {
     return this.#current?.info ?? null
   }
@@ -72,11 +72,11 @@ export class DiscordSession {
       if (current) current.isWhole = true
       this.#writeSoon()
     }
-    // Not read because we stop: then the next process begins anew.
+    // Not read because the process is stopping: the next process starts a new Discord session.
     beforeIsRead.then(keep, () => {})
   }
 
-  /** An event was told; it counts as long as it is not taken. */
+  /** An event was received; it stays pending until it is durable. */
   follow(sequence: number, taken: Promise<void>): void {
     const current = this.#current
     if (!current) return
@@ -86,7 +86,7 @@ export class DiscordSession {
       current.open.delete(sequence)
       this.#writeSoon()
     }
-    // Not taken because we stop: then it is told again.
+    // Not stored because the process is stopping: Discord replays it.
     taken.then(close, () => {})
   }
 
@@ -98,7 +98,7 @@ export class DiscordSession {
 
   #writeSoon(): void {
     this.#cancel ??= this.#clock.after(writeAfterMs, () => {
-      // What could not be written is told again after a crash, and the next write has it.
+      // After a crash Discord replays what could not be written; without one, the next write includes it.
       this.flush().catch(() => {})
     })
   }

@@ -119,7 +119,7 @@ export class DiscordChannel extends PlatformChannel {
     const press = this.#pressTokens.get(pressIdOf(message.id) ?? '')
     if (!press || !text) return
     const body = { content: text.slice(0, 200), flags: MessageFlags.Ephemeral }
-    // Discord forgets a press after a while; then there is nobody left to tell.
+    // Discord drops an interaction after a while; then it can no longer be acknowledged.
     await this.unimportant('a button press could not be acknowledged', () =>
       this.#rest.post(Routes.webhook(press.applicationId, press.token), { body, auth: false }),
     )

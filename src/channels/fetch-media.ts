@@ -1,4 +1,4 @@
-// Fetches a file from the web, for a link that somebody wrote. The address is checked and then used: between the check
+// Fetches a file from the web for a link in a message. The address is checked and then used: between the check
 // and the connection nothing is looked up again. Every redirect is checked like the first address.
 import { lookup as lookUpHost } from 'node:dns/promises'
 import { request as requestHttp } from 'node:http'
@@ -127,7 +127,7 @@ function decoded(response: IncomingMessage): Readable {
   if (encoding === 'identity') return response
   const decoder =
     encoding === 'br' ? createBrotliDecompress() : encoding === 'deflate' ? createInflate() : createGunzip()
-  // Whoever reads the decoder sees every error of both.
+  // The reader of the decoder sees the errors of both streams.
   return pipeline(response, decoder, () => {})
 }
 
@@ -135,7 +135,7 @@ function decodeURIComponentSafely(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // It is only for show.
+    // The name is only displayed, never used as a path.
     return text
   }
 }

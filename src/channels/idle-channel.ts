@@ -46,7 +46,7 @@ export class IdleChannel implements Channel {
     return this.#status.on(listener)
   }
 
-  /** Kept for when there is a token; the outbox says when it is too late. */
+  /** The reply stays queued until there is a token; the outbox decides when it expires. */
   async send(): Promise<SendOutcome> {
     return { kind: 'retry', reason: this.#needs, retryAfterMs: 60_000 }
   }

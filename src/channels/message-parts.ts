@@ -1,5 +1,5 @@
-// A reply that needs several platform messages: long text, files. They are sent one after another, and a repeat goes
-// on where the last try stopped, also after a crash, so that nobody gets the first half twice.
+// A reply that needs several platform messages: long text, files. They are sent one after another. A retry continues
+// after the last part that was sent, also after a crash, so that no part is sent twice.
 import type { SendOptions, SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { Lanes } from './chat-queue.ts'
@@ -9,7 +9,7 @@ export type PartOutcome = { kind: 'sent'; messageId: string } | Exclude<SendOutc
 interface Place {
   index: number
   isLast: boolean
-  /** This try begins with it: the one that may have arrived before. */
+  /** The first part of this attempt; it may have arrived in an earlier attempt. */
   isFirstTried: boolean
 }
 
@@ -18,10 +18,10 @@ type SendPart<Part> = (part: Part, place: Place) => Promise<PartOutcome>
 /** What a platform without idempotent sending puts before a part that may have arrived already. */
 export const resentMark = '(resent after an interruption)'
 
-/** What the mark takes of a message's length, with the end of its line. */
+/** The length of the mark, including its line break. */
 export const markLength = resentMark.length + 1
 
-/** The words of a part, with the mark when it may be there a second time. */
+/** The text of a part, with the mark if it may be a duplicate. */
 export function marked(text: string, isSecondCopy: boolean): string {
   return isSecondCopy ? `${resentMark}\n${text}`.trimEnd() : text
 }

@@ -1,6 +1,6 @@
-// What a failed connection tells: which failure it was, and whether anything can have left before it.
+// Classifies a failed connection: which error it was, and whether any data can have been sent before it.
 
-/** The connection never came about. */
+/** The connection was never established. */
 const unconnected: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -18,7 +18,7 @@ export function networkCode(error: unknown): string {
   return ''
 }
 
-/** The message certainly did not arrive, so that it may be sent again without a mark. */
+/** True if the message certainly did not arrive, so that it may be sent again without a mark. */
 export function neverLeft(error: unknown): boolean {
   return unconnected.has(networkCode(error))
 }

@@ -1,4 +1,4 @@
-// For platforms that send a thing once: it is offered until it is durable here, or until we stop.
+// For platforms that send an event only once: retry until the message is stored, or until the process stops.
 import type { ChannelHost } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { backOffMs, pause } from './back-off.ts'
@@ -25,7 +25,7 @@ export async function untilStored(
       if (signal.aborted) throw error
       failures += 1
       const reason = error instanceof Error ? error.message : String(error)
-      host.log.error({ error: reason, failures }, 'a message could not be stored; it is offered again')
+      host.log.error({ error: reason, failures }, 'Could not store a message; retrying.')
       await pause(host.clock, backOffMs(failures), signal)
     }
   }

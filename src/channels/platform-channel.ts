@@ -61,12 +61,12 @@ export abstract class PlatformChannel implements Channel {
     return this.sender().edit(address, messageId, reply)
   }
 
-  /** A lost "is typing…" is not worth anybody's time. */
+  /** Sends "is typing…". A failure is only logged. */
   typing(address: Address): Promise<void> {
     return this.unimportant('typing was not shown', () => this.showTyping(address))
   }
 
-  /** Does something that may fail without harm to anybody. */
+  /** Runs an optional step; a failure is logged at debug level and ignored. */
   protected async unimportant(complaint: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work()

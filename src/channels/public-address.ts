@@ -1,5 +1,5 @@
 // Which addresses belong to the public internet. Everything else (this machine, the local network, the cloud's
-// metadata service, addresses that wrap another one) is somebody's inside, and a link in a chat must not reach it.
+// metadata service, addresses that wrap another one) is a private network, and a link in a chat must not reach it.
 import { BlockList, isIP } from 'node:net'
 
 const privateRanges: ReadonlyArray<readonly [string, number]> = [
@@ -33,7 +33,7 @@ const private4 = listOf(privateRanges, 'ipv4')
 const public6 = listOf(publicRanges6, 'ipv6')
 const private6 = listOf(privateRanges6, 'ipv6')
 
-/** False for everything that is no address at all. */
+/** False also for text that is not an IP address. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !private4.check(address, 'ipv4')

@@ -1,5 +1,5 @@
-// A file that came with a message is kept, or the message says that it is missing: nobody waits for it, and nothing of
-// the rest is lost.
+// Stores a file that came with a message. If that fails, the message says that the file is missing and is still
+// delivered with everything else.
 import type { ChannelHost } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media, Message } from '../domain/message.ts'

@@ -29,7 +29,7 @@ export async function endReceiving(
   await release()
 }
 
-/** A bot by its token: whoever receives with it must be the only one on the machine. */
+/** Identifies a bot by its token: only one process of a machine may receive with it. */
 export function holdOfBot(channel: string, token: string): { name: string; among: 'machine' } {
   const hash = createHash('sha256').update(token).digest('hex')
   return { name: `${channel}-${hash.slice(0, 16)}`, among: 'machine' }

@@ -1,4 +1,4 @@
-// The last few of something by name; the one that was put in first is forgotten first.
+// A bounded map that drops its oldest item first.
 
 export class Recent<T> {
   #items = new Map<string, T>()

@@ -1,4 +1,4 @@
-// Fetches the files that came with a Telegram message. A file that cannot be had is named in the message: whoever
+// Fetches the files that came with a Telegram message. A file that cannot be fetched is named in the message: whoever
 // reads it must know that something is missing.
 import { GrammyError } from 'grammy'
 import type { Api } from 'grammy'

@@ -39,7 +39,7 @@ export const wantedUpdates = [
   'message_reaction',
 ] as const
 
-/** Nothing when the update says nothing to anybody: somebody joined, a title changed. */
+/** Returns nothing for updates without content for the agent: a person joined, a title changed. */
 export function readUpdate(
   update: Update,
   bot: BotIdentity,
@@ -174,7 +174,7 @@ function groupOf(chat: Chat): Pick<Message, 'group'> {
 
 function replyOf(source: TelegramMessage): Pick<Message, 'replyTo'> {
   const to = source.reply_to_message
-  // The first message of a topic is no message that somebody answers.
+  // Telegram marks every message of a topic as a reply to the topic's first message; that is not a reply by a person.
   if (!to || 'forum_topic_created' in to) return {}
   const text = source.quote?.text ?? to.text ?? to.caption
   const sender = senderOf(to.from, to.sender_chat)

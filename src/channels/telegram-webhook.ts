@@ -64,7 +64,7 @@ async function answer(
 }
 
 function reply(response: ServerResponse, status: number): void {
-  // Whoever is refused may still be sending; we do not read it.
+  // A refused client may still be sending its body; we do not read it.
   response.writeHead(status, status === 200 ? {} : { connection: 'close' }).end()
 }
 

@@ -1,5 +1,5 @@
-// The chat page of the gateway, as a channel: what somebody writes in a browser comes in here, and replies go out to
-// whoever looks at the page. Nothing is lost when nobody does: the page reads the transcript when it opens.
+// The chat page of the gateway as a channel. Text typed in a browser arrives here; replies go out to every open page.
+// Replies are not lost while no page is open: the page reads the transcript when it opens.
 import { createHash, randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import type {
@@ -17,7 +17,7 @@ import type { Reply } from '../domain/reply.ts'
 import type { WebMessage, WebOutput } from '../domain/web-chat.ts'
 import { StatusBoard } from './channel-status.ts'
 
-/** What somebody did on the page. The gateway has checked who they are. */
+/** An action on the page. The gateway has already authenticated the person. */
 export interface WebInput {
   /** The chat on the page; one for each person unless they open more. */
   chatId: string
@@ -76,7 +76,7 @@ export class WebChannel implements Channel {
     return this.#status.on(listener)
   }
 
-  /** Resolves when the message is durable. Throws when it was refused, so that nobody waits for an answer. */
+  /** Resolves when the message is durable. Throws when it was refused, so that the page does not wait for an answer. */
   async receive(input: WebInput): Promise<Message> {
     if (!this.#accept) throw new RockpoolError('unavailable', 'The web chat is not running.')
     const message = messageOf(input, this.accountId, this.#host.clock.now())

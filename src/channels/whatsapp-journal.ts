@@ -40,7 +40,7 @@ export class WhatsappJournal {
     }
   }
 
-  /** Decrypts as before, and lets nobody go on until it is durable. */
+  /** Decrypts as Baileys does, and resolves only when the message is durable. */
   around(repository: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore {
     return {
       ...repository,

@@ -22,7 +22,7 @@ export function ownMessageId(hash: string): string {
   return ownMark + hash.slice(0, 18).toUpperCase()
 }
 
-/** Nothing when there is nothing in it for anybody: our own words, a receipt, a broadcast. */
+/** Returns nothing for our own messages, receipts and broadcasts. */
 export async function readWhatsappMessage(
   source: WAMessage,
   own: OwnIds,

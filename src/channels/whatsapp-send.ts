@@ -67,7 +67,7 @@ export class WhatsappSender {
     } catch (error) {
       return outcomeOfFailure(error)
     }
-    // Baileys goes on waiting for an answer on a connection that is closed; we do not.
+    // Baileys keeps waiting for an answer on a closed connection; we do not.
     const answer = await Promise.race([acknowledged, closed.then(() => undefined)])
     if (!answer) return { kind: 'unknown', reason: 'WhatsApp did not confirm the message' }
     const refusal = answer.attrs['error']

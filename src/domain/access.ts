@@ -1,5 +1,5 @@
 // Who may talk to the agent. One check for every way in: messages, edits, buttons, reactions, commands.
-// Whoever accepts a message asks first and stores nothing of somebody who is refused.
+// Callers check before they accept a message, and store nothing of a refused one.
 import type { Message } from './message.ts'
 
 export type RefusalReason =

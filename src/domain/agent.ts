@@ -7,7 +7,7 @@ export interface Agent {
   name: string
   workspace: string
   model?: string
-  /** The Claude settings files that a turn may load. None by default: a repository's hooks are somebody else's code. */
+  /** The Claude settings files that a turn may load. None by default: a repository's hooks are untrusted code. */
   settingSources: Array<'user' | 'project' | 'local'>
   allowedTools: string[]
   systemPrompt?: string
@@ -32,7 +32,7 @@ export interface PermissionRequest {
   rules?: string[]
 }
 
-/** `always` holds for this conversation only; nothing is written into anybody's settings. */
+/** `always` holds for this conversation only; no settings file is written. */
 export type PermissionAnswer =
   | { behavior: 'allow'; updatedInput?: Record<string, unknown>; always?: boolean }
   | { behavior: 'deny'; message: string; interrupt?: boolean }
@@ -65,7 +65,7 @@ export type BeforeTool = (
     name?: string
     toolUseId?: string
     subagentId?: string
-    /** The sub-agent has ended, and the one above it would go on. */
+    /** The sub-agent has ended and its parent would continue. */
     isDone?: boolean
   },
   signal: AbortSignal,
@@ -106,7 +106,7 @@ export interface ConversationOptions {
   tools: ToolServer[]
   askPermission: AskPermission
   title?: string
-  /** Whose session it is, for whoever reads Claude's transcripts; set once Claude has written one. */
+  /** A tag that names the owner in Claude's transcript; set once Claude has written one. */
   tag?: string
   beforeTool?: BeforeTool
   /** Leaves nothing on disk; cannot be resumed. */
@@ -146,7 +146,7 @@ export interface Conversation {
   turn(prompt: Prompt, onEvent: (event: TurnEvent) => void): Promise<TurnResult>
   /** Adds a message to the running turn, which is then over only when this message was dealt with too. False if none runs. */
   steer(prompt: Prompt): boolean
-  /** Stops what runs; the turn ends as `interrupted` and the conversation goes on. Does nothing when idle. */
+  /** Stops the running turn, which ends as `interrupted`; the conversation stays open. Does nothing when idle. */
   interrupt(): Promise<void>
   setModel(model: string | undefined): Promise<void>
   setPermissionMode(mode: PermissionMode): Promise<void>
@@ -182,7 +182,7 @@ export interface AgentRuntime {
   live(key: string): Conversation | undefined
   /** Can Claude's transcript be resumed: is it there, and can it be walked to its leaf? */
   resumable(sdkSessionId: string): Promise<Resumable>
-  /** Which of these prompts, by uuid, Claude's transcript has: whoever resumes it need not say them again. */
+  /** Which of these prompts, by uuid, are in Claude's transcript and need not be sent again on resume. */
   received(sdkSessionId: string, prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>): Promise<Set<string>>
   /** Starts a process ahead of time for conversations like this one; its first turn is then nearly as fast as a second. */
   prewarm?(options: ConversationOptions): Promise<void>

@@ -43,7 +43,7 @@ export type SendOutcome =
   | { kind: 'refused'; reason: string }
   /** Certainly not delivered; try again, not before `retryAfterMs`. */
   | { kind: 'retry'; reason: string; retryAfterMs?: number }
-  /** Nobody knows whether it arrived. */
+  /** Whether it arrived is unknown. */
   | { kind: 'unknown'; reason: string }
 
 export interface SendOptions {
@@ -51,13 +51,13 @@ export interface SendOptions {
   idempotencyKey: string
   /** An earlier try may have arrived, and the platform would not know this one for a repeat: people must see it. */
   resent: boolean
-  /** What became of the reply's first messages: a reply of several goes on after those. */
+  /** Outcomes of the parts already sent; a retry continues after them. */
   sentIds?: readonly string[]
   /** One message of several was sent. It is kept, so that not even a crash sends it again. */
   onPart?: (messageId: string) => Promise<void>
 }
 
-/** A message that was refused. Most platforms need not know; a page that waits for an answer is told. */
+/** Thrown for a refused message. Most platforms ignore it; a page that waits for an answer shows it. */
 export interface NotAccepted {
   reason: string
   /** How long until a message of this sender is accepted again. */

@@ -15,7 +15,7 @@ export type CodingLifecycle =
   | 'awaiting-approval'
   | 'awaiting-answer'
   | 'awaiting-plan'
-  /** The budget is used up; it goes on when the budget is raised. */
+  /** The budget is used up; the session continues when the budget is raised. */
   | 'awaiting-budget'
   /** No process; it can be resumed. */
   | 'suspended'
@@ -27,7 +27,7 @@ export type EndReason =
   | 'idle-timeout'
   | 'timeout'
   | 'shutdown'
-  /** Somebody goes on with it elsewhere. */
+  /** The conversation is continued elsewhere. */
   | 'released'
   | 'crash'
   | 'budget'
@@ -58,9 +58,9 @@ export interface CodingRequest {
   multiTurn: boolean
   /** How much to think, in OpenClaw's words: off, low, high, … */
   thinking?: string
-  /** It had to wait for its repository: what it goes on with is chosen when its turn comes. */
+  /** Queued for its repository: which conversation it continues is decided when it starts. */
   chooseWhenFree?: boolean
-  /** Claude's id to go on from. */
+  /** Claude's id of the conversation to resume. */
   resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
   /** `channel|target` or `channel|account|target`; `unknown` and `gateway` deliver nowhere. */
   originChannel: string
@@ -73,9 +73,9 @@ export interface CodingRequest {
   childSessionKey?: string
   /** How many sessions above it began one another. */
   spawnDepth: number
-  /** How often the session that launched it is told what it does, and whether of its tools too. */
+  /** How often progress is reported to the session that launched it, and whether tool calls are included. */
   relay?: { everySeconds: number; tools: boolean }
-  /** It is ended when it has done nothing for so long; a person who takes his time does not count. */
+  /** Idle limit after which the session is ended; time spent waiting for a person does not count. */
   timeoutSeconds?: number
 }
 
@@ -96,7 +96,7 @@ export interface CodingSession {
   lastActivityAt: number
   /** The budget now: it may have been raised. */
   budgetUsd: number
-  /** What a person allowed it to spend beyond each limit that it shares with others, on the day that he said so. */
+  /** Amounts that a person added to each shared limit, with the day of that decision. */
   allowances: Partial<Record<SharedLimit, { day: string; usd: number }>>
   costUsd: number
   turns: number
@@ -105,9 +105,9 @@ export interface CodingSession {
   model?: string
   /** Messages that agents sent in a row without a person. */
   autoResponds: number
-  /** Milliseconds spent waiting for a person, without the wait that goes on. */
+  /** Milliseconds spent waiting for a person, not counting the current wait. */
   waitedMs: number
-  /** When the wait that goes on began, however many questions are open. */
+  /** When the current wait began, however many questions are open. */
   waitsSince?: number
   /** Messages that Claude has not got yet, the oldest first; the first prompt is the first of them. */
   inbox: string[]
@@ -119,7 +119,7 @@ export interface CodingSession {
   lastSeq: number
   /** Which machine it belongs to, where several share a database: the one that has its repository. */
   machine?: string
-  /** What Claude is told before the next message: that it was moved, and what is different. */
+  /** Text placed before the next message to Claude: that the session was moved, and what is different. */
   aside?: string
   /** The process that runs it, and the machine that this process is on. */
   owner?: CodingOwner

@@ -1,4 +1,4 @@
-// Who answers where nobody says which agent. Apart from the schema of the configuration, which small commands do not load.
+// The agent used when no agent is named. Not in the configuration schema, so that small commands need not load that.
 import type { AgentsConfig } from './config/agent-settings.ts'
 import { DEFAULT_AGENT_ID } from './session-key.ts'
 

@@ -1,4 +1,4 @@
-// A Claude Code session found on this machine, whoever made it: what its file, the registries and the live processes
+// A Claude Code session found on this machine, ours or native: what its file, the registries and the live processes
 // say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
 
 /** `rockpool`: a row of ours names it. `openclaw`: a registry of OpenClaw's does. `native-only`: Claude Code alone. */

@@ -1,4 +1,4 @@
-// What the program tells whoever listens: the gateway's subscribers, the indexer, the dashboard.
+// Events for subscribers: the gateway's clients, the indexer, the dashboard.
 // Events say that something changed and where; they are not the truth, the stores are.
 import type { ChannelStatus } from './channel.ts'
 import type { TurnEnd, TurnEvent } from './turn.ts'

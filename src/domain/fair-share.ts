@@ -1,4 +1,4 @@
-// Long work in slices: whoever has had his share of the process lets everybody else have a turn.
+// Yields to the event loop during long work: after a time slice, other tasks get a turn.
 
 export class FairShare {
   readonly #ms: number

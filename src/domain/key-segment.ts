@@ -24,12 +24,12 @@ export function encodeId(id: string, platform?: string): string {
 // No escape begins like this, so a segment that does can be no other id's.
 const apart = '%.'
 
-/** The same id in another spelling, for when the plain one is somebody else's. */
+/** The same id in another spelling, for when the plain spelling already belongs to another id. */
 export function setApart(segment: string): string {
   return apart + segment
 }
 
-/** A segment that somebody else wrote, in our spelling. One of our own stays as it is. */
+/** A segment written by another program, in our spelling. Our own segments are returned unchanged. */
 export function rewriteId(segment: string, platform?: string): string {
   return (segment.startsWith(apart) ? apart : '') + encodeId(decodeId(segment), platform)
 }

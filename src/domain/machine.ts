@@ -20,7 +20,7 @@ export interface Machine {
   isHere: boolean
   /** How many coding sessions run there. */
   running: number
-  /** Since when nobody has heard of it; absent while it lives. */
+  /** Time of the last heartbeat of a dead machine; absent while it is alive. */
   awaySince?: number
 }
 

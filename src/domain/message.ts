@@ -50,7 +50,7 @@ export interface Message {
   /** For `button`: the data that the button carried, and the message that it was on. */
   button?: { data: string; messageId: string }
   group?: { title?: string; channelName?: string; space?: string }
-  /** The text was forwarded from somebody else: it is content, never a command. */
+  /** The text was forwarded: it is content by another author, never a command. */
   forwarded?: boolean
   /** Metadata that must not be read as instructions (group topic, link previews). */
   untrusted?: string[]

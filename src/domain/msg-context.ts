@@ -49,7 +49,7 @@ export interface MsgContext {
   Timestamp?: number
   WasMentioned?: boolean
   CommandAuthorized?: boolean
-  /** The text is somebody else's: content, never a command. */
+  /** The text was forwarded: it is content by another author, never a command. */
   Forwarded?: boolean
   UntrustedContext?: string[]
 }

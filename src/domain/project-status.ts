@@ -57,7 +57,7 @@ export interface ProjectStatus {
   github?: GithubStatus
   sessions: {
     active: DiscoveredSession[]
-    /** The last five, whoever made them. */
+    /** The last five commits, by any author. */
     recent: DiscoveredSession[]
     /** The last three of the agent that asks; for the operator, of all that have no label. */
     ownRecent: DiscoveredSession[]

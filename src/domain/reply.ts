@@ -36,20 +36,20 @@ export interface Delivery {
   idempotencyKey: string
   /** The session that it belongs to, and which a reply to it reaches. */
   sessionKey?: string
-  /** Where that session stood when this was said: it may have begun anew before this is sent. */
+  /** The session's transcript and entry at the time of this reply; the session may be reset before it is sent. */
   sessionPoint?: SessionPoint
   /** Copy it into the transcript of its chat's session when it is sent. Absent for an answer of the agent, which is in
    *  the transcript already, and for streamed output of a coding session, which has its own record. */
   mirror?: boolean
-  /** It goes on with this stream of output: added to its last message where the platform can edit. */
+  /** The output stream that this continues: appended to the stream's last message where the platform can edit. */
   continues?: string
   /** The text replaces this message, a preview of it. */
   replacesMessageId?: string
   /** A preview of it may be there that cannot be replaced, so this is marked as the second copy. */
   isSecondCopy?: boolean
   createdAt: number
-  /** How often it may be repeated, marked, while nobody knows whether it arrived; once when absent. */
+  /** How often it may be sent again, marked, while its arrival is unknown; once when absent. */
   repeats?: number
-  /** After this time it is no longer worth sending; a day when absent. */
+  /** When the reply expires; after a day when absent. */
   expiresAt?: number
 }

@@ -3,7 +3,7 @@
 export type SearchKind = 'rockpool' | 'native' | 'memory'
 export type SearchRole = 'user' | 'assistant' | 'tool' | 'memory'
 
-/** A file whose text can be found. Whoever knows the files (our stores, discovery, the workspaces) names them. */
+/** A file whose text is indexed. Listed by the owners of the files: our stores, discovery, the workspaces. */
 export interface SearchSource {
   kind: SearchKind
   path: string

@@ -31,7 +31,7 @@ export interface ScoreFactors {
   capacity: number
 }
 
-/** What a session costs to go on with, in tokens and dollars. Output of the task itself is not in it. */
+/** The price of resuming a session, in tokens and dollars, without the output of the new task. */
 export interface SessionPrice {
   model?: string
   /** The model is not in the price table; its family's price was taken. */
@@ -78,11 +78,11 @@ export interface SessionSelection {
   scores: SessionScore[]
   /** Who judged how related the tasks are. */
   relevanceBy: 'model' | 'keywords' | 'nobody'
-  /** Why the model was not heard, when it was asked. */
+  /** Why the model's answer was not used, if it was asked. */
   fallback?: string
 }
 
-/** A decision as it is kept: `rockpool cc why` shows it. */
+/** A stored decision, shown by `rockpool cc why`. */
 export interface Decision {
   id: string
   at: number

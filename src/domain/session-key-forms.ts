@@ -98,7 +98,7 @@ export function olderSessionKeys(key: string, spelling: KeySpelling): string[] {
     `agent:${agentId}:${text}`,
     ...(spelling.isDefaultAgent ? [text] : []),
   ])
-  // Reading decides: what does not mean this very session is somebody else's.
+  // A spelling counts only if parsing it gives this same session.
   return [...new Set(keys)].filter((older) => older !== key && canonicalSessionKey(older, spelling) === key)
 }
 

@@ -161,7 +161,7 @@ export function resolveGroupSessionKey(context: GroupContext): GroupKeyResolutio
 
 function buildDirectKey(params: PeerKeyParams): string {
   const scope = params.dmScope ?? 'per-channel-peer'
-  // With one session for all direct chats nobody's id is needed; an id that is there and empty is still a mistake.
+  // With one session for all direct chats no sender id is needed; an empty id is still an error.
   if (scope === 'main' && (params.peerId === undefined || params.peerId === null)) {
     return buildAgentMainSessionKey(params)
   }
@@ -200,7 +200,7 @@ function isSameId(link: string, channel: string, peerId: string): boolean {
   const colon = trimmed.indexOf(':')
   const linkChannel = trimmed.slice(0, Math.max(colon, 0)).toLowerCase()
   if (linkChannel === channel && colon > 0) return encodeId(trimmed.slice(colon + 1), channel) === bare
-  // `telegram:123` links that Telegram id, not somebody elsewhere who calls himself so.
+  // `telegram:123` links that Telegram id, not a person on another platform with that name.
   if (knownPlatforms.has(linkChannel)) return false
   return encodeId(trimmed, channel) === bare
 }

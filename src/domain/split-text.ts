@@ -11,7 +11,7 @@ export function splitText(text: string, limit: number): string[] {
     const open = openFence(piece)
     pieces.push(open === undefined ? piece.trimEnd() : `${piece.trimEnd()}\n${open.fence}`)
     const next = open === undefined ? rest.slice(at).trimStart() : rest.slice(at).replace(/^\n/, '')
-    // An opener as long as the limit would never let us go on; then the block simply ends.
+    // An opening fence as long as the limit would loop forever; end the block instead.
     rest = open === undefined || open.line.length > limit / 4 ? next : `${open.line}\n${next}`
   }
   if (rest.trim() !== '' || pieces.length === 0) pieces.push(rest)

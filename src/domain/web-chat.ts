@@ -1,4 +1,4 @@
-// What a page is told that shows a chat of the web channel. The words themselves are in the transcript, too.
+// Events for a page that shows a chat of the web channel. The text itself is also in the transcript.
 import type { Address } from './address.ts'
 import type { OutgoingFile } from './channel.ts'
 import type { Button } from './reply.ts'

@@ -37,7 +37,7 @@ export const deliveryLifetimeMs = 24 * 60 * 60_000
 
 export interface DeadEnd {
   reason: string
-  /** It was sent twice, the second time marked, and nobody knows of either whether it arrived. */
+  /** It was sent twice, the second time marked, and it is unknown whether either arrived. */
   isUncertain: boolean
 }
 
@@ -152,7 +152,7 @@ export class Deliverer {
     if (rows.length === 0) this.#lanes.delete(lane)
   }
 
-  /** Whoever has it now goes on with it; if that is us, it comes again. */
+  /** The row's current owner delivers it; if that is this process, it is taken again. */
   async #attemptIfOurs(lane: string, row: OutboxRow): Promise<Step> {
     try {
       return await this.#untilStored(lane, () => this.#attempt(row))
@@ -163,7 +163,7 @@ export class Deliverer {
     }
   }
 
-  /** While the store fails, the lane waits as it is: what came later must not overtake what is in it. */
+  /** While the store fails the lane waits, so that later replies do not overtake earlier ones. */
   async #untilStored<T>(lane: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

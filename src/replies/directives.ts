@@ -44,7 +44,7 @@ function takeMedia(
   const match = /^\s{0,3}(?:[-*]\s{1,3})?MEDIA:\s{0,4}(.+)$/.exec(line)
   if (!match) return false
   const path = match[1]!.trim().replace(/^([`"'])(.*)\1$/, '$2')
-  // A link stays in the text: whoever reads it decides whether to fetch it.
+  // A link stays in the text; the reader decides whether to open it.
   if (/^https?:\/\//i.test(path)) return false
   const reason = mayAttach(path)
   if (reason === undefined) found.mediaUrls = [...(found.mediaUrls ?? []), path]

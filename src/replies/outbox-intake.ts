@@ -1,8 +1,8 @@
-// How rows of the outbox come to the one who sends them. Whoever queues some says so; others are looked for there, since
+// Passes rows of the outbox to the sender. Code that enqueues rows reports them here; other rows are found by polling, since
 // other processes queue too. Each is passed on once, and in the order of the outbox, whichever answer of the store comes first.
 import type { Outbox, OutboxRow } from '../store/work-store.ts'
 
-/** So many rows that are over are remembered: whoever queued them may say so only now. */
+/** How many finished rows are remembered: add() may report a row after it was already sent. */
 const mostOver = 10_000
 
 export class Arrivals {
@@ -15,7 +15,7 @@ export class Arrivals {
   #taking: Promise<void> = Promise.resolve()
   /** How many takes are under way or wait for their turn. */
   #takes = 0
-  /** A take failed, and perhaps only its answer was lost: then rows are ours that we have not heard of. */
+  /** A take failed. If only its answer was lost, we own rows that we do not know of. */
   #isInDoubt = false
   /** Told of, while earlier ones may still be on their way to us. */
   #held: OutboxRow[] = []
@@ -65,7 +65,7 @@ export class Arrivals {
   /** Nothing that was given to us so far is ours any more. Resolves when no answer about it can come. */
   async forgetAll(): Promise<void> {
     await this.#taking.catch(() => {
-      // Whoever asked for it was told.
+      // The caller got the error.
     })
     this.#held = []
     this.#open.clear()
@@ -83,7 +83,7 @@ export class Arrivals {
     let taken: OutboxRow[]
     try {
       taken = await this.#outbox.take(afterSeq)
-      // With one process a take finds rows that whoever queued them is just being told of, and that may belong before these.
+      // In single-process mode take() can return rows before add() has reported them; yield once so that they sort together.
       await new Promise((resolve) => setImmediate(resolve))
       this.#isInDoubt = false
     } catch (error) {
@@ -96,7 +96,7 @@ export class Arrivals {
     this.#passOn([...taken, ...this.#held.splice(0)].sort((a, b) => a.seq - b.seq))
   }
 
-  /** One that was found there before whoever queued it says so comes twice. */
+  /** A row found by polling and then reported by add() is passed on once. */
   #passOn(rows: readonly OutboxRow[]): void {
     for (const row of rows) {
       if (this.#open.has(row.seq) || this.#over.has(row.seq)) continue

@@ -40,7 +40,7 @@ export function makePreviewStream(options: StreamOptions): PreviewStream {
       showing = undefined
       schedule()
     })
-    // A preview that cannot be shown is no loss: the answer comes whole.
+    // A failed preview loses nothing: the whole answer is sent at the end.
     showing.catch(() => {})
   }
   const schedule = (): void => {

@@ -24,7 +24,7 @@ export async function archiveTranscript(
   return transcripts.archive(transcriptOf(session), reason)
 }
 
-/** Writes the note; `always` also where there is no transcript yet, so that there is something to bring back. */
+/** Writes the note. With `always` also if there is no transcript yet, so that the session can be restored. */
 export async function writeArchiveNote(
   transcripts: TranscriptStore,
   session: Session,

@@ -133,7 +133,7 @@ async function reasonToSpare(
   return undefined
 }
 
-/** Nobody's by id and nobody's by name: where there is doubt, it is somebody's. */
+/** Orphaned only if no session references it by id or by file name. */
 export function orphansAmong<File extends TranscriptRef & { changedAt: number }>(
   files: File[],
   sessions: Session[],

@@ -1,5 +1,5 @@
 // Copies the sessions and transcripts of one agent from one store to another, whatever they keep them in. It can be
-// stopped and repeated: what is there already, and not older, stays as it is.
+// stopped and repeated: rows that exist in the target and are not older are left unchanged.
 import { isDeepStrictEqual } from 'node:util'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
@@ -22,12 +22,12 @@ export interface StorePair {
 
 /** Rows that are written together. */
 const batchSize = 500
-/** Progress is told after so many transcripts. */
+/** Progress is reported after this many transcripts. */
 const tellEvery = 20
 /** Transcripts that are under way at the same time. */
 const atOnce = 8
 
-/** Adds to `report`; `onProgress` is told how far it is from time to time. */
+/** Adds to `report`; calls `onProgress` from time to time. */
 export async function copyAgent(
   from: StorePair,
   to: StorePair,

@@ -53,7 +53,7 @@ export async function forkSession(
       ...childFields(key, parent.entry, forked),
       sessionId,
       ...(options.label === undefined ? {} : { label: options.label }),
-      // From an earlier point of our transcript Claude cannot be forked; it is told the story anew.
+      // Claude cannot be forked at an earlier point of our transcript; the new session is seeded from our transcript.
       ...(options.leafId === undefined ? {} : { forkOfSdkSessionId: undefined }),
     }),
   }

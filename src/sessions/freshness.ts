@@ -1,5 +1,5 @@
-// Does a session go on, or is it time for a new one? Only decides; lifecycle.ts acts. Without a policy in the
-// configuration every session goes on for ever.
+// Decides whether a session continues or is stale and gets reset; lifecycle.ts acts on it. Without a policy in the
+// configuration a session never becomes stale.
 import type { ResetPolicyConfig, SessionConfig } from '../domain/config/session-settings.ts'
 import { chatTypeOfKey, isThreadSessionKey } from '../domain/session-key-forms.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -19,7 +19,7 @@ export interface SessionFreshness {
   fresh: boolean
   /** The boundary that a session must have begun after. */
   dailyResetAt?: number
-  /** When nobody having spoken makes it stale. */
+  /** When the session becomes stale by inactivity. */
   idleExpiresAt?: number
   /** Why it is stale. */
   because?: 'daily' | 'idle'

@@ -1,5 +1,5 @@
 // A session whose row is under an older spelling of its key (`…:dm:42`, bare `main`, `agent:<id>:<peer>`), as older
-// programs wrote it. It is found under today's key, and moves there when it goes on.
+// programs wrote it. It is found under the current key, and is moved there by its next message.
 import { olderSessionKeys } from '../domain/session-key-forms.ts'
 import type { KeySpelling } from '../domain/session-key-forms.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'

@@ -1,4 +1,4 @@
-// A session begins, begins anew, is put away, deleted. Whatever happens to it, its transcript is kept: a reset and
+// Starts, resets, archives and deletes sessions. The transcript is always kept: a reset and
 // a deletion set it aside under a name that says when and why. sessions/restore.ts brings it back.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../domain/errors.ts'

@@ -40,7 +40,7 @@ function wordsOf(message: TranscriptMessage): string {
   return [text, failed].filter(Boolean).join('\n')
 }
 
-/** The text of content in any of its shapes. A picture is named, a call of a tool is told in one line. */
+/** The text of content in any of its shapes. A picture is named, a tool call is one line. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

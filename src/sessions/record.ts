@@ -26,7 +26,7 @@ export function recordInbound(key: string, entry: SessionEntry, message: Message
   }
 }
 
-/** Only a thread's own session answers into the thread; a thread that somebody once used is not inherited. */
+/** Only a thread's own session replies into the thread; other sessions do not inherit a thread that was used before. */
 function routeOf(key: string, { address }: Message): DeliveryContext {
   const { channel, to, accountId, threadId } = address
   const isInThread = threadId !== undefined && isThreadSessionKey(key)

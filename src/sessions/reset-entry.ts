@@ -1,5 +1,5 @@
 // The row of a session after a reset: the person's settings stay, everything that belonged to the old conversation
-// goes. Fields that we do not know stay: they are somebody else's, and more often settings than state.
+// goes. Unknown fields stay: they belong to other programs, and are more often settings than state.
 import type { SessionEntry } from '../domain/session.ts'
 
 /** Ways back into a conversation of Claude's or of another program's. After a reset none may be left. */

@@ -60,7 +60,7 @@ export function withoutClaudeId(entry: SessionEntry): SessionEntry {
   }
 }
 
-/** After a compaction the old occupancy is wrong; it is unknown until somebody says. */
+/** After a compaction the old occupancy is wrong; it is unknown until the next usage report. */
 export function withCompactions(entry: SessionEntry, times: number, tokensAfter?: number): SessionEntry {
   if (times === 0) return entry
   return {

@@ -21,7 +21,7 @@ export const bindingsConfig = z
 
 export type Binding = z.infer<typeof bindingsConfig>[number]
 
-/** A binding to an agent that nobody has configured would begin one without a workspace or a name. */
+/** A binding to an agent that is not configured would create an agent without workspace and name. */
 export function checkBindings(
   config: { bindings: Binding[]; agents: { list: Array<{ id: string }> } },
   context: z.RefinementCtx,

@@ -2,7 +2,7 @@
 // What is set for a platform holds for all its accounts; an account may say otherwise.
 import { z } from 'zod'
 
-/** People are named by what the platform can never give to somebody else. */
+/** People are identified by ids that the platform never reassigns. */
 const personRules = {
   telegram: { rule: /^[1-9]\d{0,19}$/, hint: 'a numeric user id such as 123456789' },
   discord: { rule: /^\d{1,22}$/, hint: 'a numeric user id such as 80351110224678912' },

@@ -1,13 +1,14 @@
 // What Claude Code sessions cost, in a terminal: bars, and the sum below them.
-import type { CostReport, TokenCounts } from '../domain/discovered-session.ts'
+import type { CostParts, CostReport, TokenCounts } from '../domain/discovered-session.ts'
 import { cellWidth } from './cell-width.ts'
 import { fit, oneLine, pad, pairs, prose, styled, tokens, usd } from './print.ts'
 import type { Page } from './print.ts'
 
-export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): string {
+export function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): string {
   const sum = pairs(
     [
       ['total', `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`],
+      ['of these', partsLine(parts)],
       ['tokens', tokenLine(totals)],
     ],
     page,
@@ -21,6 +22,22 @@ export function printCosts({ totals, by, pricesAsOf }: CostReport, page: Page): 
     ),
   )
   return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
+}
+
+/** Whose spending a total was. */
+function partsLine({ chatsUsd, codingUsd, nativeUsd }: CostParts): string {
+  return `chats ${usd(chatsUsd)}, coding sessions ${usd(codingUsd)}, Claude Code alone ${usd(nativeUsd)}`
+}
+
+export interface CostToday {
+  todayUsd: number
+  parts: CostParts
+  billing: 'api' | 'subscription' | 'none'
+}
+
+export function costTodayLine({ todayUsd, parts, billing }: CostToday): string {
+  const atApiPrices = billing === 'subscription' ? ' at API prices' : ''
+  return `${usd(todayUsd)}${atApiPrices}${todayUsd > 0 ? ` (${partsLine(parts)})` : ''}`
 }
 
 const longestBar = 80

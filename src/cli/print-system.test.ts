@@ -10,7 +10,11 @@ const status = {
   sessions: { total: 0, recent: [] },
   coding: { running: [] },
   undelivered: [],
-  cost: { todayUsd: 0, billing: 'none' as const },
+  cost: {
+    todayUsd: 0,
+    parts: { chatsUsd: 0, codingUsd: 0, nativeUsd: 0 },
+    billing: 'none' as const,
+  },
   claude: { connected: true, source: 'ANTHROPIC_API_KEY' },
 }
 const database = { place: 'one,two/db', server: 'two/db', since: 940_000, slow: 0 }

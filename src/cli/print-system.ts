@@ -15,6 +15,8 @@ import {
   visible,
 } from './print.ts'
 import type { Page } from './print.ts'
+import { costTodayLine } from './print-costs.ts'
+import type { CostToday } from './print-costs.ts'
 import { printList } from './print-sessions.ts'
 
 interface ServiceStatus {
@@ -46,11 +48,7 @@ interface Status {
     }>
   }
   undelivered: Array<{ channel: string; to: string; reason: string; at: number; text: string }>
-  cost: {
-    todayUsd: number
-    billing: 'api' | 'subscription' | 'none'
-    days?: Array<{ day: string; usd: number }>
-  }
+  cost: CostToday & { days?: Array<{ day: string; usd: number }> }
   claude: { connected: boolean; source?: string; hint?: string }
   agent?: { kind: string }
   probes?: Array<{ channel: string; accountId: string; ok: boolean; as?: string; error?: string }>
@@ -82,7 +80,7 @@ export function printStatus(status: Status, page: Page): string {
         ['Database', status.database && databaseLine(status.database, page)],
         ['Claude', claudeLine(status.claude, page)],
         ['Agent', agent?.kind],
-        ['Cost today', `${usd(cost.todayUsd)}${cost.billing === 'subscription' ? ' at API prices' : ''}`],
+        ['Cost today', costTodayLine(cost)],
         ['Disk free', disk && bytes(disk.freeBytes)],
       ],
       page,

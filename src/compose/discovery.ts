@@ -4,6 +4,7 @@ import { openDiscovery } from '../discovery/discovery.ts'
 import { openclawSource } from '../discovery/registry.ts'
 import type { Discovery, ScanProgress } from '../domain/discovered-session.ts'
 import type { App } from '../operations/app.ts'
+import { workspaceOf } from '../operations/system/workspace.ts'
 import { ownRows } from './own-rows.ts'
 import type { OwnRowsParts } from './own-rows.ts'
 
@@ -15,6 +16,7 @@ export function openDiscoveryOf(app: Needs, onProgress?: (progress: ScanProgress
     configDirs: configDirsOf({ ...environment, discovery: config.discovery }),
     indexFile: app.paths.discoveryIndex,
     registries: [ownRows(app), openclawSource(environment.openclawStateDir, log)],
+    workspaces: () => app.agentIds().map((agentId) => workspaceOf(app, agentId)),
     clock,
     log,
     timeZone: config.timeZone,

@@ -6,6 +6,7 @@ import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
 import { ownership } from '../coding/session/run-state.ts'
+import { isContinuation } from '../discovery/continuation.ts'
 import { claudeIdOf } from '../discovery/registry.ts'
 import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
 import type { App } from '../operations/app.ts'
@@ -64,29 +65,37 @@ function codingRows(parts: OwnRowsParts): RegistryRow[] {
   const store = codingStoreOf(parts)
   if (!store) return []
   const ownerLives = ownership(store, parts.clock)
-  return store.list().flatMap((session) => codingRow(session, ownerLives(session)))
+  const runs = Map.groupBy(store.list(), ({ sdkSessionId }) => sdkSessionId)
+  return [...runs].flatMap(([sdkSessionId, ofOne]) =>
+    sdkSessionId === undefined ? [] : codingRow(sdkSessionId, ofOne, ownerLives),
+  )
 }
 
-function codingRow(session: CodingSession, isAlive: boolean): RegistryRow[] {
-  const { sdkSessionId, request } = session
-  if (sdkSessionId === undefined) return []
-  return [
-    {
-      sessionId: sdkSessionId,
-      source: 'rockpool',
-      agentId: request.agentId,
-      repoPath: request.workdir,
-      label: request.label,
-      totalCostUsd: session.costUsd,
-      totalTurns: session.turns,
-      lastTask: request.prompt,
-      budgetUsd: session.budgetUsd,
-      createdAt: session.createdAt,
-      lastUsedAt: session.lastActivityAt,
-      status: isAlive ? statusOf(session.lifecycle) : undefined,
-      waitingFor: session.waiting?.for,
-    },
-  ]
+/** One row for all runs of a conversation, the latest run first: each resume is a run of its own. */
+function codingRow(
+  sessionId: string,
+  runs: CodingSession[],
+  ownerLives: (session: CodingSession) => boolean,
+): RegistryRow {
+  const latest = runs[0]!
+  const live = runs.find(ownerLives)
+  const { request } = latest
+  const tasks = runs.map((run) => run.request.prompt)
+  return {
+    sessionId,
+    source: 'rockpool',
+    agentId: request.agentId,
+    repoPath: request.workdir,
+    label: runs.find((run) => run.request.label !== undefined)?.request.label,
+    totalCostUsd: runs.reduce((sum, run) => sum + run.costUsd, 0),
+    totalTurns: runs.reduce((sum, run) => sum + run.turns, 0),
+    lastTask: tasks.find((task) => !isContinuation(task)) ?? request.prompt,
+    budgetUsd: latest.budgetUsd,
+    createdAt: runs.at(-1)!.createdAt,
+    lastUsedAt: latest.lastActivityAt,
+    status: live && statusOf(live.lifecycle),
+    waitingFor: live?.waiting?.for,
+  }
 }
 
 function statusOf(lifecycle: CodingLifecycle): SessionStatus {

@@ -1,6 +1,6 @@
 // Tokens and dollars over many files: each message once, whichever files repeat it. The finished record of a message is
 // the one with most tokens; it is charged to the file that has it first.
-import type { Cost, CostFilter, CostGroup, CostReport } from '../domain/discovered-session.ts'
+import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { pricesAsOf, pricesOf } from './price-table.ts'
 import type { Prices } from './price-table.ts'
 import type { UsageRecord } from './usage-table.ts'
@@ -14,6 +14,7 @@ export interface FileUsage {
   sessionName: string
   repoPath: string
   agentId: string
+  part: keyof CostParts
 }
 
 type Line = CostReport['by'][number]
@@ -58,10 +59,11 @@ export function reportCosts(
   dayOf: (ms: number) => string,
 ): CostReport {
   const totals = noCost()
+  const parts: CostParts = { chatsUsd: 0, codingUsd: 0, nativeUsd: 0 }
   const known = memoized(pricesOf)
   const groups = new Map<string, Line & { ids: Set<string> }>()
   for (const { record, file } of eachMessageOnce(files)) {
-    if (!isWanted(record, file, filter)) continue
+    if (!isWanted(record, file, filter, dayOf)) continue
     const model = file.models[record.model]
     const prices = known(model)
     const { m5, h1 } = creationOf(record)
@@ -74,13 +76,14 @@ export function reportCosts(
       guessed: prices.guessed,
     }
     add(totals, cost)
+    parts[file.part] += cost.costUsd
     const group = groupOf(filter.by ?? 'repo', record, file, model, dayOf)
     const line = lineOf(groups, group.key, group.name)
     add(line, cost)
     line.messages++
     line.ids.add(file.sessionId)
   }
-  return { totals, by: sorted(groups, filter.by ?? 'repo'), pricesAsOf }
+  return { totals, parts, by: sorted(groups, filter.by ?? 'repo'), pricesAsOf }
 }
 
 interface Call {
@@ -104,10 +107,16 @@ function eachMessageOnce(files: Iterable<FileUsage>): Call[] {
   return calls
 }
 
-function isWanted(record: UsageRecord, file: FileUsage, filter: CostFilter): boolean {
+function isWanted(
+  record: UsageRecord,
+  file: FileUsage,
+  filter: CostFilter,
+  dayOf: (ms: number) => string,
+): boolean {
   const ms = record.seconds * 1000
   if (filter.since !== undefined && ms < filter.since) return false
   if (filter.until !== undefined && ms >= filter.until) return false
+  if (filter.day !== undefined && dayOf(ms) !== filter.day) return false
   return filter.agentId === undefined || file.agentId === filter.agentId
 }
 

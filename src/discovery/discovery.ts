@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import type {
   CostFilter,
+  CostParts,
   CostReport,
   DiscoveredSession,
   Discovery,
@@ -27,6 +28,7 @@ import type { Listing } from './list-files.ts'
 import { readLiveSessions } from './live-registry.ts'
 import type { LiveSession } from './live-registry.ts'
 import { NativeIndex, indexFormat } from './native-index.ts'
+import type { KnownFile } from './native-index.ts'
 import { readRegistries } from './registry.ts'
 import type { RegistryRow, RegistrySource } from './registry.ts'
 import { withoutMarker } from './origin-marker.ts'
@@ -42,6 +44,8 @@ export interface DiscoveryParts {
   /** Where the index is kept. */
   indexFile: string
   registries: readonly RegistrySource[]
+  /** Where our agents answer chats. */
+  workspaces?: () => string[]
   clock: Clock
   log: Log
   /** Days begin and end here; the machine's zone when absent. */
@@ -135,7 +139,7 @@ class SessionDiscovery implements Discovery {
         ? undefined
         : matching([...sessions.values()], { repoPath: filter.repoPath })
     const wanted = repos && new Set(repos.map((session) => session.sessionId))
-    const files = this.#usageByFile(sessions, wanted)
+    const files = this.#usageByFile(sessions, wanted, filter.since, await this.#registryRows())
     return reportCosts(files, filter, dayIn(this.#parts.timeZone))
   }
 
@@ -253,10 +257,12 @@ class SessionDiscovery implements Discovery {
   *#usageByFile(
     sessions: Map<string, DiscoveredSession>,
     wanted: Set<string> | undefined,
+    since: number | undefined,
+    rows: Map<string, RegistryRow>,
   ): Generator<FileUsage> {
-    const files = [...this.#native.usage()].sort((a, b) => this.#beganAt(a.path) - this.#beganAt(b.path))
-    for (const { path, usage } of files) {
-      const known = this.#native.files.get(path)!
+    const workspaces = new Set(this.#parts.workspaces?.())
+    const files = [...this.#native.usage(since)].sort((a, b) => beganAt(a.known) - beganAt(b.known))
+    for (const { known, usage } of files) {
       const sessionId = sessionIdOf(known)
       const session = sessions.get(sessionId)
       if (wanted && !wanted.has(sessionId)) continue
@@ -267,14 +273,20 @@ class SessionDiscovery implements Discovery {
         sessionName: (session && (session.title ?? withoutMarker(session.firstMessage))) || sessionId,
         repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
         agentId: session?.agentId ?? '',
+        part: partOf(rows.get(sessionId), workspaces.has(known.facts.firstCwd ?? '')),
       }
     }
   }
+}
 
-  #beganAt(path: string): number {
-    const { firstTimestamp } = this.#native.files.get(path)!.facts
-    return (firstTimestamp && Date.parse(firstTimestamp)) || 0
-  }
+function beganAt({ facts: { firstTimestamp } }: KnownFile): number {
+  return (firstTimestamp && Date.parse(firstTimestamp)) || 0
+}
+
+/** After a reset no row names the session in which Claude kept a chat; then the agent's workspace tells. */
+function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof CostParts {
+  if (row?.source === 'rockpool') return row.chat === undefined ? 'codingUsd' : 'chatsUsd'
+  return row === undefined && isInWorkspace ? 'chatsUsd' : 'nativeUsd'
 }
 
 function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {

@@ -76,9 +76,12 @@ export class NativeIndex {
     return files.map((file) => knownFrom(file, stored.get(file.path)!))
   }
 
-  *usage(): Generator<{ path: string; usage: UsageTable }> {
-    for (const { path, usage } of this.#index.allUsage())
-      if (this.files.has(path)) yield { path, usage: new UsageTable(usage) }
+  /** What was used in files that were written to since a time (ms), or in all of them. */
+  *usage(since = 0): Generator<{ known: KnownFile; usage: UsageTable }> {
+    for (const { path, usage } of this.#index.allUsage()) {
+      const known = this.files.get(path)
+      if (known && lastWritten(known) >= since) yield { known, usage: new UsageTable(usage) }
+    }
   }
 
   /** No byte of files that are gone is left in the index. */
@@ -188,6 +191,11 @@ export class NativeIndex {
     }
     return scanned
   }
+}
+
+/** A file that was copied may have kept an older time than its last record has. */
+function lastWritten({ file, facts }: KnownFile): number {
+  return Math.max(file.mtimeMs, Date.parse(facts.lastTimestamp ?? '') || 0)
 }
 
 function isCurrent(file: TranscriptFile, stored: IndexedFile | undefined): boolean {

@@ -125,6 +125,8 @@ export interface CostFilter {
   /** Calls at or after this time (ms). */
   since?: number
   until?: number
+  /** Calls of this day alone, as 2026-11-15. */
+  day?: string
   repoPath?: string
   agentId?: string
   by?: CostGroup
@@ -136,8 +138,17 @@ export interface Cost extends TokenCounts {
   guessed: boolean
 }
 
+/** Whose spending it was, in dollars: chats with our agents, our coding sessions, and Claude Code without us. */
+export interface CostParts {
+  chatsUsd: number
+  codingUsd: number
+  nativeUsd: number
+}
+
 export interface CostReport {
   totals: Cost
+  /** What the totals consist of. */
+  parts: CostParts
   /** Most expensive first; days in their order. */
   by: Array<Cost & { key: string; name: string; sessions: number; messages: number }>
   /** The day of the prices. */

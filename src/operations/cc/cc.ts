@@ -41,6 +41,12 @@ const cost = z.object({
   costUsd: number,
   guessed: flag,
 })
+/** Whose spending it was. */
+export const costParts = z.object({
+  chatsUsd: number.describe('Chats with agents.'),
+  codingUsd: number.describe('Coding sessions.'),
+  nativeUsd: number.describe('Sessions that Claude Code ran without Rockpool.'),
+})
 export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
 
 const showSession = operation({
@@ -87,6 +93,7 @@ const addUpCosts = operation({
   }),
   output: z.object({
     totals: cost,
+    parts: costParts,
     by: z.array(
       cost.extend({ key: z.string(), name: z.string(), sessions: z.number(), messages: z.number() }),
     ),

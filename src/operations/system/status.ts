@@ -6,11 +6,15 @@ import { findCredential } from '../../agent/credentials.ts'
 import type { ChannelStatus } from '../../domain/channel.ts'
 import { plainLine } from '../../domain/plain-text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
+import type { CostParts } from '../../domain/discovered-session.ts'
 import type { Session } from '../../domain/session.ts'
 import type { Health } from '../../store/postgres/connection.ts'
 import type { App } from '../app.ts'
+import { costParts } from '../cc/cc.ts'
 import { probeChannels } from '../people/channel-operations.ts'
 import { operation } from '../operation.ts'
+import type { Caller } from '../operation.ts'
+import { isElsewhere } from '../coding/which-machine.ts'
 import { rowOf, sessionRow } from '../sessions/session-row.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
 
@@ -65,7 +69,8 @@ export const showStatus = operation({
     coding: z.object({ running: z.array(codingRow) }),
     undelivered: z.array(undeliveredRow),
     cost: z.object({
-      todayUsd: z.number(),
+      todayUsd: z.number().describe('All spending of today, by the transcripts.'),
+      parts: costParts,
       billing: z
         .enum(['api', 'subscription', 'none'])
         .describe('With a subscription the dollars are what the API would have cost.'),
@@ -104,13 +109,13 @@ export const showStatus = operation({
   }),
   scope: 'read',
   forAgents: true,
+  needs: ['discovery', 'coding'],
   command: { examples: ['rockpool status', 'rockpool status --all --usage --json'] },
   async run(app, input, caller) {
     const now = app.clock.now()
     const agents = visibleAgents(app, caller)
     const mine = (agentId: string): boolean => caller.agentId === undefined || caller.agentId === agentId
     const { running, waiting } = codingOf(app, mine)
-    const { spend } = app.coding()
     const operator = caller.agentId === undefined
     return {
       ts: now,
@@ -126,9 +131,9 @@ export const showStatus = operation({
       coding: { running },
       undelivered: operator ? await unlessAway(app, [], () => undeliveredOf(app)) : [],
       cost: {
-        todayUsd: spend.total(operator ? {} : { agentId: caller.agentId! }, dayOf(now, app.config.timeZone)),
+        ...(await costToday(app, caller, now)),
         billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
-        ...(input.usage && operator ? { days: spend.perDay().slice(-31) } : {}),
+        ...(input.usage && operator ? { days: await costPerDay(app) } : {}),
       },
       claude: lookForClaude(app.environment, app.config.claude.credential),
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
@@ -137,6 +142,41 @@ export const showStatus = operation({
     }
   },
 })
+
+/** More than a day has hours, however clocks are changed. */
+const dayMs = 26 * 3_600_000
+const shownDays = 31
+
+async function costToday(
+  app: App,
+  caller: Caller,
+  now: number,
+): Promise<{ todayUsd: number; parts: CostParts }> {
+  const day = dayOf(now, app.config.timeZone)
+  const filter = { day, since: now - dayMs, agentId: caller.agentId }
+  const { totals, parts } = await app.discovery().costs(filter)
+  const elsewhereUsd = await codingElsewhere(app, caller, day)
+  return {
+    todayUsd: totals.costUsd + elsewhereUsd,
+    parts: { ...parts, codingUsd: parts.codingUsd + elsewhereUsd },
+  }
+}
+
+/** Coding sessions of other machines: their transcripts are there, what they cost is in the shared database. */
+async function codingElsewhere(app: App, { agentId }: Caller, day: string): Promise<number> {
+  const { store, spend } = app.coding()
+  const others = store.list({ agentId }).filter((session) => isElsewhere(app, session))
+  const here = await app.discovery().known(others.flatMap(({ sdkSessionId }) => sdkSessionId ?? []))
+  const known = new Set(here.map(({ sessionId }) => sessionId))
+  return others
+    .filter(({ sdkSessionId }) => sdkSessionId === undefined || !known.has(sdkSessionId))
+    .reduce((sum, { id }) => sum + spend.total({ codingId: id }, day), 0)
+}
+
+async function costPerDay(app: App): Promise<Array<{ day: string; usd: number }>> {
+  const { by } = await app.discovery().costs({ by: 'day' })
+  return by.map(({ key, costUsd }) => ({ day: key, usd: costUsd })).slice(-shownDays)
+}
 
 /** While the shared database is away the rest is shown all the same, and `database` says why this is missing. */
 async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Promise<T> {

@@ -25,7 +25,7 @@ export function Cost({ by: wanted = 'repo' }: { by?: string }) {
     const failed = days.error === undefined ? stats : days
     return failed.error === undefined ? <Loading /> : <Problem text={failed.error} retry={failed.reload} />
   }
-  const { totals, by: lines, pricesAsOf } = days.data
+  const { totals, parts, by: lines, pricesAsOf } = days.data
   return (
     <div class="cost">
       <h1>Cost</h1>
@@ -38,6 +38,10 @@ export function Cost({ by: wanted = 'repo' }: { by?: string }) {
         <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
         <Tile name="Waited for people" value={minutes(stats.data.waitedMs)} />
       </dl>
+      <p>
+        In all: chats {usd(parts.chatsUsd)}, coding sessions {usd(parts.codingUsd)}, Claude Code alone{' '}
+        {usd(parts.nativeUsd)}.
+      </p>
       <p class="faint">API prices of {pricesAsOf}; a subscription is not billed by them.</p>
       <HeatMap days={new Map(lines.map((line) => [line.key, line.costUsd]))} />
       <Budgets budgets={stats.data.budgets} />

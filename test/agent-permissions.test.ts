@@ -41,6 +41,19 @@ test('a tool that is allowed runs; the person sees the whole command', async () 
   expect(made('allowed.txt')).toBe(true)
 })
 
+test('a request names the directory that the command runs in, also after Claude has changed it', async () => {
+  answer = allow
+  mkdirSync(join(t.home.project, 'sub'))
+  const own = await t.open({ askPermission: ask, key: 'agent:main:directories' })
+  const steps = [bash('touch one.txt'), bash('cd sub'), bash('touch two.txt'), { text: 'Done.' }]
+  await take(own, inline(...steps))
+  const cwds = asked.map(({ input, cwd }) => [input['command'], cwd])
+  expect(cwds).toContainEqual(['touch one.txt', t.home.project])
+  expect(cwds).toContainEqual(['touch two.txt', join(t.home.project, 'sub')])
+  expect(made('sub/two.txt')).toBe(true)
+  await own.close()
+})
+
 test('a tool that is denied does not run; Claude is told why and goes on', async () => {
   answer = () => ({ behavior: 'deny', message: 'not on a Sunday' })
   const result = await take(conversation, inline(bash('touch denied.txt'), { text: 'I stopped.' }))

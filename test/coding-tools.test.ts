@@ -437,16 +437,17 @@ describe('answers in words', () => {
   })
 
   test('all means what was shown in this chat: not what another chat asks, what was asked later, or something else', async () => {
-    const house = await openGateway()
+    const house = await openGateway({ coding: { perRepo: { running: 5, queued: 1 } } })
+    const workdir = newRepo(house)
     const { approvals } = house.app.coding()
     const ask = async (name: string, originChannel: string, command = 'make'): Promise<Approval> => {
       const before = approvals.pending().length
       const prompt = `[[offline: ask Bash {"command":"${command}"}]]`
-      await rpc(house, 'coding.launch', { prompt, name, workdir: newRepo(house), fresh: true, originChannel })
+      await rpc(house, 'coding.launch', { prompt, name, workdir, fresh: true, originChannel })
       await vi.waitFor(() => expect(approvals.pending()).toHaveLength(before + 1))
       return approvals
         .pending()
-        .find(({ shown, codingId }) => shown === command && nameOf(codingId) === name)!
+        .find(({ input, codingId }) => input['command'] === command && nameOf(codingId) === name)!
     }
     const nameOf = (id?: string) => house.app.coding().store.get(id ?? '')?.name
     const here = 'telegram|default|7'
@@ -488,7 +489,8 @@ describe('answers in words', () => {
     await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
     await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
     const [grant] = house.approvalStore.grants()
-    expect(grant).toMatchObject({ codingId: id, tool: 'Bash', pattern: 'ls', grantedBy: 'ada' })
+    expect(grant).toMatchObject({ codingId: id, tool: 'Bash', grantedBy: 'ada' })
+    expect(JSON.parse(grant!.pattern)).toMatchObject({ input: { command: 'ls' } })
     await house.approvalStore.revoke(grant!.id)
     await house.pool.respond(id, ask, { userInitiated: true })
     await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))

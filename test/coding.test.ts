@@ -1,4 +1,6 @@
 // The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and who is told.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
@@ -202,7 +204,7 @@ test('"always" covers the same command of the same session, nothing else, and ca
   const { id } = await house.launch(asks)
   await until(house, id, 'awaiting-approval')
   await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
-  await vi.waitFor(() => expect(house.approvals.pending()[0]?.shown).toBe('ls -la'))
+  await vi.waitFor(() => expect(house.approvals.pending()[0]?.shown).toMatch(/^ls -la\n/))
   expect(house.approvals.pending()).toHaveLength(1)
 })
 
@@ -232,11 +234,62 @@ test('"always" holds in the session that it was said in, and for no question, pl
   expect(house.approvalStore.grants()).toHaveLength(1)
 })
 
-test('the same question of several sessions is answered together', async () => {
+test('"always" ends when the script has changed', async () => {
   const house = open()
+  const workdir = house.repo('scripts')
+  writeFileSync(join(workdir, 'build.sh'), 'echo harmless')
+  const ask = '[[offline: ask Bash {"command":"sh build.sh"}]]'
+  const { id } = await house.launch(ask, { workdir })
+  await until(house, id, 'awaiting-approval')
+  const [first] = house.approvals.pending()
+  expect(first!.shown).toMatch(
+    /^sh build\.sh\ndirectory: ".*scripts-\w+"\nscript: "build\.sh" sha256 [0-9a-f]{12}$/,
+  )
+  await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+  await until(house, id, 'awaiting-input')
+  await house.pool.respond(id, ask, { userInitiated: true })
+  await vi.waitFor(() =>
+    expect(house.pool.resolve(id)).toMatchObject({ turns: 2, lifecycle: 'awaiting-input' }),
+  )
+  expect(house.approvals.pending()).toEqual([])
+  writeFileSync(join(workdir, 'build.sh'), 'rm -rf ~')
+  await house.pool.respond(id, ask, { userInitiated: true })
+  await until(house, id, 'awaiting-approval')
+  expect(house.approvals.pending()[0]!.inputHash).not.toBe(first!.inputHash)
+})
+
+test('a script that changes while a person decides is asked about again', async () => {
+  const house = open()
+  const workdir = house.repo('scripts')
+  writeFileSync(join(workdir, 'build.sh'), 'echo harmless')
+  const { id } = await house.launch('[[offline: ask Bash {"command":"sh build.sh"}]]', { workdir })
+  await until(house, id, 'awaiting-approval')
+  const [first] = house.approvals.pending()
+  writeFileSync(join(workdir, 'build.sh'), 'rm -rf ~')
+  await house.approvals.answer('', { behavior: 'allow', by: 'ada' })
+  await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
+  expect(house.approvals.pending()[0]!.inputHash).not.toBe(first!.inputHash)
+  await house.approvals.answer('', { behavior: 'allow', by: 'ada' })
+  await until(house, id, 'awaiting-input')
+})
+
+test('the same command in two repositories is asked about twice', async () => {
+  const house = open()
+  const asks = '[[offline: ask Bash {"command":"sh build.sh"}]]'
+  const ids = [await house.launch(asks), await house.launch(asks)]
+  for (const { id } of ids) await until(house, id, 'awaiting-approval')
+  const [first, second] = house.approvals.pending()
+  expect(first!.inputHash).not.toBe(second!.inputHash)
+  expect(await house.approvals.answerAlike(first!.id, { behavior: 'allow', by: 'ada' })).toHaveLength(1)
+  expect(house.approvals.pending()).toEqual([second])
+})
+
+test('the same question of several sessions in one directory is answered together', async () => {
+  const house = open({ config: { perRepo: { running: 2, queued: 1 } } })
+  const workdir = house.repo('same')
   const ids = [
-    await house.launch('[[offline: ask Bash {"command":"make"}]]'),
-    await house.launch('[[offline: ask Bash {"command":"make"}]]'),
+    await house.launch('[[offline: ask Bash {"command":"make"}]]', { workdir }),
+    await house.launch('[[offline: ask Bash {"command":"make"}]]', { workdir }),
   ]
   for (const { id } of ids) await until(house, id, 'awaiting-approval')
   const settled = await house.approvals.answerAlike(house.approvals.pending()[0]!.id, {

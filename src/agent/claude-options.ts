@@ -6,7 +6,7 @@ import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import { refusalOf } from '../rights/tools.ts'
 import type { Credential } from './credentials.ts'
-import { kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
+import { CallDirectories, kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
 import { makeToolServer } from './tool-server.ts'
 
 /** Who a process works for at the moment; nobody, while it is a spare. */
@@ -51,6 +51,7 @@ export function shapeOf(options: ConversationOptions): string {
 
 export function toSdkOptions(options: ConversationOptions, around: Surroundings, binding: Binding): Options {
   const { resume } = options
+  const directories = new CallDirectories()
   return {
     cwd: options.cwd,
     env: around.env,
@@ -82,11 +83,11 @@ export function toSdkOptions(options: ConversationOptions, around: Surroundings,
     // What does not reach the model cannot be called. The hook below refuses the rest.
     tools: [...options.toolRights.open],
     ...(options.additionalDirectories ? { additionalDirectories: options.additionalDirectories } : {}),
-    canUseTool: makeCanUseTool(askThrough(binding)),
+    canUseTool: makeCanUseTool(askThrough(binding), (call) => directories.take(call) ?? options.cwd),
     mcpServers: Object.fromEntries(
       options.tools.map(({ name }) => [name, makeToolServer(name, () => toolServer(binding, name, options))]),
     ),
-    hooks: hooksOf(options, binding),
+    hooks: hooksOf(options, binding, directories.hook),
     includePartialMessages: true,
     forwardSubagentText: true,
   }
@@ -130,12 +131,14 @@ function toolServer(
   return (binding.conversation?.options ?? options).tools.find((server) => server.name === name)
 }
 
-function hooksOf(options: ConversationOptions, binding: Binding): NonNullable<Options['hooks']> {
-  const gate = options.beforeTool ? gates(beforeTool(binding)) : {}
+type Hooks = NonNullable<Options['hooks']>
+
+function hooksOf(options: ConversationOptions, binding: Binding, beforeCall: HookCallback): Hooks {
+  const held = options.beforeTool ? gates(beforeTool(binding)) : {}
   return {
     PreCompact: [{ timeout: 150, hooks: [beforeCompaction(binding)] }],
-    ...gate,
-    PreToolUse: [{ hooks: [onlyOpenTools(options, binding)] }, ...(gate.PreToolUse ?? [])],
+    ...held,
+    PreToolUse: [{ hooks: [onlyOpenTools(options, binding), beforeCall] }, ...(held.PreToolUse ?? [])],
   }
 }
 
@@ -157,7 +160,7 @@ function denied(reason: string): Awaited<ReturnType<HookCallback>> {
 
 /** Where Claude can be held: before a tool, after a batch of tools and before the next call to the model, and when a
  *  sub-agent is done and the one above it would go on. */
-function gates(hold: HookCallback): NonNullable<Options['hooks']> {
+function gates(hold: HookCallback): Hooks {
   // A budget may be held for as long as its owner sleeps.
   const gate = [{ timeout: 7 * 86_400, hooks: [hold] }]
   return { PreToolUse: gate, PostToolBatch: gate, SubagentStop: gate }

@@ -152,7 +152,8 @@ class OfflineConversation implements Conversation {
     onEvent: (event: TurnEvent) => void,
   ): Promise<string> {
     onEvent({ type: 'waiting', for: 'permission' })
-    const request = { requestId: `offline-${this.#turns}`, kind: 'tool' as const, toolName, input }
+    const { cwd } = this.#options
+    const request = { requestId: `offline-${this.#turns}`, kind: 'tool' as const, toolName, input, cwd }
     const answer = await this.#options.askPermission(request, new AbortController().signal)
     return answer.behavior === 'allow' ? `allowed ${toolName}` : `denied ${toolName}: ${answer.message}`
   }

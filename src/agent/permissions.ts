@@ -1,6 +1,11 @@
 // Claude asks before it uses a tool that was not allowed beforehand. We turn its question into ours and our answer into
 // its own; what is allowed "always" holds for the conversation and is written nowhere.
-import type { CanUseTool, PermissionResult, PermissionUpdate } from '@anthropic-ai/claude-agent-sdk'
+import type {
+  CanUseTool,
+  HookCallback,
+  PermissionResult,
+  PermissionUpdate,
+} from '@anthropic-ai/claude-agent-sdk'
 import type { AskPermission, PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
 
 type Details = Parameters<CanUseTool>[2]
@@ -11,9 +16,31 @@ export const nobodyCanAnswer: AskPermission = async (request) => ({
   message: `Nobody can be asked about ${request.toolName} in this conversation, so it is not allowed. Go on without it, or say what you would have done.`,
 })
 
-export function makeCanUseTool(ask: AskPermission): CanUseTool {
+/** The directory of each tool call, as Claude names it in the hook before the call; the question itself does not say it. */
+export class CallDirectories {
+  #directories = new Map<string, string>()
+
+  readonly hook: HookCallback = async (input, toolUseId) => {
+    if (toolUseId === undefined) return {}
+    this.#directories.set(toolUseId, input.cwd)
+    // Most calls are never asked about, so their directories are dropped after a while.
+    const [oldest] = this.#directories.keys()
+    if (this.#directories.size > mostCallsAtOnce && oldest !== undefined) this.#directories.delete(oldest)
+    return {}
+  }
+
+  take(toolUseId: string): string | undefined {
+    const directory = this.#directories.get(toolUseId)
+    this.#directories.delete(toolUseId)
+    return directory
+  }
+}
+
+const mostCallsAtOnce = 200
+
+export function makeCanUseTool(ask: AskPermission, directoryOf: (toolUseId: string) => string): CanUseTool {
   return async (toolName, input, details) => {
-    const request = toRequest(toolName, input, details)
+    const request = { ...toRequest(toolName, input, details), cwd: directoryOf(details.toolUseID) }
     try {
       const answer = await ask(request, details.signal)
       return toResult(answer, input, details)

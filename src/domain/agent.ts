@@ -20,6 +20,8 @@ export interface PermissionRequest {
   kind: 'tool' | 'question' | 'plan'
   toolName: string
   input: Record<string, unknown>
+  /** The directory that the tool works in: a command of Claude's may have changed it since the conversation began. */
+  cwd?: string
   title?: string
   description?: string
   /** Why Claude asks, in its own words. */

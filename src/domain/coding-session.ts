@@ -156,6 +156,12 @@ export interface OutputBlock {
   text: string
 }
 
+/** A file that a command would run, as it was when a person was asked. */
+export interface Script {
+  path: string
+  sha256: string
+}
+
 export type ApprovalState = 'pending' | 'allowed' | 'denied' | 'expired'
 
 /** Something a person is asked. Bound to the exact input: a changed input is another request. */
@@ -167,7 +173,11 @@ export interface Approval {
   kind: 'tool' | 'question' | 'plan' | 'budget'
   toolName: string
   input: Record<string, unknown>
-  /** SHA-256 of tool and input, so that what is approved is what runs. */
+  /** The directory that the tool would work in. */
+  cwd?: string
+  /** The scripts that the command would run. */
+  scripts?: Script[]
+  /** SHA-256 of tool, input, directory and scripts, so that what is approved is what runs. */
   inputHash: string
   /** The whole command or question, for display; never cut. */
   shown: string

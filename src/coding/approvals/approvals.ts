@@ -9,7 +9,7 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
 import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
 import { oneLine } from '../session/names.ts'
-import { answerFor, hashOf, patternOf, shownText } from './question-text.ts'
+import { answerFor, hashOf, patternOf, shownText, withScripts } from './question-text.ts'
 import type { AskedFor } from './question-text.ts'
 
 export interface Asking {
@@ -54,8 +54,14 @@ export class Approvals {
     signal: AbortSignal,
     onAsked: (approval: Approval) => void,
   ): Promise<PermissionAnswer> {
-    if (this.#isGranted(asking)) return { behavior: 'allow' }
-    return answerFor(await this.settle(asking, signal, onAsked), asking.request)
+    for (;;) {
+      const request = await withScripts(asking.request)
+      if (this.#isGranted({ ...asking, request })) return { behavior: 'allow' }
+      const settled = await this.settle({ ...asking, request }, signal, onAsked)
+      // A script that changed while the person thought about it is not the one that was approved.
+      const isSame = settled.state !== 'allowed' || hashOf(await withScripts(request)) === settled.inputHash
+      if (isSame) return answerFor(settled, request)
+    }
   }
 
   /** Asks and waits; resolves to the settled question itself. */
@@ -170,6 +176,8 @@ export class Approvals {
       kind: request.kind,
       toolName: request.toolName,
       input: request.input,
+      cwd: request.cwd,
+      scripts: request.scripts,
       inputHash: hashOf(request),
       shown: shownText(request),
       state: 'pending',
@@ -232,13 +240,13 @@ export class Approvals {
   }
 
   #grant(approval: Approval, by: string): Promise<void> {
-    const { codingId, sessionKey, toolName, input } = approval
+    const { codingId, sessionKey, toolName } = approval
     return this.#parts.store.grant({
       id: randomUUID().slice(0, 8),
       codingId,
       sessionKey,
       tool: toolName,
-      pattern: patternOf({ toolName, input }),
+      pattern: patternOf(approval),
       grantedAt: this.#parts.clock.now(),
       grantedBy: by,
     })

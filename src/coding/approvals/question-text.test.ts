@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { PermissionRequest } from '../../domain/agent.ts'
-import { patternOf, shownText } from './question-text.ts'
+import { hashOf, patternOf, shownText } from './question-text.ts'
 
 const asks = (
   input: Record<string, unknown>,
@@ -40,6 +40,31 @@ test('"always" covers the same command word for word, whatever Claude says about
   expect(patternOf(asks({ command: 'ls', description: 'List', timeout: 1 }))).toBe('ls')
   expect(patternOf(asks({ command: 'ls -la' }))).not.toBe('ls')
   expect(patternOf(asks({ file_path: '/a' }, 'Read'))).toBe('/a')
+})
+
+test('hash, rule and text of a command have its directory and its scripts', () => {
+  const ls = {
+    ...asks({ command: 'sh x.sh' }),
+    cwd: '/a',
+    scripts: [{ path: '/a/x.sh', sha256: 'f'.repeat(64) }],
+  }
+  const others = [
+    { ...ls, cwd: '/b' },
+    { ...ls, scripts: [] },
+    { ...ls, scripts: [{ path: '/a/x.sh', sha256: '0' }] },
+  ]
+  for (const other of others) {
+    expect(hashOf(other)).not.toBe(hashOf(ls))
+    expect(patternOf(other)).not.toBe(patternOf(ls))
+  }
+  expect(shownText(ls)).toBe('sh x.sh\ndirectory: "/a"\nscript: "x.sh" sha256 ffffffffffff')
+})
+
+test('a tool with an absolute path does the same in every directory', () => {
+  const write = (cwd: string) => ({ ...asks({ file_path: '/x', content: '1' }, 'Write'), cwd })
+  expect(hashOf(write('/a'))).toBe(hashOf(write('/b')))
+  const relative = (cwd: string) => ({ ...asks({ file_path: 'x', content: '1' }, 'Write'), cwd })
+  expect(hashOf(relative('/a'))).not.toBe(hashOf(relative('/b')))
 })
 
 test.each([

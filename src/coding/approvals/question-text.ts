@@ -1,27 +1,73 @@
 // What a person is asked, in words, and what Claude is told of the answer.
 import { createHash } from 'node:crypto'
+import { isAbsolute, relative } from 'node:path'
 import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
-import type { Approval } from '../../domain/coding-session.ts'
+import type { Approval, Script } from '../../domain/coding-session.ts'
+import { scriptsIn } from './scripts.ts'
 
 /** A permission request of Claude's, or our own question about the budget. */
-export type AskedFor = Omit<PermissionRequest, 'kind'> & { kind: Approval['kind'] }
+export type AskedFor = Omit<PermissionRequest, 'kind'> & Pick<Approval, 'kind' | 'scripts'>
+
+type Asked = Pick<AskedFor, 'toolName' | 'input' | 'cwd' | 'scripts'>
+
+/** The request with the scripts that its command would run, as they are now. */
+export async function withScripts(request: AskedFor): Promise<AskedFor> {
+  const { kind, cwd, input } = request
+  if (kind !== 'tool' || cwd === undefined || typeof input['command'] !== 'string') return request
+  return { ...request, scripts: await scriptsIn(input['command'], cwd) }
+}
 
 export function hashOf(request: AskedFor): string {
-  const exact = JSON.stringify([request.toolName, request.input])
+  const exact = JSON.stringify([request.toolName, request.input, placeOf(request)])
   return createHash('sha256').update(exact).digest('hex')
+}
+
+interface Place {
+  directory: string
+  scripts?: Script[]
+}
+
+/** These do the same in every directory, as long as their path is absolute. */
+const placeless = new Set(['Read', 'Write', 'Edit', 'NotebookEdit', 'WebFetch', 'WebSearch'])
+
+/** Where the tool works and what it runs there, for tools that depend on it. */
+function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefined {
+  const path = input['file_path'] ?? input['notebook_path'] ?? '/'
+  const isPlaceless = placeless.has(toolName) && typeof path === 'string' && isAbsolute(path)
+  if (cwd === undefined || isPlaceless) return undefined
+  return { directory: cwd, ...(scripts.length === 0 ? {} : { scripts }) }
 }
 
 const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
 
-/** The whole of what is asked, every field of it. Control characters are made visible where it is shown, never removed
- *  here. */
+/** The whole of what is asked, every field of it, and where it would happen. Control characters are made visible where it is
+ *  shown, never removed here. */
 export function shownText(request: AskedFor): string {
+  return [askedText(request), ...placeLines(request)].join('\n')
+}
+
+/** What is asked, without the place. */
+export function askedText(request: Pick<AskedFor, 'kind' | 'toolName' | 'input'>): string {
   const { toolName, input } = request
   if (request.kind === 'question') return questionText(input)
   if (request.kind === 'plan') return withRest(typeof input['plan'] === 'string' ? 'plan' : undefined, input)
   return typeof input['command'] === 'string'
     ? withRest('command', input)
     : `${toolName} ${JSON.stringify(input, null, 2)}`
+}
+
+function placeLines(request: AskedFor): string[] {
+  const place = request.kind === 'tool' ? placeOf(request) : undefined
+  if (!place) return []
+  const { directory, scripts = [] } = place
+  const nameOf = (path: string): string =>
+    relative(directory, path).startsWith('..') ? path : relative(directory, path)
+  return [
+    `directory: ${JSON.stringify(directory)}`,
+    ...scripts.map(
+      ({ path, sha256 }) => `script: ${JSON.stringify(nameOf(path))} sha256 ${sha256.slice(0, 12)}`,
+    ),
+  ]
 }
 
 /** The field that matters most as it is; what else is asked for stands below it, quoted, so that it cannot be hidden. */
@@ -55,16 +101,23 @@ const beside: Readonly<Record<string, readonly string[]>> = { Bash: ['descriptio
 const oneFieldSays = new Set(['command', 'file_path', 'url'])
 const maxPatternChars = 500
 
-/** What "always" covers: exactly this input. Where one field says it all it is that field, word for word. */
-export function patternOf({ toolName, input }: Pick<PermissionRequest, 'toolName' | 'input'>): string {
+/** What "always" covers: exactly this input, in this directory, with these scripts. Where one field says it all it is that
+ *  field, word for word. */
+export function patternOf(asked: Asked): string {
+  const { toolName, input } = asked
   const deciding = Object.entries(input)
     .filter(([field]) => !beside[toolName]?.includes(field))
     .sort(([a], [b]) => (a < b ? -1 : 1))
+  const place = placeOf(asked)
+  if (place) return shortened(JSON.stringify({ ...place, input: Object.fromEntries(deciding) }))
   const [[field, value] = []] = deciding
   const saysAll = deciding.length === 1 && typeof value === 'string' && oneFieldSays.has(field ?? '')
   // A command that looks like a whole input must not stand for one.
   if (saysAll && !value.startsWith('{')) return value
-  const exact = JSON.stringify(Object.fromEntries(deciding))
+  return shortened(JSON.stringify(Object.fromEntries(deciding)))
+}
+
+function shortened(exact: string): string {
   if (exact.length <= maxPatternChars) return exact
   const sum = createHash('sha256').update(exact).digest('hex')
   return `${exact.slice(0, maxPatternChars).toWellFormed()}… sha256:${sum}`

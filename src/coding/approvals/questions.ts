@@ -9,6 +9,7 @@ import type { BudgetReached } from '../budget/budget.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { oneLine } from '../session/names.ts'
 import type { CodingParts } from '../coding-parts.ts'
+import { askedText } from './question-text.ts'
 
 export interface QuestionMoments {
   /** Fires when the session is over: nobody needs to answer any more. */
@@ -102,6 +103,6 @@ export class Questions {
 
 function waitingFor(approval: Approval): Parameters<LiveRecord['change']>[0] {
   const { lifecycle, for: what } = awaiting[approval.kind]
-  const about = oneLine(approval.shown, 200)
+  const about = oneLine(askedText(approval), 200)
   return { lifecycle, waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id } }
 }

@@ -20,6 +20,8 @@ const row = z.object({
   agentId: z.string(),
   kind: z.enum(['tool', 'question', 'plan', 'budget']),
   toolName: z.string(),
+  /** The directory that the tool would work in. */
+  cwd: z.string().optional(),
   shown: z.string(),
   /** For a single question: what it offers, in order. The number of a choice is an answer. */
   choices: z.array(z.string()),

@@ -1,6 +1,8 @@
 // What happens to messages when the process ends: in order, by force, in the middle of a turn, or twice.
+import { rmSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { Conversations } from '../src/flow/conversations.ts'
+import { releaseTurn } from '../src/flow/turn-recovery.ts'
 import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
 import { openFlow } from './support/flow-bench.ts'
 import { aDelivery, anInput } from './support/work-store-contract.ts'
@@ -42,19 +44,78 @@ test('a turn that was cut off is taken again, before what waited behind it', asy
   await killed(again)
 })
 
-test('a message whose turn is cut off a second time is given up, and its sender told', async () => {
+/** The process dies while the agent works on the message, and the next one starts; so often. */
+async function cutOff(bench: FlowBench, times: number): Promise<FlowBench> {
+  let current = bench
+  for (let i = 0; i < times; i++) {
+    await current.untilAsked(key)
+    await killed(current)
+    current = await flow({ folder: bench.folder, config: followup })
+  }
+  return current
+}
+
+test('a message is given up after the agent was asked twice; its sender is told, and the transcript has it', async () => {
   const bench = await flow({ config: followup })
   await bench.channel.say('[[offline: wait 60000]]')
-  await bench.untilTurnRuns(key)
-  await killed(bench)
-  const second = await flow({ folder: bench.folder, config: followup })
-  await second.untilTurnRuns(key)
+  const third = await cutOff(bench, 2)
+  await third.settled()
+  expect(third.channel.texts).toEqual([
+    'I was interrupted twice while I worked on "[[offline: wait 60000]]". ' +
+      'Please send it again, and any later message that gets no answer.',
+  ])
+  expect(await third.work.inbox.waiting()).toEqual([])
+  expect(JSON.stringify(await third.transcript(key))).toContain('[[offline: wait 60000]]')
+})
+
+test('a chat is told once that the program was interrupted, until something is answered there', async () => {
+  let bench = await flow({ config: followup })
+  const told: string[] = []
+  for (const text of ['first', 'second', 'third']) {
+    await bench.channel.say(`[[offline: wait 60000]] ${text}`, { id: text })
+    bench = await cutOff(bench, 2)
+    await bench.settled()
+    told.push(...bench.channel.texts)
+  }
+  expect(told).toEqual([expect.stringContaining('first')])
+  const transcript = JSON.stringify(await bench.transcript(key))
+  for (const text of ['first', 'second', 'third']) expect(transcript).toContain(`wait 60000]] ${text}`)
+  await bench.channel.say('[[offline: say here again]]', { id: 'again' })
+  await bench.settled()
+  await bench.channel.say('[[offline: wait 60000]] fourth', { id: 'fourth' })
+  bench = await cutOff(bench, 2)
+  await bench.settled()
+  expect(bench.channel.texts).toEqual([expect.stringContaining('fourth')])
+})
+
+test('a turn that is lost before the agent was asked costs no try, however often', async () => {
+  const bench = await flow()
+  const address = { channel: 'memory', accountId: 'default', to: '7' }
+  const message = { ...anInput(1).message, address, text: '[[offline: say here it is]]' }
+  const input = (await bench.work.inbox.accept(anInput(1, key, { message })))!
+  for (let i = 0; i < 5; i++) {
+    const turn = { id: `t${i}`, lane: key, agentId: 'main', kind: 'message' as const, owner: 'dead' }
+    await bench.work.lanes.begin({ ...turn, inputs: [input.id] })
+    const [lost] = await bench.work.lanes.running()
+    expect(await releaseTurn(lost!, bench.work, bench.converse.parts)).toEqual([])
+  }
+  await bench.stop()
+  const again = await flow({ folder: bench.folder })
+  await again.settled()
+  expect(again.channel.texts).toEqual([expect.stringContaining('here it is')])
+})
+
+test('a question that is given up is written into the transcript if a power cut took it from there', async () => {
+  const bench = await flow({ config: followup })
+  await bench.channel.say('[[offline: wait 60000]]')
+  const second = await cutOff(bench, 1)
+  await second.untilAsked(key)
+  const { sessionId } = (await second.sessions.get(key))!
   await killed(second)
+  rmSync(second.paths.sessions('main') + `/${sessionId}.jsonl`)
   const third = await flow({ folder: bench.folder, config: followup })
   await third.settled()
-  expect(third.channel.texts).toHaveLength(1)
-  expect(third.channel.texts[0]).toMatch(/^I could not answer this: .*cut off twice/)
-  expect(await third.work.inbox.waiting()).toEqual([])
+  expect(JSON.stringify(await third.transcript(key))).toContain('[[offline: wait 60000]]')
 })
 
 test('what people said is on disk in the transcript before it leaves the inbox, also when nothing was answered', async () => {

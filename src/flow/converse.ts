@@ -21,6 +21,7 @@ import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
 import { authorOfInput } from './turn-rights.ts'
+import { releaseTurn } from './turn-recovery.ts'
 import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
@@ -58,6 +59,7 @@ export class Converse {
         ...parts,
         queue: this.queue,
         begin: (input) => this.#begin(input),
+        release: (turn) => releaseTurn(turn, parts.work, parts),
         deliverer: this.deliverer,
       })
     this.#door = new Door(parts, this.queue, this.deliverer)

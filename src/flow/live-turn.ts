@@ -44,6 +44,7 @@ export class LiveTurn implements TurnInHand {
   #opening = Promise.withResolvers<Conversation | undefined>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
+  #isAsked = false
   /** Whether everything that was appended is. */
   #isOnDisk = true
 
@@ -96,12 +97,27 @@ export class LiveTurn implements TurnInHand {
   see(event: TurnEvent): void {
     this.events.push(event)
     if (event.type === 'usage' && !event.subagent) this.lastUsage = event.usage
+    if (event.type === 'turn-start') this.#noteAsked()
     this.#record.see(event)
     if (event.type === 'text-delta') this.#stream?.push(event.text)
     else if (event.type === 'text') this.#stream?.endBlock()
     const { agentId, key } = this.#session
     this.#parts.events.emit({ type: 'turn-event', agentId, key, turnId: this.#turnId, event })
     for (const input of this.#batch.inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
+  }
+
+  /** A turn that is lost from now on counts as a try. The agent need not wait for that to be written. */
+  #noteAsked(): void {
+    if (this.#isAsked) return
+    this.#isAsked = true
+    this.#parts.work.lanes
+      .asked(this.#turnId)
+      .catch((error: unknown) =>
+        this.#parts.log.warn(
+          { event: 'asked-not-recorded', turnId: this.#turnId, error: String(error) },
+          'Could not record that the agent was asked; if the turn is lost, the message is retried once more.',
+        ),
+      )
   }
 
   async steer(input: WaitingInput): Promise<boolean> {
@@ -115,7 +131,9 @@ export class LiveTurn implements TurnInHand {
     const text = appendUntrustedContext(said, ctx.UntrustedContext)
     if (!conversation.steer({ text, uuid, ...(images.length > 0 ? { images } : {}) })) return false
     this.steered.set(uuid, input)
-    await Promise.all([this.#parts.work.lanes.join(this.#turnId, [input.id]), this.recordUser(said)])
+    // Recorded first: an input that joined ends with the turn, and must not end without being in the transcript.
+    await this.recordUser(said)
+    await this.#parts.work.lanes.join(this.#turnId, [input.id])
     return true
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { anInput } from '../../test/support/work-store-contract.ts'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
-import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work-store.ts'
+import type { LaneShare, LaneWork, WaitingInput } from '../store/work-store.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
@@ -47,7 +47,7 @@ function bench() {
     clock: systemClock,
     log: silentLog,
     runtime: { live: () => undefined },
-    work: {} as WorkStore,
+    release: async () => [],
     queue: queue as TurnQueue,
     begin: ({ id }) => void begun.push(id),
     deliverer: { add: () => {}, letGo: async () => {} },

@@ -5,16 +5,16 @@ import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
 import type { Deliverer } from '../replies/deliver.ts'
-import type { LaneShare, LaneWork, WaitingInput, WorkStore } from '../store/work-store.ts'
+import type { LaneShare, LaneWork, OutboxRow, RunningTurn, WaitingInput } from '../store/work-store.ts'
 import type { TurnQueue } from './turn-queue.ts'
-import { releaseTurn } from './turn-recovery.ts'
 
 export interface SharedLanesParts {
   config: Pick<Config, 'machine'>
   clock: Clock
   log: Log
   runtime: Pick<AgentRuntime, 'live'>
-  work: WorkStore
+  /** Gives the inputs of a lost turn back; resolves to what is to be said about it. */
+  release: (turn: RunningTurn) => Promise<OutboxRow[]>
   queue: TurnQueue
   begin: (input: WaitingInput) => void
   deliverer: Pick<Deliverer, 'add' | 'letGo'>
@@ -191,9 +191,9 @@ export class SharedLanes {
   /** What processes that died have left. */
   async #sweep(): Promise<void> {
     if (!this.#share.serves) return
-    const { work, queue } = this.#parts
+    const { release, queue, deliverer } = this.#parts
     for (const turn of await this.#share.lost(queue.activeLanes())) {
-      this.#parts.deliverer.add(await releaseTurn(turn, work, { ...this.#parts, isAlive: () => false }))
+      deliverer.add(await release(turn))
       this.#idle.add(turn.lane)
     }
   }

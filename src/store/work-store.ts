@@ -102,6 +102,12 @@ export interface Inbox {
   forget(before: number): Promise<number>
 }
 
+/** An input of a turn that runs. */
+export interface RunningInput extends WaitingInput {
+  /** How often the agent began to work on it. */
+  asked: number
+}
+
 /** A process that may be asked whether it still lives; see process-liveness.ts. */
 export type Owner = string
 
@@ -112,7 +118,7 @@ export interface RunningTurn {
   kind: 'message' | 'heartbeat'
   owner: Owner
   startedAt: number
-  inputs: WaitingInput[]
+  inputs: RunningInput[]
 }
 
 /** A turn that is over, as it is kept for charts. */
@@ -161,6 +167,8 @@ export interface TurnLanes {
   }): Promise<boolean>
   /** Inputs that were added to a running turn; they end with it. False: the turn is over, or an input is taken. */
   join(turnId: string, inputs: number[]): Promise<boolean>
+  /** The agent has begun to work on what the turn began with. */
+  asked(turnId: string): Promise<void>
   /** The turn is over: its inputs are answered, its replies are in the outbox, as one step. Resolves to those rows. */
   finish(turnId: string, outcome: TurnOutcome): Promise<OutboxRow[]>
   /** Gives up a turn that was lost; its inputs wait again, with one lost turn more. */

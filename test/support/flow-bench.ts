@@ -55,6 +55,8 @@ export interface FlowBench {
   settled(): Promise<void>
   /** A turn of this lane runs, for a message that comes now and on record for a restart. */
   untilTurnRuns(lane: string): Promise<void>
+  /** The agent works on a message of this lane, and that is on record for a restart. */
+  untilAsked(lane: string): Promise<void>
   /** The transcript of a session, in order. */
   transcript(key: string): Promise<TranscriptEntry[]>
   /** Stops as a daemon would; the folder stays. */
@@ -108,7 +110,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
     isAlive: () => false,
     ...options.parts,
   })
-  await recoverWork(converse, work, { isAlive: () => false, clock, log: silentLog })
+  await recoverWork(converse, work, converse.parts)
   await channel.start((message) => converse.accept(message))
   return {
     folder,
@@ -127,6 +129,13 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
         converse.queue.busyLanes().includes(lane) &&
         (await work.lanes.running()).some((turn) => turn.lane === lane)
       while (!(await runs())) await new Promise((resolve) => setTimeout(resolve, 5))
+    },
+    async untilAsked(lane) {
+      const isAsked = async (): Promise<boolean> =>
+        (await work.lanes.running()).some(
+          (turn) => turn.lane === lane && turn.inputs.every(({ asked }) => asked > 0),
+        )
+      while (!(await isAsked())) await new Promise((resolve) => setTimeout(resolve, 5))
     },
     async transcript(key) {
       const entry = await sessions.get(key)

@@ -142,6 +142,20 @@ export function workStoreContract(
     expect(await again.lanes.begin(turn('t2', [a.id]))).toBe(true)
   })
 
+  test('how often the agent was asked is kept with a message, over lost turns', async () => {
+    const { work, reopen } = await open()
+    const a = (await work.inbox.accept(anInput(1)))!
+    await work.lanes.begin(turn('t1', [a.id]))
+    await work.lanes.asked('t1')
+    expect(await work.lanes.running()).toMatchObject([{ inputs: [{ id: a.id, asked: 1 }] }])
+    await work.lanes.release('t1')
+    const again = await reopen()
+    await again.lanes.begin(turn('t2', [a.id]))
+    // The turn is over: that it began is no news.
+    await again.lanes.asked('t1')
+    expect(await again.lanes.running()).toMatchObject([{ inputs: [{ id: a.id, asked: 1, lostTurns: 1 }] }])
+  })
+
   test('the same thing is queued once', async () => {
     const { work } = await open()
     expect(await work.outbox.add([aDelivery(1), aDelivery(2)])).toHaveLength(2)

@@ -30,7 +30,7 @@ const tables: Table[] = [
   {
     name: 'inbox',
     order: ['id'],
-    columns: ['key', 'lane', 'agent', 'state', 'accepted_at', 'lost_turns', 'turn_id', 'record'],
+    columns: ['key', 'lane', 'agent', 'state', 'accepted_at', 'lost_turns', 'asked', 'turn_id', 'record'],
     renamed: { agent: 'agent_id' },
   },
   {

@@ -37,6 +37,12 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
       ])
       return row!.joined
     },
+    async asked(turnId) {
+      await postgres.write(
+        `UPDATE inbox SET asked = asked + 1 WHERE turn_id = $1 AND state = 'running' RETURNING id`,
+        [turnId],
+      )
+    },
     finish: (turnId, outcome) => finishTurn(postgres, turnId, outcome, clock.now()),
     async release(turnId) {
       await postgres.repeat('SELECT release_turn($1, $2)', [turnId, clock.now()])
@@ -60,8 +66,8 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
 
 export async function withInputs(postgres: Postgres, turns: RunningRow[]): Promise<RunningTurn[]> {
   if (turns.length === 0) return []
-  const rows = await postgres.read<InputRow & { turn_id: string }>(
-    `SELECT ${inputColumns}, turn_id FROM inbox WHERE turn_id = ANY ($1) AND state = 'running' ORDER BY id`,
+  const rows = await postgres.read<InputRow & { turn_id: string; asked: number }>(
+    `SELECT ${inputColumns}, turn_id, asked FROM inbox WHERE turn_id = ANY ($1) AND state = 'running' ORDER BY id`,
     [turns.map((turn) => turn.id)],
   )
   return turns.map(({ id, lane, agent, kind, owner, started_at: startedAt }) => ({
@@ -71,7 +77,7 @@ export async function withInputs(postgres: Postgres, turns: RunningRow[]): Promi
     kind,
     owner,
     startedAt,
-    inputs: rows.filter((row) => row.turn_id === id).map(asInput),
+    inputs: rows.filter((row) => row.turn_id === id).map((row) => ({ ...asInput(row), asked: row.asked })),
   }))
 }
 

@@ -35,6 +35,8 @@ const migrations: string[] = [
   workFunctions,
   // Once more: a turn begins after all that came before it.
   workFunctions,
+  // How often the agent was asked about a message. One that an earlier version lost once may have been asked.
+  'ALTER TABLE inbox ADD COLUMN asked int NOT NULL DEFAULT 0; UPDATE inbox SET asked = lost_turns;',
 ]
 
 /** To this program's version; to an earlier one only for a test of what comes after it. */

@@ -10,6 +10,7 @@ export function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
   return {
     begin: (turn) => db.write((q) => beginTurn(q, turn, clock.now())),
     join: (turnId, inputs) => db.write((q) => isRunning(q, turnId) && claimInputs(q, turnId, inputs)),
+    asked: (turnId) => db.write((q) => markAsked(q, turnId)),
     finish: (turnId, outcome) => db.write((q) => finishTurn(q, turnId, outcome, clock.now())),
     release: (turnId) => db.write((q) => releaseTurn(q, turnId, clock.now())),
     running: async () =>
@@ -49,6 +50,10 @@ function claimInputs(q: Queries, turnId: string, inputs: number[]): boolean {
   if (claimed.length === inputs.length) return true
   for (const id of claimed) q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ?`, id)
   return false
+}
+
+function markAsked(q: Queries, turnId: string): void {
+  q.run(`UPDATE inbox SET asked = asked + 1 WHERE turn_id = ? AND state = 'running'`, turnId)
 }
 
 const inputEnds = { completed: 'answered', interrupted: 'stopped', failed: 'failed' } as const
@@ -115,7 +120,9 @@ function asRunning(q: Queries, row: Row): RunningTurn {
     kind: String(row['kind']) as RunningTurn['kind'],
     owner: String(row['owner']),
     startedAt: Number(row['started_at']),
-    inputs: q.all(`SELECT * FROM inbox WHERE turn_id = ? AND state = 'running' ORDER BY id`, id).map(asInput),
+    inputs: q
+      .all(`SELECT * FROM inbox WHERE turn_id = ? AND state = 'running' ORDER BY id`, id)
+      .map((input) => ({ ...asInput(input), asked: Number(input['asked']) })),
   }
 }
 

@@ -1,6 +1,6 @@
 // Indexing that is killed; test/full/index-crash.test.ts kills it often enough to be sure.
 import { expect, test } from 'vitest'
-import { killWhileIndexing } from './index-crash.ts'
+import { killWhileIndexing } from './support/index-crash.ts'
 
 test('a process that is killed while it indexes leaves nothing out and nothing twice', async () => {
   const { lines, killed, counts } = await killWhileIndexing(5)

@@ -1,7 +1,7 @@
 // Small cases of bad weather; test/full/store-storms.test.ts has the promised sizes.
 import { expect, test } from 'vitest'
-import { contendersMeetDeadLocks } from './lock-race.ts'
-import { killedWriters, lostByPausedHolder, manyWriters } from './store-storms.ts'
+import { contendersMeetDeadLocks } from './support/lock-race.ts'
+import { killedWriters, lostByPausedHolder, manyWriters } from './support/store-storms.ts'
 
 const kinds = ['sqlite', 'files'] as const
 

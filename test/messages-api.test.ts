@@ -1,7 +1,7 @@
 // The scripted Messages API that the real Claude talks to in tests: it must do what the scripts say.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { inline, overloaded, startMessagesApi } from './messages-api.ts'
-import type { MessagesApi } from './messages-api.ts'
+import { inline, overloaded, startMessagesApi } from './support/messages-api.ts'
+import type { MessagesApi } from './support/messages-api.ts'
 
 let api: MessagesApi
 beforeAll(async () => void (api = await startMessagesApi()))

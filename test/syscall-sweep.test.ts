@@ -1,6 +1,6 @@
 // The calls that matter most, failed once each; test/full/syscall-sweep.test.ts fails every one.
 import { expect, test } from 'vitest'
-import { moveKilledAtEvery, updateWithFault, whyNoSweep } from './syscall-sweep.ts'
+import { moveKilledAtEvery, updateWithFault, whyNoSweep } from './support/syscall-sweep.ts'
 
 const whyNot = whyNoSweep()
 

@@ -1,6 +1,6 @@
 // Two power cuts for each store; test/full/power-cut.test.ts has twenty, and stores that must not survive them.
 import { expect, test } from 'vitest'
-import { lostByPowerCuts, whyNoPowerCuts } from './power-cut.ts'
+import { lostByPowerCuts, whyNoPowerCuts } from './support/power-cut.ts'
 
 const whyNot = whyNoPowerCuts()
 

@@ -1,9 +1,10 @@
 // Which credential Claude gets. The order is Claude Code's own, so that Rockpool uses what `claude` would use here.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Billing } from '../domain/agent.ts'
 import type { ClaudeConfig } from '../domain/config/agent-settings.ts'
 import type { Environment } from '../store/config-file.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 type CredentialKind = Exclude<ClaudeConfig['credential'], 'auto' | 'none'>
 
@@ -156,7 +157,7 @@ function isOn(value: string | undefined): boolean {
 
 function readJson<T>(path: string): T | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as T
+    return JSON.parse(readForeign(path, 1_048_576).toString('utf8')) as T
   } catch {
     // Not there or not JSON: Claude Code itself reports a file of its own that it cannot read.
     return undefined

@@ -1,12 +1,13 @@
 // Can a conversation of Claude's be gone on with? Its transcript must be there and lead from its end to its beginning,
 // and nobody else may be writing to it: Claude Code itself does not look, and two writers lose each other's turns.
-import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resumable } from '../domain/agent.ts'
 import { chainOf, readChain } from '../store/transcripts/claude-chain.ts'
 import type { Chain } from '../store/transcripts/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 export interface TranscriptLook {
   resumable: Resumable
@@ -67,7 +68,7 @@ interface RegistryEntry {
 
 function readRegistryEntry(path: string): RegistryEntry | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as RegistryEntry
+    return JSON.parse(readForeign(path, 65_536).toString('utf8')) as RegistryEntry
   } catch {
     // Removed while we looked, or half written: a process that just ended or just starts under another id.
     return undefined

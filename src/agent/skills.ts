@@ -1,9 +1,10 @@
 // The skills of an agent: folders in its workspace that say how something is done. The prompt names them; Claude reads a
 // skill's file when it needs it. A session keeps a snapshot, taken on its first turn and again when the files change.
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { plainLine } from '../domain/plain-text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 export interface Skill {
   name: string
@@ -67,7 +68,7 @@ export function readSkills(workspaceDir: string): Skill[] {
 function readSkill(folderName: string, file: string): Skill[] {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readForeign(file, 1_048_576).toString('utf8')
   } catch {
     // A folder that is no skill.
     return []

@@ -1,6 +1,6 @@
 // What a session is made of: what fills its context, how its cost and context grew, which files and sub-agents it used.
 // Claude reports only the size of the whole context, so the parts are weighed by their text and scaled to it.
-import { closeSync, fstatSync, openSync } from 'node:fs'
+import { closeSync, fstatSync } from 'node:fs'
 import { contextKinds } from '../domain/anatomy.ts'
 import type { Anatomy, ContextKind } from '../domain/anatomy.ts'
 import { FairShare } from '../domain/fair-share.ts'
@@ -9,6 +9,7 @@ import { blocksIn, isFields } from './blocks.ts'
 import type { Fields } from './blocks.ts'
 import { subagentIn } from './cards.ts'
 import { callCost } from './price-table.ts'
+import { openForeign } from '../store/disk/foreign-file.ts'
 
 const maxBytes = 64 << 20
 const maxCalls = 400
@@ -16,7 +17,7 @@ const fairMs = 8
 const charsPerToken = 3.6
 
 export async function anatomyOf(filePath: string, contextTokens: number): Promise<Anatomy> {
-  const fd = openSync(filePath, 'r')
+  const fd = openForeign(filePath)
   try {
     const from = Math.max(0, fstatSync(fd).size - maxBytes)
     const study = new Study()

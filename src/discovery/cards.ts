@@ -1,6 +1,5 @@
 // The cards of a Claude transcript, read from the end or around a message, in pieces, so that a very long
 // session opens at once.
-import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/card.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -9,6 +8,7 @@ import type { Line } from '../store/transcripts/transcript-lines.ts'
 import { blocksIn, isFields } from './blocks.ts'
 import type { Fields } from './blocks.ts'
 import { withoutMarker } from './origin-marker.ts'
+import { openForeignHandle } from '../store/disk/foreign-file.ts'
 
 const maxTextChars = 50_000
 
@@ -28,7 +28,7 @@ export interface WantedCards {
 
 export async function cardsOf(filePath: string, wanted: WantedCards): Promise<CardPage> {
   const { limit, before, after, around } = wanted
-  const file = await open(filePath, 'r')
+  const file = await openForeignHandle(filePath)
   try {
     if (around !== undefined) return await cardsAround(file, around, wanted)
     if (after !== undefined) return await cardsAfter(file, after, limit, wanted)

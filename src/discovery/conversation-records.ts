@@ -1,10 +1,11 @@
 // What was said in one of Claude's transcripts, record by record: for the replay of history and for a session that asks
 // about its conversation. The scan (scan.ts) counts and is fast; this reads the words.
-import { closeSync, openSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { z } from 'zod'
 import { FairShare } from '../domain/fair-share.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
+import { openForeign } from '../store/disk/foreign-file.ts'
 
 export interface Spoken {
   kind: 'prompt' | 'answer' | 'other' | 'compaction'
@@ -38,7 +39,7 @@ const sliceMs = 10
 
 /** In file order. Records of sub-agents and lines that cannot be read are passed over. */
 export async function* spokenIn(filePath: string): AsyncGenerator<Spoken> {
-  const fd = openSync(filePath, 'r')
+  const fd = openForeign(filePath)
   const share = new FairShare(sliceMs)
   try {
     for (const { offset, bytes } of linesOfFile(fd, 0)) {

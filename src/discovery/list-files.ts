@@ -1,10 +1,11 @@
 // Where transcripts are: `<config>/projects/<slug>/<session id>.jsonl`, with sub-agents and small side files in a folder
 // of the session's name. Only looks at names, sizes and times; nothing is opened but the side files.
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { redacted } from './indexed-text.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 export interface TranscriptFile {
   path: string
@@ -109,7 +110,7 @@ function noteSideFile(path: string, name: string, sessionId: string, listing: Li
   if (name !== 'custom-title.json' && name !== 'archived.json') return
   let content: unknown
   try {
-    content = JSON.parse(readFileSync(path, 'utf8').slice(0, 65_536))
+    content = JSON.parse(readForeign(path, 65_536).toString('utf8'))
   } catch (error) {
     listing.unreadable.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
     return

@@ -1,10 +1,11 @@
 // Who is live: Claude Code writes `<config>/sessions/<pid>.json` for every process and removes it at a clean end. After a
 // kill the file stays, and numbers of processes are given out again, so each is checked against the process itself.
 // The `.key` files beside them are secrets of those processes and are never opened.
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionStatus } from '../domain/discovered-session.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 export interface LiveSession {
   sessionId: string
@@ -15,6 +16,9 @@ export interface LiveSession {
   name?: string
   entrypoint?: string
 }
+
+/** Entries of the registry have a few hundred bytes. */
+const mostBytes = 65_536
 
 export function readLiveSessions(configDirs: readonly string[]): Map<string, LiveSession> {
   const live = new Map<string, LiveSession>()
@@ -32,7 +36,7 @@ export function readLiveSessions(configDirs: readonly string[]): Map<string, Liv
 function readEntry(path: string): LiveSession | undefined {
   let entry: unknown
   try {
-    entry = JSON.parse(readFileSync(path, 'utf8'))
+    entry = JSON.parse(readForeign(path, mostBytes).toString('utf8'))
   } catch {
     // It is being written or was just removed; the next look sees it whole.
     return undefined

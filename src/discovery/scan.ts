@@ -1,13 +1,13 @@
 // Reads transcripts in chunks into one buffer that is used again and again. Memory stays bounded whatever a file or a
 // line is: a line longer than the limit is counted, its kind is noted, and the rest of it runs past.
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { RockpoolError } from '../domain/errors.ts'
+import { closeSync, fstatSync, readSync } from 'node:fs'
 import { Absorber } from './apply-record.ts'
 import { costOfFile } from './cost.ts'
 import { RecordWalker } from './record-walker.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import { newFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
+import { openForeign } from '../store/disk/foreign-file.ts'
 
 const newline = 10
 const chunkBytes = 1 << 18
@@ -39,10 +39,9 @@ export class TranscriptScanner {
 
   scan(path: string, before?: ScannedBefore): ScannedTranscript {
     // A pipe or a device under this name must neither be waited for nor read; nor may a link lead elsewhere.
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const fd = openForeign(path, { noLink: true })
     try {
       const stat = fstatSync(fd)
-      if (!stat.isFile()) throw new RockpoolError('refused', `${path} is not a plain file.`)
       const goesOn = before !== undefined && before.mark === markOf(fd, before.facts.offset)
       const facts = goesOn ? before.facts : newFacts()
       const usage = goesOn ? before.usage : new UsageTable()

@@ -1,12 +1,12 @@
 // The sub-agents of a session: who they are, by the note that Claude Code keeps beside each transcript of theirs, and
 // what they cost.
-import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Anatomy } from '../domain/anatomy.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
 import type { SessionFiles } from './assemble.ts'
 import { redacted } from './indexed-text.ts'
 import type { KnownFile } from './native-index.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 const ending = '.jsonl'
 
@@ -54,7 +54,7 @@ function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | 
 function noteBeside(path: string): Note | undefined {
   let note: unknown
   try {
-    note = JSON.parse(readFileSync(`${path.slice(0, -ending.length)}.meta.json`, 'utf8'))
+    note = JSON.parse(readForeign(`${path.slice(0, -ending.length)}.meta.json`, 65_536).toString('utf8'))
   } catch {
     // None, or being written just now: its transcript says enough to be listed.
     return undefined

@@ -1,7 +1,8 @@
 // All working trees of a repository, read from git's own files: no program runs, whatever the repository says.
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { realPath } from './slug.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
 
 /** The directory itself and, if it is a working tree of git's, all its sisters. Real paths, this one first. */
 export function worktreesOf(repoPath: string): string[] {
@@ -38,7 +39,7 @@ function isFolder(path: string): boolean {
 
 function readText(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8').trim().slice(0, 4_096)
+    return readForeign(path, 4_096).toString('utf8').trim()
   } catch {
     // Not there, or not a file: then it names nothing.
     return undefined

@@ -2,13 +2,13 @@
 // `User: …` and `Assistant: …`, secrets taken out, with a hash that says whether it changed.
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { makeRedactor } from '../domain/redact.ts'
 import { conversationOf } from '../search/passages.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
 import { parseTranscriptName } from '../store/transcripts/transcript-paths.ts'
 import { resolveSessionTranscriptsDirForAgent } from './paths.ts'
+import { openForeignHandle } from '../store/disk/foreign-file.ts'
 
 export interface SessionFileEntry {
   /** `sessions/<filename>.jsonl`. */
@@ -40,7 +40,7 @@ export async function listSessionFilesForAgent(agentId = 'main'): Promise<string
 /** What a file says; null when it cannot be read. */
 export async function sessionFileEntry(absPath: string): Promise<SessionFileEntry | null> {
   const path = resolve(absPath)
-  const file = await open(path, 'r').catch(() => null)
+  const file = await openForeignHandle(path).catch(() => null)
   if (!file) return null
   try {
     const { mtimeMs, size } = await file.stat()

@@ -1,5 +1,5 @@
 // Brings the index up to date with its sources: reads only what was appended, forgets what is gone.
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readFileSync, readSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import type { IndexProgress, SearchKind, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
@@ -7,6 +7,7 @@ import { aboutSource } from './search-rows.ts'
 import type { Addition, FileState, KnownSource, NewPassage, SearchIndex } from './search-index.ts'
 import { indexedText } from './identifiers.ts'
 import { conversationOf, mayConverse } from './passages.ts'
+import { openForeign } from '../store/disk/foreign-file.ts'
 
 export interface IndexOptions {
   /** Secrets must not get into the index. */
@@ -255,7 +256,7 @@ function hasGrown(fd: number, known: FileState, stat: BigIntStats): boolean {
 
 export function openSource(path: string): number | undefined {
   try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    return openForeign(path, { noLink: true })
   } catch {
     // Gone, or a link to somewhere else: either way there is nothing of ours to index.
     return undefined

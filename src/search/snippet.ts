@@ -1,8 +1,9 @@
 // About three lines around what matched, read from the source itself.
-import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { closeSync, readSync } from 'node:fs'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
 import { conversationOf, toolTextOf } from './passages.ts'
 import type { LineText } from './passages.ts'
+import { openForeign } from '../store/disk/foreign-file.ts'
 
 export interface PassagePlace {
   path: string
@@ -86,7 +87,7 @@ export function fold(text: string): string {
 function readBytes(place: PassagePlace): Buffer | undefined {
   let fd: number
   try {
-    fd = openSync(place.path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    fd = openForeign(place.path, { noLink: true })
   } catch {
     // The file is gone since it was indexed; the caller leaves the hit out.
     return undefined

@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { sessionFolder } from '../../test/support/session-folder.ts'
 import { cwd, said, talk, textsOf } from '../../test/support/transcript-folder.ts'
@@ -87,6 +87,25 @@ test('a restored state is the one that was backed up, and the one before stays',
   await copy.close()
   rmSync(destination, { recursive: true })
   rmSync(movedTo!, { recursive: true })
+})
+
+test.each([
+  ['out of the state and back into the backup', (folder: string) => `../${basename(folder)}/rockpool.json`],
+  ['through a folder of its own', (folder: string) => `agents/../../${basename(folder)}/rockpool.json`],
+  ['that is absolute', (folder: string) => join(folder, 'rockpool.json')],
+  ['that is not in its shortest form', () => './rockpool.json'],
+])('a backup whose manifest has a path %s writes nothing', async (_what, pathIn) => {
+  const { root, destination, clock } = await house()
+  const { folder } = await backUpState(root, destination, clock)
+  const manifest = JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8'))
+  const config = manifest.files.find(({ path }: { path: string }) => path === 'rockpool.json')
+  config.path = pathIn(folder)
+  chmodSync(join(folder, 'backup.json'), 0o600)
+  writeFileSync(join(folder, 'backup.json'), JSON.stringify(manifest))
+  const before = readdirSync(dirname(root))
+  await expect(restoreState(folder, root, clock)).rejects.toMatchObject({ code: 'damaged' })
+  expect(readdirSync(dirname(root))).toEqual(before)
+  rmSync(destination, { recursive: true })
 })
 
 test('a backup that is incomplete or was changed is refused, and nothing is touched', async () => {

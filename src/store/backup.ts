@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { asFileError, ensureDirectory, errorCode, syncDirectory } from './disk/atomic-file.ts'
@@ -192,14 +192,20 @@ async function readManifest(backup: string): Promise<Manifest> {
 /** Nothing is touched before every file of the backup is there and as it was. */
 async function verify(backup: string, manifest: Manifest): Promise<void> {
   for (const { path, bytes, sha256 } of manifest.files) {
-    const file = join(backup, path)
-    const isOurs = typeof path === 'string' && isInside(file, backup) && (await isPlainFile(file))
+    const file = join(backup, String(path))
+    const isOurs = isPathWithin(path) && (await isPlainFile(file))
     const found = isOurs ? await digest(file) : undefined
     if (found?.bytes === bytes && found.sha256 === sha256) continue
     throw new RockpoolError('damaged', `${file} is not what was backed up. Nothing was restored.`, {
       hint: 'Use another backup.',
     })
   }
+}
+
+/** A path that stays inside whatever folder it is joined to: the backup that it is read from, and the state that it is written to. */
+function isPathWithin(path: unknown): boolean {
+  if (typeof path !== 'string' || isAbsolute(path) || path !== normalize(path)) return false
+  return path !== '.' && path.split(sep)[0] !== '..'
 }
 
 async function isPlainFile(path: string): Promise<boolean> {

@@ -2,16 +2,7 @@
 // The rule that matters: a lock is never taken from a holder that lives, however long it holds it. Age says nothing
 // about life; only for a lock that does not say who holds it (OpenClaw's older ones) is age all there is to go by.
 import { randomUUID } from 'node:crypto'
-import {
-  existsSync,
-  linkSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, linkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../domain/clock.ts'
 import { systemClock } from '../../domain/clock.ts'
@@ -19,6 +10,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { asFileError, errorCode, fileIdentity } from './atomic-file.ts'
 import { describeHolder, holderIn, isDead, newPayload } from './lock-payload.ts'
 import type { LockPayload } from './lock-payload.ts'
+import { readForeign } from './foreign-file.ts'
 
 export interface LockOptions {
   /** How long to wait for other holders. */
@@ -187,7 +179,7 @@ function lockLost(file: string): RockpoolError {
 
 function readLock(file: string): Buffer | undefined {
   try {
-    return readFileSync(file)
+    return readForeign(file, 65_536)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
     throw asFileError(error, file)

@@ -1,6 +1,6 @@
 // Puts a sessions.json together again that cannot be read: from its last good copy, and from the transcripts beside
 // it. Recovering changes nothing on disk; setting the unreadable file aside is a step of its own.
-import { closeSync, openSync, readSync, readdirSync, statSync } from 'node:fs'
+import { closeSync, readSync, readdirSync, statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
@@ -11,6 +11,7 @@ import { agentOfFolder } from '../paths.ts'
 import { parseSessions } from './sessions-text.ts'
 import type { SessionsContent } from './sessions-text.ts'
 import { parseTranscriptName } from '../transcripts/transcript-paths.ts'
+import { openForeign } from '../disk/foreign-file.ts'
 
 export interface RecoveredSessions extends SessionsContent {
   /** Where things came from, in words. */
@@ -98,7 +99,7 @@ function namesOf(
 
 /** The id in the first line, which is short; a damaged one has none. */
 function headerIdOf(file: string): string | undefined {
-  const fd = openSync(file, 'r')
+  const fd = openForeign(file)
   try {
     const buffer = Buffer.alloc(8_192)
     const text = buffer.toString('utf8', 0, readSync(fd, buffer))

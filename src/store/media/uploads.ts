@@ -4,6 +4,7 @@ import type { ReadStream } from 'node:fs'
 import { open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
+import { openForeignHandle } from '../disk/foreign-file.ts'
 
 export const maxUploadBytes = 25 * 1_048_576
 const pieceBytes = 384 * 1024
@@ -45,7 +46,7 @@ export async function readUpload(folder: string, id: string): Promise<ReadStream
 
 /** A piece of a file that goes to the page, as large as what comes from there. */
 export async function readPiece(path: string, at: number): Promise<Uint8Array> {
-  const file = await open(path, 'r')
+  const file = await openForeignHandle(path)
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(pieceBytes), 0, pieceBytes, at)
     return buffer.subarray(0, bytesRead)

@@ -8,6 +8,7 @@ import { writeFileAtomically } from '../disk/atomic-file.ts'
 import { listFolder } from './notes.ts'
 import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
+import { readForeign } from '../disk/foreign-file.ts'
 
 /** What notes said when somebody began to write them, and whose work that was. */
 interface NotesCopy {
@@ -109,7 +110,7 @@ function linesOf(text: string): string[] {
 
 function entryOf(path: string): Array<[path: string, text: string]> {
   try {
-    return [[path, readFileSync(path, 'utf8')]]
+    return [[path, readForeign(path, 64 << 20).toString('utf8')]]
   } catch {
     // Gone since it was listed.
     return []

@@ -19,6 +19,7 @@ import { errorCode, temporaryName } from '../disk/atomic-file.ts'
 import { beginsWith, isSame } from './merge-notes.ts'
 import type { NoteBody } from './merge-notes.ts'
 import { listFolder, listNotes } from './notes.ts'
+import { openForeign } from '../disk/foreign-file.ts'
 
 /** Where an agent's notes are on this machine. */
 export interface NotePlaces {
@@ -161,7 +162,7 @@ function removeNote(path: string, from: NoteBody): boolean {
 
 function openNote(path: string): number | undefined {
   try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    return openForeign(path, { noLink: true })
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
     throw error

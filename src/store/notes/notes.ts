@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
+import { openForeign } from '../disk/foreign-file.ts'
 
 export interface NoteFile {
   /** `MEMORY.md`, `memory/2026-11-15.md`. */
@@ -61,7 +62,7 @@ export function readNote(
     [name, basename(name), basename(name).replace(/\.md$/i, '')].includes(wanted),
   )
   if (!found) return undefined
-  const fd = openSync(found.path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  const fd = openForeign(found.path, { noLink: true })
   try {
     return { name: found.name, path: found.path, text: readFileSync(fd, 'utf8') }
   } finally {

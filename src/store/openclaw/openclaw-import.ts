@@ -18,6 +18,7 @@ import { readOpenClaw } from './openclaw-source.ts'
 import type { OpenClawAgent, SourceTranscript } from './openclaw-source.ts'
 import { keyFault } from '../session-rules.ts'
 import type { SessionStore } from '../session-store.ts'
+import { openForeignHandle } from '../disk/foreign-file.ts'
 
 export interface OpenClawImportOptions {
   /** Says what would be done, and does nothing. */
@@ -185,7 +186,10 @@ async function importTranscript(
 }
 
 async function* bytesOf(content: SourceTranscript['content']): AsyncIterable<Buffer> {
-  if ('file' in content) yield* createReadStream(content.file) as AsyncIterable<Buffer>
+  if ('file' in content)
+    yield* createReadStream('', {
+      fd: await openForeignHandle(content.file, { noLink: true }),
+    }) as AsyncIterable<Buffer>
   else for (const line of content.lines()) yield Buffer.from(`${line}\n`)
 }
 

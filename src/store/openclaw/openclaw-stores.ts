@@ -1,9 +1,10 @@
 // What OpenClaw keeps on this machine about sessions: files and databases of another program, read and never written.
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../domain/log.ts'
 import { errorCode } from '../disk/atomic-file.ts'
 import { Database } from '../sqlite/database.ts'
+import { readForeign } from '../disk/foreign-file.ts'
 
 /** One agent of an OpenClaw state directory, with whatever of the three stores it has. */
 export interface OpenclawAgent {
@@ -75,7 +76,7 @@ function readNodes(path: string, log: Log): Record<string, unknown> {
 
 function readJson(path: string, log: Log): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    const value: unknown = JSON.parse(readForeign(path, 256 << 20).toString('utf8'))
     return isRecord(value) ? value : {}
   } catch (error) {
     if (errorCode(error) !== 'ENOENT')

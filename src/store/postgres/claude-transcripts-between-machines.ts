@@ -1,9 +1,10 @@
 // Claude's transcripts on several machines: what Claude writes here goes to the shared store, and what it is to resume
 // here comes from there first. Project keys are made from paths, which differ between machines, so all have one of ours.
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
 import { temporaryName, unlessMissing } from '../disk/atomic-file.ts'
+import { openForeignHandle } from '../disk/foreign-file.ts'
 
 const projectKey = 'rockpool'
 
@@ -47,6 +48,16 @@ function fileOf(configDir: string, { projectKey: project, sessionId, subpath }: 
   return join(configDir, 'projects', project, name)
 }
 
+async function readTranscript(file: string): Promise<string> {
+  try {
+    await using handle = await openForeignHandle(file)
+    return await handle.readFile('utf8')
+  } catch (error) {
+    unlessMissing(error)
+    return ''
+  }
+}
+
 /** The file gets what the others have. What only the file has, because it is older than the store or the store was away,
  *  goes to the others. */
 async function bringUpToDate(
@@ -54,7 +65,7 @@ async function bringUpToDate(
   entries: SessionStoreEntry[],
   tellOthers: (entries: SessionStoreEntry[]) => Promise<void>,
 ): Promise<void> {
-  const here = parseLines((await readFile(file, 'utf8').catch(unlessMissing)) ?? '')
+  const here = parseLines(await readTranscript(file))
   const known = new Set(here.map((entry) => entry.uuid))
   const theirs = new Set(entries.map((entry) => entry.uuid))
   const isComplete = here.length > 0 && entries.every(({ uuid }) => uuid === undefined || known.has(uuid))

@@ -10,10 +10,12 @@ import {
   openSync,
   readdirSync,
   rmSync,
+  statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
 import { syncDirectoryNow } from '../disk/private-file.ts'
 
@@ -73,6 +75,7 @@ export class Database {
     const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
     let db: DatabaseSync
     try {
+      refuseOtherThanFile(path)
       if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
       db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
@@ -287,6 +290,12 @@ function backUp(db: DatabaseSync, path: string, version: number): void {
   // Into an empty file that is already ours alone; SQLite copies one moment of the database, whoever else writes.
   makeDatabaseFile(copy)
   db.prepare('VACUUM INTO ?').run(copy)
+}
+
+/** SQLite would wait for whoever writes into a pipe. */
+function refuseOtherThanFile(path: string): void {
+  const about = path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })
+  if (about && !about.isFile()) throw new RockpoolError('refused', `${path} is not a regular file.`)
 }
 
 /** Makes the file if it is missing, readable by us alone whatever the umask. A symbolic link is not followed. */

@@ -1,9 +1,10 @@
 // The conversation as a resume sees it: not the lines of the file in their order, but the records that are reached from
 // the last one by going from child to parent. What hangs on no path to it is in the file and lost all the same. Whoever is
 // about to resume a session and whoever examines one look at the same chain.
-import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { closeSync, fstatSync } from 'node:fs'
 import { FairShare } from '../../domain/fair-share.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
+import { openForeign } from '../disk/foreign-file.ts'
 
 /** A record of the conversation, without its words. */
 export interface Link {
@@ -90,7 +91,7 @@ function walked(chain: Chain): Chain {
 
 /** One record in full, and where it begins. */
 export function* recordsOf(path: string): Generator<{ offset: number; record: Record<string, unknown> }> {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  const fd = openForeign(path, { noLink: true })
   try {
     for (const { offset, bytes } of linesOfFile(fd, 0, longestLineBytes)) {
       const record = parseRecord(bytes.toString('utf8'))
@@ -102,7 +103,7 @@ export function* recordsOf(path: string): Generator<{ offset: number; record: Re
 }
 
 async function readLinks(path: string, chain: Chain): Promise<void> {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  const fd = openForeign(path, { noLink: true })
   try {
     const lines = linesOfFile(fd, 0, longestLineBytes)
     const share = new FairShare(pauseAfterMs)

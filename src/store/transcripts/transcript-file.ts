@@ -1,6 +1,5 @@
 // Transcripts as files: pi's session format, one JSON object a line, in the agent's sessions folder. Reading never
 // changes a file, whatever is in it; changing goes through the file's queue and lock.
-import { constants } from 'node:fs'
 import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -36,6 +35,7 @@ import type { ArchiveReason } from './transcript-paths.ts'
 import { TranscriptQueue } from './transcript-queue.ts'
 import { entriesAt, entriesOf, pathTo, readTree } from './transcript-tree.ts'
 import { lastEntries } from './transcript-truncate.ts'
+import { openForeignHandle } from '../disk/foreign-file.ts'
 
 export interface TranscriptOptions {
   agentId: string
@@ -253,7 +253,7 @@ export class FileTranscripts implements TranscriptStore {
   async #open(ref: TranscriptRef): Promise<FileHandle> {
     const file = this.#fileOf(ref)
     try {
-      return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+      return await openForeignHandle(file, { noLink: true })
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw asFileError(error, file)
       throw new RockpoolError('not-found', `The session ${ref.sessionId} has no transcript (${file}).`, {

@@ -1,7 +1,6 @@
 // Making a damaged transcript whole again, for readers that are less patient than we are: every readable entry below
 // a valid header, linked past the damage. The file as it was stays beside it as an archive.
-import { constants } from 'node:fs'
-import { link, open, rename } from 'node:fs/promises'
+import { link, rename } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
@@ -12,10 +11,11 @@ import { writeNewTranscript } from './transcript-create.ts'
 import { archiveName, parseTranscriptName } from './transcript-paths.ts'
 import { entryAt, parentOf, readTree } from './transcript-tree.ts'
 import type { TranscriptTree } from './transcript-tree.ts'
+import { openForeignHandle } from '../disk/foreign-file.ts'
 
 /** What is wrong with the file, in words; nothing when it is whole. Reads all of it. */
 export async function inspectTranscript(file: string): Promise<string[]> {
-  await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+  await using handle = await openForeignHandle(file, { noLink: true })
   const tree = await readTree(handle)
   const isEmpty = !tree.header && tree.nodes.size === 0 && tree.damage.length === 0
   return [...tree.damage, ...wrongParents(tree), ...(isEmpty ? ['the file is empty'] : [])]
@@ -26,7 +26,7 @@ export async function repairTranscript(file: string, clock: Clock): Promise<stri
   return new FileLock(file).hold('repair', async (held) => {
     const folder = dirname(file)
     const whole = temporaryName(file)
-    await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+    await using handle = await openForeignHandle(file, { noLink: true })
     const tree = await readTree(handle)
     const { sessionId = 'unknown' } = parseTranscriptName(basename(file)) ?? {}
     const first = tree.nodes.values().next().value

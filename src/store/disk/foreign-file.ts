@@ -1,0 +1,51 @@
+// Files that others wrote: Claude Code, git, OpenClaw, an agent in its workspace. Whoever wrote there may have put a pipe or
+// a device under the name that we expect, and opening a pipe waits for a writer. So: open without waiting, accept regular
+// files only, and read no more than the caller has room for.
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { RockpoolError } from '../../domain/errors.ts'
+
+const reading = constants.O_RDONLY | constants.O_NONBLOCK
+
+export interface ForeignFileOptions {
+  /** Refuse a symbolic link in place of the file. */
+  noLink?: boolean
+}
+
+/** A descriptor for reading; the caller closes it. Throws what the system says, or `refused` when it is no regular file. */
+export function openForeign(path: string, { noLink = false }: ForeignFileOptions = {}): number {
+  const fd = openSync(path, noLink ? reading | constants.O_NOFOLLOW : reading)
+  if (fstatSync(fd).isFile()) return fd
+  closeSync(fd)
+  throw notRegular(path)
+}
+
+/** The same, as a handle. */
+export async function openForeignHandle(
+  path: string,
+  { noLink = false }: ForeignFileOptions = {},
+): Promise<FileHandle> {
+  const handle = await open(path, noLink ? reading | constants.O_NOFOLLOW : reading)
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw notRegular(path)
+}
+
+/** The beginning of a file, at most `maxBytes` of it. */
+export function readForeign(path: string, maxBytes: number, options: ForeignFileOptions = {}): Buffer {
+  const fd = openForeign(path, options)
+  try {
+    const bytes = Buffer.allocUnsafe(Math.min(fstatSync(fd).size, maxBytes))
+    let filled = 0
+    for (let read = -1; read !== 0 && filled < bytes.length; filled += read)
+      read = readSync(fd, bytes, filled, bytes.length - filled, filled)
+    return bytes.subarray(0, filled)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function notRegular(path: string): RockpoolError {
+  return new RockpoolError('refused', `${path} is not a regular file.`)
+}

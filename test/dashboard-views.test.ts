@@ -287,7 +287,8 @@ describe('attacks', () => {
       alerts.push(dialog.message())
       void dialog.dismiss()
     })
-    const hostile = new NativeTranscript(house.home, '/srv/evil\u202etxt', hostileId)
+    const about = { model: 'claude\u202esunop' }
+    const hostile = new NativeTranscript(house.home, '/srv/evil\u202etxt', hostileId, about)
     hostile.prompt('Show <img src=x onerror=alert(1)> \u202egnp.exe')
     hostile.answer(
       [
@@ -309,6 +310,11 @@ describe('attacks', () => {
       links: [...document.querySelectorAll('.markdown a')].map((link) => link.getAttribute('href')),
     })`)
     expect(found).toEqual({ elements: 0, links: ['https://127.0.0.1:9/'] })
+    await page
+      .getByText(String.raw`claude\u202esunop`)
+      .first()
+      .waitFor()
+    expect(await page.locator('body').textContent()).not.toContain('\u202e')
     expect(await page.locator('.card.prompt').textContent()).toContain('\\u202egnp.exe')
     expect(await page.locator('.markdown').first().textContent()).toContain('\\u202egnp.exe')
     const link = page.locator('.markdown a')

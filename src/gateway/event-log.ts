@@ -1,6 +1,7 @@
 // The last events, numbered, so that a client that was away can catch up or be told that something is missing.
 // Each event becomes text once, however many listen.
 import type { Events, RockpoolEvent } from '../domain/events.ts'
+import { jsonText } from '../domain/json-text.ts'
 
 export interface LoggedEvent {
   seq: number
@@ -53,7 +54,7 @@ export class EventLog {
   }
 
   #add(event: RockpoolEvent): void {
-    const logged = { seq: ++this.#seq, event, json: JSON.stringify(event) }
+    const logged = { seq: ++this.#seq, event, json: jsonText(event) }
     this.#events.push(logged)
     this.#bytes += logged.json.length
     if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()

@@ -16,6 +16,7 @@ import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
 import { stringifyFairly } from './stringify.ts'
 import { concerns, topics } from './subscriptions.ts'
 import type { Topic } from './subscriptions.ts'
+import { jsonText } from '../domain/json-text.ts'
 
 export interface PeerParts {
   calls: Calls
@@ -107,12 +108,12 @@ export class Peer {
   /** What was done cannot be put into words: it is more than a text can hold. */
   #unanswered(value: unknown, error: unknown): void {
     const id = isRequest(value) ? (value.id ?? null) : null
-    this.#send(JSON.stringify(failure(id, rpcError(asRockpoolError(error)))))
+    this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
   }
 
   #refuseMalformed(error: RockpoolError): void {
     if (!this.#admission || ++this.#malformed > maxMalformed) return this.#hangUp()
-    this.#send(JSON.stringify(failure(null, { code: -32700, message: error.message, data: error.report() })))
+    this.#send(jsonText(failure(null, { code: -32700, message: error.message, data: error.report() })))
   }
 
   #hangUp(): void {
@@ -129,9 +130,9 @@ export class Peer {
       if (!params.success)
         throw new RockpoolError('input-invalid', 'connect: takes token, and scopes to have fewer.')
       this.#admission = this.#parts.connect(params.data)
-      this.#send(JSON.stringify(answer(id, this.#hello(this.#admission.caller))))
+      this.#send(jsonText(answer(id, this.#hello(this.#admission.caller))))
     } catch (error) {
-      this.#send(JSON.stringify(failure(id, rpcError(asRockpoolError(error)))))
+      this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
       this.socket.close(1008, 'not admitted')
     }
   }
@@ -150,7 +151,7 @@ export class Peer {
 
   async #answerBatch(batch: unknown[], caller: Caller): Promise<void> {
     if (batch.length === 0 || batch.length > 100) {
-      this.#send(JSON.stringify(failure(null, { code: -32600, message: 'A batch holds 1 to 100 requests.' })))
+      this.#send(jsonText(failure(null, { code: -32600, message: 'A batch holds 1 to 100 requests.' })))
       return
     }
     const responses = await Promise.all(batch.map((request) => this.#respond(request, caller)))
@@ -176,7 +177,7 @@ export class Peer {
   #ownMethod(request: RpcRequest, caller: Caller): boolean {
     const id = request.id ?? null
     if (request.method === 'connect') {
-      this.#send(JSON.stringify(answer(id, this.#hello(caller))))
+      this.#send(jsonText(answer(id, this.#hello(caller))))
       return true
     }
     if (!request.method.endsWith('subscribe')) return false
@@ -188,7 +189,7 @@ export class Peer {
       if (verb === 'subscribe') this.#subscribe(topic, request.params ?? {}, id)
       else this.#unsubscribe(topic, request.params ?? {}, id)
     } catch (error) {
-      this.#send(JSON.stringify(failure(id, rpcError(asRockpoolError(error)))))
+      this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
     }
     return true
   }
@@ -201,9 +202,7 @@ export class Peer {
     const subscriptionId = randomUUID()
     const since = input['since'] as EventPosition | undefined
     const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }
-    this.#send(
-      JSON.stringify(answer(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })),
-    )
+    this.#send(jsonText(answer(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })))
     this.#subscriptions.set(subscriptionId, { topic, input })
     for (const logged of missed.events) this.#deliver(subscriptionId, { topic, input }, logged)
   }
@@ -215,7 +214,7 @@ export class Peer {
         of === topic && (wanted === undefined || wanted === subscriptionId),
     )
     for (const [subscriptionId] of gone) this.#subscriptions.delete(subscriptionId)
-    this.#send(JSON.stringify(answer(id, { removed: gone.length })))
+    this.#send(jsonText(answer(id, { removed: gone.length })))
   }
 
   #offer(logged: LoggedEvent): void {

@@ -1,17 +1,18 @@
 // JSON of a large answer without holding up everybody else: long lists become bytes a piece at a time.
+import { jsonText } from '../domain/json-text.ts'
 
 const piece = 250
 
 /** The text of a small answer, the bytes of a large one. */
 export async function stringifyFairly(value: unknown): Promise<string | Buffer> {
-  if (!hasLongList(value)) return JSON.stringify(value)
+  if (!hasLongList(value)) return jsonText(value)
   const written: Buffer[] = []
   await write(value, written)
   return Buffer.concat(written)
 }
 
 async function write(value: unknown, to: Buffer[]): Promise<void> {
-  if (!hasLongList(value)) to.push(Buffer.from(JSON.stringify(value)))
+  if (!hasLongList(value)) to.push(Buffer.from(jsonText(value)))
   else if (Array.isArray(value)) await writeList(value, to)
   else await writeObject(value as object, to)
 }
@@ -20,7 +21,7 @@ async function writeObject(value: object, to: Buffer[]): Promise<void> {
   let before = '{'
   for (const [key, inner] of Object.entries(value)) {
     if (inner === undefined) continue
-    to.push(Buffer.from(`${before}${JSON.stringify(key)}:`))
+    to.push(Buffer.from(`${before}${jsonText(key)}:`))
     await write(inner, to)
     before = ','
   }
@@ -29,7 +30,7 @@ async function writeObject(value: object, to: Buffer[]): Promise<void> {
 
 async function writeList(list: unknown[], to: Buffer[]): Promise<void> {
   for (let start = 0; start < list.length; start += piece) {
-    const inner = JSON.stringify(list.slice(start, start + piece)).slice(1, -1)
+    const inner = jsonText(list.slice(start, start + piece)).slice(1, -1)
     to.push(Buffer.from(`${start === 0 ? '[' : ','}${inner}`))
     await new Promise((resolve) => setImmediate(resolve))
   }

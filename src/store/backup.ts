@@ -185,14 +185,16 @@ async function readManifest(backup: string): Promise<Manifest> {
       },
     )
   }
-  if (manifest.rockpool === 1 && Array.isArray(manifest.files)) return manifest as Manifest
+  const { rockpool, files } = manifest
+  const isKnown = rockpool === 1 && Array.isArray(files)
+  if (isKnown && files.every(({ path }) => typeof path === 'string')) return manifest as Manifest
   throw new RockpoolError('schema-newer', `${backup} was made by a Rockpool that this one does not know.`)
 }
 
 /** Nothing is touched before every file of the backup is there and as it was. */
 async function verify(backup: string, manifest: Manifest): Promise<void> {
   for (const { path, bytes, sha256 } of manifest.files) {
-    const file = join(backup, String(path))
+    const file = join(backup, path)
     const isOurs = isPathWithin(path) && (await isPlainFile(file))
     const found = isOurs ? await digest(file) : undefined
     if (found?.bytes === bytes && found.sha256 === sha256) continue
@@ -203,8 +205,8 @@ async function verify(backup: string, manifest: Manifest): Promise<void> {
 }
 
 /** A path that stays inside whatever folder it is joined to: the backup that it is read from, and the state that it is written to. */
-function isPathWithin(path: unknown): boolean {
-  if (typeof path !== 'string' || isAbsolute(path) || path !== normalize(path)) return false
+function isPathWithin(path: string): boolean {
+  if (isAbsolute(path) || path !== normalize(path)) return false
   return path !== '.' && path.split(sep)[0] !== '..'
 }
 

@@ -97,6 +97,20 @@ test('symbolic links and pipes are refused; a link is replaced by the file, not 
   expect(() => readFileSafely(join(folder, 'dir'))).toThrow(/not a regular file/)
 })
 
+test('a file that has another name elsewhere is refused, and the mode of the other name stays', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'rockpool-elsewhere-'))
+  const other = join(elsewhere, 'theirs.json')
+  writeFileSync(other, '{"theirs":true}')
+  chmodSync(other, 0o644)
+  linkSync(other, path)
+  expect(() => readFileSafely(path)).toThrow(/hard link/)
+  const write = writeFileAtomically(path, '{}', { backup: `${path}.bak` })
+  await expect(write).rejects.toMatchObject({ code: 'refused' })
+  expect(statSync(other).mode & 0o777).toBe(0o644)
+  expect(readFileSync(other, 'utf8')).toBe('{"theirs":true}')
+  rmSync(elsewhere, { recursive: true })
+})
+
 test('a backup that is already a link of the same file is no problem', async () => {
   writeFileSync(path, 'old')
   linkSync(path, `${path}.bak`)

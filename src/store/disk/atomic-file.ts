@@ -1,8 +1,8 @@
 // Files that are replaced as a whole: a reader sees the old one or the new one, also after a crash or a power cut.
 // Modes are 0600 in directories 0700 whatever the umask, and a symbolic link is never followed to its target.
 import { randomUUID } from 'node:crypto'
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
-import type { BigIntStats } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
+import type { BigIntStats, Stats } from 'node:fs'
 import { chmod, link, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -59,6 +59,7 @@ export function readFileSafely(path: string): { text: string; identity: FileIden
   try {
     const stats = fstatSync(fd, { bigint: true })
     if (!stats.isFile()) throw notAFile(path)
+    refuseOtherNames(path, stats)
     return { text: readFileSync(fd, 'utf8'), identity: identityOf(stats) }
   } catch (error) {
     throw asFileError(error, path)
@@ -117,6 +118,7 @@ async function keepBackup(path: string, backup: string): Promise<void> {
   const stats = await lstat(path).catch(unlessMissing)
   if (!stats) return
   if (!stats.isFile()) throw notAFile(path)
+  refuseOtherNames(path, stats)
   const temporary = temporaryName(backup)
   try {
     await link(path, temporary)
@@ -126,6 +128,24 @@ async function keepBackup(path: string, backup: string): Promise<void> {
     // Renaming a link onto another link of the same file does nothing and leaves both.
     await unlink(temporary).catch(unlessMissing)
   }
+}
+
+/**
+ * A file that has another name outside of its folder belongs to somebody else as well: its text may change unseen, and a
+ * change of its mode would change theirs. Inside the folder, the backup has the same file for a moment.
+ */
+function refuseOtherNames(path: string, { ino, nlink }: BigIntStats | Stats): void {
+  if (nlink <= 1) return
+  const folder = dirname(path)
+  const own = readdirSync(folder).filter(
+    (name) => lstatSync(join(folder, name), { throwIfNoEntry: false })?.ino === Number(ino),
+  )
+  // The other name may be gone by now; then the file is ours alone.
+  const linksNow = lstatSync(path, { throwIfNoEntry: false })?.nlink ?? 1
+  if (linksNow <= Math.max(1, own.length)) return
+  throw new RockpoolError('refused', `${path} is a hard link: the same file has a name elsewhere.`, {
+    hint: 'Replace it by a copy of its own.',
+  })
 }
 
 function identityOf(stats: BigIntStats): FileIdentity {

@@ -1,6 +1,6 @@
 // Files that came with a message, made ready for the agent: pictures that it can see, and copies in its workspace that
 // it can read. The originals stay in the media folder, which no agent may touch.
-import { copyFile, mkdir, readFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readFile } from 'node:fs/promises'
 import { basename, relative } from 'node:path'
 import type { Media } from '../../domain/message.ts'
 import { attachmentPath } from './media-files.ts'
@@ -36,6 +36,7 @@ async function bringToWorkspace(workspace: string, media: readonly Media[]): Pro
     media.map(async (file) => {
       const copy = attachmentPath(workspace, basename(file.path))
       await copyFile(file.path, copy)
+      await chmod(copy, 0o600)
       return { ...file, path: relative(workspace, copy) }
     }),
   )

@@ -1,7 +1,7 @@
 // A file that an operator sends by hand: copied into the media folder, because only from there may anything leave.
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, mkdir, stat } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { outgoingFile } from './media-files.ts'
@@ -23,5 +23,7 @@ export async function copyForSending(mediaRoot: string, path: string): Promise<s
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const copy = join(folder, basename(path))
   await copyFile(file.path, copy, constants.COPYFILE_EXCL)
+  // A copy takes over the mode of the original, which others may be able to write.
+  await chmod(copy, 0o600)
   return copy
 }

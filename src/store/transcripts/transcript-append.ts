@@ -15,6 +15,7 @@ import { readLine } from './transcript-entry.ts'
 import { linesBackward, linesForward, maxLineBytes } from './transcript-lines.ts'
 import type { Line } from './transcript-lines.ts'
 import { readTree } from './transcript-tree.ts'
+import { jsonText } from '../../domain/json-text.ts'
 
 /** Up to this size all ids are known and new ones are eight digits; beyond it new ones are long, and need no look. */
 const knownIdsBytes = 1 << 20
@@ -95,7 +96,7 @@ export function entryLine(entry: TranscriptEntry): string {
   const fields = isCustom
     ? { type, ...rest, id, parentId, timestamp }
     : { type, id, parentId, timestamp, ...rest }
-  const line = `${JSON.stringify(fields)}\n`
+  const line = `${jsonText(fields)}\n`
   if (Buffer.byteLength(line) <= maxLineBytes) return line
   throw new RockpoolError(
     'input-invalid',

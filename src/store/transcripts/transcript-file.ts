@@ -1,6 +1,6 @@
 // Transcripts as files: pi's session format, one JSON object a line, in the agent's sessions folder. Reading never
 // changes a file, whatever is in it; changing goes through the file's queue and lock.
-import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
+import { link, lstat, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'

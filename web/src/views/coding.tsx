@@ -134,7 +134,7 @@ function About({ row, approvals, reload }: AboutProps) {
         </dd>
         <OnMachine row={row} reload={reload} />
         <dt>Model</dt>
-        <dd>{row.model ?? '–'}</dd>
+        <dd>{visible(row.model ?? '–')}</dd>
         <dt>Last activity</dt>
         <dd>{ago(row.lastActivityAt)}</dd>
         <dt>Cost</dt>

@@ -142,7 +142,7 @@ function Bars({ lines, by }: { lines: Costs['by']; by: Grouping }) {
                 min={0}
                 max={most}
                 value={line.costUsd}
-                aria-label={`${line.name ?? line.key}: ${usd(line.costUsd)}`}
+                aria-label={`${visible(line.name ?? line.key)}: ${usd(line.costUsd)}`}
               />
             </td>
             <td class="number faint">{Math.round(hitRate(line) * 100)}% cached</td>

@@ -104,7 +104,7 @@ function About({ session, health }: { session: NativeSession; health: Health | u
           {ago(Date.parse(session.lastModified))}, cache {session.warm ? 'warm' : 'cold'}
         </dd>
         <dt>Model</dt>
-        <dd>{session.model ?? '–'}</dd>
+        <dd>{visible(session.model ?? '–')}</dd>
         <dt>Messages</dt>
         <dd>
           {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}

@@ -124,7 +124,7 @@ function Agents() {
                     {visible(agent.name ?? agent.id)}
                   </a>{' '}
                   {agent.default && <span class="chip">default</span>}{' '}
-                  <span class="faint">{agent.model}</span>
+                  <span class="faint">{visible(agent.model ?? '')}</span>
                   <br />
                   <span class="faint">{visible(agent.workspace)}</span>
                 </li>

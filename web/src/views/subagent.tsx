@@ -71,7 +71,7 @@ function About({ of, id, session }: AboutProps) {
         <dt>Last said</dt>
         <dd>{clock(of.lastAt)}</dd>
         <dt>Model</dt>
-        <dd>{of.model ?? '–'}</dd>
+        <dd>{visible(of.model ?? '–')}</dd>
         <dt>Cost</dt>
         <dd>{usd(of.costUsd)}</dd>
         <dt>Tokens</dt>

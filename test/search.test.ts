@@ -227,6 +227,22 @@ test('a regular expression that never ends is stopped and says so', async () => 
   await expect(find('(', { regex: true })).rejects.toMatchObject({ code: 'input-invalid' })
 }, 30_000)
 
+test('many regular expressions at once have two threads, and are all answered', async () => {
+  await say('main', 'agent:main:main', `${'a'.repeat(60)}!`, 'chat-1')
+  const threads = (): number => readdirSync('/proc/self/task').length
+  const before = threads()
+  let most = 0
+  const watching = setInterval(() => (most = Math.max(most, threads())), 20)
+  try {
+    const answers = await Promise.all(Array.from({ length: 6 }, () => find('^(a+)+$', { regex: true })))
+    for (const { notes } of answers) expect(notes).toContainEqual(expect.stringMatching(/^Stopped after 3 s/))
+  } finally {
+    clearInterval(watching)
+  }
+  // A thread that was ended may still be going while the next one starts.
+  expect(most - before).toBeLessThanOrEqual(4)
+}, 60_000)
+
 test('while the gateway follows, a message and a note are found within a second', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'hello'))
   const stop = await app.search().follow()

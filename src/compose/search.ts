@@ -11,6 +11,7 @@ import type {
   SearchQuestion,
   SearchStatus,
 } from '../domain/search.ts'
+import { AtMost } from '../domain/at-most.ts'
 import { indexSources } from '../search/index-files.ts'
 import { addSomePieces, addSomeTools, lackingTools } from '../search/index-tiers.ts'
 import { parseQuery } from '../search/query.ts'
@@ -49,6 +50,8 @@ class Search implements SearchPart {
   readonly #onProgress: ((progress: IndexProgress) => void) | undefined
   readonly #secrets: Array<[string, string]>
   readonly #redact: (text: string) => string
+  /** Each regular expression takes a thread and may use its whole time. */
+  readonly #regexThreads = new AtMost(2, 30)
   #index: SearchIndex
   #renewing: Promise<void> | undefined
   readonly #meaning: SearchMeaning
@@ -95,22 +98,17 @@ class Search implements SearchPart {
     return this.#renewing
   }
 
+  #searchRegex(pattern: string, filter: Omit<SearchQuestion, 'text' | 'regex'>): Promise<SearchAnswer> {
+    const indexFile = this.#app.paths.searchIndex
+    const job = { job: 'regex', indexFile, secrets: this.#secrets, pattern, filter } as const
+    return this.#regexThreads.run(() => searchRegexInThread(job, regexMs))
+  }
+
   async #answer(question: SearchQuestion): Promise<SearchAnswer> {
     const late = this.#follower ? undefined : await this.#refreshed()
     const { text, regex, ...filter } = question
     if (!this.#follower && filter.role === 'tool') await this.#makeTools()
-    const answer = regex
-      ? await searchRegexInThread(
-          {
-            job: 'regex',
-            indexFile: this.#app.paths.searchIndex,
-            secrets: this.#secrets,
-            pattern: text,
-            filter,
-          },
-          regexMs,
-        )
-      : await this.#searchText(text, filter)
+    const answer = await (regex ? this.#searchRegex(text, filter) : this.#searchText(text, filter))
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#notReadOfTools(filter))
     if (late !== undefined) answer.notes.push(late)
     const reading = this.#follower?.reading

@@ -27,7 +27,7 @@ export class Door {
   #parts: FlowParts
   #queue: TurnQueue
   #deliverer: Deliverer
-  #mentionPatterns: RegExp[]
+  #mentionPatterns: ReturnType<typeof compileMentionPatterns>
 
   constructor(parts: FlowParts, queue: TurnQueue, deliverer: Deliverer) {
     this.#parts = parts

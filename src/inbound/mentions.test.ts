@@ -27,3 +27,15 @@ test.each(['(a+)+b', '(x|y)*z', '([a-z]*){2,}', '(', 'a'.repeat(300)])(
     expect(() => compileMentionPatterns([source])).toThrow(/mentionPatterns/)
   },
 )
+
+test('a pattern with nested stars that passes the check ends within its time limit, and costs nothing afterwards', () => {
+  const patterns = compileMentionPatterns(['((a+))+$', '\\brocky\\b'])
+  const text = `${'a'.repeat(60)}! rocky`
+  const started = performance.now()
+  for (let n = 0; n < 20; n++) {
+    expect(isMentioned(text, { patterns })).toBe(true)
+    expect(stripMentions(text, { patterns })).toBe(`${'a'.repeat(60)}!`)
+  }
+  // Without the limit, one of these takes longer than anybody waits.
+  expect(performance.now() - started).toBeLessThan(30_000)
+})

@@ -1,34 +1,37 @@
 // Mentions: was the agent addressed by one of its patterns, and the text without the mention.
 import { RockpoolError } from '../domain/errors.ts'
+import { MentionPattern } from './mention-pattern.ts'
 
 export interface MentionRules {
   /** The agent's own names on the platform, with or without `@`. */
   names?: readonly string[]
   /** `messages.groupChat.mentionPatterns`: regular expressions, upper and lower case alike. */
-  patterns?: readonly RegExp[]
+  patterns?: readonly MentionPattern[]
 }
 
 /** Removes mention tokens, and keeps the lines as they are. For groups and channels only. */
 export function stripMentions(text: string, rules: MentionRules = {}): string {
   let rest = text
-  for (const pattern of [...(rules.patterns ?? []), ...namePatterns(rules.names ?? []), ...opaqueMentions]) {
+  for (const pattern of rules.patterns ?? []) rest = pattern.without(rest)
+  for (const pattern of [...namePatterns(rules.names ?? []), ...opaqueMentions]) {
     rest = rest.replace(new RegExp(`(?:${pattern.source})[ \\t]?`, 'giu'), '')
   }
   return rest === text ? text : rest.replace(/ $/gm, '').trim()
 }
 
 export function isMentioned(text: string, rules: MentionRules): boolean {
-  return [...(rules.patterns ?? []), ...namePatterns(rules.names ?? [])].some((pattern) =>
-    new RegExp(pattern.source, 'iu').test(text.slice(0, longestSearch)),
+  const isNamed = namePatterns(rules.names ?? []).some((pattern) =>
+    pattern.test(text.slice(0, longestSearch)),
   )
+  return isNamed || (rules.patterns ?? []).some((pattern) => pattern.matches(text))
 }
 
-/** Patterns from the configuration, checked: a pattern that could take for ever on some text is refused. */
-export function compileMentionPatterns(sources: readonly string[]): RegExp[] {
+/** Patterns from the configuration. One that could clearly take for ever is refused; the others have a time limit. */
+export function compileMentionPatterns(sources: readonly string[]): MentionPattern[] {
   return sources.map((source) => {
     if (source.length > 200 || repeatedRepetition.test(source)) throw refusedPattern(source)
     try {
-      return new RegExp(source, 'iu')
+      return new MentionPattern(source)
     } catch (error) {
       throw refusedPattern(source, error)
     }

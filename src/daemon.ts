@@ -48,8 +48,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     try {
       await serve(app, options, log)
     } catch (error) {
-      // Whoever started it in the background reads nothing else.
-      log.error({ error: String(error) }, 'The gateway could not go on.')
+      // A command that started the gateway in the background reads only this log.
+      log.error({ error: String(error) }, 'The gateway stopped because of an error.')
       throw error
     } finally {
       await app.close()

@@ -48,7 +48,7 @@ export async function main(args: string[]): Promise<void> {
   }
   process.exitCode = await run(args, host)
   // Baileys leaves timers of up to half a minute behind when its connection has ended. They hold no work of ours. But
-  // whoever reads our output may take his time, and an exit would cut it off.
+  // the reader of our output may be slow, and an exit would cut the output off.
   process.stdout.write('', () => setTimeout(() => process.exit(), 1_000).unref())
 }
 
@@ -71,7 +71,7 @@ function findWebRoot(): string | undefined {
   return places.map((place) => fileURLToPath(place)).find((place) => existsSync(place))
 }
 
-/** The build leaves the catalog beside us; from source it is made anew. */
+/** The build writes the catalog beside this file; from source it is generated. */
 async function readCatalog(): Promise<CatalogEntry[]> {
   const built = new URL('catalog.json', import.meta.url)
   if (existsSync(built)) return JSON.parse(readFileSync(built, 'utf8')) as CatalogEntry[]

@@ -1,4 +1,4 @@
-// `rockpool/sdk-session-store`: Claude's transcripts in SQLite or PostgreSQL, for anybody's use of the Agent SDK.
+// `rockpool/sdk-session-store`: Claude's transcripts in SQLite or PostgreSQL, for any program that uses the Agent SDK.
 export { postgresSessionStore } from './store/postgres/claude-transcripts.ts'
 export type { PostgresSessionStoreOptions } from './store/postgres/claude-transcripts.ts'
 export { sqliteSessionStore } from './store/sqlite/claude-transcripts.ts'

@@ -1,5 +1,5 @@
-// What failed and nobody waited for: an idle timer whose row could not be stored, a link that could not save its keys. It
-// is written down, and everything else goes on; one session's trouble ends no other's.
+// Handles unhandled rejections and exceptions: an idle timer whose row could not be stored, a link that could not save
+// its keys. They are logged and the process continues, so that one session's failure does not end the others.
 import type { Log } from './domain/log.ts'
 
 interface Strays {
@@ -8,6 +8,6 @@ interface Strays {
 
 export function reportStrays(process: Strays, log: Log): void {
   process.on('unhandledRejection', (error) =>
-    log.error({ error }, 'Something failed that nobody waited for. Everything else goes on.'),
+    log.error({ error }, 'Unhandled error in a background task; the process continues.'),
   )
 }

@@ -110,7 +110,7 @@ test('words and tools are shown as they come, only the answer on stdout', async 
       { variables: home.variables },
     )
     expect(denied.stdout).toContain('Not allowed, I see.')
-    expect(denied.stderr).toMatch(/touch unasked\.txt\nNobody can be asked here, so the answer is no\./)
+    expect(denied.stderr).toMatch(/touch unasked\.txt\nDenied: there is no terminal to ask at\./)
     const failed = await type(
       [
         'agent',

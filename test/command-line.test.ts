@@ -143,7 +143,7 @@ describe('errors', () => {
     expect((await home.run(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
     const odd = await home.run(['--verison'])
     expect([odd.code, odd.stdout]).toEqual([2, ''])
-    expect(odd.stderr).toContain('"--verison" is no option of `rockpool` alone.')
+    expect(odd.stderr).toContain('"--verison" is not an option of `rockpool` by itself.')
     expect((await home.run(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
   })
 
@@ -190,7 +190,7 @@ describe('changes', () => {
   afterAll(() => other.remove())
 
   test('what a reset put away is listed, and comes back by the name that was reset', async () => {
-    expect((await other.run(['sessions', 'reset', 'main'])).stdout).toContain('agent:main:main begins anew.')
+    expect((await other.run(['sessions', 'reset', 'main'])).stdout).toContain('Reset agent:main:main.')
     expect((await other.run(['history', 'main'])).stdout).toContain('Nothing was said')
     const { archives } = (await other.run(['sessions', 'archives', '--json'])).json()
     expect(archives).toMatchObject([{ key: 'agent:main:main', reason: 'reset', agentId: 'main' }])

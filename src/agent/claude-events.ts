@@ -191,7 +191,7 @@ function readResult(memory: Memory, message: SDKResultMessage): StreamItem[] {
   return [...settled, { is: 'result', result }]
 }
 
-/** Totals run on over turns, resumes and forks, and begin anew with /clear; only what was added counts. */
+/** Claude's totals accumulate over turns, resumes and forks, and are reset by /clear; only the increase counts. */
 function spentSince(memory: Memory, message: SDKResultMessage): { usage: Usage; costUsd: number } {
   const before = message.total_cost_usd < memory.totalCostUsd ? 0 : memory.totalCostUsd
   memory.totalCostUsd = message.total_cost_usd

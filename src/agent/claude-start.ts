@@ -32,7 +32,7 @@ export class Starter {
   #idleMs: number
   #spares = new Map<string, Promise<Spare>>()
 
-  /** `onSpawn` is told of every process, so that none is forgotten. */
+  /** `onSpawn` is called for every process, so that each is tracked. */
   constructor(
     around: Surroundings,
     onSpawn: (process: ClaudeProcess, key: string) => void,
@@ -61,7 +61,7 @@ export class Starter {
     const forget = (): void => {
       if (this.#spares.get(shape) === spare) this.#spares.delete(shape)
     }
-    // A spare that ends by itself is no longer one.
+    // A spare that exits by itself is removed from the spares.
     void spare.then(({ process }) => process.exited.then(forget), forget)
     this.#clock.after(this.#idleMs, () => {
       if (this.#spares.get(shape) === spare) void this.#discard(shape)

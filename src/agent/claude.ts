@@ -207,7 +207,7 @@ class ClaudeAgent implements AgentRuntime {
     })
   }
 
-  /** Makes sure that it can be resumed and that nobody else writes to it. Returns what it has cost so far. */
+  /** Checks that it can be resumed and that no other process writes to it. Returns its cost so far. */
   async #takeOver(key: string, resume: NonNullable<ConversationOptions['resume']>): Promise<number> {
     const { sdkSessionId, fork } = resume
     const { resumable, costUsd } = await this.#look(sdkSessionId)
@@ -264,7 +264,7 @@ class ClaudeAgent implements AgentRuntime {
     for (const id of conversation.ids) this.#note(() => this.#processes.release(id, conversation.key))
   }
 
-  /** Writes something down without anybody waiting for it, except the end of the program. */
+  /** Writes in the background; only the shutdown waits for it. */
   #note(write: () => Promise<unknown>): void {
     const note = write()
       .catch((error: unknown) =>

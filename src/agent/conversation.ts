@@ -205,7 +205,7 @@ export class ClaudeConversation implements Conversation {
         this.#watch()
       }
     } catch (error) {
-      // Also thrown after a result that already told of the failure; then the turn is long over.
+      // Also thrown after a result that already reported the failure; then the turn has ended.
       thrown = error instanceof Error ? error.message : String(error)
     }
     await endTree(this.#parts.process.identity)
@@ -250,7 +250,7 @@ export class ClaudeConversation implements Conversation {
     else
       this.#parts.log.info(
         { key: this.key, text: result.text.length },
-        'Claude took a turn by itself; nobody listens.',
+        'Claude took an unprompted turn without a listener; its output is not shown.',
       )
   }
 

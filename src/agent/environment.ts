@@ -21,7 +21,7 @@ const network = [
   'CLAUDE_CODE_CLIENT_KEY',
 ]
 
-/** Variables by which code gets into a process; never passed on, whoever asks. */
+/** Variables that inject code into a process; never passed on. */
 const dangerous =
   /^(NODE_OPTIONS|LD_|DYLD_|BASH_ENV$|ENV$|PYTHONSTARTUP$|PYTHONPATH$|PERL5|RUBYOPT$|GIT_(SSH|EXTERNAL|EXEC|CONFIG|DIR)|ROCKPOOL_)/
 
@@ -53,7 +53,7 @@ export function childEnvironment(environment: Environment, settings: ChildSettin
     DISABLE_ERROR_REPORTING: '1',
     DISABLE_AUTOUPDATER: '1',
     CLAUDE_CODE_MAX_RETRIES: String(settings.maxRetries),
-    // The stream then says when a turn is really over and when somebody must answer.
+    // The stream then reports when a turn is really over and when a person must answer.
     CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
     CLAUDE_CODE_STARTUP_FAILURE_RESULTS: '1',
   }

@@ -43,7 +43,7 @@ export function toUserMessage(prompt: Prompt): SDKUserMessage {
   }
 }
 
-/** Claude Code runs `/commands` and reads `@files` in prompts. What somebody wrote in a chat is neither. Other text is
+/** Claude Code runs `/commands` and reads `@files` in prompts. Text from a chat must not be treated as either. Other text is
  *  sent as it is: only then does Claude Code add its own reminders (plan mode, skills) to it. */
 function wouldBeInterpreted(text: string): boolean {
   return /^\s*[/!#]/.test(text) || text.includes('@')

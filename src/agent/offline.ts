@@ -17,7 +17,7 @@ export interface OfflineOptions {
   clock: Clock
   /** How long a turn takes; for benches. */
   delayMs?: number
-  /** Obey `[[offline: …]]` in prompts. For tests: whoever writes the prompt then decides what the agent does. */
+  /** Obey `[[offline: …]]` in prompts. For tests: the author of the prompt then controls the agent. */
   directions?: boolean
   /** Why Claude does not answer, and what to do about it. */
   reason?: string

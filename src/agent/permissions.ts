@@ -10,7 +10,7 @@ import type { AskPermission, PermissionAnswer, PermissionRequest } from '../doma
 
 type Details = Parameters<CanUseTool>[2]
 
-/** What is said when there is nobody to ask. */
+/** The answer if no person can be asked. */
 export const nobodyCanAnswer: AskPermission = async (request) => ({
   behavior: 'deny',
   message: `Nobody can be asked about ${request.toolName} in this conversation, so it is not allowed. Go on without it, or say what you would have done.`,

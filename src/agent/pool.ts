@@ -85,7 +85,7 @@ export class Pool<T extends Pooled> {
     this.look()
   }
 
-  /** Something changed: whoever waits looks again. */
+  /** Capacity changed: waiters check again. */
   look(): void {
     for (const wake of this.#waiting.splice(0)) wake()
   }

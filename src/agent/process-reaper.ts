@@ -1,5 +1,5 @@
 // When Rockpool dies, the kernel asks Claude's processes to end. One that does not listen would run on until the next
-// start. So a shell waits beside us: when the pipe to it closes, whoever is left is ended, with everything below it.
+// start. So a shell waits beside us: when the pipe to it closes, it ends the remaining processes and their children.
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'

@@ -51,7 +51,7 @@ export function spawnClaude(options: SpawnOptions): ClaudeProcess {
     get signalCode() {
       return child.signalCode
     },
-    // The SDK's own last resort; with the children, or they would be nobody's.
+    // The SDK's own last resort; kill the children too, or they would become orphans.
     kill: (signal) => signalTree(identity, signal),
     on: (event: 'exit' | 'error', listener: never) => void child.on(event, listener),
     once: (event: 'exit' | 'error', listener: never) => void child.once(event, listener),

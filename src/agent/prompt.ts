@@ -1,4 +1,4 @@
-// What Claude is told about its place, after Claude Code's own system prompt. It must not change from turn to turn, or
+// The text that we append to Claude Code's own system prompt. It must not change from turn to turn, or
 // every turn would need a new process: no times, no names of who writes.
 import type { Agent } from '../domain/agent.ts'
 import { plainLine } from '../domain/plain-text.ts'

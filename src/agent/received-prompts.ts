@@ -1,4 +1,4 @@
-// Has Claude written down what it was told? What it was given just before it died is in no transcript, and a resume knows
+// Checks which prompts are in Claude's transcript. A prompt given just before Claude died is in no transcript, and a resume knows
 // nothing of it.
 import { realpathSync } from 'node:fs'
 import type { Prompt } from '../domain/agent.ts'

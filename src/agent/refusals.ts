@@ -1,4 +1,4 @@
-// Why a conversation with Claude cannot be started or gone on with, and what to do about it.
+// Errors for a conversation with Claude that cannot be started or resumed, each with a remedy.
 import { statSync } from 'node:fs'
 import type { ConversationOptions } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'

@@ -1,5 +1,5 @@
-// Can a conversation of Claude's be gone on with? Its transcript must be there and lead from its end to its beginning,
-// and nobody else may be writing to it: Claude Code itself does not look, and two writers lose each other's turns.
+// Checks whether a conversation of Claude's can be resumed. Its transcript must exist, its records must form a chain from
+// the last to the first, and no other process may write to it: Claude Code does not check, and two writers lose turns.
 import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resumable } from '../domain/agent.ts'

@@ -70,7 +70,7 @@ function readSkill(folderName: string, file: string): Skill[] {
   try {
     text = readForeign(file, 1_048_576).toString('utf8')
   } catch {
-    // A folder that is no skill.
+    // Not a skill folder.
     return []
   }
   const head = readHead(text)

@@ -3,7 +3,7 @@ import type { TurnEnd, TurnFailure } from '../domain/turn.ts'
 import type { ClaudeResult } from './claude-events.ts'
 
 export interface FailureContext {
-  /** When a limit ends, as far as anybody said. */
+  /** When a limit ends, if known. */
   retryAt?: number
   now: number
   timeZone?: string
@@ -64,12 +64,12 @@ export function explain(why: TurnFailure, details: string, context: FailureConte
       'Claude is overloaded at the moment and did not answer after several tries. Please send it again in a few minutes.',
     'context-full':
       'This conversation no longer fits into what Claude can read at once, even after compacting. Start a new one with /new.',
-    'login-refused': `Claude refused the login.${quoted} Whoever runs this agent must log in again with \`claude\`, or renew the API key.`,
-    'no-credit': `The account that pays for Claude has no credit left.${quoted} Whoever runs this agent must add some.`,
+    'login-refused': `Claude refused the login.${quoted} The owner of this agent must log in again with \`claude\`, or renew the API key.`,
+    'no-credit': `The account that pays for Claude has no credit left.${quoted} The owner of this agent must add some.`,
     'model-unknown': `Claude does not offer this model to this account.${quoted} Choose another with /model.`,
     unreachable: `Claude could not be reached.${quoted} Check the network connection, then send it again.`,
-    'budget-reached': `The budget of this conversation is spent.${quoted} Raise it to go on.`,
-    'max-turns': `Claude stopped after the allowed number of steps.${quoted} Say "go on" to continue.`,
+    'budget-reached': `The budget of this conversation is spent.${quoted} Raise the budget to continue.`,
+    'max-turns': `Claude stopped after the allowed number of steps.${quoted} Send "continue" to go on.`,
     'session-missing':
       'Claude no longer has its record of this conversation. The next message starts a new one from what Rockpool has kept.',
     'start-failed': `Claude could not be started.${quoted}`,

@@ -8,7 +8,7 @@ import { RunningTurn } from './running-turn.ts'
 interface Told {
   /** What Claude does by itself. */
   unprompted: (event: TurnEvent) => void
-  /** Claude took up a further prompt of a turn that somebody wants stopped. */
+  /** Claude started another prompt of a turn that is being stopped. */
   stopAgain: () => void
 }
 
@@ -32,7 +32,7 @@ export class TurnsUnderWay {
     return this.asked !== undefined || this.#unprompted !== undefined || this.#state !== 'idle'
   }
 
-  /** Then silence is no sign that Claude is stuck. */
+  /** While true, silence does not mean that Claude is stuck. */
   get usesTools(): boolean {
     return (this.asked?.openTools ?? 0) > 0 || this.#subagents > 0
   }
@@ -47,13 +47,13 @@ export class TurnsUnderWay {
     else this.#turnOf(item)?.take(item, this.#clock.now())
   }
 
-  /** Tells something of ours to whoever follows what runs. */
+  /** Emits an event of ours to the followers of the running turn. */
   report(event: TurnEvent): void {
     const turn = this.asked ?? this.#unprompted
     turn?.take({ is: 'event', event }, this.#clock.now())
   }
 
-  /** Where Claude may go on alone, sub-agents in the background do not keep a turn from its end. */
+  /** If Claude may continue unprompted, background sub-agents do not delay the end of a turn. */
   askedThatIsOver({ mayGoOnAlone }: { mayGoOnAlone: boolean }): RunningTurn | undefined {
     const goesOnAlone = mayGoOnAlone && this.#subagents > 0
     if (!this.asked?.isOver(this.#saysPrompts) || !(this.#isIdle || goesOnAlone)) return undefined
@@ -82,7 +82,7 @@ export class TurnsUnderWay {
     if (state === 'over') this.asked.settle(uuid)
     if (state === 'started' && this.asked.stopped) this.#told.stopAgain()
     if (state !== 'started' || this.asked.started) return
-    // Claude was at work by itself and took the prompt in: what it did so far is part of this turn now.
+    // Claude was working unprompted and picked up the prompt: its output so far becomes part of this turn.
     this.asked.begin(this.#unprompted)
     this.#unprompted = undefined
   }

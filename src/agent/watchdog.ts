@@ -1,4 +1,4 @@
-// Notices silence. Started for a turn, told of every sign of life, held while a person is asked something.
+// Detects silence. Started for a turn, reset by every event, paused while a person is asked something.
 import type { Clock } from '../domain/clock.ts'
 
 export class Watchdog {

@@ -64,8 +64,8 @@ export const commands: LocalCommand[] = [
     command: { short: { to: 't' }, examples: ['rockpool chat', 'rockpool chat --session-key main'] },
     async run(host, input, json) {
       if (json) {
-        throw new RockpoolError('usage', 'A conversation in the terminal is no JSON.', {
-          hint: '`rockpool agent --json -m "…"` answers in JSON; the same --session-key goes on with it.',
+        throw new RockpoolError('usage', '`rockpool chat` is interactive and has no --json mode.', {
+          hint: '`rockpool agent --json -m "…"` answers in JSON; repeat the same --session-key to continue the conversation.',
         })
       }
       const { local, ...rest } = input as unknown as Omit<Question, 'message'> & { local: boolean }
@@ -110,7 +110,7 @@ async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>
   lines.close()
 }
 
-/** A question that fails is said, and the conversation goes on. */
+/** A failed question is reported; the chat continues. */
 async function answer(person: Person, talk: Talk, question: Question): Promise<string | undefined> {
   const view = new TurnView(person.terminal)
   const prompt = new PermissionPrompt(talk, person)

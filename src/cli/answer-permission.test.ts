@@ -55,7 +55,7 @@ test('where nobody can be asked the answer is no, and that is said', async () =>
   const desk = deskOf([question('a')])
   new PermissionPrompt(desk, { terminal }).see(waits, 'agent:main:main')
   await vi.waitFor(() => expect(desk.given).toEqual([['a', expect.objectContaining({ decision: 'deny' })]]))
-  expect(terminal.shown.join('')).toContain('Nobody can be asked here')
+  expect(terminal.shown.join('')).toContain('Denied: there is no terminal to ask at')
 })
 
 test('a plan takes a change, a question takes words, a tool takes neither', () => {

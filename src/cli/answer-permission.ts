@@ -23,7 +23,7 @@ export interface QuestionDesk {
 
 export interface Person {
   terminal: Terminal
-  /** Asks and waits for a line; absent where nobody can answer. */
+  /** Asks and waits for a line; absent without a terminal. */
   ask?: (question: string) => Promise<string>
 }
 
@@ -82,9 +82,9 @@ export class PermissionPrompt {
     terminal.err(`${styled(page, 'yellow', `🔐 ${question.toolName}`)}\n${visible(question.shown)}\n`)
     if (!ask) {
       terminal.err(
-        'Nobody can be asked here, so the answer is no. Allow it in agents.defaults.allowedTools.\n',
+        'Denied: there is no terminal to ask at. To allow it, add it to agents.defaults.allowedTools.\n',
       )
-      return { decision: 'deny', text: 'nobody can be asked: this is no terminal' }
+      return { decision: 'deny', text: 'there is no terminal to ask at' }
     }
     for (;;) {
       const decision = decisionFrom(question.kind, await ask(`${choices[question.kind] ?? choices['tool']} `))
@@ -99,7 +99,7 @@ const choices: Readonly<Record<string, string>> = {
   plan: 'Go on with this plan? y(es), n(o), or what to change:',
 }
 
-/** Undefined for what is no answer: it is asked again. */
+/** Undefined if the line is not an answer; the caller asks again. */
 export function decisionFrom(kind: string, line: string): Decision | undefined {
   const said = line.trim()
   if (said === '') return undefined

@@ -1,4 +1,4 @@
-// One question at the terminal, one line as the answer. In between the terminal is nobody's, so that Ctrl-C ends the
+// Asks one question at the terminal and reads one line. Between questions the terminal is released, so that Ctrl-C ends the
 // program as always.
 import { createInterface } from 'node:readline/promises'
 

@@ -37,7 +37,7 @@ export function askWhileWaiting(
         `${row.name} asks something: \`rockpool cc approvals\` shows it, \`cc approve ${id}\` allows it.\n`,
       )
   }
-  // A look that fails is no news: the command itself says what went wrong.
+  // A failed poll is ignored: the command itself reports the error.
   const timer = setInterval(() => void look().catch(() => {}), lookMs)
   return {
     stop() {

@@ -1,4 +1,4 @@
-// A coding session that goes on after the command needs a process that stays: without a gateway, the command starts one.
+// A coding session outlives the command that launched it, so it needs a gateway: if none runs, the command starts one.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RockpoolError } from '../domain/errors.ts'

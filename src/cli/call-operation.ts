@@ -14,7 +14,7 @@ export interface Asker {
 
 export interface AskerParts {
   environment: Environment
-  /** `light`: without the heavy parts, for whoever awaits `prepare` himself. */
+  /** `light`: without the heavy parts; the caller awaits `prepare` itself. */
   openApp(options?: { light?: boolean }): Promise<App>
 }
 

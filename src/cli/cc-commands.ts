@@ -71,9 +71,13 @@ function checkIsHere(ref: string, its: string | undefined, here: string): void {
 
 function checkAttachable(host: Host, ref: string, { session, coding }: Attachable): void {
   if (session.filePath === '') {
-    throw new RockpoolError('not-found', `${ref} never got to Claude, so there is nothing to go on with.`, {
-      hint: 'Launch it again with `rockpool cc launch`.',
-    })
+    throw new RockpoolError(
+      'not-found',
+      `${ref} never reached Claude, so there is no conversation to attach to.`,
+      {
+        hint: 'Launch it again with `rockpool cc launch`.',
+      },
+    )
   }
   if (!existsSync(session.repoPath)) {
     throw new RockpoolError('not-found', `${session.repoPath} is gone; ${ref} worked there.`, {

@@ -106,7 +106,7 @@ class LiveScreen {
     this.draw()
   }
 
-  /** The gateway went away or came back: the next look finds out whom to ask. */
+  /** The gateway stopped or started: the next poll finds out which process to ask. */
   async #askAnew(): Promise<void> {
     await this.#asker.close()
     this.#asker = await this.#openAsker()

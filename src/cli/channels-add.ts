@@ -140,7 +140,7 @@ async function showQrUntilLinked(host: Host, asker: Asker, account: string): Pro
     shown = qr || shown
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
-  throw new RockpoolError('timed-out', 'Nobody scanned the code.', {
+  throw new RockpoolError('timed-out', 'The code was not scanned.', {
     hint: 'Run `rockpool channels add whatsapp` again when the phone is at hand.',
   })
 }

@@ -1,9 +1,9 @@
-// Before something is taken away, a person at a terminal is asked whether he is sure; not about what is not there.
+// Asks for confirmation at a terminal before something is removed, unless the target does not exist.
 import { RockpoolError } from '../domain/errors.ts'
 import type { Operation } from '../operations/operation.ts'
 import type { Asker } from './call-operation.ts'
 
-/** Throws when the answer is no. What is missing is not asked about: the operation itself says so. */
+/** Throws if the answer is no. Does not ask about a missing target: the operation reports that itself. */
 export async function confirm(
   operation: Operation,
   input: Record<string, unknown>,

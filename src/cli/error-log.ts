@@ -1,4 +1,4 @@
-// The log of a command: it keeps none, but what went wrong on the way is not kept from whoever typed it.
+// The log of a command: not stored, but warnings and errors are printed to stderr.
 import { silentLog } from '../domain/log.ts'
 import type { Log } from '../domain/log.ts'
 import { visible } from './print.ts'

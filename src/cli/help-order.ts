@@ -1,4 +1,4 @@
-// In which order the help shows commands, and what it says of a noun: what somebody new needs first stands first. A
+// The order of commands in the help, and a sentence for each noun: what a new user needs first comes first. A
 // test keeps it complete; a command that is forgotten here is shown at the end all the same.
 
 export interface Shelf {

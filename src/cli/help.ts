@@ -34,9 +34,13 @@ const askForHelp = ['--help', '-h', '--json']
 
 function unknownOption(option: string, noun: string): RockpoolError {
   const command = `rockpool ${noun}`.trim()
-  return new RockpoolError('usage', `${JSON.stringify(option)} is no option of \`${command}\` alone.`, {
-    hint: `\`${command} --help\` lists the commands; options stand behind them.`,
-  })
+  return new RockpoolError(
+    'usage',
+    `${JSON.stringify(option)} is not an option of \`${command}\` by itself.`,
+    {
+      hint: `\`${command} --help\` lists the commands; options stand behind them.`,
+    },
+  )
 }
 
 function whole(line: string, page: Page): string {

@@ -1,4 +1,4 @@
-// A command of the command line alone: it starts, installs or explains something, so it is no operation.
+// A command that exists only on the command line: it starts, installs or explains something, so it is not an operation.
 import type { App } from '../operations/app.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
 import type { Scope } from '../operations/operation.ts'
@@ -16,12 +16,12 @@ export interface Host {
   cwd: string
   /** The file that starts us. */
   program: string
-  /** `light`: without the heavy parts, for whoever awaits `prepare` himself. */
+  /** `light`: without the heavy parts; the caller awaits `prepare` itself. */
   openApp(options?: { light?: boolean }): Promise<App>
   catalog(): Promise<CatalogEntry[]>
   /** Speaks MCP on stdin and stdout until the other side is gone. */
   serveMcp(input: McpInput): Promise<void>
-  /** Runs the gateway until it is told to stop. */
+  /** Runs the gateway until it is stopped. */
   up(input: UpInput, ready: (gateway: ReadyLine) => void): Promise<void>
 }
 

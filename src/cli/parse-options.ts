@@ -170,7 +170,7 @@ function whyNot(readings: Issue[][]): string {
   return closest.map(saidPlainly).join('; or ')
 }
 
-/** The checker speaks to programmers; whoever types wants to know what would do. */
+/** Turns a schema error into a message that says which values are accepted. */
 function saidPlainly(issue: Issue): string {
   if (issue.code === 'invalid_type')
     return `a ${issue.expected === 'int' ? 'whole number' : issue.expected} is expected`

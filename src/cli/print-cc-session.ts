@@ -22,7 +22,7 @@ export function printCards({ sessionId, cards, before }: Cards, page: Page): str
   return [...more, ...cards.map((card) => printCard(card, page))].join('\n')
 }
 
-/** What a tool gave back may be long; whoever wants all of it takes `--json`. */
+/** Tool results are cut; `--json` has them whole. */
 const maxResultLines = 12
 
 const looks: Readonly<Record<Card['kind'], { who: string; style: Style }>> = {
@@ -63,7 +63,7 @@ export function printAnatomy(made: Made, page: Page): string {
       ['context', `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`],
       ['cost', `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`],
       ['compactions', compactedAt.map((at) => ago(at, page.now)).join(', ') || 'none'],
-      ['to go on', pricesOf(made.price)],
+      ['price to resume', pricesOf(made.price)],
       ['left out', partial ? 'the beginning: the file is very large' : undefined],
     ],
     page,

@@ -17,7 +17,7 @@ test('what was done is one sentence, with the way back', () => {
     'agent:main:main is shorter now: 40 entries are left.',
   )
   expect(printCompacted({ key, compacted: false, kept: 0, reason: 'Nothing to compact.' })).toBe(
-    'agent:main:main is as it was. Nothing to compact.',
+    'agent:main:main is unchanged. Nothing to compact.',
   )
   expect(printDeleted({ key, archived: ['a.jsonl.deleted.1'] })).toBe(
     'agent:main:main is deleted. `rockpool sessions restore a.jsonl.deleted.1` brings it back.',
@@ -27,9 +27,7 @@ test('what was done is one sentence, with the way back', () => {
     entry: { sessionId: 'b', label: 'try\u001b[2J' },
     parentKey: key,
   }
-  expect(printForked(fork, page)).toBe(
-    'agent:main:main goes on as agent:main:explicit:2, called try\\x1b[2J, too.',
-  )
+  expect(printForked(fork, page)).toBe('Forked agent:main:main as agent:main:explicit:2, called try\\x1b[2J.')
 })
 
 test('a cleanup says what it did or would do, and what failed', () => {

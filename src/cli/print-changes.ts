@@ -17,7 +17,7 @@ export function printLabelled({ key, entry }: Changed): string {
 
 export function printReset({ key, archived }: Changed, page: Page): string {
   const back = archived === undefined ? '' : ` \`rockpool sessions restore ${oneLine(key)}\` brings it back.`
-  return prose(`${oneLine(key)} begins anew.${back}`, page)
+  return prose(`Reset ${oneLine(key)}.${back}`, page)
 }
 
 export function printRestored({ key, archived }: Changed): string {
@@ -27,7 +27,7 @@ export function printRestored({ key, archived }: Changed): string {
 
 export function printForked({ key, entry, parentKey }: Changed & { parentKey: string }, page: Page): string {
   const name = entry.label === undefined ? '' : `, called ${oneLine(entry.label)}`
-  return prose(`${oneLine(parentKey)} goes on as ${oneLine(key)}${name}, too.`, page)
+  return prose(`Forked ${oneLine(parentKey)} as ${oneLine(key)}${name}.`, page)
 }
 
 interface Patched {
@@ -53,7 +53,7 @@ interface Compacted {
 export function printCompacted({ key, compacted, reason, kept }: Compacted): string {
   const what = compacted
     ? `${oneLine(key)} is shorter now${kept > 0 ? `: ${kept} entries are left` : ''}.`
-    : `${oneLine(key)} is as it was.`
+    : `${oneLine(key)} is unchanged.`
   return [what, ...(reason ? [oneLine(reason)] : [])].join(' ')
 }
 
@@ -140,10 +140,10 @@ export function printImported({ from, dryRun, agents = [], session }: Imported, 
     return [done, ...session.damage.map(warn)].join('\n')
   }
   if (agents.length === 0) return `There is nothing to take over in ${oneLine(from)}.`
-  const told = ({ found, added, changed, kept }: Counts, what: string): string =>
+  const counted = ({ found, added, changed, kept }: Counts, what: string): string =>
     `${count(found, what)} found: ${added} new, ${changed} changed, ${kept} kept as they are here`
   const lines = agents.flatMap(({ agentId, sessions, transcripts, problems }) => [
-    `${oneLine(agentId)}: ${told(sessions, 'session')}; ${told(transcripts, 'transcript')}.`,
+    `${oneLine(agentId)}: ${counted(sessions, 'session')}; ${counted(transcripts, 'transcript')}.`,
     ...problems.map(warn),
   ])
   return [...lines, ...(dryRun ? ['Nothing is changed yet; without --dry-run it is done.'] : [])].join('\n')

@@ -106,7 +106,7 @@ export function printPairings(
   ]
   const waiting =
     pending.length === 0
-      ? 'Nobody waits.'
+      ? 'No pairing requests.'
       : table<(typeof pending)[number]>(
           pending,
           [
@@ -124,7 +124,7 @@ export function printPairings(
         )
   const known =
     people.length === 0
-      ? 'Nobody may talk yet.'
+      ? 'Nobody is paired yet.'
       : table<(typeof people)[number]>(
           people,
           [...who, { title: 'OWNER', value: (row) => (row.owner ? 'yes' : '') }],

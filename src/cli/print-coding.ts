@@ -26,7 +26,7 @@ export interface CodingRow {
   unsaid?: string[]
 }
 
-/** Whoever waits for a person first, then what works, then the rest. */
+/** Sessions that wait for a person first, then working ones, then the rest. */
 export function byWhoMustAct(a: CodingRow, b: CodingRow): number {
   return groupOf(a) - groupOf(b) || b.lastActivityAt - a.lastActivityAt
 }
@@ -37,7 +37,7 @@ function groupOf(row: CodingRow): number {
   return row.status === 'running' || row.status === 'starting' ? 2 : 3
 }
 
-/** It cannot go on before somebody answers; one that waits for its next message has only finished its turn. */
+/** Blocked on an answer. A session that waits for its next message has only finished its turn. */
 export function isAsking(row: CodingRow): boolean {
   return row.waiting !== undefined && row.waiting.for !== 'input'
 }
@@ -125,7 +125,7 @@ function launchedAs(row: CodingRow & { action?: string }): string {
 
 export function printMoved(row: CodingRow & { warnings: string[] }, page: Page): string {
   return [
-    `${oneLine(row.name)} goes on${onOf(row)}: ${oneLine(row.workdir)}`,
+    `Resumed ${oneLine(row.name)}${onOf(row)}: ${oneLine(row.workdir)}`,
     ...row.warnings.map((warning) => styled(page, 'yellow', oneLine(warning))),
   ].join('\n')
 }
@@ -170,7 +170,7 @@ export function printInterrupted(row: CodingRow): string {
 }
 
 export function printReleased(row: CodingRow): string {
-  return `${oneLine(row.name)} is let go. Go on with it: rockpool cc attach ${row.id}, or rockpool cc resume ${row.id}`
+  return `${oneLine(row.name)} is released. Continue it with: rockpool cc attach ${row.id}, or rockpool cc resume ${row.id}`
 }
 
 export function printKilled(row: CodingRow & { killed: boolean }): string {
@@ -224,7 +224,7 @@ interface ApprovalRow {
   alike: number
 }
 
-/** The whole command is shown: nobody should approve what they cannot see. */
+/** Shows the whole command, because a person must see what is approved. */
 export function printApprovals(output: { approvals: ApprovalRow[] }, page: Page): string {
   if (output.approvals.length === 0) return 'Nothing waits for an answer.'
   return output.approvals

@@ -101,7 +101,7 @@ interface Findings {
   service: { installed: boolean }
 }
 
-/** Where nobody can answer, `setup` says what it found. */
+/** Without a terminal, `setup` reports what it found. */
 export function printFound({ claude, agents, channels, service }: Findings, page: Page): string {
   const named = channels.map(({ channel, tokenFrom }) => `${channel} (token from ${tokenFrom})`)
   const facts = pairs(

@@ -54,7 +54,7 @@ function printHit(hit: Hit, page: Page): string {
   return `  ${styled(page, 'cyan', who)}\n${broken(marked(hit, page), page, 4)}`
 }
 
-/** What can be done with it from here: look at it, go on, or fork after the best place. */
+/** Suggested next commands: read it, resume it, or fork it after the best match. */
 function waysOn(hit: Hit, page: Page): string[] {
   if (hit.source === 'memory') return [styled(page, 'dim', `  ${visible(hit.path)}`)]
   const commands = hit.source === 'native' ? nativeWays(hit) : ourWays(hit)

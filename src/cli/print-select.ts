@@ -28,7 +28,11 @@ function printSelection(selection: SessionSelection, page: Page): string {
     ),
     fallback === undefined
       ? ''
-      : styled(page, 'yellow', `! The model was not heard: ${oneLine(fallback)}. Words were compared.`),
+      : styled(
+          page,
+          'yellow',
+          `! The model gave no usable answer: ${oneLine(fallback)}. Compared words instead.`,
+        ),
     scores.length > 0 ? printScores(scores, page) : '',
     printPrices(scores, selection.sessionId, page),
   ]
@@ -111,7 +115,7 @@ function printEvaluation(evaluation: Evaluation, page: Page): string {
     page,
   )
   const explained =
-    'Hit rate: of the times somebody went back, how often that session came first. MRR: mean of 1 / its rank. Agrees: all decisions, fresh ones included.'
+    'Hit rate: how often the session that a person returned to was ranked first. MRR: mean of 1 / its rank. Agrees: all decisions, fresh ones included.'
   return [
     head,
     shown,

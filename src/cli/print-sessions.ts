@@ -71,7 +71,7 @@ function standing(row: SessionRowOutput, page: Page): Array<[string, string | un
   ]
 }
 
-/** The key alone: whoever asks for it wants to use it in another command. */
+/** Prints the key alone, for use in another command. */
 export function printKey({ key }: { key: string }): string {
   return oneLine(key)
 }

@@ -294,7 +294,7 @@ export function printHealth(
 }
 
 export function printWoken({ sessionKey }: { sessionKey: string }): string {
-  return `${oneLine(sessionKey)} is told.`
+  return `Queued for the next turn of ${oneLine(sessionKey)}.`
 }
 
 interface Tokens {

@@ -10,7 +10,7 @@ export interface Page {
   now: number
   /** A person reads it; otherwise it goes into a file or to a program. */
   interactive?: boolean
-  /** More is asked for until somebody stops it. */
+  /** The command keeps polling until it is interrupted. */
   following?: boolean
   /** What was asked, for printers that show more on demand. */
   input?: Readonly<Record<string, unknown>>
@@ -127,7 +127,7 @@ function shownWidth(text: string): number {
   return cellWidth(stripVTControlCharacters(text))
 }
 
-/** Prose for people, `indent` cells from the edge; where nobody reads it, its lines stay whole. */
+/** Wraps prose at the terminal's width with an indent; without a terminal lines are not wrapped. */
 export function prose(text: string, page: Page, indent = 0): string {
   return broken(visible(text), page, indent)
 }

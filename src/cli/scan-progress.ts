@@ -29,7 +29,7 @@ export function indexProgress(output: Output, now?: () => number): (progress: In
   )
 }
 
-/** For a copy of which nobody knows how long it is: a line now and then. */
+/** For a copy of unknown size: prints a line from time to time. */
 export function copyProgress(
   output: Output,
   now = (): number => performance.now(),

@@ -1,5 +1,5 @@
 // `rockpool setup`: the first run. Looks what is there, asks about the rest, changes nothing that is set already, and
-// every step can be skipped. Where nobody can answer it only says what it found.
+// every step can be skipped. Without a terminal it only reports what it found.
 import type * as clack from '@clack/prompts'
 import { z } from 'zod'
 import { findCredential } from '../agent/credentials.ts'
@@ -76,7 +76,7 @@ async function walkThrough(host: Host, world: World): Promise<void> {
   prompts.log.info(claude.found ? `Claude: ${claude.source}` : `Claude: no log-in found. ${claude.hint}`)
   for (const ask of [askAgent, askChannel, askService]) {
     if ((await ask(prompts, host, world)) !== 'leave') continue
-    prompts.cancel('Stopped. What was set so far stays.')
+    prompts.cancel('Stopped. The settings made before this step are kept.')
     return
   }
   const isUp = (await findGateway(host.environment)) !== undefined
@@ -87,7 +87,7 @@ async function walkThrough(host: Host, world: World): Promise<void> {
 /** Ctrl-C leaves the whole set-up; an empty answer skips one step. */
 type Step = Promise<'leave' | void>
 
-// Its types only: the library is loaded when somebody is there to answer.
+// Types only: the library is loaded when there is a terminal to ask at.
 type Prompts = typeof clack
 
 async function askAgent(prompts: Prompts, host: Host, { findings }: World): Step {

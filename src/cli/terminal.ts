@@ -13,7 +13,7 @@ export interface Terminal {
 
 export function processTerminal(variables: Readonly<Record<string, string | undefined>>): Terminal {
   const { stdout } = process
-  // A reader that went away (`| head`) is no error.
+  // A reader that closed the pipe (`| head`) is not an error.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     throw error

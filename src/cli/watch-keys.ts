@@ -53,7 +53,7 @@ function actOn(row: CodingRow, state: WatchState, key: Key, page: Screen): Press
   }
 }
 
-/** Nobody should approve what they have not seen to its end. */
+/** A request can be approved only after it was shown to its end. */
 function approve(row: CodingRow, state: WatchState, page: Screen, alike: boolean): Pressed {
   if (!isAsking(row) || isShownWhole(state, page))
     return { state, action: { do: 'decide', row, decision: 'allow', alike } }

@@ -1,5 +1,5 @@
 // A purge leaves nothing on any machine: Claude's own record of a session may be a file on several of them, because each that
-// took a turn has one. Whoever hears that it is gone removes its own, and every word of it in the search index.
+// took a turn has one. On the purge event each machine removes its own file and its entries in the search index.
 import { claudeConfigDir } from '../agent/credentials.ts'
 import type { App } from '../operations/app.ts'
 import { claudeFilesOf, removeClaudeTranscript } from '../store/transcripts/claude-file.ts'

@@ -108,7 +108,7 @@ export class SearchFollower {
     if (!this.#isStopped) this.#cancels.push(this.#app.clock.after(roundMs, () => void this.#round()))
   }
 
-  /** In the shared database something may have changed that nobody told. */
+  /** The shared database may have changes for which no event arrived. */
   #lookLater(): void {
     const again = (): void => {
       this.#mayHaveCopies = true
@@ -191,7 +191,7 @@ export class SearchFollower {
 
   #watch(folder: string, only?: string): void {
     const place = only === undefined ? folder : join(folder, only, '.')
-    // Whoever still looks when we stop must not leave a watcher that nobody ends.
+    // A listing that finishes after close() must not leave a watcher open.
     if (this.#isStopped || this.#watched.has(place)) return
     try {
       const watcher = watch(folder, (event, name) => {
@@ -212,7 +212,7 @@ export class SearchFollower {
     }
   }
 
-  /** Search is a convenience: when it fails the rest goes on, and the log says so. */
+  /** A failure of search is logged and does not affect anything else. */
   async #orReport(work: () => Promise<unknown>): Promise<void> {
     try {
       await work()

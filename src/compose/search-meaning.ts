@@ -13,7 +13,7 @@ import type { SearchIndex } from '../search/search-index.ts'
 
 /** For so many passages a command cuts the table of words, which takes seconds; for less it is left to the gateway. */
 export const worthTable = 1_000
-/** The model and the vectors in memory are let go when nobody has searched for this long. */
+/** The model and the vectors are unloaded after this long without a search. */
 const modelRestMs = 5 * 60_000
 
 export class SearchMeaning {

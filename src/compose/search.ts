@@ -85,7 +85,7 @@ class Search implements SearchPart {
 
   #renew(before?: () => void): Promise<void> {
     const exchange = async (): Promise<void> => {
-      // First closed: whoever closes a database removes its log by name, and that must not be the new one's.
+      // Close first: closing a database removes its log file by name, which must not be the new database's log.
       await this.#index.close()
       before?.()
       this.#index = SearchIndex.open(this.#app.paths.searchIndex)
@@ -93,7 +93,7 @@ class Search implements SearchPart {
     }
     this.#renewing ??= (this.#follower?.during(exchange) ?? exchange()).finally(() => {
       this.#renewing = undefined
-      this.#app.log.warn({}, 'The search index was thrown away or damaged; it is made anew.')
+      this.#app.log.warn({}, 'The search index is missing or damaged; rebuilding it.')
     })
     return this.#renewing
   }

@@ -50,7 +50,7 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
   }
 }
 
-/** Whoever hears that a coding session or a question has changed will look at it: then it must be there. */
+/** A subscriber reads the coding session or approval after its event, so the local copy is updated first. */
 async function knowing(app: App, { type }: RockpoolEvent): Promise<void> {
   if (type === 'coding-changed' || type === 'approval-changed') await app.records?.().refresh()
 }

@@ -75,7 +75,7 @@ export class Absorber {
         this.#bookkeeping(buffer, start, end)
         break
       default:
-        // JSON without a type that we know how to find: somebody else's record.
+        // JSON without a record type: not written by Claude Code.
         facts.damagedLines++
     }
   }

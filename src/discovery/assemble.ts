@@ -30,7 +30,7 @@ const shownLength = 200
 /** A registry says whose a session is, or a tag, which only this machine's owner can set; a message never does. */
 const trustedTag = /^(?:openclaw|rockpool):([a-z0-9][a-z0-9_-]{0,63})$/
 
-/** Groups files by session. A file is a session's if it has its name, is no sub-agent's, and says anything at all. */
+/** Groups files by session. A file belongs to a session if it is named after it, is not a sub-agent's, and is not empty. */
 export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles> {
   const sessions = new Map<string, SessionFiles>()
   const subagents: KnownFile[] = []

@@ -1,4 +1,4 @@
-// What a message of Claude's is made of, read from a file that anybody may have written: whatever is no block is no part of it.
+// The content blocks of a message of Claude's. The file is untrusted: values that are not blocks are dropped.
 export type Fields = Record<string, unknown>
 
 export function blocksIn(content: unknown): Fields[] {

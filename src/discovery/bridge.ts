@@ -129,7 +129,7 @@ async function memorySearch(world: BridgeWorld, query: string): Promise<Record<s
 
 async function announce(world: BridgeWorld, message: string): Promise<Record<string, unknown>> {
   const sent = await world.announce(message)
-  if (!sent) throw new Error('This session works for no chat, so there is nobody to tell.')
+  if (!sent) throw new Error('This session does not belong to a chat, so there is no chat to notify.')
   return { announced: true, deliveryId: sent.deliveryId }
 }
 
@@ -172,7 +172,7 @@ function statusForAgent(status: ProjectStatus, agentId: string): Record<string, 
   }
 }
 
-/** An agent sees its own sessions and those that nobody owns; whatever it was handed, others' are left out here. */
+/** An agent sees its own sessions and those without an owner; sessions of other agents are filtered out here. */
 function visibleTo(agentId: string, sessions: DiscoveredSession[]): DiscoveredSession[] {
   return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
 }

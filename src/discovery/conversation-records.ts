@@ -34,7 +34,7 @@ type ClaudeRecord = z.infer<typeof record>
 
 const wanted = ['"user"', '"assistant"', '"compact_boundary"'].map((text) => Buffer.from(text))
 
-/** Longer than this nobody else is kept waiting. */
+/** The longest time slice before other tasks get a turn. */
 const sliceMs = 10
 
 /** In file order. Records of sub-agents and lines that cannot be read are passed over. */

@@ -3,7 +3,7 @@ import type { Span } from './json-bytes.ts'
 
 /** Characters that are kept of a prompt or a title. */
 export const keptText = 400
-/** Records that are parsed as a whole are small; one that is not is somebody's joke. */
+/** Records that are parsed as a whole are small; a larger one is malformed or hostile. */
 export const largestParsed = 1 << 20
 
 /** The first characters of a JSON string, decoded; a cut escape at the end is left out. */

@@ -66,7 +66,7 @@ class SessionDiscovery implements Discovery {
   /** What the last look at names, sizes and times has seen. */
   #listed: Listing | undefined
   #isWatching = false
-  /** As it was when it last changed; questions read it anew. */
+  /** The state at the last change; queries read the current one. */
   #live = new Map<string, LiveSession>()
 
   constructor(parts: DiscoveryParts) {

@@ -116,7 +116,7 @@ interface ReplayedDecision {
   candidates: History[]
 }
 
-/** A prompt is a decision when the person came from another session, or came back after a while. */
+/** A prompt counts as a decision if the person switched sessions or returned after a pause. */
 function decisionsIn(histories: History[]): ReplayedDecision[] {
   const prompts = withoutCopies(histories).sort((a, b) => a.at - b.at)
   const decisions: ReplayedDecision[] = []
@@ -137,11 +137,11 @@ interface Prompt {
   text: string
   branch: string
   history: History
-  /** The session that it goes on with; none when it begins a new one. */
+  /** The session that the prompt continues; absent for a new session. */
   resumed: History | undefined
 }
 
-/** A fork copies what was said before, with its times: its first own prompt goes on with the session it came from. */
+/** A fork copies earlier records with their times: its first own prompt continues its parent session. */
 function withoutCopies(histories: History[]): Prompt[] {
   const saidIn = new Map<string, History>()
   const prompts: Prompt[] = []

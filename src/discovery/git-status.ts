@@ -167,7 +167,7 @@ async function noteProblem(running: Promise<Ran>, what: string, problems: string
   return ran
 }
 
-/** Not being a repository is no problem; git refusing one is. */
+/** A folder that is not a repository is not a problem; a repository that git refuses is. */
 function refusalOf(ran: { stderr: string }): string[] {
   if (/not a git repository/i.test(ran.stderr)) return []
   return [`git refused: ${plainLine(ran.stderr.replace(/^fatal: /, ''), 300)}`]

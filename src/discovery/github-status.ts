@@ -72,7 +72,7 @@ function parsePrs(ran: Ran, problems: string[]): GithubStatus['openPrs'] | undef
   }))
 }
 
-/** A repository that is not on GitHub has no pull requests there; that is no problem. */
+/** A repository that is not on GitHub has no pull requests there; that is not reported as a problem. */
 function isElsewhere(ran: Ran): boolean {
   return (
     ran.kind === 'done' &&
@@ -81,7 +81,7 @@ function isElsewhere(ran: Ran): boolean {
   )
 }
 
-/** `name <tab> fail <tab> 1m2s <tab> link`. The exit code says whether any fails, so it is no error. */
+/** `name <tab> fail <tab> 1m2s <tab> link`. A non-zero exit code means that a check fails, not that gh failed. */
 function parseFailingChecks(ran: Ran): GithubStatus['failingChecks'] {
   if (ran.kind !== 'done') return []
   return ran.stdout

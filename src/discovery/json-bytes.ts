@@ -69,13 +69,13 @@ interface SeenKey {
 
 const noKey = (): SeenKey => ({ words: new Int32Array(1), length: 0, number: 0, next: undefined, others: [] })
 
-/** Enough for every layout that there is; a file that has more is up to something, and learning starts anew. */
+/** Enough for every known layout; a file with more is hostile, and the table is reset. */
 const mostSeenKeys = 5_000
 
 export class JsonBytes {
   protected buffer: Buffer = Buffer.alloc(0)
   protected end = 0
-  /** The number of the key that `key` has just passed; 0 for one that nobody asked for. */
+  /** The number of the key that `key` has just passed; 0 for a key that is not wanted. */
   protected keyNumber = 0
   readonly #keys: WordTable
   #firstKey = noKey()
@@ -88,7 +88,7 @@ export class JsonBytes {
     this.#keys = keys
   }
 
-  /** A new object begins that is no part of the one before. */
+  /** A new, independent object begins. */
   protected begin(buffer: Buffer, end: number): void {
     if (buffer !== this.buffer) {
       this.buffer = buffer

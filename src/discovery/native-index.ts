@@ -22,7 +22,7 @@ export interface KnownFile {
 }
 
 export class NativeIndex {
-  /** By path; replaced, never changed, so that whoever holds one has a whole picture. */
+  /** By path; replaced, never mutated, so that a holder of an old map keeps a consistent view. */
   readonly files = new Map<string, KnownFile>()
   side = new Map<string, SideFiles>()
   readonly #index: DiscoveryIndex

@@ -8,7 +8,7 @@ export function isOwn(session: DiscoveredSession, agentId: string | undefined): 
   return agentId === undefined || session.agentId === agentId
 }
 
-/** Sessions that may go on with a task here: own ones of the same working tree that are not put away. */
+/** Candidates for a task here: own sessions of the same working tree that are not archived. */
 export function candidatesOf(
   sessions: DiscoveredSession[],
   status: ProjectStatus,

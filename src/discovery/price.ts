@@ -1,4 +1,4 @@
-// What it costs to go on with a session: the tokens that its next call sends, at the price of a warm or a cold cache.
+// The price of resuming a session: the tokens that its next call sends, at the price of a warm or a cold cache.
 // Estimates of the first step, not of the task: what the model then writes costs the same everywhere.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'

@@ -106,7 +106,7 @@ export class RecordWalker extends UsageWalker {
     this.hasBlocks = this.hasJumped = this.isInProgress = this.progressSeen = false
   }
 
-  /** Is what was seen so far all that anybody wants to know of such a record? */
+  /** True if every field that we need from this kind of record has been seen. */
   private isEnough(at: number): boolean {
     if (this.kind === Kind.unknown) return false
     if (this.kind === Kind.assistant) return this.isBilled() && this.isFlat(at)

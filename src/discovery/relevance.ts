@@ -10,7 +10,7 @@ import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
 export interface Assessment {
   relevance: TaskRelevance[]
   by: 'model' | 'keywords'
-  /** Why the model was not heard, when it was asked. */
+  /** Why the model's answer was not used, if it was asked. */
   fallback?: string
 }
 
@@ -127,7 +127,7 @@ async function askInTime(
 ): Promise<unknown> {
   const abort = new AbortController()
   let cancel = (): void => {}
-  // The race decides, not the signal: whoever is asked may not listen to it.
+  // The race enforces the limit; the model's client may ignore the signal.
   const late = new Promise<never>((_resolve, reject) => {
     cancel = clock.after(timeoutMs, () => {
       reject(new Error(`no answer within ${timeoutMs / 1000} s`))
@@ -147,7 +147,7 @@ const answerSchema = z.strictObject({
   ),
 })
 
-/** Each session once, each number in range; anything else is no answer. */
+/** Valid only if each session occurs once and each number is in range. */
 function checkAnswer(answer: unknown, sessions: DiscoveredSession[]): TaskRelevance[] {
   const checked = answerSchema.safeParse(answer)
   if (!checked.success) throw new Error('the answer has not the form that was asked for')

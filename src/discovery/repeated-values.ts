@@ -1,4 +1,4 @@
-// Values repeat from line to line: a directory, a branch, a model. Whether they changed is told without making strings.
+// Values repeat from line to line: a directory, a branch, a model. Compares bytes, so that unchanged values need no strings.
 import type { Span } from './json-bytes.ts'
 
 /** The bytes of a value as they were last seen, so that the same value again costs no string. */

@@ -26,7 +26,7 @@ export interface ScannedTranscript {
   mark: string
 }
 
-/** What an earlier scan left, to go on from. */
+/** The state of an earlier scan, to continue from. */
 export interface ScannedBefore {
   facts: TranscriptFacts
   usage: UsageTable
@@ -124,7 +124,7 @@ function passLine(fd: number, buffer: Buffer, at: number): number {
   }
 }
 
-/** The last bytes before `offset`, as text: whoever rewrote the file changed them. */
+/** The last bytes before `offset`, as text: if they differ, the file was rewritten. */
 function markOf(fd: number, offset: number): string {
   const bytes = Buffer.alloc(Math.min(markBytes, offset))
   const read = readSync(fd, bytes, 0, bytes.length, offset - bytes.length)

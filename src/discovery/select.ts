@@ -85,7 +85,7 @@ async function decide(
   const candidates = candidatesOf(sessions, projectStatus, agentId).filter(
     (session) => session.label === undefined,
   )
-  if (candidates.length === 0) return unscored('fresh', 'fresh: there is no session here to go on with')
+  if (candidates.length === 0) return unscored('fresh', 'fresh: no session here can be continued')
   const { scores, by, fallback } = await scoreAll(sources, request, candidates)
   return {
     ...chooseBest(scores, request.config.resumeThreshold),
@@ -95,7 +95,7 @@ async function decide(
   }
 }
 
-/** A label is somebody's explicit wish: no score and no ceiling stands against it. */
+/** A label is an explicit request: it overrides scores and ceilings. */
 function decideByLabel(
   request: SelectionRequest,
   sessions: DiscoveredSession[],
@@ -114,7 +114,7 @@ function decideByLabel(
 }
 
 function waitFor(busy: CodingAtWork, why: string, agentId: string | undefined): SessionSelection {
-  // Another agent's session is nobody's business, not even by its id.
+  // Another agent's session is never disclosed, not even by its id.
   const isOwn = agentId === undefined || agentId === busy.agentId
   return unscored('queue', `queue: ${why}`, isOwn ? busy.sessionId : undefined)
 }

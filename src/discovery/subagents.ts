@@ -40,7 +40,7 @@ function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | 
     toolUseId: noted?.toolUseId,
     startedAt: Date.parse(facts.firstTimestamp ?? '') || file.mtimeMs,
     lastAt: Date.parse(facts.lastTimestamp ?? '') || file.mtimeMs,
-    // The oldest versions keep no note; of them nobody can say it.
+    // The oldest versions write no such note, so it is unknown for them.
     isRunning: isRunning && noted?.isFinished === false,
     model: facts.lastModel,
     costUsd: facts.costUsd,

@@ -10,7 +10,7 @@ export interface TranscriptFacts {
   messageCount: number
   promptCount: number
   replyCount: number
-  /** The first user record that is no note of the program's: its line and its text (at most 400 characters). */
+  /** The first user record that a person wrote: its line and its text (at most 400 characters). */
   firstUserLine: number
   firstUserMessage?: string
   /** The first real prompt: no command, no tool result. */

@@ -43,7 +43,7 @@ export function toolsOf(reached: Link[]): { orphaned: string[]; unanswered: stri
   }
 }
 
-/** Records from which a part of the conversation goes on that a resume does not reach, replies in it. */
+/** Branches with replies that a resume does not reach: the records at which they start. */
 export function branchesOf(chain: Chain): Array<{ from: Link; lost: Link[] }> {
   const branches = new Map<string, { from: Link; lost: Link[] }>()
   const origin = new Map<string, string>()

@@ -41,7 +41,7 @@ class TranscriptWatcher {
   #cancelRound: (() => void) | undefined
   #looking: Promise<void> = Promise.resolve()
   #changed = new Set<string>()
-  /** Something changed that is no transcript: a folder, a side file. */
+  /** A change outside of transcripts: a folder, a side file. */
   #isUnclear = false
   #isLive = false
   #isStopped = false
@@ -87,7 +87,7 @@ class TranscriptWatcher {
     if (this.#folders.has(path) || !isFolder(path)) return
     try {
       const watcher = watch(path, (_event, name) => this.#noticed(path, name))
-      // The folder was removed, or the system has no more watches: the round that looks anyway goes on.
+      // The folder was removed, or the system has no more watches: periodic polling still finds changes.
       watcher.on('error', () => {
         watcher.close()
         this.#folders.delete(path)

@@ -20,7 +20,7 @@ export interface ClientOptions {
   /** `ws://…`. */
   url: string
   token?: string
-  /** The dashboard's own secret, in place of a token; read for every connection, since another tab may log in anew. */
+  /** The page key, used instead of a token; read for every connection, since another tab may log in again. */
   pageKey?: () => string
   /** To be less than the token allows: fewer scopes, one agent's world. */
   narrowed?: { scopes?: string[]; agentId?: string }
@@ -31,9 +31,9 @@ export interface ClientOptions {
 
 export interface Listener {
   event(event: RockpoolEvent): void
-  /** Events were missed that cannot be sent again: look at the whole anew. */
+  /** Events were missed that cannot be replayed: reload everything. */
   gap?(): void
-  /** From now on everything is heard. What was asked for before may be old already. */
+  /** The subscription is active. Answers from before this may already be stale. */
   begun?(): void
 }
 
@@ -209,5 +209,5 @@ export class GatewayClient {
   }
 }
 
-/** The close handler has already told everybody and set the time of the next try. */
+/** The close handler has already rejected pending calls and scheduled the next attempt. */
 function ignoreLostConnection(): void {}

@@ -20,11 +20,11 @@ export interface IndexOptions {
   kinds?: SearchKind[]
 }
 
-/** What goes into one transaction; bounded, so that nobody waits long for the disk. */
+/** Size of one transaction; bounded, so that other writers do not wait long. */
 const groupPassages = 3_000
 const groupChars = 4_000_000
 const groupFiles = 200
-/** The size that is noted of a file of which only a part was read: no file has it, so the next look goes on. */
+/** Stored as the size of a partly read file: it matches no real size, so the next pass continues reading. */
 const notWhole = -1
 const lineEnd = 10
 
@@ -246,7 +246,7 @@ function isUnchanged(known: FileState, stat: BigIntStats): boolean {
   )
 }
 
-/** The same file with more in it. What was read ended with a line: a file that was written anew hardly does at the same place. */
+/** True if the file only grew. The part already read ended with a line break; a rewritten file hardly has one at the same offset. */
 function hasGrown(fd: number, known: FileState, stat: BigIntStats): boolean {
   if (known.inode !== String(stat.ino) || Number(stat.size) < known.readBytes) return false
   if (known.readBytes === 0) return true

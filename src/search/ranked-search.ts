@@ -38,7 +38,7 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
     try {
       lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
     } catch (error) {
-      // Whoever makes the vectors is away; the words were found all the same.
+      // The embedding provider is unavailable; results by words are still valid.
       notes.push(`By word only: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
@@ -113,7 +113,7 @@ function recency(at: number, now: number): number {
   return 1 + 0.15 / (1 + weeks)
 }
 
-/** 1.1 for the repository that the one who asks is in, or that is below his folder. */
+/** 1.1 for the caller's repository, and for repositories below the caller's folder. */
 function nearness(repoPath: string | undefined, near: string | undefined): number {
   if (repoPath === undefined || near === undefined) return 1
   const isNear = `${near}/`.startsWith(`${repoPath}/`) || repoPath.startsWith(`${near}/`)
@@ -122,7 +122,7 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
 
 /**
  * Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. Claude keeps a
- * record of our chats too; of the two, ours is shown, because there the conversation goes on.
+ * record of our chats too; of the two, ours is shown, because the conversation continues there.
  */
 function toHits(
   parts: SearchParts,

@@ -36,7 +36,7 @@ export interface NewPassage {
 /** What one reading of a file found. */
 export interface Addition {
   source: SearchSource
-  /** Where the reading began; undefined for a file that is read for the first time, or anew. */
+  /** The offset where reading started; undefined when the file is read from its beginning. */
   from: Pick<FileState, 'readBytes' | 'toolsBytes'> | undefined
   /** How far it came. */
   state: FileState
@@ -147,7 +147,7 @@ export class SearchIndex {
   /** Some pages at a time, so that others can work in between. */
   async #mergeAll(table: 'words' | 'pieces'): Promise<void> {
     const changes = (q: Queries): number => q.get<{ n: number }>('SELECT total_changes() AS n')!.n
-    // A negative number begins a merge of everything; then it goes on until a step has changed nothing of the table.
+    // A negative number starts a full merge; repeat until a step changes nothing in the table.
     for (let pages = -mergePages, changed = 2; changed > 1; pages = mergePages) {
       changed = await this.#db.write((q) => {
         const before = changes(q)

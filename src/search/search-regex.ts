@@ -1,4 +1,4 @@
-// Looks through passages with a regular expression. One that never ends must not hold up anybody, so this runs in a
+// Searches passages with a regular expression. A pathological expression must not block the process, so this runs in a
 // thread of its own that is ended when the time is over (search-thread.ts).
 import type { SearchFilter, SearchHit } from '../domain/search.ts'
 import type { FoundPassage, SearchIndex } from './search-index.ts'

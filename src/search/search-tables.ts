@@ -4,7 +4,7 @@ import { vectorTable } from './search-vectors.ts'
 
 export function openSearchDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed' })
-  // A search reads all vectors and some of everything else: mapped, that is no call for each page.
+  // A search reads all vectors and parts of the rest: memory mapping avoids a read call for each page.
   database.queries.exec(`PRAGMA mmap_size = ${1 << 29}`)
   return database
 }

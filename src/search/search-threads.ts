@@ -26,7 +26,7 @@ export class IndexThread {
   #waiting = new Map<number, { resolve: (progress: IndexProgress) => void; reject: (error: Error) => void }>()
   #lastId = 0
   #isStopped = false
-  /** Resolves when every thread that was told to end has ended. */
+  /** Resolves when every terminated thread has ended. */
   #gone: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -43,7 +43,7 @@ export class IndexThread {
 
   /** Reads what is new in these; `isAll` forgets every other file. A thread is started when there is none. */
   read(sources: SearchSource[], isAll: boolean): Promise<IndexProgress> {
-    // Whoever was still listing files when we stopped must not start a thread that nobody ends.
+    // A listing that finishes after close() must not start a thread that is never ended.
     if (this.#isStopped) return Promise.reject(new Error('Indexing has stopped.'))
     clearTimeout(this.#linger)
     const worker = (this.#worker ??= this.#start())
@@ -59,7 +59,7 @@ export class IndexThread {
     await this.pause()
   }
 
-  /** Resolves when nobody has the index open; the next reading starts a thread again. */
+  /** Resolves when no thread has the index open; the next reading starts a thread again. */
   async pause(): Promise<void> {
     this.#end()
     await this.#gone
@@ -76,7 +76,7 @@ export class IndexThread {
       this.#worker = undefined
       this.#giveUp(error instanceof Error ? error : new Error(String(error)))
     }
-    worker.on('message', (message: FromIndexThread) => this.#heard(message))
+    worker.on('message', (message: FromIndexThread) => this.#receive(message))
     worker.on('error', failed)
     worker.on('exit', () => failed(new Error('The indexing thread ended.')))
     return worker
@@ -94,7 +94,7 @@ export class IndexThread {
     this.#gone = Promise.all([this.#gone, ended.then(() => clearTimeout(timer))])
   }
 
-  #heard(message: FromIndexThread): void {
+  #receive(message: FromIndexThread): void {
     if (message.type === 'progress') return this.#onProgress(message.progress)
     if (message.type === 'trouble') return this.#onTrouble(message.message)
     if (message.type === 'idle') return this.#rest()

@@ -129,7 +129,7 @@ class IndexWork {
     return true
   }
 
-  /** A provider may be away: then meaning rests for a while, and the other tiers go on. */
+  /** If the embedding provider fails, embedding pauses for a while and the other tiers continue. */
   async #addVectors(): Promise<boolean> {
     if (performance.now() < this.#meaningRestsUntil) return false
     // The model is large: it is loaded when there is something for it to do.

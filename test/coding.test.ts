@@ -1,5 +1,6 @@
 // The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and who is told.
-import { writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
@@ -298,6 +299,28 @@ test('the same question of several sessions in one directory is answered togethe
   })
   expect(settled).toHaveLength(2)
   for (const { id } of ids) await until(house, id, 'awaiting-input')
+})
+
+test('one session at a time works in a repository, also in a folder of it; a worktree is a place of its own', async () => {
+  const house = open()
+  const workdir = house.repo('shop')
+  const git = (...args: string[]): unknown => execFileSync('git', ['-C', workdir, ...args], { stdio: 'pipe' })
+  git('init', '-q')
+  git('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'first')
+  const worktree = `${workdir}-tree`
+  git('worktree', 'add', '-q', worktree)
+  const sub = join(workdir, 'src', 'deep')
+  mkdirSync(sub, { recursive: true })
+  const ask = '[[offline: ask Bash {"command":"ls"}]]'
+  const first = await house.launch(ask, { workdir })
+  await until(house, first.id, 'awaiting-approval')
+  const inside = await house.launch(ask, { workdir: sub })
+  const beside = await house.launch(ask, { workdir: worktree })
+  await until(house, beside.id, 'awaiting-approval')
+  expect(house.pool.resolve(inside.id).lifecycle).toBe('queued')
+  const [asked] = house.approvals.pending().filter(({ codingId }) => codingId === first.id)
+  await house.approvals.answer(asked!.id, { behavior: 'allow', by: 'ada' })
+  await until(house, inside.id, 'awaiting-approval')
 })
 
 test('a chat that comes back to the foreground gets exactly what it missed', async () => {

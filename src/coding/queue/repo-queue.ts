@@ -1,9 +1,11 @@
-// One session works in a repository at a time (or as many as configured). Others wait in the order they came.
+// One session works in a repository at a time (or as many as configured), in whichever of its folders. Others wait in the
+// order they came.
 // A session that only waits for its next message does not hold the repository.
 import type { Clock } from '../../domain/clock.ts'
 import type { CodingLifecycle, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingStore } from '../../store/sqlite/coding-store.ts'
 import { isOn } from '../session/run-state.ts'
+import { repositoryRoot } from './workdir.ts'
 
 const working: ReadonlySet<CodingLifecycle> = new Set([
   'starting',
@@ -49,27 +51,31 @@ export class RepoGate {
 
   #openIn(repo: string): CodingSession[] {
     const { store, machine } = this.#parts
-    return store.list({ repo, open: true }).filter((session) => isOn(machine, session))
+    const root = repositoryRoot(repo)
+    const isHere = (session: CodingSession): boolean =>
+      isOn(machine, session) && repositoryRoot(session.request.workdir) === root
+    return store.list({ open: true }).filter(isHere)
   }
 
   isFree(repo: string, id: string): boolean {
     const others = this.workingIn(repo, id).map((session) => session.id)
     const taken = new Set([
       ...others,
-      ...[...(this.#inside.get(repo) ?? [])].filter((inside) => inside !== id),
+      ...[...(this.#inside.get(repositoryRoot(repo)) ?? [])].filter((inside) => inside !== id),
     ])
     return taken.size < this.#parts.atOnce
   }
 
-  /** Works this session here, in this process? */
-  holds(repo: string, id: string): boolean {
-    return this.#inside.get(repo)?.has(id) === true
+  /** Whether this session works in its repository, in this process. */
+  holds(id: string): boolean {
+    return [...this.#inside.values()].some((inside) => inside.has(id))
   }
 
   /** Resolves when this session may work; call `leave` afterwards. False if the signal fired first. */
   enter(repo: string, id: string, signal: AbortSignal): Promise<boolean> {
-    const line = this.#waiting.get(repo) ?? []
-    this.#waiting.set(repo, line)
+    const root = repositoryRoot(repo)
+    const line = this.#waiting.get(root) ?? []
+    this.#waiting.set(root, line)
     return new Promise((resolve) => {
       let cancelLook = (): void => {}
       const giveUp = (): void => {
@@ -82,7 +88,7 @@ export class RepoGate {
         if (line[0] === place && this.isFree(repo, id)) {
           line.shift()
           signal.removeEventListener('abort', giveUp)
-          this.#inside.set(repo, (this.#inside.get(repo) ?? new Set()).add(id))
+          this.#inside.set(root, (this.#inside.get(root) ?? new Set()).add(id))
           resolve(true)
           line[0]?.go()
         } else cancelLook = this.#parts.clock.after(lookMs, tryNow)
@@ -95,8 +101,9 @@ export class RepoGate {
     })
   }
 
-  leave(repo: string, id: string): void {
-    this.#inside.get(repo)?.delete(id)
-    this.#waiting.get(repo)?.[0]?.go()
+  /** By its id only: the session may have made or removed the `.git` that its repository is known by. */
+  leave(id: string): void {
+    for (const inside of this.#inside.values()) inside.delete(id)
+    for (const [next] of this.#waiting.values()) next?.go()
   }
 }

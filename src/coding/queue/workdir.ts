@@ -1,6 +1,6 @@
 // The directory that a coding session works in: it must be there, and inside of the allowed ones.
-import { realpathSync, statSync } from 'node:fs'
-import { sep } from 'node:path'
+import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 
 /** The real path of the directory. Claude reports a missing one as something else, so it is checked here. */
@@ -19,6 +19,15 @@ export function checkWorkdir(workdir: string, roots: string[]): string {
   throw new RockpoolError('refused', `${real} is outside of coding.workspaceRoots.`, {
     hint: `Allowed: ${roots.join(', ')}.`,
   })
+}
+
+/** The root of the repository that a directory is in: the nearest folder with a `.git`, as a worktree has one, too. Outside
+ *  of git it is the directory itself. */
+export function repositoryRoot(directory: string): string {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if (lstatSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
+    if (dirname(folder) === folder) return directory
+  }
 }
 
 /** A directory in which sessions may run. */

@@ -99,7 +99,7 @@ export class CodingRun {
   /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. One that
    *  waits for its repository does nothing yet, and goes on waiting. */
   async interrupt(): Promise<void> {
-    if (!this.#parts.repos.holds(this.session.request.workdir, this.session.id)) return
+    if (!this.#parts.repos.holds(this.session.id)) return
     this.#turnStop.abort()
     if (this.#conversation?.busy) await this.#conversation.interrupt()
     await this.#turn
@@ -216,7 +216,7 @@ export class CodingRun {
   #enterRepo(): Promise<boolean> {
     const { id, lifecycle, request } = this.session
     const entered = this.#parts.repos.enter(request.workdir, id, this.#stop.signal)
-    const mustWait = !this.#parts.repos.holds(request.workdir, id)
+    const mustWait = !this.#parts.repos.holds(id)
     if (mustWait && lifecycle !== 'queued') this.#record.later({ lifecycle: 'queued', waiting: undefined })
     return entered
   }
@@ -330,7 +330,7 @@ export class CodingRun {
   #leaveTurn(): void {
     this.#vigil.turnOver()
     this.#spending.turnOver()
-    this.#parts.repos.leave(this.session.request.workdir, this.session.id)
+    this.#parts.repos.leave(this.session.id)
   }
 
   #acts(): VigilActs {

@@ -124,6 +124,21 @@ test('limits are raised one by one: what was allowed beyond one is not allowed b
   ])
 })
 
+test('an answer that is no clear amount is refused, and the session is still held', async () => {
+  const { house, start } = openWith({ usdPerDay: 1 })
+  const one = await start()
+  const held = one.call()
+  const waits = await until(house, one.id, 'awaiting-budget')
+  for (const unclear of ['abc', '-1', '0', '1,000'])
+    await expect(answer(house, waits, unclear)).rejects.toThrow(/is not an amount/)
+  expect(house.pool.resolve(one.id).lifecycle).toBe('awaiting-budget')
+  await answer(house, waits, '50 cents')
+  expect(await held).toBeUndefined()
+  expect(house.pool.resolve(one.id).allowances.day?.usd).toBeCloseTo(
+    0.5 + house.pool.resolve(one.id).costUsd - 1,
+  )
+})
+
 test('two limits that are reached at once are both asked for before anything goes on', async () => {
   const { house, start } = openWith({ repoUsdPerDay: 1, usdPerDay: 1 })
   const one = await start()

@@ -274,6 +274,22 @@ test('a script that changes while a person decides is asked about again', async 
   await until(house, id, 'awaiting-input')
 })
 
+test('a question is not answered by a yes; several choices are told by their labels', async () => {
+  const house = open()
+  const options = [{ label: 'Red' }, { label: 'Green' }, { label: 'Blue' }]
+  const input = { questions: [{ question: 'Which colors?', options, multiSelect: true }] }
+  const request = { requestId: 'r', kind: 'question', toolName: 'AskUserQuestion', input } as const
+  const told = house.approvals.ask({ agentId: 'main', request }, new AbortController().signal, () => {})
+  await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
+  const say = (text?: string): Promise<unknown> =>
+    house.approvals.answer('', { behavior: 'allow', text, by: 'ada' })
+  await expect(say()).rejects.toThrow(/needs an answer/)
+  await expect(say('4')).rejects.toThrow(/no choice 4/)
+  expect(house.approvals.pending()).toHaveLength(1)
+  await say('1,3')
+  expect(await told).toMatchObject({ updatedInput: { answers: { 'Which colors?': 'Red, Blue' } } })
+})
+
 test('the same command in two repositories is asked about twice', async () => {
   const house = open()
   const asks = '[[offline: ask Bash {"command":"sh build.sh"}]]'

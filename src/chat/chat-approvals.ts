@@ -8,6 +8,7 @@ import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import { approvalReply } from '../coding/approvals/approval-reply.ts'
+import { isLikeAmount } from '../coding/approvals/read-answer.ts'
 import { isSameOrigin } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'
 import { wordsFor } from '../operations/coding/coding-text.ts'
@@ -72,8 +73,8 @@ function answerAll(open: Approval[], said: string): string | undefined {
 }
 
 function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined {
-  if (kind === 'question' && /^\d{1,2}$/.test(said)) return `/approve ${id} ${said}`
-  if (kind === 'budget' && /^\$?\d+(\.\d+)?$/.test(said)) return `/approve ${id} ${said}`
+  if (kind === 'question' && /^\d{1,2}(?:[\s,+&]+\d{1,2})*$/.test(said)) return `/approve ${id} ${said}`
+  if (kind === 'budget' && isLikeAmount(said)) return `/approve ${id} ${said}`
   if (kind === 'question') return undefined
   if (yes.test(said)) return `/approve ${id}`
   if (no.test(said)) return `/deny ${id}`

@@ -1,5 +1,6 @@
 // A turn that is shown in a terminal may need a permission. Whoever sits there is asked; where nobody sits, the answer is
 // no, and says so, instead of waiting for a person who does not know of it.
+import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import { styled, visible } from './print.ts'
 import type { Terminal } from './terminal.ts'
@@ -61,8 +62,21 @@ export class PermissionPrompt {
   async #askAll(sessionKey: string): Promise<void> {
     for (const question of await this.#newQuestions(sessionKey)) {
       this.#asked.add(question.id)
+      await this.#settle(question)
+    }
+  }
+
+  /** An answer that cannot be understood is asked for again. */
+  async #settle(question: OpenQuestion): Promise<void> {
+    for (;;) {
       const decision = await this.#decide(question)
-      await this.#desk.answer(question, decision)
+      try {
+        return await this.#desk.answer(question, decision)
+      } catch (thrown) {
+        const { code, message, hint } = asRockpoolError(thrown)
+        if (code !== 'input-invalid' || this.#isOver) throw thrown
+        this.#person.terminal.err(`${[message, hint].filter(Boolean).join(' ')}\n`)
+      }
     }
   }
 
@@ -95,7 +109,8 @@ export class PermissionPrompt {
 
 const choices: Readonly<Record<string, string>> = {
   tool: 'Allow? y(es), n(o), a(lways in this session):',
-  question: 'Your answer (a number, or words):',
+  question: 'Your answer (a number, several such as 1,2, or words):',
+  budget: 'Go on? y(es), n(o), or an amount in dollars:',
   plan: 'Go on with this plan? y(es), n(o), or what to change:',
 }
 
@@ -107,5 +122,6 @@ export function decisionFrom(kind: string, line: string): Decision | undefined {
   if (/^y(es)?$/i.test(said)) return { decision: 'allow' }
   if (/^n(o)?$/i.test(said)) return { decision: 'deny' }
   if (kind === 'plan') return { decision: 'deny', text: said }
+  if (kind === 'budget') return { decision: 'allow', text: said }
   return /^a(lways)?$/i.test(said) ? { decision: 'allow', always: true } : undefined
 }

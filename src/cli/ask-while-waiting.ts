@@ -32,10 +32,11 @@ export function askWhileWaiting(
     if (!row || id === undefined || said.has(id)) return
     said.add(id)
     if (prompt) prompt.see({ type: 'waiting', for: 'permission' }, row.id)
-    else
-      terminal.err(
-        `${row.name} asks something: \`rockpool cc approvals\` shows it, \`cc approve ${id}\` allows it.\n`,
-      )
+    else {
+      const answer = row.waiting?.for === 'answer' ? ' --text <answer>' : ''
+      const how = `\`rockpool cc approvals\` shows it, \`cc approve ${id}${answer}\` answers it.`
+      terminal.err(`${row.name} asks something: ${how}\n`)
+    }
   }
   // A failed poll is ignored: the command itself reports the error.
   const timer = setInterval(() => void look().catch(() => {}), lookMs)

@@ -1,6 +1,7 @@
 // How things look in a terminal: tables that fit, ages that people read, and stored text that cannot drive the
 // terminal. Everything that comes from outside passes `visible` before it is printed.
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { formatUsd } from '../domain/usd.ts'
 import { cellWidth } from './cell-width.ts'
 
 /** What a printer needs to know of the terminal. */
@@ -82,7 +83,7 @@ export function tokens(count: number | undefined): string {
 }
 
 export function usd(amount: number | undefined): string {
-  return amount === undefined ? '-' : `$${amount.toFixed(amount < 0.1 && amount > 0 ? 4 : 2)}`
+  return amount === undefined ? '-' : formatUsd(amount)
 }
 
 export function bytes(count: number): string {

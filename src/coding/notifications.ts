@@ -5,6 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Approval, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { Reply } from '../domain/reply.ts'
+import { formatUsd } from '../domain/usd.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import { formatDuration, oneLine } from './session/names.ts'
 import { approvalReply } from './approvals/approval-reply.ts'
@@ -132,7 +133,7 @@ export class NotificationRouter {
     this.#relay.end(session.id)
     await this.flush(session.id)
     const took = formatDuration((session.end?.at ?? this.#parts.clock.now()) - session.createdAt)
-    const cost = session.costUsd > 0 ? `, $${session.costUsd.toFixed(2)}` : ''
+    const cost = session.costUsd > 0 ? `, ${formatUsd(session.costUsd)}` : ''
     const why = session.end?.message ? `: ${session.end.message}` : ''
     const key = `end:${session.turns}:${session.end?.reason ?? ''}`
     if (session.status === 'completed') {

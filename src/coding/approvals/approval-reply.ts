@@ -16,7 +16,7 @@ export function approvalReply(who: string, approval: Approval, alike: string[] =
   const { id } = approval
   const words = {
     tool: `Answer yes or no, or /approve ${id}, /approve ${id} always, /deny ${id}`,
-    question: `Answer with a number, or /approve ${id} <number or your own words>`,
+    question: `Answer with a number${isSeveral(approval) ? ' or several (1,2)' : ''}, or /approve ${id} <number or your own words>`,
     plan: `Answer yes or no, or revise: <what to change>, or /approve ${id}, /deny ${id} [what to change]`,
     budget: `Answer yes or no, or /approve ${id} <dollars>, /deny ${id}`,
   }[approval.kind]
@@ -27,6 +27,10 @@ export function approvalReply(who: string, approval: Approval, alike: string[] =
     text: `${heading}\n${approval.kind === 'tool' ? asCode(shown) : shown}\n\n${words} (${what})${together}`,
     buttons: approvalButtons(approval, alike.length),
   }
+}
+
+function isSeveral({ kind, input }: Approval): boolean {
+  return kind === 'question' && questionsOf(input).some(({ several }) => several)
 }
 
 function wordsForAll({ id, kind }: Approval, alike: string[]): string {
@@ -67,6 +71,8 @@ function approvalButtons(approval: Approval, alike: number): Reply['buttons'] {
     )
   if (approval.kind === 'question') {
     const [first, ...more] = questionsOf(approval.input)
+    // A button would settle the question with one choice.
+    if (isSeveral(approval)) return undefined
     // An option and the same for all stand side by side: some platforms have room for five rows only.
     return first && more.length === 0
       ? first.options.map((label, i) => row([[label, String(i + 1)]]).flat())

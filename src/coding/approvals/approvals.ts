@@ -9,8 +9,9 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
 import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
 import { oneLine } from '../session/names.ts'
-import { answerFor, hashOf, patternOf, shownText, withScripts } from './question-text.ts'
+import { hashOf, patternOf, shownText, withScripts } from './question-text.ts'
 import type { AskedFor } from './question-text.ts'
+import { answerFor, checkAnswer } from './read-answer.ts'
 
 export interface Asking {
   codingId?: string
@@ -95,6 +96,7 @@ export class Approvals {
       )
     }
     if (answer.always && approval.kind !== 'tool') throw nothingForAlways(approval)
+    if (answer.behavior === 'allow') checkAnswer(approval, answer.text)
     const by = { at: this.#parts.clock.now(), by: answer.by, text: answer.text }
     const won = await this.#parts.store.settle(
       approval.id,

@@ -1,7 +1,7 @@
-// What a person is asked, in words, and what Claude is told of the answer.
+// What a person is asked, in words, and what exactly an approval covers.
 import { createHash } from 'node:crypto'
 import { isAbsolute, relative } from 'node:path'
-import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
+import type { PermissionRequest } from '../../domain/agent.ts'
 import type { Approval, Script } from '../../domain/coding-session.ts'
 import { scriptsIn } from './scripts.ts'
 
@@ -80,19 +80,29 @@ function withRest(main: 'plan' | 'command' | undefined, input: Record<string, un
 function questionText(input: Record<string, unknown>): string {
   return questionsOf(input)
     .map((question) =>
-      [question.question, ...question.options.map((label, i) => `${i + 1}. ${label}`)].join('\n'),
+      [
+        `${question.question}${question.several ? ' (several choices are possible: 1,2)' : ''}`,
+        ...question.options.map((label, i) => `${i + 1}. ${label}`),
+      ].join('\n'),
     )
     .join('\n\n')
 }
 
+export interface AskedQuestion {
+  question: string
+  options: string[]
+  /** More than one option may be chosen. */
+  several: boolean
+}
+
 /** Reads `AskUserQuestion`'s input; whatever does not fit is left out. */
-export function questionsOf(input: Record<string, unknown>): Array<{ question: string; options: string[] }> {
+export function questionsOf(input: Record<string, unknown>): AskedQuestion[] {
   const questions: unknown[] = Array.isArray(input['questions']) ? input['questions'] : []
   return questions.flatMap((raw) => {
-    const fields = raw as { question?: unknown; options?: Array<{ label?: unknown }> }
+    const fields = raw as { question?: unknown; options?: Array<{ label?: unknown }>; multiSelect?: unknown }
     if (typeof fields.question !== 'string') return []
     const options = Array.isArray(fields.options) ? fields.options.map((option) => String(option.label)) : []
-    return [{ question: fields.question, options }]
+    return [{ question: fields.question, options, several: fields.multiSelect === true }]
   })
 }
 
@@ -121,46 +131,4 @@ function shortened(exact: string): string {
   if (exact.length <= maxPatternChars) return exact
   const sum = createHash('sha256').update(exact).digest('hex')
   return `${exact.slice(0, maxPatternChars).toWellFormed()}… sha256:${sum}`
-}
-
-export function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {
-  if (approval.state === 'allowed') {
-    return request.kind === 'question'
-      ? {
-          behavior: 'allow',
-          updatedInput: { ...request.input, answers: answersFor(request.input, approval.answer ?? '') },
-        }
-      : { behavior: 'allow' }
-  }
-  if (approval.state === 'denied' && request.kind === 'plan') return planRefused(approval.answer)
-  const why = approval.answer ? `: ${approval.answer}` : '.'
-  if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
-  return {
-    behavior: 'deny',
-    message: 'Nobody answered in time, so the answer is no. Go on without it, or say what you need.',
-  }
-}
-
-/** With words it is to be changed and shown again; without, it is over and Claude waits for what comes next. */
-function planRefused(change: string | undefined): PermissionAnswer {
-  return change
-    ? {
-        behavior: 'deny',
-        message: `A person wants the plan changed: ${change}\nRevise it and show it again.`,
-      }
-    : { behavior: 'deny', message: 'A person rejected the plan. Do not carry it out.', interrupt: true }
-}
-
-/** `2` or a label picks an option; several questions are answered line by line; other words stand for themselves. */
-function answersFor(input: Record<string, unknown>, text: string): Record<string, string> {
-  const questions = questionsOf(input)
-  const lines = questions.length > 1 ? text.split('\n') : [text]
-  return Object.fromEntries(
-    questions.map(({ question, options }, i) => {
-      const said = (lines[i] ?? lines[0] ?? '').trim()
-      const byNumber = /^\d+$/.test(said) ? options[Number(said) - 1] : undefined
-      const byLabel = options.find((label) => label.toLowerCase() === said.toLowerCase())
-      return [question, byNumber ?? byLabel ?? said]
-    }),
-  )
 }

@@ -4,12 +4,13 @@ import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
 import type { Approval } from '../../domain/coding-session.ts'
 import { askingAlike } from './identical-requests.ts'
 import { awaiting } from './awaiting.ts'
-import { amountOf, budgetAsking, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
+import { budgetAsking, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
 import type { BudgetReached } from '../budget/budget.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { oneLine } from '../session/names.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { askedText } from './question-text.ts'
+import { readAmount } from './read-answer.ts'
 
 export interface QuestionMoments {
   /** Fires when the session is over: nobody needs to answer any more. */
@@ -68,7 +69,7 @@ export class Questions {
     const settled = await this.#parts.approvals.settle(asking, signal, (approval) => this.#await(approval))
     await this.#answered(settled)
     if (settled.state !== 'allowed') return describeBudget(reached)
-    const amount = amountOf(settled.answer) ?? session.request.budgetUsd
+    const amount = readAmount(settled.answer) ?? session.request.budgetUsd
     await this.#record.change(raisedBudget(session, reached, amount, this.#today()))
     return undefined
   }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import type { CodingSession, SharedLimit } from '../../domain/coding-session.ts'
+import { formatUsd } from '../../domain/usd.ts'
 import type { SpendBy, SpendStore } from '../../store/sqlite/spend-store.ts'
 import type { Asking } from '../approvals/approvals.ts'
 
@@ -123,13 +124,13 @@ export function describeBudget(reached: BudgetReached): string {
     agent: "today's budget of the agent",
     day: "today's budget",
   }
-  return `${whose[reached.of]} is used up: $${reached.spentUsd.toFixed(2)} of $${reached.limitUsd.toFixed(2)}`
+  return `${whose[reached.of]} is used up: ${formatUsd(reached.spentUsd)} of ${formatUsd(reached.limitUsd)}`
 }
 
 /** What the person is asked when a limit is reached. */
 export function budgetAsking(session: CodingSession, reached: BudgetReached): Asking {
   const { agentId, budgetUsd } = session.request
-  const question = `${describeBudget(reached)}. Go on with $${budgetUsd.toFixed(2)} more, or answer with another amount?`
+  const question = `${describeBudget(reached)}. Go on with ${formatUsd(budgetUsd)} more, or answer with another amount?`
   const request = {
     requestId: randomUUID(),
     kind: 'budget',
@@ -149,10 +150,4 @@ export function raisedBudget(
   if (of === 'session') return { budgetUsd: session.costUsd + amountUsd }
   const allowance = { day: today, usd: spentUsd - limitUsd + amountUsd }
   return { allowances: { ...session.allowances, [of]: allowance } }
-}
-
-/** The amount in an answer like `$10` or `10`; undefined for a plain yes. */
-export function amountOf(answer: string | undefined): number | undefined {
-  const amount = Number.parseFloat(answer?.replace(/^[^0-9]*/, '') ?? '')
-  return amount > 0 ? amount : undefined
 }

@@ -23,7 +23,7 @@ const row = z.object({
   /** The directory that the tool would work in. */
   cwd: z.string().optional(),
   shown: z.string(),
-  /** For a single question: what it offers, in order. The number of a choice is an answer. */
+  /** For a single question with one choice: what it offers, in order. The number of a choice is an answer. */
   choices: z.array(z.string()),
   inputHash: z.string(),
   state: z.enum(['pending', 'allowed', 'denied', 'expired']),
@@ -48,7 +48,7 @@ function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.i
 
 function choicesOf({ kind, input }: Approval): string[] {
   const questions = kind === 'question' ? questionsOf(input) : []
-  return questions.length === 1 ? questions[0]!.options : []
+  return questions.length === 1 && !questions[0]!.several ? questions[0]!.options : []
 }
 
 const list = operation({
@@ -81,7 +81,9 @@ const answer = operation({
     text: z
       .string()
       .optional()
-      .describe('A choice or own words for a question; an amount for a budget; a reason for a no.'),
+      .describe(
+        'The answer to a question: a choice, several (1,2) or own words. An amount for a budget, a reason for a no.',
+      ),
     always: z.boolean().default(false).describe('Allow exactly this from now on, in this session.'),
     alike: z.boolean().default(false).describe('Answer every open request that asks exactly the same.'),
     inputHash: z.string().optional().describe('Refuse if the request is not the one with this hash.'),
@@ -93,6 +95,7 @@ const answer = operation({
     positional: ['id'],
     examples: [
       'rockpool approvals answer 3fa9',
+      'rockpool approvals answer 3fa9 --text 1,2',
       'rockpool approvals answer 3fa9 --decision deny --text "not on main"',
     ],
   },

@@ -1,0 +1,123 @@
+// What a person's answer means, and what Claude is told of it: an amount for a budget, choices for a question. An answer that could mean two things is
+// refused, so that the person is asked again. Every way to answer comes here: chat, command line, RPC and dashboard.
+import type { PermissionAnswer } from '../../domain/agent.ts'
+import type { Approval } from '../../domain/coding-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { questionsOf } from './question-text.ts'
+import type { AskedFor, AskedQuestion } from './question-text.ts'
+
+/** Throws `input-invalid` when a yes to this approval does not say what it must say. */
+export function checkAnswer({ id, kind, input }: Approval, text: string | undefined): void {
+  if (kind === 'budget') readAmount(text)
+  if (kind !== 'question') return
+  if ((text ?? '').trim() === '')
+    throw unclear(
+      `Approval ${id} is a question and needs an answer.`,
+      `Answer with one of: ${offered(input)}.`,
+    )
+  answersFor(input, text ?? '')
+}
+
+const plainYes = /^(?:y|yes|ok|okay|allow|approved?|go on|👍)[.!]?$/iu
+const dollars = /^\$?\s*(\d+(?:\.\d{1,4}|,\d{1,2})?)\s*(?:\$|usd|dollars?)?$/i
+const cents = /^(\d+)\s*(?:¢|c|ct|cts|cents?)$/i
+
+/** Whether words are meant as an amount, right or wrong: `-1` is, `not now` is not. */
+export function isLikeAmount(text: string): boolean {
+  return /^[-+$\s]*\d[\d.,]*\s*(?:\$|usd|dollars?|¢|c|cts?|cents?)?$/i.test(text.trim())
+}
+
+/** The dollars in an answer such as `$10`, `0,50` or `50 cents`; undefined for a plain yes. */
+export function readAmount(answer: string | undefined): number | undefined {
+  const said = (answer ?? '').trim()
+  if (said === '' || plainYes.test(said)) return undefined
+  const [, inDollars] = dollars.exec(said) ?? []
+  const [, inCents] = cents.exec(said) ?? []
+  const amount = inCents === undefined ? Number(inDollars?.replace(',', '.')) : Number(inCents) / 100
+  if (amount > 0) return amount
+  throw unclear(
+    `${JSON.stringify(said.slice(0, 80))} is not an amount.`,
+    'Answer yes, no, or an amount of dollars above zero, such as 0.50 or 10.',
+  )
+}
+
+export function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {
+  if (approval.state === 'allowed') {
+    return request.kind === 'question'
+      ? {
+          behavior: 'allow',
+          updatedInput: { ...request.input, answers: answersFor(request.input, approval.answer ?? '') },
+        }
+      : { behavior: 'allow' }
+  }
+  if (approval.state === 'denied' && request.kind === 'plan') return planRefused(approval.answer)
+  const why = approval.answer ? `: ${approval.answer}` : '.'
+  if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
+  return {
+    behavior: 'deny',
+    message: 'Nobody answered in time, so the answer is no. Go on without it, or say what you need.',
+  }
+}
+
+/** With words it is to be changed and shown again; without, it is over and Claude waits for what comes next. */
+function planRefused(change: string | undefined): PermissionAnswer {
+  return change
+    ? {
+        behavior: 'deny',
+        message: `A person wants the plan changed: ${change}\nRevise it and show it again.`,
+      }
+    : { behavior: 'deny', message: 'A person rejected the plan. Do not carry it out.', interrupt: true }
+}
+
+/** What Claude is told: for each question, by its text, the chosen labels or the person's own words. */
+export function answersFor(input: Record<string, unknown>, text: string): Record<string, string> {
+  const questions = questionsOf(input)
+  const parts = partsOf(text, questions.length)
+  if (parts.length < questions.length)
+    throw unclear(
+      `There are ${questions.length} questions and ${parts.length} answers.`,
+      'Give one answer for each question, separated by a line break or a semicolon.',
+    )
+  return Object.fromEntries(questions.map((question, i) => [question.question, chosen(question, parts[i]!)]))
+}
+
+/** One question takes the whole text; several take a line or a part each. */
+function partsOf(text: string, count: number): string[] {
+  if (count <= 1) return [text]
+  return text
+    .split(text.includes('\n') ? '\n' : ';')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+/** Numbers and labels pick options, several where the question allows it; other words stand for themselves. */
+function chosen({ options, several }: AskedQuestion, text: string): string {
+  const said = text.trim()
+  const areNumbers = /^\d{1,2}(?:(?:\s*[,+&]\s*|\s+and\s+|\s+)\d{1,2})*$/i.test(said)
+  if (!areNumbers || options.length === 0) return labelsIn({ options, several }, said) ?? said
+  const labels = said.match(/\d+/g)!.map((number) => options[Number(number) - 1])
+  if (labels.includes(undefined))
+    throw unclear(`There is no choice ${said}.`, `The choices are 1 to ${options.length}.`)
+  if (labels.length > 1 && !several)
+    throw unclear('This question takes one choice.', `Answer with one number from 1 to ${options.length}.`)
+  return [...new Set(labels)].join(', ')
+}
+
+function labelsIn(
+  { options, several }: Pick<AskedQuestion, 'options' | 'several'>,
+  said: string,
+): string | undefined {
+  const labelOf = (word: string): string | undefined =>
+    options.find((label) => label.toLowerCase() === word.trim().toLowerCase())
+  const labels = several ? said.split(',').map(labelOf) : []
+  return labelOf(said) ?? (labels.length > 0 && !labels.includes(undefined) ? labels.join(', ') : undefined)
+}
+
+function offered(input: Record<string, unknown>): string {
+  const options = questionsOf(input).flatMap((question) => question.options)
+  return options.length === 0 ? 'your own words' : options.map((label, i) => `${i + 1} ${label}`).join(', ')
+}
+
+function unclear(message: string, hint: string): RockpoolError {
+  return new RockpoolError('input-invalid', message, { hint })
+}

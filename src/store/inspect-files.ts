@@ -27,7 +27,7 @@ export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
   return namesIn(folder, (name) => name.endsWith('.lock')).flatMap((name) => {
     const path = join(folder, name)
     const content = readIfThere(path)
-    if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs)) return []
+    if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs, clock.now())) return []
     const says = 'is the lock of a process that does not run any more'
     return [{ path, says, remedy: 'remove it', fix: () => reclaim(path) }]
   })

@@ -16,7 +16,7 @@ export class AgeLock implements Lock {
   async hold<T>(_op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
     while (!this.#take()) await sleep(5)
     try {
-      return await fn({ confirm: () => {}, isWanted: () => false })
+      return await fn({ confirm: () => {}, isWanted: () => false, wasAbandoned: false })
     } finally {
       rmSync(this.#file, { force: true })
     }

@@ -18,7 +18,7 @@ const variants: Record<string, () => (text: string) => Promise<unknown>> = {
   'without-lock': () => {
     const lockOf = () => ({
       hold: <T>(_op: string, fn: (held: HeldLock) => Promise<T>) =>
-        fn({ confirm: () => {}, isWanted: () => false }),
+        fn({ confirm: () => {}, isWanted: () => false, wasAbandoned: false }),
     })
     const transcripts = new FileTranscripts({ agentId: 'main', dir, lockOf })
     return (text) => transcripts.append({ sessionId }, [said(text)], { cwd: '/' })

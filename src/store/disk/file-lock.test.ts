@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
+import { hostname, tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { FileLock } from './file-lock.ts'
@@ -128,15 +128,32 @@ test('a lock of another machine or container is left alone until nobody has touc
 test.each([
   ['January', { pid: process.pid, startedAt: Date.now() }],
   ['February', { pid: process.pid, createdAt: new Date().toISOString() }],
-])("OpenClaw's lock of %s is respected for 30 seconds and then counts as left behind", async (_, payload) => {
+])("OpenClaw's lock of %s is never taken from a process that lives, whatever its age", async (_, payload) => {
   writeFileSync(file, JSON.stringify(payload))
-  setAge(20)
-  await expect(take()).rejects.toMatchObject({
-    code: 'locked',
-    message: expect.stringContaining(`process ${process.pid}`),
-  })
-  setAge(31)
+  for (const age of [20, 35, 3600]) {
+    setAge(age)
+    await expect(take()).rejects.toMatchObject({
+      code: 'locked',
+      message: expect.stringContaining(`process ${process.pid}`),
+    })
+  }
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(payload)
+})
+
+test("OpenClaw's lock from before this boot is free, although its process number is in use again", async () => {
+  const then = Date.now() - (uptime() + 60) * 1000
+  writeFileSync(file, JSON.stringify({ pid: process.pid, startedAt: then }))
+  setAge(uptime() + 60)
   expect(await take()).toBe('held')
+})
+
+test('a holder is told that the holder before it died, and of nothing else', async () => {
+  const wasAbandoned = (): Promise<boolean> =>
+    new FileLock(path, quick).hold('test', async (held) => held.wasAbandoned)
+  expect(await wasAbandoned()).toBe(false)
+  writeFileSync(file, JSON.stringify({ pid: 2 ** 22 + 1, startedAt: Date.now() }))
+  expect(await wasAbandoned()).toBe(true)
+  expect(await wasAbandoned()).toBe(false)
 })
 
 test("OpenClaw's fresh lock of a process that is gone need not be waited for", async () => {

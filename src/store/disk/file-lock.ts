@@ -1,6 +1,6 @@
 // A lock file that several processes respect, OpenClaw up to 2026.7.1 among them.
-// The rule that matters: a lock is never taken from a holder that lives, however long it holds it. Age says nothing
-// about life; only for a lock that does not say who holds it (OpenClaw's older ones) is age all there is to go by.
+// The rule that matters: a lock is never taken from a process that lives, however long it holds the lock. Age decides
+// only about a lock that names no process.
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +16,7 @@ export interface LockOptions {
   /** How long to wait for other holders. */
   timeoutMs?: number
   pollIntervalMs?: number
-  /** When a lock that does not say who holds it counts as left behind. */
+  /** Age at which a lock that names no process counts as left behind. */
   staleMs?: number
   /** Older OpenClaws evict by age after 30 s, so a lock of ours must always look young. */
   touchEveryMs?: number
@@ -28,6 +28,8 @@ export interface HeldLock {
   confirm(): void
   /** Does somebody wait for it? Who holds it for a while lets go then. */
   isWanted(): boolean
+  /** The previous holder died with the lock: what is known about the file must be read again. */
+  wasAbandoned: boolean
 }
 
 /** Far below the age at which anybody takes a lock for left behind. */
@@ -60,12 +62,13 @@ export class FileLock implements Lock {
 
   async hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
     const payload = newPayload(op, this.#clock.now())
-    await this.#take(payload)
+    const wasAbandoned = await this.#take(payload)
     const confirm = confirmation(this.#file, payload, this.#clock)
     const touching = setInterval(() => touch(this.#file), this.#touchEveryMs).unref()
     try {
       return await fn({
         confirm,
+        wasAbandoned,
         isWanted: () => existsSync(`${this.#file}.waiting`),
       })
     } finally {
@@ -74,14 +77,17 @@ export class FileLock implements Lock {
     }
   }
 
-  async #take(payload: LockPayload): Promise<void> {
+  /** Resolves to whether the lock of a dead process was removed on the way. */
+  async #take(payload: LockPayload): Promise<boolean> {
     const deadline = this.#clock.monotonic() + this.#timeoutMs
+    let wasAbandoned = false
     await sleep(Math.max(0, this.#politeUntil - this.#clock.monotonic()))
     for (;;) {
       const content = readLock(this.#file)
       if (content === undefined) {
-        if (tryLink(this.#file, payload)) return
-      } else if (isDead(content, ageOf(this.#file, this.#clock), this.#staleMs)) {
+        if (tryLink(this.#file, payload)) return wasAbandoned
+      } else if (isDead(content, ageOf(this.#file, this.#clock), this.#staleMs, this.#clock.now())) {
+        wasAbandoned = true
         if (reclaim(this.#file, content, payload)) continue
       }
       if (this.#clock.monotonic() > deadline) throw this.#timedOut(content)
@@ -99,7 +105,7 @@ export class FileLock implements Lock {
   #timedOut(content: Buffer | undefined): RockpoolError {
     const holder = describeHolder(content, ageOf(this.#file, this.#clock), this.#clock.now())
     return new RockpoolError('locked', `${this.#file} has been held for too long: ${holder}.`, {
-      hint: `We waited ${this.#timeoutMs / 1000} s. Try again, or end that process if it hangs.`,
+      hint: `We waited ${this.#timeoutMs / 1000} s. Try again, or end that process if it hangs. If it is not a program that uses these sessions, remove the lock file.`,
     })
   }
 }
@@ -140,7 +146,7 @@ function reclaim(file: string, dead: Buffer, payload: LockPayload): boolean {
 /** A guard is held for less than a millisecond, so a dead one is rare: its owner was killed in just that moment. */
 function removeDeadGuard(guard: string): void {
   const content = readLock(guard)
-  if (!content || !isDead(content, 0, Infinity)) return
+  if (!content || !isDead(content, 0, Infinity, Date.now())) return
   const aside = `${guard}.${process.pid}.${randomUUID()}.tmp`
   try {
     renameSync(guard, aside)

@@ -41,15 +41,19 @@ export function holderIn(content: Buffer | undefined): LockPayload | undefined {
     : undefined
 }
 
-export function isDead(content: Buffer, ageMs: number, staleMs: number): boolean {
+/** Age alone decides only about a lock that names no process. */
+export function isDead(content: Buffer, ageMs: number, staleMs: number, now: number): boolean {
   const holder = holderIn(content)
   if (holder) {
     const liveness = livenessOf(holder)
     return liveness === 'dead' || (liveness === 'unknown' && ageMs > foreignStaleMs)
   }
-  // After a power cut a lock may be left empty; one that is older than this boot has no holder.
-  const oldest = Math.min(staleMs, uptime() * 1000)
-  return ageMs > oldest || isLegacyHolderGone(parse(content))
+  const uptimeMs = uptime() * 1000
+  const payload = parse(content)
+  // After a power cut a lock may be left empty; a lock that is older than this boot has no holder.
+  if (typeof payload?.pid !== 'number') return ageMs > Math.min(staleMs, uptimeMs)
+  const writtenAt = timeIn(payload) ?? now - ageMs
+  return isLegacyHolderGone(payload) || Math.min(ageMs, now - writtenAt) > uptimeMs
 }
 
 export function describeHolder(content: Buffer | undefined, ageMs: number, now: number): string {
@@ -82,10 +86,15 @@ function bootOf(domain: string): string {
   return domain.split(':').slice(0, 2).join(':')
 }
 
-/** A fresh lock whose process is provably gone need not be waited for; anything uncertain is left to its age. */
-function isLegacyHolderGone(payload: LegacyPayload | undefined): boolean {
-  if (typeof payload?.pid !== 'number') return false
-  const found = identifyProcess(payload.pid)
+/** When the holder took the lock, as the holder wrote it down. */
+function timeIn({ startedAt, createdAt }: LegacyPayload): number | undefined {
+  const at = typeof startedAt === 'number' ? startedAt : Date.parse(String(createdAt))
+  return Number.isFinite(at) ? at : undefined
+}
+
+/** A process with the same number may be a newer one; only a lock with `starttime` can tell. */
+function isLegacyHolderGone(payload: LegacyPayload): boolean {
+  const found = identifyProcess(Number(payload.pid))
   if (!found) return true
   return typeof payload.starttime === 'number' && String(payload.starttime) !== found.startTime
 }

@@ -156,6 +156,7 @@ export class SessionsFile {
   }
 
   async #writeBatch(batch: Waiting[], held: HeldLock): Promise<void> {
+    if (held.wasAbandoned) this.forget()
     const content = await this.#readSettled()
     const entries = new Map(content.entries)
     const answers: Array<() => void> = []

@@ -112,6 +112,7 @@ export class TranscriptQueue {
     const answerAll = (): void => answers.splice(0).forEach((answer) => answer())
     try {
       await this.#hold('append', async (held) => {
+        if (held.wasAbandoned) this.#end = undefined
         const file = await openToAppend(this.#file)
         const sliceEnd = this.#options.clock.monotonic() + sliceMs
         try {

@@ -1,5 +1,7 @@
 // What one durable update of a session row costs: with few and with many sessions, and beside a store that rewrites
-// its sessions.json as seed 001 describes.
+// its sessions.json as seed 001 describes; and the same through the library's functions.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,13 +9,19 @@ import JSON5 from 'json5'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
+import { updateSessionStoreEntry } from '../src/index.ts'
 import { SqliteSessions } from '../src/store/sqlite/sessions.ts'
 import type { BenchResult } from './result.ts'
 
 export async function bench(): Promise<BenchResult[]> {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-bench-store-'))
   try {
-    return [await fewAndMany(folder), await besideRewriting(folder)]
+    return [
+      await fewAndMany(folder),
+      await besideRewriting(folder),
+      await libraryFewAndMany(folder),
+      await libraryFromFourProcesses(folder),
+    ]
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -60,6 +68,68 @@ async function besideRewriting(folder: string): Promise<BenchResult> {
     wanted: 'at least 300x faster',
     ok: ratio >= 300,
     how: 'p50 of 300 against 5; rewriting as OpenClaw 2026.1.30: JSON5 parse, clone, pretty JSON, rename, no sync',
+  }
+}
+
+/** In the stores that `fewAndMany` made. */
+async function libraryFewAndMany(folder: string): Promise<BenchResult> {
+  const times: { few: number[]; many: number[] } = { few: [], many: [] }
+  for (let round = 0; round < 3; round++) {
+    times.few.push(...(await libraryTimes(folder, 10, 500)))
+    times.many.push(...(await libraryTimes(folder, 50_000, 500)))
+  }
+  const ratio = median(times.many) / median(times.few)
+  return {
+    name: 'updateSessionStoreEntry of the library, 50,000 sessions against 10',
+    measured: `${ratio.toFixed(2)}x (${ms(median(times.many))} against ${ms(median(times.few))})`,
+    wanted: 'at most 1.5x',
+    ok: ratio <= 1.5,
+    how: 'p50 of 1,500 sequential updates each, in turns, with sessions.json written beside both meanwhile',
+  }
+}
+
+async function libraryTimes(folder: string, count: number, updates: number): Promise<number[]> {
+  const storePath = join(folder, String(count), 'sessions.json')
+  const times: number[] = []
+  for (let i = 0; i < updates; i++) {
+    const sessionKey = keyOf(Math.floor(Math.random() * count))
+    const started = performance.now()
+    await updateSessionStoreEntry({ storePath, sessionKey, update: async () => ({ totalTokens: i }) })
+    times.push(performance.now() - started)
+  }
+  return times
+}
+
+async function libraryFromFourProcesses(folder: string): Promise<BenchResult> {
+  const [processes, updates] = [4, 1_000]
+  const storePath = join(folder, '10000', 'sessions.json')
+  const library = new URL('../src/index.ts', import.meta.url).href
+  const script = `
+    import { updateSessionStoreEntry } from ${JSON.stringify(library)}
+    const storePath = ${JSON.stringify(storePath)}
+    const one = (i) => updateSessionStoreEntry({
+      storePath, sessionKey: 'agent:main:telegram:direct:' + (100000 + i), update: async () => ({ totalTokens: i }) })
+    await one(0)
+    process.stdout.write('ready')
+    await new Promise((resolve) => process.stdin.once('data', resolve))
+    for (let i = 0; i < ${updates}; i++) await one(Math.floor(Math.random() * 10000))
+    process.exit()`
+  const workers = Array.from({ length: processes }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  )
+  await Promise.all(workers.map((worker) => once(worker.stdout, 'data')))
+  const started = performance.now()
+  const ended = workers.map((worker) => once(worker, 'exit'))
+  for (const worker of workers) worker.stdin.end('go')
+  const codes = (await Promise.all(ended)).map(([code]) => Number(code))
+  const perSecond = (processes * updates) / ((performance.now() - started) / 1000)
+  const failed = codes.filter((code) => code !== 0).length
+  return {
+    name: 'updateSessionStoreEntry of the library from four processes, 10,000 sessions',
+    measured: `${Math.round(perSecond)} updates a second, ${failed} processes with an error`,
+    wanted: 'at least 1,000 updates a second, no error',
+    ok: perSecond >= 1_000 && failed === 0,
+    how: '1,000 durable updates each of random sessions, with sessions.json written beside them meanwhile',
   }
 }
 

@@ -59,9 +59,14 @@ function fingerprintOfSources(): string {
 }
 
 async function bundleProgram(): Promise<void> {
-  const entries = ['main', 'index', 'sdk-session-store', 'scan-worker', 'search-worker'].filter((name) =>
-    existsSync(`src/${name}.ts`),
-  )
+  const entries = [
+    'main',
+    'index',
+    'sdk-session-store',
+    'scan-worker',
+    'search-worker',
+    'sessions-json-writer',
+  ]
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     platform: 'node',

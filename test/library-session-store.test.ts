@@ -1,4 +1,6 @@
 // The seeds' session functions, under the seeds' names, as somebody uses them who has only the library.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -11,10 +13,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import {
+  appendAssistantMessageToSessionTranscript,
   clearSessionStoreCacheForTest,
   incrementCompactionCount,
   loadSessionStore,
@@ -345,3 +349,111 @@ test('where a database stands beside the file, the database is read and changed'
   expect((await program.get('agent:main:main'))!['n']).toBe(40)
   await program.close()
 })
+
+test('a new folder gets a database; a sessions.json of others and `store: "files"` do not', async () => {
+  const database = join(path, '..', 'sessions.sqlite')
+  await updateSessionStoreEntry({ storePath: path, sessionKey: 'k', update: () => ({}) })
+  await recordSessionMetaFromInbound({ storePath: path, sessionKey: 'k', ctx: { From: 'x' } })
+  expect(existsSync(database)).toBe(true)
+  const theirs = join(folder, 'theirs', 'sessions.json')
+  mkdirSync(join(folder, 'theirs'))
+  writeFileSync(theirs, JSON.stringify({ k: entry('a') }))
+  await updateSessionStoreEntry({ storePath: theirs, sessionKey: 'k', update: () => ({ model: 'm' }) })
+  expect(existsSync(join(folder, 'theirs', 'sessions.sqlite'))).toBe(false)
+  expect(JSON.parse(readFileSync(theirs, 'utf8'))).toMatchObject({ k: { sessionId: 'a', model: 'm' } })
+  vi.stubEnv('ROCKPOOL_CONFIG', join(folder, 'rockpool.json'))
+  writeFileSync(join(folder, 'rockpool.json'), '{ store: "files" } // as OpenClaw has it')
+  const asFile = join(folder, 'as-file', 'sessions.json')
+  await saveSessionStore(asFile, { k: entry('a') })
+  expect(existsSync(join(folder, 'as-file', 'sessions.sqlite'))).toBe(false)
+})
+
+test('the functions for one session read and write one row, whatever else is in the store', async () => {
+  await saveSessionStore(path, { k: entry('a'), other: entry('b') })
+  // A row that nobody can read: whoever reads all of them fails.
+  const database = new DatabaseSync(join(path, '..', 'sessions.sqlite'))
+  database.exec("UPDATE session SET entry = 'not JSON' WHERE key = 'other'")
+  database.close()
+  const one = { storePath: path, sessionKey: 'k' }
+  await updateSessionStoreEntry({ ...one, update: async () => ({ model: 'm' }) })
+  await updateLastRoute({ ...one, channel: 'telegram', to: '1' })
+  await recordSessionMetaFromInbound({ ...one, ctx: { From: 'telegram:1', ConversationLabel: 'Ada' } })
+  await persistSessionUsageUpdate({ ...one, usage: { input: 3 } })
+  expect(await incrementCompactionCount({ ...one, sessionEntry: entry('a') })).toBe(1)
+  expect(await appendAssistantMessageToSessionTranscript({ ...one, text: 'hello' })).toMatchObject({
+    ok: true,
+  })
+  const stored = await updateSessionStoreEntry({ ...one, update: () => null })
+  expect(stored).toMatchObject({ model: 'm', lastTo: '1', inputTokens: 3, sessionFile: expect.any(String) })
+})
+
+test('an update by others in between makes the function run again, and no update is lost', async () => {
+  await saveSessionStore(path, { k: { ...entry('a'), n: 0 } })
+  const program = programStore()
+  let runs = 0
+  const patched = await updateSessionStoreEntry({
+    storePath: path,
+    sessionKey: 'k',
+    update: async (found) => {
+      runs++
+      // Faster than this function, until the store lets it be alone.
+      if (runs < 4) await program.update('k', (e) => ({ ...e!, n: Number(e!['n']) + 1 }))
+      return { n: Number(found['n']) + 1 }
+    },
+  })
+  expect(patched).toMatchObject({ n: 4 })
+  expect(runs).toBe(4)
+  await program.close()
+})
+
+test('the lock of a store with a database keeps the program out, too', async () => {
+  await saveSessionStore(path, { k: entry('a') })
+  const program = programStore()
+  await program.get('k')
+  const order: string[] = []
+  const { promise: hasBegun, resolve: begin } = Promise.withResolvers<void>()
+  const other = hasBegun.then(() => program.update('k', (e) => (order.push('program'), { ...e!, by: 'p' })))
+  await withSessionStoreLock(path, async () => {
+    begin()
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 5))
+    await updateSessionStore(path, (store) => void (store['k']!['by'] = 'library'))
+    order.push('library')
+  })
+  await other
+  expect(order).toEqual(['library', 'program'])
+  expect(loadSessionStore(path)['k']).toMatchObject({ by: 'p' })
+  await program.close()
+})
+
+test('four processes update one session at the same time, without an error and without a loss', async () => {
+  await saveSessionStore(path, { k: { ...entry('a'), n: 0 } })
+  const workers = Array.from({ length: 4 }, () =>
+    runLibrary(`
+    for (let i = 0; i < 25; i++)
+      await updateSessionStoreEntry({ storePath, sessionKey: 'k', update: async (e) => ({ n: e.n + 1 }) })`),
+  )
+  expect(await Promise.all(workers)).toEqual([0, 0, 0, 0])
+  expect(loadSessionStore(path)['k']).toMatchObject({ n: 100 })
+})
+
+test('a script that ends leaves sessions.json as its last update made it', async () => {
+  await runLibrary(
+    `await updateSessionStore(storePath, (store) => { store.k = { sessionId: 'a', updatedAt: 1 } })`,
+  )
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ k: entry('a') })
+})
+
+function programStore(): SqliteSessions {
+  const database = join(path, '..', 'sessions.sqlite')
+  return new SqliteSessions({ agentId: 'main', database, mirror: path, clock: systemClock, log: silentLog })
+}
+
+/** Runs a script that has the library and `storePath`; resolves to its exit code. */
+async function runLibrary(script: string): Promise<number> {
+  const library = JSON.stringify(new URL('../src/index.ts', import.meta.url).href)
+  const names = '{ updateSessionStore, updateSessionStoreEntry }'
+  const text = `import ${names} from ${library}; const storePath = ${JSON.stringify(path)};${script}`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', text], { stdio: 'inherit' })
+  const [code] = (await once(child, 'exit')) as [number]
+  return code
+}

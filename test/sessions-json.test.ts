@@ -20,6 +20,7 @@ import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import type { SessionEntry } from '../src/domain/session.ts'
+import { FileLock } from '../src/store/disk/file-lock.ts'
 import { FileSessions } from '../src/store/files/sessions-in-file.ts'
 import type { SessionStore } from '../src/store/session-store.ts'
 import { rebuildSessionDatabase } from '../src/store/sqlite/rebuild-sessions.ts'
@@ -351,4 +352,22 @@ test('while another program holds the lock of the file, rows are updated all the
   await store.update('k', (one) => ({ ...one!, updatedAt: 2 }))
   expect(performance.now() - started).toBeLessThan(8_000)
   rmSync(`${path}.lock`)
+})
+
+test('a process that ends leaves a large file to a process of its own, and the file follows', async () => {
+  const large = 'x'.repeat(100_000)
+  await Promise.all(
+    Array.from({ length: 30 }, (_, i) => store.update(`k${i}`, () => entry(`id${i}`, i, { large }))),
+  )
+  // Whoever writes the file waits for its lock, and whoever closes the store does not.
+  await new FileLock(path).hold('test', async () => {
+    await store.close()
+    expect(existsSync(path)).toBe(false)
+  })
+  await expect.poll(() => existsSync(path) && Object.keys(file()).length, soon).toBe(30)
+  await expect
+    .poll(() => readdirSync(dirname(path)).filter((name) => name.includes('.lock')), soon)
+    .toEqual([])
+  store = open()
+  expect(await store.damage()).toEqual([])
 })

@@ -5,7 +5,6 @@ import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { configSchema } from '../domain/config.ts'
-import { silentLog } from '../domain/log.ts'
 import type { Message } from '../domain/message.ts'
 import type { MsgContext, TemplateContext } from '../domain/msg-context.ts'
 import { normalizeChatType } from '../domain/msg-context.ts'
@@ -19,11 +18,11 @@ import { initSessionState as init } from '../sessions/init.ts'
 import type { SessionInitResult as InitResult } from '../sessions/init.ts'
 import { applyResetModelOverride as applyHint, buildModelAliasIndex } from '../sessions/reset-model.ts'
 import type { ModelAliasIndex } from '../sessions/reset-model.ts'
-import { FileSessions } from '../store/files/sessions-in-file.ts'
 import { FileTranscripts } from '../store/transcripts/transcript-file.ts'
 import { transcriptFile } from '../store/transcripts/transcript-paths.ts'
 import { resolveDefaultSessionStorePath, resolveStorePath } from './paths.ts'
 import { loadSessionStore } from './session-store.ts'
+import { sessionsAt } from './stores.ts'
 import { emitSessionTranscriptUpdate } from './transcripts.ts'
 
 export type SessionInitResult = Omit<InitResult, 'sessionStore'> & {
@@ -45,7 +44,7 @@ export async function initSessionState(params: {
   const sessionKey = sessionKeyFor(ctx, cfg)
   const agentId = parseAgentSessionKey(sessionKey)?.agentId ?? 'main'
   const storePath = resolve(params.storePath ?? resolveStorePath(cfg.session.store, { agentId }))
-  const sessions = new FileSessions({ agentId, path: storePath, clock: systemClock, log: silentLog })
+  const sessions = sessionsAt(storePath, agentId)
   const transcripts = new FileTranscripts({ agentId, dir: dirname(storePath) })
   const events = {
     emit: (event: { type: string; file?: string }) =>
@@ -66,7 +65,6 @@ export async function initSessionState(params: {
     return { ...found, sessionStore: loadSessionStore(storePath, { skipCache: true }) }
   } finally {
     await transcripts.close()
-    await sessions.close()
   }
 }
 

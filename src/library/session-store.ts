@@ -1,4 +1,4 @@
-// The seeds' session store: one object in one file, loaded, saved and updated as a whole.
+// The seeds' session store: one object in one file, loaded, saved and updated as a whole or one entry at a time.
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../domain/clock.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -15,15 +15,17 @@ export function loadSessionStore(
   return storeAt(storePath).load(opts)
 }
 
-/** Makes the store hold exactly these entries. To change some of many, `updateSessionStore` is the safe way. */
+/** Makes the store, and sessions.json, hold exactly these entries. To change some of many, `updateSessionStore` is the safe way. */
 export async function saveSessionStore(
   storePath: string,
   store: Record<string, SessionEntry>,
 ): Promise<void> {
-  await storeAt(storePath).update((current) => {
+  const saved = storeAt(storePath)
+  await saved.update((current) => {
     for (const key of Object.keys(current)) if (!Object.hasOwn(store, key)) delete current[key]
     for (const [key, entry] of Object.entries(store)) current[key] = entry
   })
+  await saved.writeFile()
 }
 
 /** `mutator` changes what it is given. It may run again when others changed the same entries meanwhile. */
@@ -34,19 +36,21 @@ export function updateSessionStore<T>(
   return storeAt(storePath).update(mutator)
 }
 
-/** The entry as it is afterwards; null when there is none. A null patch changes nothing. */
-export function updateSessionStoreEntry(params: {
+/** The entry as it is afterwards; null when there is none. A null patch changes nothing. `update` may run again when
+ *  others changed the same entry meanwhile. */
+export async function updateSessionStoreEntry(params: {
   storePath: string
   sessionKey: string
   update: (entry: SessionEntry) => Partial<SessionEntry> | null | Promise<Partial<SessionEntry> | null>
 }): Promise<SessionEntry | null> {
-  return updateSessionStore(params.storePath, async (store) => {
-    const existing = store[params.sessionKey]
-    if (!existing) return null
-    const patch = await params.update(structuredClone(existing))
-    if (!patch) return existing
-    return (store[params.sessionKey] = mergeEntry(existing, patch))
+  const entry = await storeAt(params.storePath).updateEntry(params.sessionKey, (existing) => {
+    if (!existing) return undefined
+    const merge = (patch: Partial<SessionEntry> | null): SessionEntry | undefined =>
+      patch ? mergeEntry(existing, patch) : undefined
+    const patch = params.update(structuredClone(existing))
+    return patch instanceof Promise ? patch.then(merge) : merge(patch)
   })
+  return entry ?? null
 }
 
 /** Keeps all other writers out while `fn` runs; the functions of this library may be used inside. */

@@ -9,9 +9,10 @@ import type { MsgContext } from '../domain/msg-context.ts'
 import { sessionMetaOf } from '../domain/session-meta.ts'
 import type { GroupKeyResolution } from '../domain/session-key.ts'
 import type { DeliveryContext, SessionEntry } from '../domain/session.ts'
-import { mergeEntry, updateSessionStore } from './session-store.ts'
+import { mergeEntry } from './session-store.ts'
+import { storeAt } from './stores.ts'
 
-export function recordSessionMetaFromInbound(params: {
+export async function recordSessionMetaFromInbound(params: {
   storePath: string
   sessionKey: string
   ctx: MsgContext
@@ -19,16 +20,16 @@ export function recordSessionMetaFromInbound(params: {
   createIfMissing?: boolean
 }): Promise<SessionEntry | null> {
   const { storePath, sessionKey, ctx, groupResolution, createIfMissing = true } = params
-  return updateSessionStore(storePath, (store) => {
-    const existing = store[sessionKey]
+  const entry = await storeAt(storePath).updateEntry(sessionKey, (existing) => {
     const meta = sessionMetaOf({ ctx, sessionKey, existing, groupResolution })
-    if (!meta || (!existing && !createIfMissing)) return existing ?? null
-    return (store[sessionKey] = mergeEntry(existing, meta))
+    if (!meta || (!existing && !createIfMissing)) return undefined
+    return mergeEntry(existing, meta)
   })
+  return entry ?? null
 }
 
 /** Where the next reply goes. What is not said stays as it was, as long as it is about the same chat. */
-export function updateLastRoute(params: {
+export async function updateLastRoute(params: {
   storePath: string
   sessionKey: string
   channel?: string
@@ -40,17 +41,17 @@ export function updateLastRoute(params: {
   groupResolution?: GroupKeyResolution | null
 }): Promise<SessionEntry> {
   const { storePath, sessionKey, ctx, groupResolution } = params
-  return updateSessionStore(storePath, (store) => {
-    const existing = store[sessionKey]
+  const entry = await storeAt(storePath).updateEntry(sessionKey, (existing) => {
     const said = mergeDeliveryContexts(
       readDeliveryContext(params.deliveryContext),
       readDeliveryContext(params),
     )
     const route = mergeDeliveryContexts(said, existing && deliveryContextOf(existing))
     const meta = ctx && sessionMetaOf({ ctx, sessionKey, existing, groupResolution })
-    const entry = mergeEntry(existing, { ...(route && deliveryFields(route)), ...meta })
-    return (store[sessionKey] = entry)
+    return mergeEntry(existing, { ...(route && deliveryFields(route)), ...meta })
   })
+  // The change above never declines.
+  return entry!
 }
 
 /** One more compaction. Afterwards the context is `tokensAfter` large, or its size is not known. */
@@ -72,10 +73,7 @@ export async function incrementCompactionCount(params: {
       ...contextAfter(tokensAfter),
     })
   const entry = storePath
-    ? await updateSessionStore(
-        storePath,
-        (store) => (store[sessionKey] = oneMore(store[sessionKey] ?? known)),
-      )
+    ? (await storeAt(storePath).updateEntry(sessionKey, (existing) => oneMore(existing ?? known)))!
     : oneMore(known)
   if (sessionStore) sessionStore[sessionKey] = entry
   return entry.compactionCount
@@ -115,14 +113,11 @@ export async function persistSessionUsageUpdate(params: {
 }): Promise<void> {
   const { storePath, sessionKey } = params
   if (!storePath || !sessionKey) return
-  await updateSessionStore(storePath, (store) => {
-    const existing = store[sessionKey]
-    if (!existing) return
-    store[sessionKey] = mergeEntry(existing, {
-      ...usageFields(params, existing),
-      ...turnFields(params, existing),
-    })
-  })
+  await storeAt(storePath).updateEntry(
+    sessionKey,
+    (existing) =>
+      existing && mergeEntry(existing, { ...usageFields(params, existing), ...turnFields(params, existing) }),
+  )
 }
 
 type UsageUpdate = Parameters<typeof persistSessionUsageUpdate>[0]

@@ -6,7 +6,8 @@ import { mirrorDelivery } from '../sessions/mirror.ts'
 import { FileTranscripts } from '../store/transcripts/transcript-file.ts'
 import { transcriptFile, transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { resolveDefaultSessionStorePath } from './paths.ts'
-import { loadSessionStore, updateSessionStoreEntry } from './session-store.ts'
+import { updateSessionStoreEntry } from './session-store.ts'
+import { storeAt } from './stores.ts'
 
 type Listener = (update: { sessionFile: string }) => void
 
@@ -39,7 +40,7 @@ export async function appendAssistantMessageToSessionTranscript(params: {
   if (sessionKey === '') return { ok: false, reason: 'missing sessionKey' }
   const agentId = params.agentId ?? parseAgentSessionKey(sessionKey)?.agentId ?? 'main'
   const storePath = resolve(params.storePath ?? resolveDefaultSessionStorePath(agentId))
-  const entry = loadSessionStore(storePath, { skipCache: true })[sessionKey]
+  const entry = storeAt(storePath).get(sessionKey)
   if (!entry) return { ok: false, reason: `unknown sessionKey: ${sessionKey}` }
 
   const dir = dirname(storePath)

@@ -1,7 +1,9 @@
 // The one place that reads the environment and the configuration file.
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { homedir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
+import type JSON5 from 'json5'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { errorCode } from './disk/atomic-file.ts'
@@ -70,12 +72,17 @@ function milliseconds(text: string | undefined): number | undefined {
 export async function loadConfig(environment: Environment): Promise<LoadedConfig> {
   const file = environment.configFile
   const text = readConfigText(file, environment.configIsNamed ?? false)
-  const written = await parseConfig(text, file)
+  const written = parseConfig(text, file)
   const known = readCachedConfig(environment.stateDir, text)
   if (known) return { config: known, file, written }
   const config = await checkConfig(written, file)
   writeCachedConfig(environment.stateDir, text, config)
   return { config, file, written }
+}
+
+/** Only where sessions are kept, for the library, whose functions cannot wait for the whole configuration. */
+export function readStoreKind({ configFile, configIsNamed = false }: Environment): unknown {
+  return parseConfig(readConfigText(configFile, configIsNamed), configFile)['store']
 }
 
 async function checkConfig(written: Record<string, unknown>, file: string): Promise<Config> {
@@ -104,10 +111,10 @@ function readConfigText(file: string, isNamed: boolean): string {
   }
 }
 
-async function parseConfig(text: string, file: string): Promise<Record<string, unknown>> {
+function parseConfig(text: string, file: string): Record<string, unknown> {
   let value: unknown
   try {
-    value = await parseWithComments(text)
+    value = parseWithComments(text)
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^JSON5: /, '') : String(error)
     throw new RockpoolError('config-invalid', `${file} is not JSON: ${reason}.`, {
@@ -123,13 +130,13 @@ async function parseConfig(text: string, file: string): Promise<Record<string, u
 }
 
 /** Plain JSON is a hundred times faster to read; comments need the slower reader. */
-async function parseWithComments(text: string): Promise<unknown> {
+function parseWithComments(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
     // Not plain JSON: the other reader says what is wrong, if anything is.
-    const { default: JSON5 } = await import('json5')
-    return JSON5.parse(text)
+    const json5 = createRequire(import.meta.url)('json5') as typeof JSON5
+    return json5.parse(text)
   }
 }
 

@@ -7,13 +7,13 @@ import type { ListFilter } from './session-store.ts'
 const maxKeyLength = 1024
 
 /** A store belongs to one agent; a key that names another agent is not for it. */
-function ownsKey(agentId: string, key: string): boolean {
+function ownsKey(agentId: string | undefined, key: string): boolean {
   const [prefix, owner] = key.split(':', 2)
-  return prefix !== 'agent' || owner === agentId
+  return agentId === undefined || prefix !== 'agent' || owner === agentId
 }
 
-/** Says why a key cannot be in this agent's store, or nothing when it can. */
-export function keyFault(agentId: string, key: string): string | undefined {
+/** Says why a key cannot be in this agent's store (undefined: a store that agents share), or nothing when it can. */
+export function keyFault(agentId: string | undefined, key: string): string | undefined {
   if (key === '' || key.length > maxKeyLength) return `has a key that is empty or longer than ${maxKeyLength}`
   if (!key.isWellFormed() || /\p{Cc}/u.test(key)) return 'has a key with control characters'
   return ownsKey(agentId, key) ? undefined : `belongs to another agent than ${agentId}`

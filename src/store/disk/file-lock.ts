@@ -77,6 +77,25 @@ export class FileLock implements Lock {
     }
   }
 
+  /** Runs `fn` under the lock if the lock is free at this moment; undefined if not. */
+  tryNow<T>(op: string, fn: () => T): T | undefined {
+    const payload = newPayload(op, this.#clock.now())
+    if (readLock(this.#file) !== undefined || !tryLink(this.#file, payload)) return undefined
+    try {
+      return fn()
+    } finally {
+      this.#release(payload)
+    }
+  }
+
+  /** What a living process of ours holds the lock for; undefined when none does. */
+  heldFor(): string | undefined {
+    const content = readLock(this.#file)
+    const isHeld =
+      content && !isDead(content, ageOf(this.#file, this.#clock), this.#staleMs, this.#clock.now())
+    return isHeld ? holderIn(content)?.op : undefined
+  }
+
   /** Resolves to whether the lock of a dead process was removed on the way. */
   async #take(payload: LockPayload): Promise<boolean> {
     const deadline = this.#clock.monotonic() + this.#timeoutMs

@@ -28,7 +28,7 @@ interface Merge {
 
 export function importSessions(
   queries: Queries,
-  agentId: string,
+  agentId: string | undefined,
   content: SessionsContent,
   now: number,
 ): ImportReport {

@@ -302,7 +302,7 @@ function changedUnderUs(path: string): RockpoolError {
   })
 }
 
-function insideAnother(path: string): RockpoolError {
+export function insideAnother(path: string): RockpoolError {
   return new RockpoolError('refused', `${path} is being changed by the code that asked for this change.`, {
     hint: 'Make both changes in one, or one after the other: inside the first the second could never be written.',
   })

@@ -1,6 +1,8 @@
 // Keeps sessions.json beside the database, in the format that OpenClaw and its tools read.
-// The database is the truth. The file is written soon after a change, many changes at once; what somebody else
-// wrote into it is brought into the database first, so nobody's edit is overwritten unseen.
+// The database is the truth. The file is written soon after a change, many changes at once, by one of the processes that
+// have the database open. What somebody else wrote into the file is brought into the database first, so that no edit is
+// overwritten unseen.
+import { existsSync, statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -14,11 +16,13 @@ import {
   writeFileAtomically,
 } from '../disk/atomic-file.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
-import type { Database } from '../sqlite/database.ts'
+import { startBackgroundWriter } from './background-writer.ts'
+import type { Database, Queries } from '../sqlite/database.ts'
 import { wholeEntry } from '../sqlite/entry-columns.ts'
 import { FileLock } from '../disk/file-lock.ts'
 import type { HeldLock } from '../disk/file-lock.ts'
 import { importSessions } from './import-sessions.ts'
+import type { ImportReport } from './import-sessions.ts'
 import { timestamp } from './recover-sessions.ts'
 import { readStoreState, wholeRow } from '../sqlite/session-table.ts'
 import type { SessionRow, StoreState } from '../sqlite/session-table.ts'
@@ -26,7 +30,8 @@ import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent } from './sessions-text.ts'
 
 export interface MirrorOptions {
-  agentId: string
+  /** Undefined when several agents share the file. */
+  agentId: string | undefined
   db: Database
   path: string
   clock: Clock
@@ -37,6 +42,11 @@ const soonMs = 200
 /** Writing takes longer the more sessions there are; it may use a tenth of the time, not more. */
 const restFactor = 10
 const longestRestMs = 30_000
+/** What a process can count on before it has written the file itself. */
+const bytesWrittenPerMs = 50_000
+/** A process that ends writes a file of up to this size itself: that takes less than starting another process. */
+const smallBytes = 2_000_000
+const writing = 'write sessions.json'
 
 export class SessionsJsonMirror {
   readonly #options: MirrorOptions
@@ -44,9 +54,9 @@ export class SessionsJsonMirror {
   /** The version of the file that is in the database, or that we gave up on. */
   #known: FileIdentity | undefined
   #isFailing = false
-  #restMs = soonMs
+  #tookMs = 0
   #cancelTimer: (() => void) | undefined
-  #writing: Promise<void> = Promise.resolve()
+  #writing: Promise<unknown> = Promise.resolve()
   /** We hold the lock to write: what changes in the file now is our own doing. */
   #isHolding = false
   #importing: Promise<void> | undefined
@@ -59,20 +69,31 @@ export class SessionsJsonMirror {
 
   async open(): Promise<void> {
     await this.catchUp()
-    if (this.#isStale()) this.schedule()
+    if (this.isStale()) this.schedule()
   }
 
   /** Brings in what somebody else wrote to the file. Costs one stat when nobody did. */
   async catchUp(): Promise<void> {
-    const identity = fileIdentity(this.#options.path)
-    if (identity === undefined || identity === this.#known || this.#isHolding) return
-    if (identity === this.#state().mirror_identity) {
-      this.#known = identity
-      return
-    }
+    if (!this.#isUnknown()) return
     // Everybody who asks at this moment waits for one look.
     this.#importing ??= this.#importLocked().finally(() => (this.#importing = undefined))
     await this.#importing
+  }
+
+  /** The same for callers that cannot wait: left for the next time when others use the file or the database. */
+  catchUpNow(): void {
+    if (this.#isUnknown()) this.#lock.tryNow('import sessions.json', () => this.#importNow())
+  }
+
+  #isUnknown(): boolean {
+    const identity = fileIdentity(this.#options.path)
+    if (identity === undefined || identity === this.#known || this.#isHolding) return false
+    if (identity === this.#state().mirror_identity) {
+      this.#known = identity
+      return false
+    }
+    // Another process of ours has just replaced the file and is about to say so.
+    return this.#lock.heldFor() !== writing
   }
 
   async #importLocked(): Promise<void> {
@@ -88,35 +109,67 @@ export class SessionsJsonMirror {
   /** Something changed: the file will follow. */
   schedule(): void {
     if (this.#closed) return
-    this.#cancelTimer ??= this.#options.clock.after(this.#restMs, () => {
+    this.#cancelTimer ??= this.#options.clock.after(Math.max(soonMs, this.restMs()), () => {
       this.#cancelTimer = undefined
+      if (!this.isStale()) return
+      // Another process may have written the file meanwhile.
+      if (this.restMs() > 0) return this.schedule()
       this.#writing = this.#writing.then(() => this.#write())
     })
   }
 
-  /** What has changed is in the file when this resolves. */
-  async writeNow(): Promise<void> {
+  /** What has changed is in the file when this resolves to true; false when the file could not be written. */
+  writeNow(): Promise<boolean> {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
-    this.#writing = this.#writing.then(() => this.#write())
-    await this.#writing
+    const written = this.#writing.then(() => this.#write())
+    this.#writing = written
+    return written
   }
 
-  async close(): Promise<void> {
+  /** The process is about to end: a large file is left to a process of its own, so that nobody waits for it. */
+  async finish(): Promise<void> {
     const wasWaiting = this.#cancelTimer !== undefined
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
     await this.#writing
+    if (!wasWaiting || !this.isStale()) return
+    const { db, path, agentId } = this.#options
+    const databaseBytes = sizeOf(db.path) + sizeOf(`${db.path}-wal`)
+    if (Math.max(databaseBytes, sizeOf(path)) <= smallBytes) await this.#write()
+    else startBackgroundWriter({ database: db.path, path, agentId })
+  }
+
+  async close(): Promise<void> {
     this.#closed = true
-    if (wasWaiting) await this.#write()
+    await this.finish()
+  }
+
+  /** The database was removed: nothing of it is written any more. Resolves when nothing uses the database. */
+  async drop(): Promise<void> {
+    this.#closed = true
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    await this.#writing
+  }
+
+  /** How long the file must still be left alone. All processes together go by when it was last written. */
+  restMs(): number {
+    const { path, clock } = this.#options
+    const stats = statSync(path, { throwIfNoEntry: false })
+    // A file that somebody else wrote is not to stay for long.
+    if (!stats || fileIdentity(path) !== this.#state().mirror_identity) return 0
+    const tookMs = Math.max(this.#tookMs, stats.size / bytesWrittenPerMs)
+    const restMs = Math.min(longestRestMs, Math.max(soonMs, tookMs * restFactor))
+    return Math.max(0, restMs - Math.max(0, clock.now() - stats.mtimeMs))
   }
 
   /** A failure here loses nothing: the rows are in the database, and the file is tried again. */
-  async #write(): Promise<void> {
+  async #write(): Promise<boolean> {
     const { clock, log, path } = this.#options
     const started = clock.monotonic()
     try {
-      await this.#lock.hold('write sessions.json', async (held) => {
+      await this.#lock.hold(writing, async (held) => {
         this.#isHolding = true
         try {
           await this.#writeHeld(held)
@@ -135,8 +188,8 @@ export class SessionsJsonMirror {
       this.#isFailing = true
       this.schedule()
     }
-    const took = clock.monotonic() - started
-    this.#restMs = Math.min(longestRestMs, Math.max(soonMs, took * restFactor))
+    this.#tookMs = clock.monotonic() - started
+    return !this.#isFailing
   }
 
   async #writeHeld(held: HeldLock): Promise<void> {
@@ -145,7 +198,7 @@ export class SessionsJsonMirror {
     await this.#import()
     const before = fileIdentity(path)
     const { revision } = this.#state()
-    if (!this.#isStale() && before !== undefined) return
+    if (!this.isStale()) return
     // The rows of a damaged database would replace better ones in the file.
     db.checkOnce()
     const identity = await writeFileAtomically(path, formatSessions(membersOf(db)), {
@@ -161,27 +214,40 @@ export class SessionsJsonMirror {
     this.#known = identity
   }
 
+  /** Called with the lock held, while others may be writing to the database. */
+  #importNow(): void {
+    const { db, path } = this.#options
+    const file = readFileSafely(path)
+    if (!file || this.#isOurs(file.identity)) return
+    const content = parseIfReadable(file.text, path)
+    const report = content && db.tryNow((q) => this.#merge(q, content, file.identity))
+    if (report) this.#known = file.identity
+    if (this.isStale()) this.schedule()
+  }
+
+  #merge(queries: Queries, content: SessionsContent, identity: FileIdentity): ImportReport {
+    const report = importSessions(queries, this.#options.agentId, content, this.#options.clock.now())
+    queries.run('UPDATE store_state SET mirror_identity = ?', identity)
+    return report
+  }
+
   /** Called with the lock held. */
   async #import(): Promise<void> {
-    const { agentId, db, path, clock, log } = this.#options
+    const { db, path, log } = this.#options
     // It may be large: what we wrote ourselves is not read only to find that out.
     if (this.#isOurs(fileIdentity(path))) return
     const file = readFileSafely(path)
     if (!file || this.#isOurs(file.identity)) return
     const content = await this.#parseOrSetAside(file.text)
     if (content) {
-      const report = await db.write((q) => {
-        const report = importSessions(q, agentId, content, clock.now())
-        q.run('UPDATE store_state SET mirror_identity = ?', file.identity)
-        return report
-      })
+      const report = await db.write((q) => this.#merge(q, content, file.identity))
       log.info(
         { event: 'sessions-json-imported', path, ...report },
         'Imported a foreign edit of sessions.json.',
       )
       this.#known = file.identity
     }
-    if (this.#isStale()) this.schedule()
+    if (this.isStale()) this.schedule()
   }
 
   /** Only the text decides whether the file is unreadable: a damaged database says nothing against its copy. */
@@ -210,14 +276,29 @@ export class SessionsJsonMirror {
     return identity === this.#known || identity === this.#state().mirror_identity
   }
 
-  #isStale(): boolean {
+  /** Is the file behind the database? */
+  isStale(): boolean {
     const { revision, mirror_revision: written } = this.#state()
-    return revision !== written
+    return revision !== written || (revision > 0 && !existsSync(this.#options.path))
   }
 
   #state(): StoreState {
     return this.#options.db.read(readStoreState)
   }
+}
+
+/** Undefined for a damaged file: the next update sets it aside and says so; for a reader the rows are as they were. */
+function parseIfReadable(text: string, path: string): SessionsContent | undefined {
+  try {
+    return parseSessions(text, path)
+  } catch (error) {
+    if (asRockpoolError(error).code !== 'damaged') throw error
+    return undefined
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** A few rows at a time, so that a large store does not hold up the updates that come meanwhile. */

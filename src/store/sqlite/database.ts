@@ -132,6 +132,38 @@ export class Database {
     })
   }
 
+  /** Keeps all other writers out while `fn` runs. What `fn` wrote stays and is on disk afterwards, also when it throws. */
+  async exclusively<T>(fn: () => Promise<T>): Promise<T> {
+    try {
+      await this.#begin()
+      try {
+        return await fn()
+      } finally {
+        if (this.#db.isTransaction) this.#db.exec('COMMIT')
+      }
+    } catch (error) {
+      throw asDatabaseError(error, this.path)
+    }
+  }
+
+  /** Runs `fn` in a transaction at once; undefined, and nothing is done, when others are writing. */
+  tryNow<T>(fn: (queries: Queries) => T): T | undefined {
+    this.#endGlance()
+    if (this.#db.isTransaction) return undefined
+    try {
+      this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
+      const value = fn(this.queries)
+      this.#db.exec('COMMIT')
+      return value
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      if (isBusy(error)) return undefined
+      throw asDatabaseError(error, this.path)
+    } finally {
+      this.#db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
+    }
+  }
+
   /** Writes the whole file anew: nothing that was deleted is left in it, in its log, or in a copy of before a migration. */
   async rewrite(): Promise<void> {
     await this.#whenFree(() => this.#db.exec('VACUUM'))
@@ -226,7 +258,7 @@ export class Database {
   /** Waits for other writers without blocking the event loop. */
   async #whenFree(work: () => void): Promise<void> {
     const deadline = performance.now() + this.#busyMs
-    for (let wait = 1; ; wait = Math.min(wait * 2, 25)) {
+    for (const started = performance.now(); ;) {
       try {
         this.#endGlance()
         if (this.#db.isTransaction) throw new Error('SQLITE_BUSY: a group is being written')
@@ -237,6 +269,8 @@ export class Database {
       } finally {
         this.#db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
       }
+      // A writer is mostly done within a millisecond: who has just begun to wait looks often.
+      const wait = Math.min(1 + (performance.now() - started) / 10, 25)
       await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
     }
   }

@@ -140,6 +140,11 @@ export class SqliteSessions implements SessionStore {
     return db ? db.read(describeDamage) : []
   }
 
+  /** The process is about to end: sees to it that sessions.json will hold what was saved. */
+  async finish(): Promise<void> {
+    await (await this.#opened)?.mirror.finish()
+  }
+
   async close(): Promise<void> {
     if (!this.#opened) return
     const { db, mirror } = await this.#opened

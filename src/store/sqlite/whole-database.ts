@@ -1,0 +1,238 @@
+// The seeds' session store on a database: an update of one entry reads and writes one row, however many there are.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { existsSync, statSync } from 'node:fs'
+import type { Clock } from '../../domain/clock.ts'
+import type { Log } from '../../domain/log.ts'
+import type { SessionEntry } from '../../domain/session.ts'
+import { Database } from './database.ts'
+import type { Queries } from './database.ts'
+import { splitEntry, wholeEntry } from './entry-columns.ts'
+import { FileLock } from '../disk/file-lock.ts'
+import type { LockOptions } from '../disk/file-lock.ts'
+import { checkEntry } from '../session-rules.ts'
+import { readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
+import type { SessionRow } from './session-table.ts'
+import { insideAnother } from '../files/sessions-file.ts'
+import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
+import { recordOf } from '../files/whole-store.ts'
+import type { EntryChange, SessionRecord, WholeStore } from '../files/whole-store.ts'
+
+export interface WholeDatabaseOptions {
+  /** Where sessions.json is kept for others. */
+  path: string
+  database: string
+  /** Whose sessions these are; undefined when several agents share the store. */
+  agentId: string | undefined
+  clock: Clock
+  log: Log
+}
+
+interface Opened {
+  db: Database
+  mirror: SessionsJsonMirror
+  inode: number
+}
+
+/** What the calling code is inside of: a change, which must not ask for another, and the lock of this store. */
+interface Around {
+  isChange?: boolean
+  /** The transaction that keeps all others out; undefined after its end. */
+  held?: { queries: Queries | undefined }
+}
+
+type Changes = Map<string, SessionEntry | undefined>
+
+/** After so many changes by others in between, the next attempt keeps all others out. */
+const freeAttempts = 3
+
+export class WholeDatabase implements WholeStore {
+  readonly #options: WholeDatabaseOptions
+  #opened: Opened | undefined
+  #around = new AsyncLocalStorage<Around>()
+  /** The last update of each key that is under way here: updates of one process do not disturb each other. */
+  #turns = new Map<string, Promise<unknown>>()
+
+  /** Nothing is opened or made before it is needed. */
+  constructor(options: WholeDatabaseOptions) {
+    this.#options = options
+  }
+
+  load(): SessionRecord {
+    return recordOf(this.#read(allRows, []).map((row) => [row.key, wholeEntry(row)]))
+  }
+
+  get(key: string): SessionEntry | undefined {
+    const row = this.#read((q) => readRow(q, key), undefined)
+    return row && wholeEntry(row)
+  }
+
+  async update<T>(mutate: (store: SessionRecord) => T | Promise<T>): Promise<T> {
+    const once = async (): Promise<{ value: T } | undefined> => {
+      const rows = new Map(this.#queries(allRows).map((row) => [row.key, row]))
+      const store = recordOf([...rows].map(([key, row]) => [key, wholeEntry(row)]))
+      const value = await this.#changing(() => mutate(store))
+      const changes = differences(rows, store)
+      const isSaved = changes.size === 0 || (await this.#save(rows, changes))
+      return isSaved ? { value } : undefined
+    }
+    return (await this.#untilSaved(once)).value
+  }
+
+  updateEntry(key: string, change: EntryChange): Promise<SessionEntry | undefined> {
+    // Inside the lock everything is in turn already, and waiting for an update outside would never end.
+    if (this.#around.getStore()) return this.#updateEntry(key, change)
+    const before = this.#turns.get(key) ?? Promise.resolve()
+    const turn = before.then(() => this.#updateEntry(key, change))
+    // The next one waits for the end of this one, however it ends.
+    const ended: Promise<void> = turn.then(
+      () => this.#endTurn(key, ended),
+      () => this.#endTurn(key, ended),
+    )
+    this.#turns.set(key, ended)
+    return turn
+  }
+
+  #endTurn(key: string, turn: Promise<void>): void {
+    if (this.#turns.get(key) === turn) this.#turns.delete(key)
+  }
+
+  async #updateEntry(key: string, change: EntryChange): Promise<SessionEntry | undefined> {
+    const once = async (): Promise<{ entry: SessionEntry | undefined } | undefined> => {
+      const row = this.#queries((q) => readRow(q, key))
+      const after = await this.#changing(() => change(row && wholeEntry(row)))
+      if (after === undefined) return { entry: row && wholeEntry(row) }
+      checkEntry(key, after)
+      const isSaved = await this.#save(new Map(row && [[key, row]]), new Map([[key, after]]))
+      return isSaved ? { entry: after } : undefined
+    }
+    return (await this.#untilSaved(once)).entry
+  }
+
+  /** Keeps all other writers out, those of other processes too. What `fn` wrote is on disk when this resolves. */
+  async withLock<T>(fn: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+    if (this.#around.getStore()?.held?.queries) return fn()
+    const { path, clock } = this.#options
+    await this.#openedNow().mirror.catchUp()
+    const lock = new FileLock(path, { clock, ...options })
+    return lock.hold('hold', () => this.#alone(fn, options.timeoutMs))
+  }
+
+  /** Runs `fn` in one transaction of a connection of its own, so that no other writer comes in between. */
+  async #alone<T>(fn: () => Promise<T>, busyMs?: number): Promise<T> {
+    const writer = Database.open(this.#options.database, sessionMigrations, { busyMs })
+    const held: Around['held'] = { queries: writer.queries }
+    try {
+      return await writer.exclusively(() => this.#around.run({ held }, fn))
+    } finally {
+      held.queries = undefined
+      await writer.close()
+    }
+  }
+
+  async writeFile(): Promise<void> {
+    if (!this.#around.getStore()?.held?.queries) await this.#opened?.mirror.writeNow()
+  }
+
+  async finish(): Promise<void> {
+    await this.#opened?.mirror.finish()
+  }
+
+  forget(): void {}
+
+  /** Tries freely first; if others are faster again and again, keeps them out for one try. */
+  async #untilSaved<T>(once: () => Promise<T | undefined>): Promise<T> {
+    const around = this.#around.getStore()
+    if (around?.isChange) throw insideAnother(this.#options.path)
+    if (!around?.held?.queries) await this.#openedNow().mirror.catchUp()
+    for (let attempt = 0; ; attempt++) {
+      const mustBeAlone = attempt >= freeAttempts && !around?.held?.queries
+      const done = await (mustBeAlone ? this.#alone(once) : once())
+      if (done !== undefined) return done
+    }
+  }
+
+  #changing<T>(fn: () => T): T {
+    return this.#around.run({ ...this.#around.getStore(), isChange: true }, fn)
+  }
+
+  /** All or nothing: false when somebody has changed one of them since it was read. */
+  async #save(seen: Map<string, SessionRow>, changes: Changes): Promise<boolean> {
+    const now = this.#options.clock.now()
+    const isSaved = await this.#transact((q) => {
+      const isAsSeen = (key: string): boolean => readRow(q, key)?.revision === seen.get(key)?.revision
+      if (![...changes.keys()].every(isAsSeen)) return false
+      for (const [key, entry] of changes) {
+        if (entry) writeRow(q, key, entry, seen.get(key), now)
+        else removeRow(q, key, now)
+      }
+      return true
+    })
+    if (isSaved) this.#openedNow().mirror.schedule()
+    return isSaved
+  }
+
+  /** One transaction, or a part of the one that the lock holds open. */
+  async #transact<T>(fn: (q: Queries) => T): Promise<T> {
+    const held = this.#around.getStore()?.held?.queries
+    return held ? inSavepoint(held, fn) : this.#openedNow().db.write(fn)
+  }
+
+  #queries<T>(fn: (q: Queries) => T): T {
+    const held = this.#around.getStore()?.held?.queries
+    return held ? fn(held) : this.#openedNow().db.read(fn)
+  }
+
+  /** With what others wrote into sessions.json; `nothing` where neither database nor file is yet. */
+  #read<T>(fn: (q: Queries) => T, nothing: T): T {
+    const { database, path } = this.#options
+    if (!existsSync(database) && !existsSync(path)) return nothing
+    if (!this.#around.getStore()?.held?.queries) this.#openedNow().mirror.catchUpNow()
+    return this.#queries(fn)
+  }
+
+  /** A database that was removed or replaced is another one: what is written to the old file would be nowhere. */
+  #openedNow(): Opened {
+    const { database, path, agentId, clock, log } = this.#options
+    const inode = statSync(database, { throwIfNoEntry: false })?.ino
+    if (this.#opened && inode === this.#opened.inode) return this.#opened
+    if (this.#opened) void closeRemoved(this.#opened)
+    const db = Database.open(database, sessionMigrations)
+    const mirror = new SessionsJsonMirror({ agentId, db, path, clock, log })
+    this.#opened = { db, mirror, inode: statSync(database).ino }
+    return this.#opened
+  }
+}
+
+async function closeRemoved({ db, mirror }: Opened): Promise<void> {
+  await mirror.drop()
+  await db.close()
+}
+
+function allRows(q: Queries): SessionRow[] {
+  return q.all<SessionRow>(`${wholeRow} ORDER BY session.id`)
+}
+
+function inSavepoint<T>(queries: Queries, fn: (q: Queries) => T): T {
+  queries.exec('SAVEPOINT part')
+  try {
+    const value = fn(queries)
+    queries.exec('RELEASE part')
+    return value
+  } catch (error) {
+    queries.exec('ROLLBACK TO part; RELEASE part')
+    throw error
+  }
+}
+
+/** What the store holds now that it did not hold before; undefined for what is gone. */
+function differences(rows: ReadonlyMap<string, SessionRow>, store: SessionRecord): Changes {
+  const changes: Changes = new Map()
+  for (const [key, entry] of Object.entries(store)) {
+    const row = rows.get(key)
+    checkEntry(key, entry)
+    const { lean, bulk } = splitEntry(entry)
+    if (!row || row.entry !== lean || row.bulk !== bulk) changes.set(key, entry)
+  }
+  for (const key of rows.keys()) if (!Object.hasOwn(store, key)) changes.set(key, undefined)
+  return changes
+}

@@ -147,6 +147,57 @@ test('a directory that is no OpenClaw is refused', async () => {
   await expect(run()).rejects.toMatchObject({ code: 'not-found' })
 })
 
+test('an import again after the source has grown takes the new lines, too; what went on here stays as it is', async () => {
+  const folder = join(openclaw, 'agents', 'main', 'sessions')
+  mkdirSync(folder, { recursive: true })
+  const header = '{"type":"session","version":3,"id":"grown-id","timestamp":"x","cwd":"/"}\n'
+  for (const id of ['grown-id', 'ours-too']) writeFileSync(join(folder, `${id}.jsonl`), `${header}one\n`)
+  writeFileSync(join(folder, 'sessions.json'), '{}')
+  await run()
+  const here = (id: string): string => join(paths().sessions('main'), `${id}.jsonl`)
+  for (const id of ['grown-id', 'ours-too']) writeFileSync(join(folder, `${id}.jsonl`), `${header}one\ntwo\n`)
+  writeFileSync(here('ours-too'), `${header}one\nours\n`)
+  expect((await run(true)).agents[0]!.transcripts).toMatchObject({ changed: 1, kept: 1 })
+  expect(readFileSync(here('grown-id'), 'utf8')).toBe(`${header}one\n`)
+  const { agents } = await run()
+  expect(agents[0]!.transcripts).toMatchObject({ added: 0, changed: 1, kept: 1 })
+  expect(agents[0]!.problems).toEqual(['ours-too.jsonl is here already and is not the same; ours stays'])
+  expect(readFileSync(here('grown-id'), 'utf8')).toBe(`${header}one\ntwo\n`)
+  expect(statSync(here('grown-id')).mode & 0o777).toBe(0o600)
+  expect(readFileSync(here('ours-too'), 'utf8')).toBe(`${header}one\nours\n`)
+})
+
+test('a row whose label is taken here arrives without the label, and the report says so', async () => {
+  await sessions('main').update('agent:main:ours', () => ({ sessionId: 'a', updatedAt: 1, label: 'work' }))
+  const folder = join(openclaw, 'agents', 'main', 'sessions')
+  mkdirSync(folder, { recursive: true })
+  const theirs = { 'agent:main:main': { sessionId: 'b', updatedAt: 2, label: 'work', model: 'm' } }
+  writeFileSync(join(folder, 'sessions.json'), JSON.stringify(theirs))
+  const { agents } = await run()
+  expect(agents[0]!.sessions).toMatchObject({ found: 1, added: 1 })
+  expect(agents[0]!.problems).toEqual([
+    expect.stringMatching(/^agent:main:main is imported without its label: .*"work".*agent:main:ours/),
+  ])
+  const stored = await sessions('main').get('agent:main:main')
+  expect(stored).toMatchObject({ sessionId: 'b', model: 'm' })
+  expect(stored!.label).toBeUndefined()
+})
+
+test('a packed archive arrives unpacked; one that cannot be unpacked is a problem in the report', async () => {
+  makeDatabase()
+  const folder = join(openclaw, 'agents', 'main', 'sessions')
+  mkdirSync(folder, { recursive: true })
+  const name = 'deleted-id.jsonl.deleted.2026-09-06T10-00-00.000Z'
+  const text = '{"type":"session","version":3,"id":"deleted-id","timestamp":"x","cwd":"/"}\n'
+  writeFileSync(join(folder, `${name}.zst`), zstdCompressSync(text))
+  writeFileSync(join(folder, `not-packed.jsonl.deleted.2026-09-06T10-00-00.000Z.zst`), 'x')
+  const { agents } = await run()
+  expect(readFileSync(join(paths().sessions('main'), name), 'utf8')).toBe(text)
+  expect(agents[0]!.problems).toEqual([expect.stringContaining('not-packed.jsonl')])
+  expect(agents[0]!.sessions.added).toBe(2)
+  expect(readdirSync(paths().sessions('main')).filter((file) => file.endsWith('.tmp'))).toEqual([])
+})
+
 test('the SQLite era is read without changing it: rows, columns that were part of the row, packed transcripts', async () => {
   const ids = makeDatabase()
   const before = snapshot(openclaw)
@@ -162,6 +213,8 @@ test('the SQLite era is read without changing it: rows, columns that were part o
     sessionId: ids[0],
     displayName: 'Hello from the harness',
     deliveryContext: { to: '+15555550123' },
+    origin: { to: '+15555550123' },
+    lastTo: '+15555550123',
   })
   expect(main.skillsSnapshot?.prompt).toContain('specialized instructions')
   const archived = (await sessions('main').list({ archived: true })).sessions

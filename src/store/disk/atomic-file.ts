@@ -22,7 +22,7 @@ export interface WriteOptions {
 /** Resolves when the new content survives a power cut. On any error the old file is as it was. */
 export async function writeFileAtomically(
   path: string,
-  content: string | AsyncIterable<string>,
+  content: string | AsyncIterable<string | Buffer>,
   options: WriteOptions = {},
 ): Promise<FileIdentity> {
   const temporary = temporaryName(path)

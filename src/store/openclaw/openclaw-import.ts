@@ -1,9 +1,12 @@
 // Takes over the sessions of an OpenClaw: its rows and its transcripts, agent by agent. What we have and is newer
 // stays; nothing of ours is overwritten, and nothing there is changed.
 import { createReadStream, existsSync } from 'node:fs'
-import { link, open, stat, unlink } from 'node:fs/promises'
+import type { ReadStream } from 'node:fs'
+import { link, open, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
+import zlib from 'node:zlib'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { canonicalSessionKey } from '../../domain/session-key-forms.ts'
@@ -13,7 +16,9 @@ import {
   syncDirectory,
   temporaryName,
   unlessMissing,
+  writeFileAtomically,
 } from '../disk/atomic-file.ts'
+import { FileLock } from '../disk/file-lock.ts'
 import { readOpenClaw } from './openclaw-source.ts'
 import type { OpenClawAgent, SourceTranscript } from './openclaw-source.ts'
 import { keyFault } from '../session-rules.ts'
@@ -87,10 +92,15 @@ async function importAgent(source: OpenClawAgent, options: OpenClawImportOptions
   }
   // Transcripts first: a row must never name one that is not there yet.
   for (const transcript of source.transcripts) {
-    const done = await importTranscript(transcript, options.folder(agentId), options.dryRun)
-    if (done === 'differs')
-      problems.push(`${transcript.name} is here already and is not the same; ours stays`)
-    imported.transcripts[done === 'differs' ? 'kept' : done]++
+    try {
+      const done = await importTranscript(transcript, options.folder(agentId), options.dryRun)
+      if (done === 'differs')
+        problems.push(`${transcript.name} is here already and is not the same; ours stays`)
+      imported.transcripts[done === 'differs' ? 'kept' : done]++
+    } catch (error) {
+      // One transcript that cannot be read must not stop the others.
+      problems.push(`${transcript.name}: ${asRockpoolError(error).message}`)
+    }
   }
   const store = options.sessions(agentId)
   for (const [key, entry] of byOurKeys(source)) {
@@ -139,13 +149,20 @@ async function importEntry(one: {
       return
     }
     let done: keyof Counts = 'kept'
-    await store.update(key, (ours) => {
-      done = decide(ours)
-      return done === 'kept' ? undefined : { ...ours, ...entry }
+    const take = (theirs: SessionEntry): Promise<unknown> =>
+      store.update(key, (ours) => {
+        done = decide(ours)
+        return done === 'kept' ? undefined : { ...ours, ...theirs }
+      })
+    await take(entry).catch((error: unknown) => {
+      if (asRockpoolError(error).code !== 'conflict' || entry.label === undefined) throw error
+      const { label: _, ...unlabelled } = entry
+      imported.problems.push(`${key} is imported without its label: ${asRockpoolError(error).message}`)
+      return take(unlabelled)
     })
     imported.sessions[done]++
   } catch (error) {
-    // One row that is refused (its label is taken here, for example) must not stop the others.
+    // One row that is refused must not stop the others.
     imported.problems.push(`${key}: ${asRockpoolError(error).message}`)
   }
 }
@@ -179,31 +196,68 @@ async function importTranscript(
 ): Promise<TranscriptOutcome> {
   const target = join(folder, name)
   const source = (): AsyncIterable<Buffer> => bytesOf(content)
-  if (existsSync(target)) return (await sameBytes(source(), target)) ? 'kept' : 'differs'
+  if (existsSync(target)) {
+    const isLonger = await isContinued(source(), target)
+    if (isLonger === undefined) return 'differs'
+    if (!isLonger) return 'kept'
+    return dryRun || (await replaceByLonger(target, source)) ? 'changed' : 'differs'
+  }
   if (dryRun) return 'added'
   await ensureDirectory(folder)
   return (await writeNewFile(target, source())) ? 'added' : 'kept'
 }
 
+/** Under the lock of the transcript: what was appended here meanwhile makes it a conversation of its own. */
+function replaceByLonger(target: string, source: () => AsyncIterable<Buffer>): Promise<boolean> {
+  return new FileLock(target).hold('import', async (held) => {
+    if (!(await isContinued(source(), target))) return false
+    await writeFileAtomically(target, source(), { beforeCommit: () => held.confirm() })
+    return true
+  })
+}
+
 async function* bytesOf(content: SourceTranscript['content']): AsyncIterable<Buffer> {
-  if ('file' in content)
-    yield* createReadStream('', {
-      fd: await openForeignHandle(content.file, { noLink: true }),
-    }) as AsyncIterable<Buffer>
+  if ('file' in content && content.isPacked) yield* unpackedBytes(content.file)
+  else if ('file' in content) yield* (await streamOf(content.file)) as AsyncIterable<Buffer>
   else for (const line of content.lines()) yield Buffer.from(`${line}\n`)
 }
 
-async function sameBytes(source: AsyncIterable<Buffer>, target: string): Promise<boolean> {
+async function streamOf(file: string): Promise<ReadStream> {
+  return createReadStream('', { fd: await openForeignHandle(file, { noLink: true }) })
+}
+
+/** A small file can unpack to more than any disk holds. */
+const maxUnpackedBytes = 512 * 1024 * 1024
+
+async function* unpackedBytes(file: string): AsyncIterable<Buffer> {
+  if (!('createZstdDecompress' in zlib))
+    throw new RockpoolError('unavailable', `${file} is packed, and this Node cannot unpack it.`, {
+      hint: 'Use Node 22.15 or newer.',
+    })
+  let bytes = 0
+  // A failure of either stream reaches the loop below.
+  const pieces = pipeline(await streamOf(file), zlib.createZstdDecompress(), () => {})
+  for await (const piece of pieces as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > maxUnpackedBytes)
+      throw new RockpoolError('refused', `${file} unpacks to more than ${maxUnpackedBytes >> 20} MiB.`)
+    yield piece
+  }
+}
+
+/** Does `source` go on where our file ends? False when they are the same, undefined when they differ. */
+async function isContinued(source: AsyncIterable<Buffer>, target: string): Promise<boolean | undefined> {
   const file = await open(target, 'r')
   try {
+    const { size } = await file.stat()
     let at = 0
     for await (const piece of source) {
-      const here = Buffer.alloc(piece.length)
-      const { bytesRead } = await file.read(here, 0, piece.length, at)
-      if (bytesRead !== piece.length || !here.equals(piece)) return false
+      const here = Buffer.alloc(Math.min(piece.length, Math.max(0, size - at)))
+      const { bytesRead } = await file.read(here, 0, here.length, at)
+      if (bytesRead !== here.length || !here.equals(piece.subarray(0, here.length))) return undefined
       at += piece.length
     }
-    return at === (await stat(target)).size
+    return at < size ? undefined : at > size
   } finally {
     await file.close()
   }

@@ -1,8 +1,8 @@
 // Reads the sessions of an OpenClaw, and changes nothing there: files up to 2026.7.1, one database per agent since.
 import { existsSync, lstatSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
-import { readDeliveryContext } from '../../domain/delivery-context.ts'
+import { deliveryFields, readDeliveryContext } from '../../domain/delivery-context.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { readFileSafely } from '../disk/atomic-file.ts'
@@ -22,7 +22,7 @@ import {
 export interface SourceTranscript {
   name: string
   /** The file to copy, or the lines to write. */
-  content: { file: string } | { lines(): Iterable<string> }
+  content: { file: string; isPacked?: boolean } | { lines(): Iterable<string> }
 }
 
 /** One agent's sessions in an OpenClaw. */
@@ -62,16 +62,41 @@ function readFiles(agentId: string, folder: string): OpenClawAgent {
   } catch (error) {
     problems.push(error instanceof Error ? error.message : String(error))
   }
-  const transcripts = listNames(folder)
-    .filter((name) => parseTranscriptName(name) ?? parseArchiveName(name))
+  const transcripts = [...filesIn(folder, isTranscript, problems), ...packedArchivesIn(folder, problems)]
+  return { agentId, kind: 'files', path, entries, transcripts, problems, close: async () => {} }
+}
+
+function isTranscript(name: string): boolean {
+  return (parseTranscriptName(name) ?? parseArchiveName(name)) !== undefined
+}
+
+function filesIn(
+  folder: string,
+  isWanted: (name: string) => boolean,
+  problems: string[],
+): Array<{ name: string; content: { file: string } }> {
+  return listNames(folder)
+    .filter(isWanted)
     .flatMap((name) => {
       const file = join(folder, name)
       if (lstatSync(file).isFile()) return [{ name, content: { file } }]
       problems.push(`${file} is not a regular file and was left out`)
       return []
     })
-  return { agentId, kind: 'files', path, entries, transcripts, problems, close: async () => {} }
 }
+
+/** `<id>.jsonl.deleted.<time>.zst`: what newer versions write before they delete a session. */
+function packedArchivesIn(folder: string, problems: string[]): SourceTranscript[] {
+  const unpackedName = (name: string): string => name.slice(0, -packedSuffix.length)
+  const isArchive = (name: string): boolean =>
+    name.endsWith(packedSuffix) && parseArchiveName(unpackedName(name)) !== undefined
+  return filesIn(folder, isArchive, problems).map(({ name, content }) => ({
+    name: unpackedName(name),
+    content: { ...content, isPacked: true },
+  }))
+}
+
+const packedSuffix = '.zst'
 
 interface NodeRow {
   session_key: string
@@ -103,7 +128,8 @@ function readDatabase(agentId: string, path: string): OpenClawAgent {
     const entry = entryOf(row, agent.problems)
     if (entry) agent.entries.set(row.session_key, entry)
   }
-  agent.transcripts = transcriptsIn(db.queries, current)
+  const archives = packedArchivesIn(join(dirname(dirname(path)), 'sessions'), agent.problems)
+  agent.transcripts = [...transcriptsIn(db.queries, current), ...archives]
   return agent
 }
 
@@ -116,8 +142,12 @@ function entryOf(row: NodeRow, problems: string[]): SessionEntry | undefined {
     problems.push(`the entry of ${row.session_key} is not JSON`)
     return undefined
   }
-  const delivery = stored['delivery'] as { context?: unknown } | undefined
+  const delivery = stored['delivery'] as { context?: unknown; origin?: unknown } | undefined
+  const context = readDeliveryContext(delivery?.context)
   const fields = {
+    origin: delivery?.origin,
+    channel: context?.channel,
+    ...(context && deliveryFields(context)),
     label: row['label'],
     displayName: row['display_name'],
     status: row['status'],
@@ -126,7 +156,6 @@ function entryOf(row: NodeRow, problems: string[]): SessionEntry | undefined {
     pinnedAt: row['pinned_at'],
     archivedAt: row['archived_at'],
     lastInteractionAt: row['last_interaction_at'],
-    deliveryContext: readDeliveryContext(delivery?.context),
   }
   const said = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
   const entry = { ...Object.fromEntries(said), ...stored }

@@ -35,9 +35,10 @@ const looks: Readonly<Record<Card['kind'], { who: string; style: Style }>> = {
   notice: { who: 'notice', style: 'yellow' },
 }
 
-function printCard({ kind, at, text, tool, isError, raw }: Card, page: Page): string {
+function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page: Page): string {
   const { who, style } = looks[kind]
-  const head = tool ? toolLine(tool.name, tool.input) : isError ? `${who} (failed)` : who
+  const what = tool ? toolLine(tool.name, tool.input) : isError ? `${who} (failed)` : who
+  const head = isRewound ? `${what} (rewound: not part of the conversation any more)` : what
   const lines = visible(text).trim().split('\n')
   const shown = kind === 'result' ? lines.slice(0, maxResultLines) : lines
   const left = lines.length - shown.length

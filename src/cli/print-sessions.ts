@@ -1,4 +1,5 @@
 // How sessions look in a terminal.
+import { isNamedByKey } from '../domain/session-meta.ts'
 import type { SessionRowOutput } from '../operations/sessions/session-row.ts'
 import { ago, broken, fit, oneLine, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
 import type { Column, Page } from './print.ts'
@@ -34,7 +35,7 @@ function noSessions({ input = {} }: Page): string {
 }
 
 function nameOf(row: SessionRowOutput): string {
-  const name = row.label ?? row.displayName ?? row.subject
+  const name = row.label ?? (isNamedByKey(row) ? undefined : row.displayName) ?? row.subject
   return name ? `${name} (${row.key})` : row.key
 }
 

@@ -1,8 +1,10 @@
 // The cards of a Claude transcript, read from the end or around a message, in pieces, so that a very long
 // session opens at once.
+import { statSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/card.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward } from '../store/transcripts/transcript-lines.ts'
 import type { Line } from '../store/transcripts/transcript-lines.ts'
 import { blocksIn, isFields } from './blocks.ts'
@@ -38,6 +40,17 @@ export async function cardsOf(filePath: string, wanted: WantedCards): Promise<Ca
   } finally {
     await file.close()
   }
+}
+
+/** Larger transcripts are shown without the marks: finding the branches means reading the whole file. */
+const maxChainBytes = 32 << 20
+
+/** Marks what was said on a branch that somebody rewound: it is in the file, and a resume does not see it. */
+export async function markRewound(filePath: string, page: CardPage): Promise<CardPage> {
+  if (statSync(filePath).size > maxChainBytes) return page
+  const { links, reached } = await readChain(filePath)
+  const isRewound = ({ uuid }: Card): boolean => uuid !== undefined && links.has(uuid) && !reached.has(uuid)
+  return { ...page, cards: page.cards.map((card) => (isRewound(card) ? { ...card, isRewound: true } : card)) }
 }
 
 type How = Pick<WantedCards, 'raw' | 'aside'>

@@ -13,6 +13,8 @@ export interface Card {
   /** Joins a tool to its result. */
   toolUseId?: string
   isError?: boolean
+  /** On a branch that was rewound: a resume does not see it. */
+  isRewound?: boolean
   /** For the `result` of a sub-agent: its id. */
   subagent?: string
   /** The record as Claude Code wrote it, when it was asked for. */

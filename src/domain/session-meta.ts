@@ -81,6 +81,11 @@ export function groupDisplayName(
   return /[#]|^@|^g-/.test(name) ? `${channel}:${name}` : `${channel}:g-${name}`
 }
 
+/** A name that was made from the key alone: to people the key itself, or what was said, is of more use. */
+export function isNamedByKey({ key, displayName }: { key: string; displayName?: string }): boolean {
+  return displayName?.endsWith(groupDisplayName('', {}, key)) ?? false
+}
+
 function plainName(text: string): string {
   return text
     .trim()

@@ -1,6 +1,6 @@
 // What was said in a Claude Code session, or by one of its sub-agents, card by card: from the end, or around a message.
 import { z } from 'zod'
-import { cardsOf } from '../../discovery/cards.ts'
+import { cardsOf, markRewound } from '../../discovery/cards.ts'
 import type { WantedCards } from '../../discovery/cards.ts'
 import type { DiscoveredSession, Subagent } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -16,6 +16,7 @@ const card = z.object({
   tool: z.object({ name: z.string(), input: z.record(z.string(), z.unknown()) }).optional(),
   toolUseId: z.string().optional(),
   isError: z.boolean().optional(),
+  isRewound: z.boolean().optional().describe('On a branch that was rewound: a resume does not see it.'),
   subagent: z.string().optional().describe('The sub-agent that gave this result.'),
   raw: z.string().optional(),
 })
@@ -67,7 +68,8 @@ const readSession = operation({
     refuseTwoPlaces(wanted)
     const session = await ownSession(app, id, caller)
     if (wantedSubagent === undefined) {
-      return { sessionId: session.sessionId, ...(await cardsOf(session.filePath, wanted)) }
+      const page = await cardsOf(session.filePath, wanted)
+      return { sessionId: session.sessionId, ...(await markRewound(session.filePath, page)) }
     }
     const { filePath, toolUseId: _, ...about } = await subagentNamed(app, session, wantedSubagent)
     const page = await cardsOf(filePath, { ...wanted, aside: true })

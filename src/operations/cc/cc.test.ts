@@ -118,6 +118,17 @@ test('a session is read from its end or around a message, and pieces join to the
   })
 })
 
+test('what was said on a branch that was rewound is marked, and nothing else is', async () => {
+  const { cards } = (await read({ id: '00000018' })) as {
+    cards: Array<{ uuid?: string; isRewound?: boolean }>
+  }
+  const rewound = cards.filter(({ isRewound }) => isRewound)
+  expect(new Set(rewound.map(({ uuid }) => uuid)).size).toBe(2)
+  expect(cards.length).toBeGreaterThan(rewound.length)
+  const { cards: parallelCalls } = await read({ id: '00000002' })
+  expect(parallelCalls.filter((card) => 'isRewound' in card)).toEqual([])
+})
+
 const readAll = async (from: { before?: number; after?: number }): Promise<CardPage['cards']> =>
   (await read({ id: '00000008', limit: 1000, ...from })).cards
 

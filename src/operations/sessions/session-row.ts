@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { classifySessionKey } from '../../domain/session-key-forms.ts'
+import type { SessionKeyForm } from '../../domain/session-key-forms.ts'
+import { groupDisplayName } from '../../domain/session-meta.ts'
 
 // Built when somebody reads it, which is the reference page: a list must not wait for it.
 export const sessionRow = z.lazy(() => {
@@ -122,11 +124,20 @@ export function rowOf({ key, agentId, entry }: Session, now: number, mainKey: st
   }
   for (const field of shown) if (entry[field] !== undefined) row[field] = entry[field]
   row['channel'] ??= form.channel ?? entry.lastChannel
+  row['displayName'] ??= derivedNameOf(key, entry, form)
   row['model'] = entry.model ?? entry.modelOverride
   row['totalTokensFresh'] = entry.totalTokens !== undefined && entry.totalTokensFresh !== false
   // An occupancy that is no longer true is not shown as if it were.
   if (row['totalTokensFresh']) row['totalTokens'] = entry.totalTokens
   return row as SessionRowOutput
+}
+
+/** As OpenClaw 2026.1.30 derives the name that a row does not have. */
+function derivedNameOf(key: string, entry: SessionEntry, form: SessionKeyForm): string | undefined {
+  const isGroup = form.kind === 'group' || form.kind === 'channel'
+  const channel = entry.channel ?? (isGroup ? form.channel : undefined)
+  if (channel) return groupDisplayName(channel, entry, (isGroup && form.id) || key)
+  return entry.label ?? entry.origin?.label
 }
 
 function kindOf(kind: string, entry: SessionEntry): SessionRowOutput['kind'] {

@@ -59,6 +59,12 @@ export function Conversations({ current, own }: { current: string; own: string }
   )
 }
 
+/** A name that the gateway made from the key says less than what was said. */
+function nameOf({ label, displayName, derivedTitle, key }: SessionRow): string {
+  const given = displayName?.includes(':g-agent-') ? undefined : displayName
+  return label ?? given ?? derivedTitle ?? key
+}
+
 function Talk({ row, current }: { row: SessionRow; current: string }) {
   const route = { view: 'chat', key: row.key } as const
   return (
@@ -69,7 +75,7 @@ function Talk({ row, current }: { row: SessionRow; current: string }) {
         title={row.key}
         onClick={follow(route)}
       >
-        <span class="name">{visible(row.label ?? row.displayName ?? row.derivedTitle ?? row.key)}</span>
+        <span class="name">{visible(nameOf(row))}</span>
         <span class="faint age">{row.updatedAt === 0 ? '' : ago(row.updatedAt)}</span>
         <span class="faint last">{visible(inOneLine(row.lastMessagePreview)) || 'Nothing was said yet'}</span>
       </a>

@@ -95,19 +95,30 @@ export function pricesOf(model: string | undefined): Prices {
   }
 }
 
+/** Tokens of one call to a model, or what they cost in dollars. */
+interface CallParts {
+  input: number
+  output: number
+  cacheRead: number
+  cacheWrite: number
+}
+
 /** What one call to a model costs, in dollars. Cache that was written counts as the five-minute kind. */
-export function callCost(
-  model: string,
-  usage: { input: number; output: number; cacheRead: number; cacheWrite: number },
-): number {
+export function callCost(model: string, usage: CallParts): number {
+  const { input, output, cacheRead, cacheWrite } = costOfParts(model, usage)
+  return input + output + cacheRead + cacheWrite
+}
+
+/** What each kind of tokens of one call costs, in dollars. */
+export function costOfParts(model: string, usage: CallParts): CallParts {
   const promptTokens = usage.input + usage.cacheRead + usage.cacheWrite
   const price = pricesOf(model).ofCall({ promptTokens, fast: false })
-  const millionths =
-    usage.input * price.input +
-    usage.output * price.output +
-    usage.cacheRead * price.cacheRead +
-    usage.cacheWrite * price.cacheWrite5m
-  return millionths / 1_000_000
+  return {
+    input: (usage.input * price.input) / 1_000_000,
+    output: (usage.output * price.output) / 1_000_000,
+    cacheRead: (usage.cacheRead * price.cacheRead) / 1_000_000,
+    cacheWrite: (usage.cacheWrite * price.cacheWrite5m) / 1_000_000,
+  }
 }
 
 /** The size of the model's window; the long one when the context would not fit into the short one. */

@@ -1,5 +1,6 @@
 // Writes a turn into our transcript as it happens: what Claude says and thinks, the tools it calls and what they answer,
 // with the tokens of each call to the model.
+import { costOfParts } from '../discovery/price-table.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { AssistantMessage, EntryBody, TranscriptUsage } from '../domain/transcript.ts'
 import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
@@ -17,6 +18,8 @@ export class TurnRecord {
   #model = 'unknown'
   #content: AssistantMessage['content'] = []
   #usage: Usage | undefined
+  /** What the messages of this turn that were recorded cost. */
+  #recordedUsd = 0
   #tools = new Map<string, string>()
   #writing: Promise<unknown> = Promise.resolve()
   #held: EntryBody[] = []
@@ -96,7 +99,7 @@ export class TurnRecord {
       api,
       provider: this.#provider,
       model: this.#model,
-      usage: asTranscriptUsage(this.#usage, result?.costUsd ?? 0),
+      usage: this.#usageWithCost(result),
       stopReason,
       ...(failed === undefined ? {} : { errorMessage: failed }),
       timestamp: this.#clock.now(),
@@ -104,6 +107,18 @@ export class TurnRecord {
     this.#content = []
     this.#usage = undefined
     return { type: 'message', message }
+  }
+
+  /** The parts are those of this call. The last message of a turn also carries what the turn cost beyond the calls that
+   *  are in the transcript (sub-agents), so that the totals of a turn add up to what Claude reports. */
+  #usageWithCost(result: TurnResult | undefined): TranscriptUsage {
+    const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = this.#usage ?? {}
+    const tokens = { input, output, cacheRead, cacheWrite }
+    const cost = costOfParts(this.#model, tokens)
+    const ofCall = sumOf(cost)
+    const total = Math.max(ofCall, (result?.costUsd ?? 0) - this.#recordedUsd)
+    this.#recordedUsd += total
+    return { ...tokens, totalTokens: sumOf(tokens), cost: { ...cost, total } }
   }
 
   #hold(body: EntryBody): void {
@@ -124,14 +139,6 @@ function stopReasonOf(result: TurnResult): AssistantMessage['stopReason'] {
   return result.end.kind === 'interrupted' ? 'aborted' : 'error'
 }
 
-function asTranscriptUsage(usage: Usage | undefined, costUsd: number): TranscriptUsage {
-  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = usage ?? {}
-  return {
-    input,
-    output,
-    cacheRead,
-    cacheWrite,
-    totalTokens: input + output + cacheRead + cacheWrite,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: costUsd },
-  }
+function sumOf(parts: Record<'input' | 'output' | 'cacheRead' | 'cacheWrite', number>): number {
+  return parts.input + parts.output + parts.cacheRead + parts.cacheWrite
 }

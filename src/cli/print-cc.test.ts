@@ -44,6 +44,24 @@ test.each([56, 60, 80, 100, 160, 240])('the list fits a terminal of %i columns',
     expect(cellWidth(line)).toBeLessThanOrEqual(width)
 })
 
+test.each([96, 120])(
+  'what the registry of OpenClaw says stands in the list, %i columns wide',
+  async (width) => {
+    const openclaw = { source: 'openclaw' as const, totalCostUsd: 1.25, totalTurns: 14 }
+    const text = printList(
+      { total: 2, sessions: [{ ...rows[0]!, ...openclaw }, rows[1]!] },
+      { ...page, width },
+    )
+    expect(text).toMatch(/OPENCLAW/)
+    expect(text).toContain(width === 96 ? '$1.25' : '$1.25, 14 turns')
+    for (const line of text.split('\n')) expect(cellWidth(line)).toBeLessThanOrEqual(width)
+    const health = await discovery.health(rows[0]!.sessionId)
+    const info = printInfo({ session: { ...rows[0]!, ...openclaw }, health }, page)
+    expect(info).toMatch(/OpenClaw says +\$1\.25, 14 turns/)
+    expect(printList({ total: 1, sessions: [rows[1]!] }, { ...page, width })).not.toContain('OPENCLAW')
+  },
+)
+
 test('the list says what runs, what it cost and how full its context is, and hides archived ones unless asked', () => {
   const text = printList({ total, sessions: rows }, { ...page, width: 160 })
   expect(text).toMatch(

@@ -26,7 +26,7 @@ export function printList(answer: { total: number; sessions: Row[] }, page: Page
   const more = answer.total - shown.length
   const hint = isAll ? '--limit and --offset turn the page' : '--all shows them, --search finds some'
   const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []
-  return [...(shown.length > 0 ? [table(shown, listColumns(page), page)] : []), ...note].join('\n')
+  return [...(shown.length > 0 ? [table(shown, listColumns(shown, page), page)] : []), ...note].join('\n')
 }
 
 function isNarrowed({ input = {} }: Page): boolean {
@@ -36,7 +36,7 @@ function isNarrowed({ input = {} }: Page): boolean {
 
 /** What people look for first stands first; a narrow terminal loses columns, then words of the message and the branch.
  *  Sessions of one repository need not repeat its name. */
-function listColumns(page: Page): Array<Column<Row>> {
+function listColumns(rows: Row[], page: Page): Array<Column<Row>> {
   const from = (width: number, column: Column<Row>): Array<Column<Row>> =>
     page.width >= width ? [column] : []
   const isOneRepo = page.input?.['repo'] !== undefined
@@ -57,6 +57,9 @@ function listColumns(page: Page): Array<Column<Row>> {
       align: 'right',
       min: 7,
     },
+    ...(rows.some((row) => registryLine(row) !== undefined)
+      ? from(96, { title: 'OPENCLAW', value: (row) => registryLine(row) ?? '-', align: 'right', min: 8 })
+      : []),
     ...from(76, { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, style: contextStyle }),
     ...from(84, {
       title: 'CACHE',
@@ -185,6 +188,7 @@ function printSpending(session: Row, page: Page): string {
         subagentCount > 0 ? `${subagentCount}: ${tokenLine(session.subagentTokens)}` : undefined,
       ],
       ['cost', costLine(session)],
+      ['OpenClaw says', registryLine(session)],
       [
         'context',
         `${contextOf(session)} of ${tokens(session.contextWindow)}, ${count(compactionCount, 'compaction')}`,
@@ -194,6 +198,13 @@ function printSpending(session: Row, page: Page): string {
     ],
     page,
   )
+}
+
+/** What OpenClaw's own registry has noted of a session. */
+function registryLine({ source, totalCostUsd, totalTurns }: Row): string | undefined {
+  if (source !== 'openclaw' || (totalCostUsd === undefined && totalTurns === undefined)) return undefined
+  const cost = totalCostUsd === undefined ? [] : [usd(totalCostUsd)]
+  return [...cost, ...(totalTurns === undefined ? [] : [count(totalTurns, 'turn')])].join(', ')
 }
 
 function costLine(session: Row): string {

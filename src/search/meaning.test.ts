@@ -66,6 +66,25 @@ test('other words for the same thing are found, and an agent finds only its own'
   expect(await found('weather', {})).toEqual([])
 })
 
+test('what has all the words comes before what has one of them and is nearer in meaning', async () => {
+  const sources = [
+    source('all', 'the build has a flaky ship test'),
+    source('some', 'a ship that is unsteady'),
+  ]
+  await indexSources(index, [...sources, source('near', 'an unsteady vessel')], { redact })
+  const unsteady: Embedder = {
+    ...boatsAndFood,
+    name: 'unsteady',
+    embed: async (texts) =>
+      texts.map((text) => Float32Array.of(...(/unsteady|^flaky/.test(text) ? [1, 0] : [0, 1]))),
+  }
+  expect(await found('flaky ship', {}, unsteady)).toEqual([
+    'all by words',
+    'some by words, meaning',
+    'near by meaning',
+  ])
+})
+
 test('what is gone does not crowd out what is there', async () => {
   const gone = Array.from({ length: 60 }, (_, i) => source(`gone-${i}`, 'the boat'))
   await indexSources(index, gone, { redact })

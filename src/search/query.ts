@@ -1,4 +1,5 @@
 // What a person typed, as full-text expressions. Quotes make phrases, a star makes a prefix, the rest are words.
+import { fillerWords } from '../domain/filler-words.ts'
 import { joinedRuns, pairsOf, splitIdentifier } from './identifiers.ts'
 
 export interface ParsedQuery {
@@ -37,20 +38,10 @@ export function parseQuery(text: string): ParsedQuery | undefined {
   }
 }
 
-/** Words that nearly every English text has; alone they say nothing. */
-const fillers = new Set(
-  (
-    'a about after all also am an and any are as at be because been but by can could did do does for from get had has ' +
-    'have he her his how i if in into is it its me more most my no not of on one or our out she should so some than ' +
-    'that the their them then there they this to too up us was we were what when where which while who why will with ' +
-    'would you your'
-  ).split(' '),
-)
-
 /** A few words are meant one by one; in a whole sentence, those count that say something. */
 function wordsOf(terms: Term[]): string[] {
   const meaningful = terms.filter(
-    ({ text, phrase, prefix }) => phrase || prefix || !fillers.has(text.toLowerCase()),
+    ({ text, phrase, prefix }) => phrase || prefix || !fillerWords.has(text.toLowerCase()),
   )
   const used = terms.length > fewWords && meaningful.length > 0 ? meaningful : terms
   return used.map(expressionOf).filter((expression) => expression !== '')

@@ -25,6 +25,8 @@ const enough = 10
 /** A passage that has only some of the words, and one that is only near in meaning, against one that has all words. */
 const someWeight = 0.5
 const meaningWeight = 0.7
+/** More than places in lists can add up to: what has all the words comes first, whatever else is near in meaning. */
+const allWordsBonus = 1
 /** What tools said is the second tier: after what people and agents said. */
 const toolShare = 0.6
 
@@ -52,6 +54,8 @@ interface FoundList {
   passages: FoundPassage[]
   /** How much a place in it counts. */
   weight: number
+  /** Its passages have every word of the question. */
+  hasAllWords?: true
 }
 
 function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundList[] {
@@ -59,7 +63,7 @@ function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter
   const byWords = (terms: string[], joint: 'AND' | 'OR'): FoundPassage[] =>
     terms.length === 0 ? [] : index.matchWords({ terms, joint }, filter, candidates)
   const all = byWords(query.all, 'AND')
-  lists.push({ by: 'words', passages: all, weight: 1 })
+  lists.push({ by: 'words', passages: all, weight: 1, hasAllWords: true })
   // Few passages have every word: then those that have some are better than nothing, after the others.
   if (all.length < enough && query.any.length > 0) {
     const seen = new Set(all.map(({ id }) => id))
@@ -84,23 +88,26 @@ interface Fused {
   passage: FoundPassage
   score: number
   by: SearchHit['by']
+  hasAllWords?: true
 }
 
 /** Reciprocal rank fusion; what is recent or of this project counts a little more, what tools said a little less. */
 function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
   const fused = new Map<number, Fused>()
-  for (const { by, passages, weight } of lists) {
+  for (const { by, passages, weight, hasAllWords } of lists) {
     passages.forEach((passage, place) => {
       const entry = fused.get(passage.id) ?? { passage, score: 0, by: [] }
       entry.score += weight / (fusionConstant + place + 1)
       entry.by.push(by)
+      if (hasAllWords) entry.hasAllWords = true
       fused.set(passage.id, entry)
     })
   }
   for (const { passage, ...entry } of fused.values()) {
     const share = passage.role === 'tool' ? toolShare : 1
     const signals = recency(passage.at, now) * nearness(passage.source.repoPath, filter.near)
-    fused.get(passage.id)!.score = entry.score * share * signals
+    const first = entry.hasAllWords ? allWordsBonus : 0
+    fused.get(passage.id)!.score = first + entry.score * share * signals
   }
   return withoutCopies([...fused.values()])
     .sort((a, b) => b.score - a.score)

@@ -88,7 +88,7 @@ test('over a made history of twelve matters it finds what was resumed more often
     mrr.toFixed(2),
   ])
   expect(rounded).toEqual([
-    ['selection', '0.83', '0.91'],
+    ['selection', '0.86', '0.93'],
     ['most recent', '0.11', '0.35'],
     ['keywords', '0.79', '0.83'],
   ])

@@ -50,31 +50,60 @@ test('one call scores all sessions, with the settings of the configuration', asy
   expect(asked).toHaveLength(1)
   expect(asked[0]).toMatchObject({ model: 'small', maxTokens: 77 })
   expect(asked[0]!.prompt).toContain('1. {"branch":"main","about":"Refactor the webhook handler"}')
-  expect(asked[0]!.prompt).toContain('2. {"branch":"docs","about":"Update the README"}')
+  expect(asked[0]!.prompt).toContain('2. {"branch":"docs","about":"Add OAuth · Update the README"}')
 })
 
-test('keywords: twice the Jaccard share of words longer than three letters, at most 1', async () => {
-  const of = async (task: string) =>
-    (await assess(undefined, {}, task)).relevance.map(({ relevance }) => relevance)
-  // {webhook, error, handler} and {refactor, webhook, handler}: 2 of 4.
-  expect(await of('Fix the webhook error handler')).toEqual([1, 0])
-  // {refactor, login} and {refactor, webhook, handler}: 1 of 4.
-  expect(await of('Refactor login')).toEqual([0.5, 0])
-  expect(await of('the and for')).toEqual([0, 0])
-  // The last task counts, not the first message: {update} and {update, readme}: 1 of 2, doubled.
-  expect(await of('UPDATE it')).toEqual([0, 1])
-})
-
-test('words of any script are compared', async () => {
-  const about = [discoveredSession({ firstMessage: 'Überprüfe die Größenangaben' })]
+const words = async (task: string, about: Parameters<typeof discoveredSession>[0][]): Promise<number[]> => {
+  const config = sessionSelectionConfig.parse({})
   const found = await assessTaskRelevance(
-    'größenangaben',
-    about,
-    sessionSelectionConfig.parse({}),
+    task,
+    about.map((one, at) => discoveredSession({ sessionId: String(at), ...one })),
+    config,
     undefined,
     systemClock,
   )
-  expect(found.relevance[0]!.relevance).toBe(1)
+  return found.relevance.map(({ relevance }) => relevance)
+}
+
+test('without a model: the share of the words of the task that a session has, rare words first', async () => {
+  const [handler, readme] = await words('Fix the webhook error handler', sessions)
+  expect(handler).toBeGreaterThan(0.6)
+  expect(readme).toBe(0)
+  // Number, tense and spelling of names do not matter.
+  expect(
+    (
+      await words('failing webhook_handlers', [{ firstMessage: 'The WebhookHandler fails: webhook handler' }])
+    )[0],
+  ).toBe(1)
+  const tests = Array.from({ length: 8 }, (_, i) => ({ firstMessage: `Add tests for page ${i}` }))
+  const [login, ...others] = await words('Add tests for the login retry', [
+    { firstMessage: 'Repair the login retry' },
+    ...tests,
+  ])
+  for (const other of others) expect(login).toBeGreaterThan(other)
+})
+
+test('one word in common is not the same work', async () => {
+  for (const task of ['add a readme', 'readme', 'Check login'])
+    expect((await words(task, [{ firstMessage: 'check the README' }]))[0]).toBeLessThan(0.1)
+  expect((await words('the and for', [{ firstMessage: 'the and for' }]))[0]).toBe(0)
+})
+
+test('a session is about its label, its first prompt and its last real task', async () => {
+  const about = { firstMessage: '[openclaw:agent=main]  Repair the invoice export', label: 'billing run' }
+  const resumed = ['yes', 'Continue where you left off.', 'ok, go on', ''].map((lastTask) => ({
+    ...about,
+    lastTask,
+  }))
+  for (const relevance of await words('Repair the invoice export', resumed)) expect(relevance).toBe(1)
+  for (const relevance of await words('billing run', resumed)) expect(relevance).toBe(1)
+  const [later] = await words('Update the tax tables', [{ ...about, lastTask: 'Update the tax tables' }])
+  expect(later).toBe(1)
+})
+
+test('words of any script are compared', async () => {
+  const about = [{ firstMessage: 'Überprüfe die Größenangaben der Bilder' }]
+  expect((await words('größenangaben BILDER', about))[0]).toBe(1)
 })
 
 test('a model that is switched off is not asked', async () => {
@@ -95,7 +124,7 @@ test('a model that does not answer in time is not waited for, and told to stop',
   )
   expect(performance.now() - started).toBeLessThan(20_000)
   expect(found).toMatchObject({ by: 'keywords', fallback: 'no answer within 0.05 s' })
-  expect(found.relevance[0]!.relevance).toBe(1)
+  expect(found.relevance[0]!.relevance).toBeGreaterThan(0.6)
   expect(told).toBe(true)
 })
 

@@ -4,8 +4,11 @@ import { z } from 'zod'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/discovery-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { fillerWords } from '../domain/filler-words.ts'
 import { plainLine } from '../domain/plain-text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
+import { isContinuation } from './continuation.ts'
+import { withoutMarker } from './origin-marker.ts'
 
 export interface Assessment {
   relevance: TaskRelevance[]
@@ -40,30 +43,64 @@ export async function assessTaskRelevance(
   }
 }
 
-/** Twice the share of common words (Jaccard), at most 1; words of more than three letters count. */
+/** A task with fewer words in common than this is another task, however short it is. */
+const fewestCommon = 2
+/** Below what the score counts as related. */
+const hardlyRelated = 0.09
+/** A small share of the task's words says less than its size. */
+const sharpness = 1.5
+
+/** The share of the task's words that the session has, each word weighed by how rare it is among the sessions: the word
+ *  ranking of the search. */
 export function keywordRelevance(task: string, sessions: DiscoveredSession[]): TaskRelevance[] {
   const wanted = wordsOf(task)
-  return sessions.map((session) => {
-    const known = wordsOf(subjectOf(session))
-    let common = 0
-    for (const word of wanted) if (known.has(word)) common++
-    const all = wanted.size + known.size - common
+  const known = sessions.map((session) => wordsOf(subjectOf(session)))
+  const weights = weigh(wanted, known)
+  const whole = sum(weights.values())
+  return sessions.map(({ sessionId }, at) => {
+    const common = [...wanted].filter((word) => known[at]!.has(word))
+    const share = whole === 0 ? 0 : sum(common.map((word) => weights.get(word)!)) / whole
+    const isEnough = common.length >= fewestCommon
     return {
-      sessionId: session.sessionId,
-      relevance: all === 0 ? 0 : Math.min(1, (2 * common) / all),
-      reasoning: `${common} of ${all} ${all === 1 ? 'word' : 'words'} in common`,
+      sessionId,
+      relevance: isEnough ? Math.min(1, 2 * share ** sharpness) : Math.min(hardlyRelated, share),
+      reasoning: `${common.length} of ${wanted.size} ${wanted.size === 1 ? 'word' : 'words'} in common`,
     }
   })
 }
 
-/** What a session is about, in the words of whoever used it. */
-export function subjectOf(session: DiscoveredSession): string {
-  return session.lastTask ?? session.firstMessage
+/** What a session is about: its label, how it began, and its last real task. */
+export function subjectOf({ label, firstMessage, lastTask, lastPrompt }: DiscoveredSession): string {
+  const last = [lastTask, lastPrompt].find((text) => text !== undefined && !isContinuation(text))
+  const first = withoutMarker(firstMessage)
+  const parts = [label, first, last === undefined ? undefined : withoutMarker(last)]
+  return [...new Set(parts.filter((part) => part))].join(' · ')
+}
+
+/** A word that many sessions have tells them apart least. */
+function weigh(wanted: Set<string>, known: Array<Set<string>>): Map<string, number> {
+  return new Map(
+    [...wanted].map((word) => {
+      const having = known.filter((words) => words.has(word)).length
+      return [word, 1 + Math.log((known.length + 1) / (Math.max(having, 1) + 1))]
+    }),
+  )
 }
 
 function wordsOf(text: string): Set<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
-  return new Set(words.filter((word) => word.length > 3))
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  return new Set(words.filter((word) => word.length > 1 && !fillerWords.has(word)).map(stemOf))
+}
+
+/** Number and tense of English words; words of other languages stay nearly as they are. */
+function stemOf(word: string): string {
+  return word.length > 5 ? word.replace(/(?:ing|ed|es|s)$/, '') : word.replace(/(?<=\p{L}{3})s$/u, '')
+}
+
+function sum(numbers: Iterable<number>): number {
+  let total = 0
+  for (const number of numbers) total += number
+  return total
 }
 
 const system = `You judge how useful the context of earlier coding sessions is for a new task.

@@ -91,7 +91,7 @@ test('the same branch and a similar task: the session is resumed', async () => {
   expect(found).toMatchObject({ action: 'resume', sessionId: 'aaaaaaaa-1', relevanceBy: 'keywords' })
   expect(found.scores[0]).toMatchObject({ total: 1, price: { resumeUsd: 0.1 } })
   expect(found.reason).toBe(
-    'resume aaaaaaaa (1.00, $0.1000): same branch, recent, related (2 of 2 words in common)',
+    'resume aaaaaaaa (1.00, $0.1000): same branch, recent, related (3 of 3 words in common)',
   )
 })
 
@@ -103,6 +103,27 @@ test('another branch and an unrelated task: a fresh session', async () => {
   expect(found.reason).toMatch(
     /^fresh: the only session, aaaaaaaa, scores 0.35, not above 0.60: other branch/,
   )
+})
+
+test('"continue" goes on with the session that was used last, unless it is ruled out', async () => {
+  const sessions = [
+    session({ sessionId: 'older', branch: 'main', lastModified: new Date(now - 60_000) }),
+    session({ sessionId: 'latest', branch: 'docs', firstMessage: 'Write the manual' }),
+  ]
+  for (const words of ['continue', 'Go on.', 'yes', 'Continue where you left off.', 'mach weiter'])
+    expect(await select(sessions, { task: words })).toMatchObject({ action: 'resume', sessionId: 'latest' })
+  const [older, latest] = sessions
+  const compacted = { ...latest!, compactionCount: 3 }
+  expect(await select([older!, compacted], { task: 'continue' })).toMatchObject({ sessionId: 'older' })
+  expect(await select([compacted], { task: 'continue' })).toMatchObject({ action: 'fresh' })
+  expect(await select([{ ...latest!, isRunning: true }], { task: 'continue' })).toMatchObject({
+    action: 'fork',
+  })
+})
+
+test('a short task with one word in common is not resumed', async () => {
+  const found = await select([session({ firstMessage: 'check the README' })], { task: 'add a readme' })
+  expect(found).toMatchObject({ action: 'fresh', scores: [{ total: 0.6 }] })
 })
 
 test('no session at all: a fresh one', async () => {
@@ -305,7 +326,7 @@ test('the decision is one readable line in the log', async () => {
   const lines: string[] = []
   await select([session()], { log: (line) => lines.push(line) })
   expect(lines).toEqual([
-    'select: resume aaaaaaaa (1.00, $0.1000): same branch, recent, related (2 of 2 words in common)',
+    'select: resume aaaaaaaa (1.00, $0.1000): same branch, recent, related (3 of 3 words in common)',
   ])
 })
 

@@ -13,6 +13,7 @@ import type {
   SessionSelection,
   TaskRelevance,
 } from '../domain/selection.ts'
+import { isContinuation } from './continuation.ts'
 import { candidatesOf } from './ownership.ts'
 import type { Assessment } from './relevance.ts'
 import { assessTaskRelevance, keywordRelevance } from './relevance.ts'
@@ -86,6 +87,7 @@ async function decide(
     (session) => session.label === undefined,
   )
   if (candidates.length === 0) return unscored('fresh', 'fresh: no session here can be continued')
+  if (isContinuation(request.task)) return continueLatest(sources, request, candidates)
   const { scores, by, fallback } = await scoreAll(sources, request, candidates)
   return {
     ...chooseBest(scores, request.config.resumeThreshold),
@@ -93,6 +95,24 @@ async function decide(
     relevanceBy: by,
     fallback,
   }
+}
+
+/** "Continue" says nothing about the work: resume the session that was used last. */
+function continueLatest(
+  sources: SelectionSources,
+  request: SelectionRequest,
+  candidates: DiscoveredSession[],
+): SessionSelection {
+  const context = contextOf(sources, request)
+  const scores = candidates.toSorted(newestFirst).map((session) => ({
+    ...scoreSession(session, { ...context, relevance: sameWork(session) }),
+    price: sources.priceOf(session),
+  }))
+  const latest = scores.find(({ ceiling }) => ceiling === undefined)
+  if (!latest) return { ...unscored('fresh', whyFresh(scores, request.config.resumeThreshold)), scores }
+  const action = latest.isRunning ? 'fork' : 'resume'
+  const why = 'the task only says to continue, and this session was used last'
+  return { ...unscored(action, `${action} ${short(latest.sessionId)}: ${why}`, latest.sessionId), scores }
 }
 
 /** A label is an explicit request: it overrides scores and ceilings. */
@@ -134,13 +154,8 @@ async function scoreAll(
   request: SelectionRequest,
   candidates: DiscoveredSession[],
 ): Promise<{ scores: SessionScore[]; by: 'model' | 'keywords'; fallback?: string }> {
-  const { task, maxBudgetUsd } = request
-  const context = {
-    currentBranch: request.projectStatus.git.currentBranch,
-    now: sources.clock.now(),
-    maxBudgetUsd,
-  }
-  const relevance = keywordRelevance(task, candidates)
+  const context = contextOf(sources, request)
+  const relevance = keywordRelevance(request.task, candidates)
   const ranked = candidates
     .map((session, at) => ({
       session,
@@ -157,6 +172,13 @@ async function scoreAll(
     .sort(bestFirst)
     .map(({ session, score }) => ({ ...score, price: sources.priceOf(session) }))
   return { scores, by: judged.by, fallback: judged.fallback }
+}
+
+function contextOf(
+  { clock }: SelectionSources,
+  { projectStatus, maxBudgetUsd }: SelectionRequest,
+): Omit<ScoreContext, 'relevance'> {
+  return { currentBranch: projectStatus.git.currentBranch, now: clock.now(), maxBudgetUsd }
 }
 
 /** Asks the model about the most promising, leaving out those that could not win whatever it says. */
@@ -181,7 +203,7 @@ async function judge(
 }
 
 function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {
-  return { sessionId, relevance: 1, reasoning: '' }
+  return { sessionId, relevance: 1, reasoning: 'the same work' }
 }
 
 function chooseBest(

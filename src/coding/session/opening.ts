@@ -25,7 +25,8 @@ export function openingOf(
     toolRights: toolsOf('coding'),
     thinkingLevel: request.thinking,
     tools: toolsFor(session),
-    title: name,
+    // A conversation that goes on keeps the title that it has: Claude's own, or the one that a person gave it.
+    title: sdkSessionId || (request.resume && !request.resume.fork) ? undefined : name,
     tag: tagOf(request),
     // Who launched it decides when it ends, not how many others there are.
     pinned: true,

@@ -1,6 +1,6 @@
 // The library: `import … from 'rockpool'`.
 import { codingLibrary } from './library/session-manager.ts'
-import { discoveryLibrary } from './library/discovery.ts'
+import { discoveryLibrary } from './library/native-sessions.ts'
 import { selectionLibrary } from './library/selection.ts'
 import { withAppFrom } from './library/with-app.ts'
 import { readEnvironment } from './store/config-file.ts'
@@ -123,8 +123,8 @@ const withApp = withAppFrom(async () =>
 )
 export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(withApp)
 export const { discoverSessions, listAllSessions } = discoveryLibrary(withApp)
-export { ccSessionFileExists, parseJsonlHeader, repoPathToSlug } from './library/discovery.ts'
-export type { JsonlHeader } from './library/discovery.ts'
+export { ccSessionFileExists, parseJsonlHeader, repoPathToSlug } from './library/native-sessions.ts'
+export type { JsonlHeader } from './library/native-sessions.ts'
 export type { DiscoveredSession } from './domain/discovered-session.ts'
 
 export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)

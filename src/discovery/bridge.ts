@@ -1,4 +1,4 @@
-// The bridge: six tools through which a session sees the world around it. In-process for our own sessions; mcp/bridge.ts
+// The bridge: six tools through which a session sees the world around it. In-process for our own sessions; mcp/bridge-server.ts
 // serves the same tools over stdio. Answers are live, and nothing in them belongs to another agent.
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'

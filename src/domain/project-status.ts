@@ -22,7 +22,7 @@ export interface GitStatus {
   currentBranch: string
   headCommitSha: string
   headCommitMessage: string
-  /** Short status lines of what is changed in the working tree and not staged: `M src/a.ts`, `?? new.ts`. */
+  /** Short status lines of what is changed in the working tree and not staged: `M a.ts`, `?? new.ts`. */
   uncommittedChanges: string[]
   /** Short status lines of what is staged. */
   stagedChanges: string[]

@@ -1,5 +1,5 @@
 // Work without order that must be done once in a while: clean-up, heartbeats. With one process a timer does it; with
-// several on one database a queue gives each occasion to one of them (postgres/chores.ts).
+// several on one database a queue gives each occasion to one of them (store/postgres/chores.ts).
 
 export interface Chores {
   /** Does `work` about every so often, once over all who share it, until everything is stopped. */

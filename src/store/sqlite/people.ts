@@ -42,7 +42,7 @@ const codeLength = 8
 export const codeLifeMs = 3_600_000
 export const maxPending = 3
 
-/** What every store of people keeps; this file does with SQLite, postgres/people.ts for several machines. */
+/** What every store of people keeps; this file does with SQLite, store/postgres/people.ts for several machines. */
 export interface People {
   /** Resolves when `find` can answer. */
   ready(): Promise<void>

@@ -26,7 +26,7 @@ const migrations: Migration[] = [
   peopleTables + sentMessageTables,
   // 6: which owners of coding sessions were seen alive.
   codingOwnerTable,
-  // 7: how far a copy of the shared records is (postgres/records.ts).
+  // 7: how far a copy of the shared records is (store/postgres/records.ts).
   'CREATE TABLE record_cursor (origin TEXT NOT NULL, seq INTEGER NOT NULL) STRICT;',
   // 8: how often the agent was asked about a message. One that an earlier version lost once may have been asked.
   'ALTER TABLE inbox ADD COLUMN asked INTEGER NOT NULL DEFAULT 0; UPDATE inbox SET asked = lost_turns;',

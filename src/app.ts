@@ -30,6 +30,9 @@ import { openStateDatabase } from './store/sqlite/state-database.ts'
 import { secureStateDirectory } from './store/state-directory.ts'
 import { openSessionStore, openTranscriptStore } from './store/open.ts'
 import { sqliteWork } from './store/sqlite/work.ts'
+import { knownSecrets } from './compose/known-secrets.ts'
+import { makeRedactor } from './domain/redact.ts'
+import type { Redactor } from './domain/redact.ts'
 
 export interface AppOptions {
   version: string
@@ -103,6 +106,7 @@ function storesOf(
   return {
     ...basis,
     startedAt: clock.now(),
+    redactor: parts.once(() => redactorFor(basis)),
     events,
     agentIds: agents,
     sessions: parts.perAgent(
@@ -124,6 +128,12 @@ function storesOf(
       shared ? new PostgresPeople(shared.postgres, shared.members, clock) : new Pairing(database(), clock),
     ),
   }
+}
+
+function redactorFor(basis: Parameters<typeof knownSecrets>[0]): Redactor {
+  const redactor = makeRedactor()
+  for (const [name, value] of knownSecrets(basis)) redactor.know(name, value)
+  return redactor
 }
 
 /** What all machines know of coding sessions, approvals, spending and decisions. */
@@ -185,9 +195,11 @@ function openParts(
     runtime: parts.onceClosedLast(
       async () => {
         const { chooseAgent } = await import('./agent/choose.ts')
+        const { maskRuntime } = await import('./agent/masked-runtime.ts')
         const { sharedTranscriptsOf } = await import('./compose/shared-events.ts')
         const transcripts = sharedTranscriptsOf(stores)
-        return chooseAgent({ environment, config, paths, clock, log, version, transcripts })
+        const runtime = await chooseAgent({ environment, config, paths, clock, log, version, transcripts })
+        return maskRuntime(runtime, stores.redactor())
       },
       async (runtime) => (await runtime).close(),
     ),

@@ -380,6 +380,23 @@ describe('limits', () => {
   })
 })
 
+test('what was said is shown and exported without secrets, known ones and those that look like one', async () => {
+  const github = `ghp_${'a1B2'.repeat(9)}`
+  const { result } = await rpc(house, 'turns.run', { message: `keep ${house.token} and ${github}` })
+  const { sessionKey: key } = result as { sessionKey: string }
+  const shown = await Promise.all([
+    rpc(house, 'sessions.history', { key }),
+    rpc(house, 'sessions.preview', { keys: [key] }),
+    ...['jsonl', 'markdown', 'html'].map((format) => rpc(house, 'sessions.export', { key, format })),
+  ])
+  for (const answer of shown) {
+    const text = JSON.stringify(answer.result)
+    expect(text).toContain('[redacted:gateway-token]')
+    expect(text).not.toContain(house.token)
+    expect(text).not.toContain(github)
+  }
+})
+
 describe('hooks', () => {
   const hookToken = newToken()
   const hook = (path: string, body: object, headers: Record<string, string> = {}, at = house) =>

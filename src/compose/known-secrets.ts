@@ -3,12 +3,9 @@ import type { App } from '../operations/app.ts'
 import { channelSecrets } from '../store/channel-tokens.ts'
 import { readGatewayToken, readHookToken } from '../store/gateway-tokens.ts'
 
-const variables = [
-  'ANTHROPIC_API_KEY',
-  'ANTHROPIC_AUTH_TOKEN',
-  'CLAUDE_CODE_OAUTH_TOKEN',
-  'ROCKPOOL_GATEWAY_TOKEN',
-]
+/** `ANTHROPIC_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`. A short value would strike ordinary words. */
+const secretVariable = /(KEY|TOKEN|SECRET|PASSWORD)$/
+const shortestOfVariable = 16
 
 type Needs = Pick<App, 'environment' | 'config' | 'paths'>
 
@@ -17,12 +14,20 @@ export function knownSecrets(app: Needs): Array<[name: string, value: string]> {
   const found: Array<[string, string | undefined]> = [
     ['gateway-token', readGatewayToken(environment.stateDir)],
     ['hook-token', readHookToken(environment.stateDir)],
-    ...variables.map((name): [string, string | undefined] => [name, environment.variables[name]]),
+    ...Object.entries(environment.variables).filter(
+      ([name, value = '']) => secretVariable.test(name) && value.length >= shortestOfVariable,
+    ),
     ...secretsIn(config.channels),
     ...tokensOf(app),
     ['provider-key', config.memory.meaning.apiKey],
+    ['database-password', passwordIn(environment.variables['ROCKPOOL_DATABASE_URL'])],
   ]
   return found.filter((each): each is [string, string] => each[1] !== undefined && each[1] !== '')
+}
+
+function passwordIn(url: string | undefined): string | undefined {
+  const { password } = URL.parse(url ?? '') ?? {}
+  return password ? decodeURIComponent(password) : undefined
 }
 
 /** In files, in the environment, or kept by `channels add`. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { processorMs } from '../../test/support/processor-time.ts'
-import { cutBetweenWords, makeRedactor } from './redact.ts'
+import { maskTexts, cutBetweenWords, makeRedactor } from './redact.ts'
 
 const redactEverything = (text: string): string => makeRedactor().everything(text)
 const word = (length: number): string => 'aB3'.repeat(length).slice(0, length)
@@ -81,4 +81,25 @@ test('a text is cut before a word that may be a secret, and within it only when 
   expect(cutBetweenWords('short enough', 30)).toBe('short enough')
   expect(cutBetweenWords('x'.repeat(50), 30)).toBe('x'.repeat(30))
   expect(cutBetweenWords('明日は東京タワーへ行きます', 5)).toBe('明日は東京')
+})
+
+test('every text in a value is masked, and pictures stay as they are', () => {
+  const redactor = makeRedactor()
+  redactor.know('bot', 'hush-hush-hush')
+  const picture = 'A'.repeat(5_000)
+  const value = { n: 1, list: ['x hush-hush-hush y', null], picture, deep: { key: 'AKIAABCDEFGHIJKLMNOP' } }
+  expect(maskTexts(value, redactor.everything)).toEqual({
+    n: 1,
+    list: ['x [redacted:bot] y', null],
+    picture,
+    deep: { key: '[redacted:aws-key:MNOP]' },
+  })
+})
+
+test('a text that ends within a known value says how much of it', () => {
+  const redactor = makeRedactor()
+  redactor.know('bot', 'hush-hush-hush')
+  expect(redactor.begunValue('say hush-hu')).toBe(7)
+  expect(redactor.begunValue('say hush-hush-hush')).toBe(9)
+  expect(redactor.begunValue('say nothing')).toBe(0)
 })

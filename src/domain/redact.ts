@@ -7,9 +7,11 @@ export interface Redactor {
   know(name: string, value: string): void
   /** Without the values that we know to be secret. For what is kept and shown to the model again: a pattern that
    *  strikes a harmless word there does harm. */
-  knownValues(text: string): string
+  knownValues: (text: string) => string
+  /** How many characters at the end of a text may be the beginning of a known value: the rest of it is still to come. */
+  begunValue: (text: string) => number
   /** Without known values and without everything that looks like a secret. */
-  everything(text: string): string
+  everything: (text: string) => string
 }
 
 /** Shorter values would strike ordinary words. */
@@ -32,9 +34,26 @@ export function makeRedactor(): Redactor {
       names.set(JSON.stringify(value).slice(1, -1), name)
     },
     knownValues,
+    begunValue: (text) => Math.max(0, ...[...names.keys()].map((value) => begunIn(text, value))),
     everything: (text) => redactPatterns(knownValues(text)),
   }
 }
+
+function begunIn(text: string, value: string): number {
+  let length = Math.min(text.length, value.length - 1)
+  while (length > 0 && !text.endsWith(value.slice(0, length))) length--
+  return length
+}
+
+/** A value of JSON with every text in it masked. Long runs of base64 (pictures, signatures) stay: a pattern would damage them. */
+export function maskTexts(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === 'string') return isBlob.test(value) ? value : mask(value)
+  if (Array.isArray(value)) return value.map((inner) => maskTexts(inner, mask))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, maskTexts(inner, mask)]))
+}
+
+const isBlob = /^[\w+/=-]{1024,}$/
 
 type Pattern = [kind: string, pattern: RegExp]
 

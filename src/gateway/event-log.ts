@@ -24,9 +24,11 @@ export class EventLog {
   #seq = 0
   #listeners = new Set<(logged: LoggedEvent) => void>()
   #stop: () => void
+  readonly #mask: (json: string) => string
 
   /** The epoch names this run of the gateway: numbers of another run mean nothing here. */
-  constructor(events: Events, epoch: string) {
+  constructor(events: Events, epoch: string, mask: (json: string) => string) {
+    this.#mask = mask
     this.epoch = epoch
     this.#stop = events.on((event) => this.#add(event))
   }
@@ -54,7 +56,7 @@ export class EventLog {
   }
 
   #add(event: RockpoolEvent): void {
-    const logged = { seq: ++this.#seq, event, json: jsonText(event) }
+    const logged = { seq: ++this.#seq, event, json: this.#mask(jsonText(event)) }
     this.#events.push(logged)
     this.#bytes += logged.json.length
     if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()

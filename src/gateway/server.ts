@@ -70,7 +70,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
   checkExposure(app, options)
   const metrics = new Metrics()
   const calls = new Calls(app, metrics)
-  const events = new EventLog(app.events, randomUUID())
+  const events = new EventLog(app.events, randomUUID(), app.redactor().knownValues)
   const unvouched = new Unvouched(limits.unauthenticatedSockets)
   const peers = new Set<Peer>()
   const server = createServer({

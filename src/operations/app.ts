@@ -6,6 +6,7 @@ import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
+import type { Redactor } from '../domain/redact.ts'
 import type { SearchPart } from '../domain/search.ts'
 import type { Conversations } from '../flow/conversations.ts'
 import type { AskStructured, Decisions } from '../domain/selection.ts'
@@ -30,6 +31,8 @@ export interface App {
   log: Log
   events: Events
   version: string
+  /** Takes out the secrets that this process knows: of what leaves the program, and of what goes to the model. */
+  redactor(): Redactor
   /** When this process began, wall time. */
   startedAt: number
   /** Told how far a long copy is: how many of what. */

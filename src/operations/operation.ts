@@ -75,6 +75,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   acts?: boolean
   /** Its answer is a secret that is shown once, so it is never kept for a repeat: a repeat is refused by the work itself. */
   secretAnswer?: boolean
+  /** It shows what people, agents or platforms wrote: whatever looks like a secret is taken out of its answer. */
+  showsTexts?: boolean
   /** It takes something away: MCP clients are told, and a person at a terminal is asked first. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */

@@ -1,7 +1,9 @@
 // The one way in. Every door (RPC, command, MCP tool, hook, chat) performs an operation here: the caller is
 // authorized, the input is checked once, a repeated request gets its first answer, and only then the work is done.
 import type { z } from 'zod'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
+import { maskTexts } from '../domain/redact.ts'
+import type { Redactor } from '../domain/redact.ts'
 import { findOperation } from './all.ts'
 import type { App } from './app.ts'
 import { authorizeOperation } from './authorize.ts'
@@ -28,7 +30,14 @@ export async function performOperation(
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
   await app.prepare(operation.needs)
-  const work = (): Promise<unknown> => operation.run(app, checked, caller)
+  const work = async (): Promise<unknown> => {
+    try {
+      const output: unknown = await operation.run(app, checked, caller)
+      return operation.showsTexts ? maskTexts(output, app.redactor().everything) : output
+    } catch (error) {
+      throw withoutSecrets(error, app.redactor())
+    }
+  }
   if (idempotencyKey === undefined || operation.secretAnswer) return work()
   const { repeatable, sqliteAnswers } = await import('../store/sqlite/answers.ts')
   const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
@@ -36,6 +45,14 @@ export async function performOperation(
     ? (await import('../store/postgres/reply-map-and-answers.ts')).postgresAnswers(app.postgres)
     : sqliteAnswers(app.database())
   return repeatable(answers, request, app.clock, work)
+}
+
+/** A platform's own words may hold the address that was called, and the token in it. */
+function withoutSecrets(thrown: unknown, redactor: Redactor): RockpoolError {
+  const error = asRockpoolError(thrown)
+  const [message, hint] = [error.message, error.hint ?? ''].map((text) => redactor.everything(text))
+  if (message === error.message && hint === (error.hint ?? '')) return error
+  return new RockpoolError(error.code, message!, { ...(hint ? { hint } : {}), cause: thrown })
 }
 
 /** Keys of different callers never meet. */

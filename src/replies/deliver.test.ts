@@ -291,6 +291,20 @@ test('what the platform refuses for good is buried and told, and the next one pa
   expect(await work.outbox.get('d1')).toMatchObject({ state: 'dead', reason: 'chat not found' })
 })
 
+test("a platform's words that hold the address of the bot are kept and told without its token", async () => {
+  const token = `123456789:${'A'.repeat(35)}`
+  const reason = `Not Found: https://platform.example/bot${token}/sendMessage`
+  const { work, deliverer, dead } = bench({
+    answer: async () => ({ outcome: { kind: 'refused', reason }, taken: false }),
+  })
+  await deliverer.deliver([aDelivery(1)])
+  await expect.poll(() => dead).toHaveLength(1)
+  for (const told of [dead[0], (await work.outbox.get('d1'))?.reason]) {
+    expect(told).toContain('Not Found: https://platform.example/bot[redacted:telegram-token')
+    expect(told).not.toContain(token)
+  }
+})
+
 test('after a crash in the middle of a send the reply is sent again and marked', async () => {
   const first = bench()
   await first.work.outbox.add([aDelivery(1), aDelivery(2)])

@@ -5,6 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work-store.ts'
 import { Continued } from './growing-message.ts'
+import { makeRedactor } from '../domain/redact.ts'
 
 export interface SendParts {
   outbox: Outbox
@@ -31,9 +32,10 @@ export class RowSender {
       timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
     )
     try {
-      return await this.#sendOrEdit(channel, row, timeout.promise)
+      return withoutSecrets(await this.#sendOrEdit(channel, row, timeout.promise))
     } catch (error) {
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
+      const reason = error instanceof Error ? error.message : String(error)
+      return withoutSecrets({ kind: 'unknown', reason })
     } finally {
       cancel()
     }
@@ -69,4 +71,11 @@ export class RowSender {
       },
     }
   }
+}
+
+const { everything } = makeRedactor()
+
+/** The reason goes into the prompt, into notes to owners and into `status`; a platform's words may hold the bot's address and token. */
+function withoutSecrets(outcome: SendOutcome): SendOutcome {
+  return 'reason' in outcome ? { ...outcome, reason: everything(outcome.reason) } : outcome
 }

@@ -7,11 +7,13 @@ import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { archiveNote, isArchiveNote } from './archive-note.ts'
 import { speechOf } from './readable-entry.ts'
 import type { Speech } from './readable-entry.ts'
+import { jsonText } from '../domain/json-text.ts'
+import { maskTexts } from '../domain/redact.ts'
 
 export type ExportFormat = 'jsonl' | 'markdown' | 'html'
 
 export interface ExportOptions {
-  /** Takes secrets out of what is shown. The lines of a transcript stay as they are: they are the record. */
+  /** Takes secrets out of every text. */
   redact?: (text: string) => string
 }
 
@@ -23,7 +25,7 @@ export async function* exportSession(
 ): AsyncGenerator<string> {
   const ref = transcriptOf(session)
   if (format === 'jsonl') {
-    yield* linesOf(transcripts, session)
+    yield* linesOf(transcripts, session, redact)
     return
   }
   const page = format === 'html' ? htmlPage : markdownPage
@@ -38,7 +40,11 @@ export async function* exportSession(
 }
 
 /** Header, every entry of every branch, and last a note that says which session it was. */
-async function* linesOf(transcripts: TranscriptStore, session: Session): AsyncGenerator<string> {
+async function* linesOf(
+  transcripts: TranscriptStore,
+  session: Session,
+  redact: (text: string) => string,
+): AsyncGenerator<string> {
   const ref = transcriptOf(session)
   const isThere = await transcripts.exists(ref)
   const header = isThere ? await transcripts.header(ref) : undefined
@@ -50,7 +56,7 @@ async function* linesOf(transcripts: TranscriptStore, session: Session): AsyncGe
     for await (const entry of transcripts.read(ref)) {
       if (isArchiveNote(entry)) continue
       last = entry
-      yield `${JSON.stringify(entry)}\n`
+      yield `${jsonText(maskTexts(entry, redact))}\n`
     }
   }
   const place = { id: 'ffffffff', parentId: last?.id ?? null, timestamp: last?.timestamp ?? timestamp }

@@ -60,6 +60,7 @@ const readSession = operation({
     after: z.number().optional().describe('The mark after which there is more.'),
   }),
   scope: 'read',
+  showsTexts: true,
   command: {
     positional: ['id'],
     examples: ['rockpool cc read 3f2a --limit 20', 'rockpool cc read 3f2a --subagent ad05f388'],

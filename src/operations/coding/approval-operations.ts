@@ -60,6 +60,7 @@ const list = operation({
   }),
   output: z.object({ approvals: z.array(row), count: z.number() }),
   scope: 'read',
+  showsTexts: true,
   command: { examples: ['rockpool approvals list', 'rockpool approvals list --all --limit 20'] },
   async run(app, { all, limit }, caller) {
     const { approvals, approvalStore } = app.coding()

@@ -33,6 +33,7 @@ const output = operation({
     result: z.string(),
   }),
   scope: 'read',
+  showsTexts: true,
   forAgents: true,
   command: {
     positional: ['session'],

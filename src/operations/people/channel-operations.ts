@@ -56,6 +56,7 @@ export const operations = [
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
+    showsTexts: true,
     ofOperator: true,
     command: { examples: ['rockpool channels status', 'rockpool channels status --json'] },
     run: async (app) => describeChannels(app),

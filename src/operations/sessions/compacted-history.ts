@@ -48,6 +48,7 @@ export const recallLost = operation({
     lines: z.array(z.object({ role: z.enum(['user', 'assistant']), text: z.string(), at: z.string() })),
   }),
   scope: 'read',
+  showsTexts: true,
   forAgents: true,
   command: { positional: ['key'], examples: ['rockpool sessions lost main --query "harbour"'] },
   async run(app, { key, query, limit }, caller) {

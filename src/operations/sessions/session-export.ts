@@ -3,7 +3,6 @@
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/default-agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { makeRedactor } from '../../domain/redact.ts'
 import { applyCleanup, planCleanup } from '../../sessions/cleanup.ts'
 import type { CleanupPlan } from '../../sessions/cleanup.ts'
 import { exportSession } from '../../sessions/export.ts'
@@ -37,9 +36,8 @@ const exportOne = operation({
   },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    const redactor = makeRedactor()
     const pieces: string[] = []
-    const redact = (text: string): string => redactor.everything(text)
+    const redact = (text: string): string => app.redactor().everything(text)
     for await (const piece of exportSession(app.transcripts(session.agentId), session, input.format, {
       redact,
     })) {

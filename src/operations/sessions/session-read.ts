@@ -57,6 +57,7 @@ const showSession = operation({
     withoutEffect: z.array(z.string()),
   }),
   scope: 'read',
+  showsTexts: true,
   command: { positional: ['key'], flags: { agentId: 'agent' }, examples: ['rockpool sessions show main'] },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
@@ -90,6 +91,7 @@ const previewSessions = operation({
     ),
   }),
   scope: 'read',
+  showsTexts: true,
   forAgents: true,
   command: { positional: ['keys'], examples: ['rockpool sessions preview main --limit 4'] },
   async run(app, input, caller) {
@@ -196,6 +198,7 @@ const readHistory = operation({
   }),
   output: historyOutput,
   scope: 'read',
+  showsTexts: true,
   forAgents: true,
   command: {
     positional: ['key'],
@@ -272,6 +275,7 @@ const tailSession = operation({
   }),
   output: historyOutput,
   scope: 'read',
+  showsTexts: true,
   command: {
     positional: ['key'],
     flags: { agentId: 'agent' },

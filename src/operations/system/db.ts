@@ -66,6 +66,7 @@ const status = operation({
     waiting: z.object({ inputs: z.number(), turns: z.number(), deliveries: z.number() }),
   }),
   scope: 'read',
+  showsTexts: true,
   ofOperator: true,
   command: { examples: ['rockpool db status', 'rockpool db status --json'] },
   run: (app) => withPostgres(app, (postgres) => statusOf(app, postgres)),

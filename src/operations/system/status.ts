@@ -108,6 +108,7 @@ export const showStatus = operation({
       .optional(),
   }),
   scope: 'read',
+  showsTexts: true,
   forAgents: true,
   needs: ['discovery', 'coding'],
   command: { examples: ['rockpool status', 'rockpool status --all --usage --json'] },

@@ -34,6 +34,7 @@ const doctor = operation({
     notes: z.array(z.string()).describe('What is not damage, and yet missing.'),
   }),
   scope: 'admin',
+  showsTexts: true,
   acts: true,
   command: { examples: ['rockpool doctor', 'rockpool doctor --fix', 'rockpool doctor --json'] },
   async run(app, input) {

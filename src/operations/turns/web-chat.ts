@@ -115,6 +115,7 @@ const notices = operation({
     ),
   }),
   scope: 'read',
+  showsTexts: true,
   ofOperator: true,
   command: { hidden: true },
   async run(app, { chatId: to, sessionKey, limit }) {

@@ -1,4 +1,4 @@
-// What coding sessions work with; put together by src/app.ts.
+// What coding sessions work with; put together by src/compose/coding.ts.
 import type { Agent, AgentRuntime, ToolServer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { CodingRequest, CodingSession } from '../domain/coding-session.ts'
@@ -34,7 +34,8 @@ export interface CodingParts {
   approvals: Approvals
   notifications: NotificationRouter
   repos: RepoGate
-  config: CodingConfig
+  /** The configuration in force: a reload replaces it, so it is read at each use and never kept. */
+  readonly config: CodingConfig
   clock: Clock
   log: Log
   events: Events

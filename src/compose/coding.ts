@@ -1,9 +1,9 @@
 // Puts coding sessions together: stores, the gate of the repositories, approvals, notifications, the pool.
 import { randomUUID } from 'node:crypto'
 import { Approvals } from '../coding/approvals/approvals.ts'
+import { SessionChoice } from '../coding/queue/choose.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
-import type { Choice } from '../coding/coding-parts.ts'
 import { CodingPool } from '../coding/pool.ts'
 import { ownership } from '../coding/session/run-state.ts'
 import { RepoGate } from '../coding/queue/repo-queue.ts'
@@ -16,8 +16,6 @@ import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
-import { choiceOf } from '../operations/coding/coding-launch.ts'
-import { chooseSession } from '../operations/cc/select-session.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
 import { ApprovalStore } from '../store/sqlite/approval-store.ts'
 import { CodingStore } from '../store/sqlite/coding-store.ts'
@@ -30,9 +28,8 @@ import { machinesOf } from './this-machine.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app
-  const config = app.config.coding
   const { store, spend, approvalStore } = codingStores(app)
-  const timeoutMs = config.approvalTimeoutMinutes * 60_000
+  const timeoutMs = (): number => app.config.coding.approvalTimeoutMinutes * 60_000
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const notifications = new NotificationRouter({
     store,
@@ -45,8 +42,9 @@ export function openCodingWorld(app: App): CodingWorld {
   const ownerLives = ownership(store, clock)
   const machines = machinesOf(app, store)
   const machine = machines?.name
-  const atOnce = config.perRepo.running
+  const atOnce = (): number => app.config.coding.perRepo.running
   const repos = new RepoGate({ store, clock, atOnce, isOwned: ownerLives, machine })
+  const choice = choiceIn(app, repos)
   const pool = new CodingPool({
     store,
     spend,
@@ -54,7 +52,9 @@ export function openCodingWorld(app: App): CodingWorld {
     approvals,
     notifications,
     repos,
-    config,
+    get config() {
+      return app.config.coding
+    },
     clock,
     log,
     events,
@@ -64,15 +64,29 @@ export function openCodingWorld(app: App): CodingWorld {
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
     toolsFor: (session) => bridgeFor(app, session),
     findNative: (ref) => findNative(app, ref),
-    choose: (session) => chooseFor(app, session),
+    choose: (session) => choice.chooseFor(session),
     priceOf: callCost,
     dayOf: (at) => dayIn(app.config.timeZone, at),
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
-  const select: CodingWorld['select'] = ({ task, workdir: repo, agentId, label, maxBudgetUsd, asAgent }) =>
-    chooseSession(app, { task, repo, label, maxBudgetUsd, ...(asAgent ? { agentId } : {}) })
   const today = (): string => dayIn(app.config.timeZone, app.clock.now())
-  return { pool, machines, notifications, approvals, approvalStore, store, spend, today, isTaken, select }
+  return { pool, machines, notifications, approvals, approvalStore, store, spend, today, isTaken, choice }
+}
+
+function choiceIn(app: App, repos: RepoGate): SessionChoice {
+  return new SessionChoice({
+    get config() {
+      return app.config
+    },
+    clock: app.clock,
+    log: app.log,
+    variables: app.environment.variables,
+    repos,
+    discovery: () => app.discovery(),
+    decisions: () => app.decisions(),
+    smallModel: () => app.smallModel(),
+    search: () => (app.gateway ? app.search() : undefined),
+  })
 }
 
 function codingStores(app: App): Pick<CodingWorld, 'store' | 'spend' | 'approvalStore'> {
@@ -90,21 +104,6 @@ function codingStores(app: App): Pick<CodingWorld, 'store' | 'spend' | 'approval
     spend: new SharedSpendStore(database, records),
     approvalStore: new SharedApprovalStore(database, records),
   }
-}
-
-/** The choice that a launch would have made, made now. `cc why` finds it by the session that came of it. */
-async function chooseFor(app: App, { id, request, budgetUsd }: CodingSession): Promise<Choice> {
-  const { prompt: task, workdir: repo, label, agentId, originSessionKey } = request
-  const own = originSessionKey === undefined ? {} : { agentId }
-  const { selection, decisionId } = await chooseSession(app, {
-    task,
-    repo,
-    label,
-    maxBudgetUsd: budgetUsd,
-    ...own,
-  })
-  await app.decisions().became(decisionId, id)
-  return { ...choiceOf(selection), sdkSessionId: selection.sessionId }
 }
 
 /** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */

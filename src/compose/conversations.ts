@@ -116,7 +116,7 @@ async function flowParts(
     sessions: (agentId) => app.sessions(agentId),
     transcripts: (agentId) => app.transcripts(agentId),
     runtime,
-    defaultAgentId: defaultAgentId(config),
+    defaultAgentId: () => defaultAgentId(config),
     agentOf: (agentId) => readyAgent(app, agentId),
     storePathOf: (agentId) => paths.sessionsJson(agentId),
     noteCopies: paths.noteCopies,

@@ -1,19 +1,24 @@
-// Takes up a changed configuration while the gateway runs. Everybody who reads `app.config` sees the new values; what
-// was settled at the start (ports, stores, channels) is said to need a restart. A file that is wrong changes nothing.
+// Applies a changed configuration while the gateway runs. `app.config` is the one reference to it: each part reads it at each
+// use, and a reload replaces its sections. What is fixed at the start (ports, stores, channels) keeps its value, and the log
+// says that it needs a restart. An invalid file changes nothing.
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../domain/config.ts'
 import type { App } from '../operations/app.ts'
 import { loadConfig } from '../store/config-file.ts'
 import { watchConfigFile } from '../store/config-watch.ts'
 
-/** Settled at the start; keys and sections. */
-const settledAtStart = [
+/** Fixed at the start: keys and whole sections. */
+const fixedAtStart = [
   'store',
   'durability',
   'timeZone',
   'log',
   'gateway.port',
   'gateway.bind',
+  'gateway.allowPlaintextLan',
+  'session.store',
+  'machine.name',
+  'machine.labels',
   'channels',
   'claude',
   'memory',
@@ -24,25 +29,49 @@ export function reloadConfigOnChange(app: App): () => void {
   return watchConfigFile(app.environment.configFile, app.clock, async () => {
     try {
       const { config } = await loadConfig(app.environment)
-      takeUp(app, config)
+      applyConfig(app, config)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      app.log.error({ reason }, 'The changed configuration is wrong; the old one stays in force.')
+      app.log.error(
+        { event: 'config-invalid', reason },
+        'The changed configuration is invalid; the old one stays in force.',
+      )
     }
   })
 }
 
-function takeUp(app: App, next: Config): void {
+/** Puts the reloadable sections of `next` in force, and reports what changed. */
+export function applyConfig(app: Pick<App, 'config' | 'log' | 'events'>, next: Config): void {
   const changed = changedKeys(app.config, next)
-  const needsRestart = changed.filter((key) => settledAtStart.some((fixed) => isWithin(key, fixed)))
-  const reloaded = [
-    ...new Set(changed.filter((key) => !needsRestart.includes(key)).map((key) => key.split('.', 1)[0]!)),
-  ]
   if (changed.length === 0) return
-  // In place: many hold on to this object.
-  for (const section of reloaded) Object.assign(app.config, { [section]: next[section as keyof Config] })
-  app.log.info({ reloaded, needsRestart }, 'The configuration was changed.')
+  const isFixed = (key: string): boolean => fixedAtStart.some((fixed) => isWithin(key, fixed))
+  const reloaded = [...new Set(changed.filter((key) => !isFixed(key)).map(sectionOf))]
+  const needsRestart = [...changed.filter(isFixed), ...changedHeartbeats(app.config, next)]
+  for (const section of reloaded) replaceSection(app.config, next, section)
+  app.log.info({ event: 'config-changed', reloaded, needsRestart }, 'The configuration was changed.')
   app.events.emit({ type: 'config-changed', reloaded, needsRestart })
+}
+
+/** In place, because every part holds this object. Keys of the section that are fixed at the start keep their value. */
+function replaceSection(config: Config, next: Config, section: keyof Config): void {
+  const value: unknown = next[section]
+  const fixed = fixedAtStart.filter((key) => key.startsWith(`${section}.`)).map((key) => key.split('.')[1]!)
+  const before = config[section] as Record<string, unknown>
+  const kept = Object.fromEntries(fixed.map((key) => [key, before[key]]))
+  Object.assign(config, { [section]: fixed.length > 0 && isRecord(value) ? { ...value, ...kept } : value })
+}
+
+function sectionOf(key: string): keyof Config {
+  return key.split('.', 1)[0] as keyof Config
+}
+
+/** The timers of heartbeats are set at the start. */
+function changedHeartbeats(old: Config, next: Config): string[] {
+  const intervals = ({ agents: { defaults, list } }: Config): unknown =>
+    [defaults, ...list]
+      .map(({ heartbeat = defaults.heartbeat }, i) => [list[i - 1]?.id, heartbeat?.every])
+      .filter(([, every]) => every !== undefined)
+  return isDeepStrictEqual(intervals(old), intervals(next)) ? [] : ['agents.*.heartbeat.every']
 }
 
 function isWithin(key: string, fixed: string): boolean {
@@ -56,7 +85,7 @@ function changedKeys(old: Config, next: Config): string[] {
     const before: unknown = old[section]
     const after: unknown = next[section]
     if (isDeepStrictEqual(before, after)) return []
-    const single = settledAtStart.some((fixed) => fixed.startsWith(`${section}.`))
+    const single = fixedAtStart.some((fixed) => fixed.startsWith(`${section}.`))
     if (!single || !isRecord(before) || !isRecord(after)) return [section]
     const keys = Object.keys(after).filter((key) => !isDeepStrictEqual(before[key], after[key]))
     return keys.map((key) => `${section}.${key}`)

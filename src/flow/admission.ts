@@ -23,17 +23,20 @@ import { wantedAgain } from './undelivered.ts'
 
 type Accepted = Extract<Verdict, { kind: 'accepted' }>
 
+type Compiled = ReturnType<typeof compileMentionPatterns>
+
 export class Door {
   #parts: FlowParts
   #queue: TurnQueue
   #deliverer: Deliverer
-  #mentionPatterns: ReturnType<typeof compileMentionPatterns>
+  #mentionPatterns: { sources: string[]; compiled: Compiled } | undefined
 
   constructor(parts: FlowParts, queue: TurnQueue, deliverer: Deliverer) {
     this.#parts = parts
     this.#queue = queue
     this.#deliverer = deliverer
-    this.#mentionPatterns = compileMentionPatterns(parts.config.messages.groupChat.mentionPatterns)
+    // A pattern that cannot be used is an error at the start, not with the first message.
+    this.#patterns()
   }
 
   async judge(message: Message): Promise<Verdict> {
@@ -78,7 +81,7 @@ export class Door {
     const { config, routeReply } = this.#parts
     const routed = message.replyTo && (await routeReply?.(message))
     if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
-    const agentId = boundAgent(message, config.bindings) ?? this.#parts.defaultAgentId
+    const agentId = boundAgent(message, config.bindings) ?? this.#parts.defaultAgentId()
     return { agentId, lane: sessionKeyOf(message, agentId, config.session) }
   }
 
@@ -90,7 +93,15 @@ export class Door {
 
   mentionsFor(message: Message): MentionRules {
     const identity = this.#parts.channelFor(message.address)?.status().identity
-    return { names: identity ? [identity.name] : [], patterns: this.#mentionPatterns }
+    return { names: identity ? [identity.name] : [], patterns: this.#patterns() }
+  }
+
+  /** Compiled again when a reload has replaced the list. */
+  #patterns(): Compiled {
+    const { mentionPatterns: sources } = this.#parts.config.messages.groupChat
+    if (this.#mentionPatterns?.sources !== sources)
+      this.#mentionPatterns = { sources, compiled: compileMentionPatterns(sources) }
+    return this.#mentionPatterns.compiled
   }
 
   contextOf(message: Message, mayCommand: boolean): FinalizedContext {

@@ -182,7 +182,7 @@ export class Conversations {
   #prewarm(): void {
     const { config, runtime, agentOf, defaultAgentId, log } = this.#parts
     if (!config.claude.spare || !runtime.prewarm || this.channels.length === 0) return
-    const agent = agentOf(defaultAgentId)
+    const agent = agentOf(defaultAgentId())
     const address = { channel: internalChannel, accountId: 'default', to: agent.id }
     const session = {
       key: `agent:${agent.id}:prewarm`,

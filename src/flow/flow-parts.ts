@@ -36,7 +36,7 @@ export interface FlowParts {
   makeChannel?: (name: string, accountId: string) => Promise<Channel | undefined>
   /** One line for each channel, for an agent that begins a main session. */
   channelSummary?: () => readonly string[]
-  defaultAgentId: string
+  defaultAgentId: () => string
   agentOf: (agentId: string) => Agent
   /** Where the session rows of an agent are, for those who ask. */
   storePathOf: (agentId: string) => string

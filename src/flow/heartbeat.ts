@@ -48,7 +48,7 @@ export class Heartbeats {
 
   /** Off unless an agent's configuration has `heartbeat.every`. Of several processes one beats. */
   start(): void {
-    for (const { id, every } of heartbeatsOf(this.#parts.config, this.#parts.defaultAgentId)) {
+    for (const { id, every } of heartbeatsOf(this.#parts.config, this.#parts.defaultAgentId())) {
       const { chores } = this.#parts
       if (chores) chores.every(`heartbeat:${id}`, every, async () => void (await this.beat(id)))
       else this.#schedule(id, every, every)

@@ -19,7 +19,8 @@ import type { Unvouched } from './pending-sockets.ts'
 export interface RouteParts {
   auth: Auth
   calls: Calls
-  door: Doorplate
+  /** With the hosts and origins of the configuration in force. */
+  door: () => Doorplate
   unvouched: Unvouched
   files: StaticFiles
   metricsText(): string
@@ -62,7 +63,7 @@ export async function handleRequest(
   parts: RouteParts,
 ): Promise<void> {
   try {
-    const url = checkRequest(request, parts.door)
+    const url = checkRequest(request, parts.door())
     const route = routes[`${request.method} ${url.pathname}`]
     if (route) await route.run(request, response, parts)
     else sendPage(request, response, url, parts)

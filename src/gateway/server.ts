@@ -85,7 +85,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
     auth,
     calls,
     unvouched,
-    door: doorplate(app.config.gateway, options.bind, port),
+    door: () => doorplate(app.config.gateway, options.bind, port),
     files: listStaticFiles(options.webRoot),
     metricsText: () =>
       metrics.text({
@@ -190,7 +190,7 @@ function openSocketDoor(
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     let admission: Admission | undefined
     try {
-      const { pathname } = checkRequest(request, parts.door)
+      const { pathname } = checkRequest(request, parts.door())
       if (pathname !== '/' && pathname !== '/ws')
         throw new RockpoolError('not-found', 'WebSockets are at /ws.')
       admission = admitUpgrade(request, parts.auth)

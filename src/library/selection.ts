@@ -7,7 +7,6 @@ import type { SessionSelectionConfig } from '../domain/config/discovery-settings
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import type { SessionSelection, TaskRelevance } from '../domain/selection.ts'
-import { selectionConfig, selectionSources } from '../operations/cc/select-session.ts'
 import type { WithApp } from './with-app.ts'
 
 export interface SelectionLibrary {
@@ -40,16 +39,16 @@ export function selectionLibrary(withApp: WithApp): SelectionLibrary {
       }),
     assessTaskRelevance: (task, sessions, config = {}) =>
       withApp(async (app) => {
-        const settings = { ...selectionConfig(app, undefined), ...config }
+        const settings = { ...app.coding().choice.settings(undefined), ...config }
         const judged = await assessTaskRelevance(task, sessions, settings, app.smallModel(), app.clock)
         return judged.relevance
       }),
     selectSession: (task, repoPath, agentId, projectStatus, label, maxBudgetUsd, config = {}) =>
       withApp((app) =>
-        selectSession(selectionSources(app), {
+        selectSession(app.coding().choice.sources(), {
           task,
           projectStatus: { ...projectStatus, repo: { ...projectStatus.repo, path: repoPath } },
-          config: { ...selectionConfig(app, agentId), ...config },
+          config: { ...app.coding().choice.settings(agentId), ...config },
           agentId,
           label,
           maxBudgetUsd,

@@ -97,7 +97,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     wake: async (event) => once(event.key, () => woken.push(event)),
     note: async (progress) => void noted.push(progress),
   })
-  const timeoutMs = config.approvalTimeoutMinutes * 60_000
+  const timeoutMs = (): number => config.approvalTimeoutMinutes * 60_000
   const approvalStore = new ApprovalStore(database)
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
@@ -108,7 +108,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     runtime: async () => runtime,
     approvals,
     notifications,
-    repos: new RepoGate({ store, clock, atOnce: config.perRepo.running, isOwned: ownerLives }),
+    repos: new RepoGate({ store, clock, atOnce: () => config.perRepo.running, isOwned: ownerLives }),
     config,
     clock,
     log: silentLog,

@@ -94,7 +94,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       wouldAllow: () => true,
     },
     channelFor: (address) => (address.channel === channel.name ? channel : undefined),
-    defaultAgentId: 'main',
+    defaultAgentId: () => 'main',
     agentOf: (id) => ({
       id,
       name: 'Rocky',

@@ -36,7 +36,7 @@ export interface ApprovalParts {
   store: ApprovalStore
   clock: Clock
   events: Events
-  timeoutMs: number
+  timeoutMs: () => number
 }
 
 /** How often an answer that another process wrote is looked for, while one waits. */
@@ -184,7 +184,7 @@ export class Approvals {
       shown: shownText(request),
       state: 'pending',
       askedAt: now,
-      expiresAt: now + (timeoutMs ?? this.#parts.timeoutMs),
+      expiresAt: now + (timeoutMs ?? this.#parts.timeoutMs()),
     }
   }
 

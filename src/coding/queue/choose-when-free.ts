@@ -1,11 +1,11 @@
-// What a queued task goes on with is chosen when its turn comes, not when it was asked for: whoever worked before it has
-// left something that is worth going on with.
+// The session that a queued task continues is chosen when its turn comes, not when it was queued: the session before it may
+// by then be the best one to continue.
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingParts } from '../coding-parts.ts'
 
 const lookMs = 500
 
-/** The conversation to go on with, or undefined for a new one. A choice that cannot be made is said and starts afresh. */
+/** The session to continue, or undefined for a new one. If the choice fails, the task starts a new session. */
 export async function chooseWhenFree(
   parts: Pick<CodingParts, 'choose' | 'repos' | 'clock' | 'log'>,
   session: CodingSession,
@@ -15,19 +15,21 @@ export async function chooseWhenFree(
     for (;;) {
       const chosen = await parts.choose(session)
       if (chosen.action !== 'queue') return chosen.resume
+      // Always a pause: each choice runs git and records a decision.
+      await new Promise<void>((resolve) => void parts.clock.after(lookMs, resolve))
       await whileAtWork(parts, session, chosen.sdkSessionId, signal)
       if (signal.aborted) return undefined
     }
   } catch (error) {
     parts.log.warn(
-      { coding: session.id, error: String(error) },
-      'What a queued task should go on with could not be chosen; it begins afresh.',
+      { event: 'choice-failed', coding: session.id, error: String(error) },
+      'The choice of a session for a queued task failed; starting a new one.',
     )
     return undefined
   }
 }
 
-/** The one that is waited for may work in this place beside us, when several may. */
+/** Waits while the session to continue, or any other when none is named, is at work in the repository. */
 async function whileAtWork(
   { repos, clock }: Pick<CodingParts, 'repos' | 'clock'>,
   { id, request }: CodingSession,

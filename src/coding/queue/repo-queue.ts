@@ -19,7 +19,8 @@ const working: ReadonlySet<CodingLifecycle> = new Set([
 export interface RepoGateParts {
   store: CodingStore
   clock: Clock
-  atOnce: number
+  /** `coding.perRepo.running`, as it is now. */
+  atOnce: () => number
   /** Does the process that owns this session still live? Sessions of dead owners hold nothing. */
   isOwned: (session: CodingSession) => boolean
   /** This machine: a directory of the same name on another one is not the same. */
@@ -63,7 +64,7 @@ export class RepoGate {
       ...others,
       ...[...(this.#inside.get(repositoryRoot(repo)) ?? [])].filter((inside) => inside !== id),
     ])
-    return taken.size < this.#parts.atOnce
+    return taken.size < this.#parts.atOnce()
   }
 
   /** Whether this session works in its repository, in this process. */

@@ -1,17 +1,9 @@
 // Which session should take the next task: explained without acting, afterwards, and tested against history.
 import { z } from 'zod'
-import type { SessionSelectionConfig } from '../../domain/config/discovery-settings.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { Decision, SessionSelection } from '../../domain/selection.ts'
-import { ownership } from '../../coding/session/run-state.ts'
-import { RepoGate } from '../../coding/queue/repo-queue.ts'
+import type { Decision } from '../../domain/selection.ts'
 import { evaluateSelection } from '../../discovery/evaluate.ts'
-import { priceSession } from '../../discovery/price.ts'
-import { pricesOf } from '../../discovery/price-table.ts'
-import { gatherProjectStatus, realDirectory } from '../../discovery/project-status.ts'
-import type { SelectionSources } from '../../discovery/select.ts'
-import { selectSession } from '../../discovery/select.ts'
-import { CodingStore } from '../../store/sqlite/coding-store.ts'
+import { realDirectory } from '../../discovery/project-status.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
@@ -116,7 +108,7 @@ export const operations = [
         })
       }
       const agentId = caller.agentId ?? input.agent
-      const chosen = await chooseSession(app, {
+      const chosen = await app.coding().choice.choose({
         task,
         repo: repoOf(app, input.repo, caller),
         askModel: input.model,
@@ -155,8 +147,9 @@ export const operations = [
 
 /** By a decision or a session; a coding session is also known by its name and by Claude's id. */
 function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
-  const coding = new CodingStore(app.database())
-    .list()
+  const coding = app
+    .coding()
+    .store.list()
     .filter(({ name, sdkSessionId }) => name === ref || sdkSessionId?.startsWith(ref))
   const found = [ref, ...coding.map((session) => session.id)].flatMap((one) =>
     app.decisions().find(one, limit),
@@ -165,107 +158,13 @@ function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
   return [...once.values()].sort((a, b) => b.at - a.at).slice(0, limit)
 }
 
-export interface SessionWish {
-  task: string
-  repo: string
-  agentId?: string
-  label?: string
-  maxBudgetUsd?: number
-  askModel?: boolean
-}
-
-/** Chooses, and keeps the decision; what `cc select` explains and a launch does. */
-export async function chooseSession(
-  app: App,
-  wish: SessionWish,
-): Promise<{ selection: SessionSelection; decisionId: string }> {
-  const { task, agentId, label, maxBudgetUsd, askModel = true } = wish
-  const { environment, clock } = app
-  // Pull requests do not matter for the choice, and asking for them takes a network.
-  const projectStatus = await gatherProjectStatus(
-    { discovery: app.discovery(), variables: environment.variables, clock },
-    wish.repo,
-    agentId,
-    { github: false },
-  )
-  const selection = await selectSession(selectionSources(app, askModel), {
-    task,
-    projectStatus,
-    config: selectionConfig(app, agentId),
-    agentId,
-    label,
-    maxBudgetUsd,
-  })
-  const decisionId = await app.decisions().record({
-    at: clock.now(),
-    task,
-    repoPath: projectStatus.repo.path,
-    agentId,
-    label,
-    selection,
-  })
-  return { selection, decisionId }
-}
-
-export function selectionSources(app: App, askModel = true): SelectionSources {
-  const ask = askModel ? app.smallModel() : undefined
-  const store = new CodingStore(app.database())
-  const atOnce = app.config.coding.perRepo.running
-  const isOwned = ownership(store, app.clock)
-  const gate = new RepoGate({ store, clock: app.clock, atOnce, isOwned })
-  return {
-    discovery: app.discovery(),
-    clock: app.clock,
-    log: app.log,
-    atOnce,
-    atWork: (repoPath) =>
-      gate.workingIn(repoPath).map(({ request, sdkSessionId }) => ({
-        agentId: request.agentId,
-        sessionId: sdkSessionId,
-      })),
-    // In the gateway the index is up to date; a command would have to read first, and its decision must not wait.
-    ...(app.gateway ? { said: (task: string, ids: string[]) => saidAbout(app, task, ids) } : {}),
-    priceOf: (session) => priceSession(session, pricesOf, app.clock.now()),
-    ask,
-  }
-}
-
-/** A search takes moments; one that waits for a provider is not waited for. */
-const saidMs = 500
-
-/** The best place of each session; of none when the index does not answer in time. */
-export async function saidAbout(app: App, task: string, sessionIds: string[]): Promise<Map<string, string>> {
-  const question = { text: task, sessionIds, withoutTools: true, limit: 50 }
-  let cancel = (): void => {}
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = app.clock.after(saidMs, () => reject(new Error(`no answer within ${saidMs} ms`)))
-  })
-  const found = new Map<string, string>()
-  try {
-    const { hits } = await Promise.race([app.search().search(question), late])
-    for (const { sessionId, snippet } of hits) if (!found.has(sessionId)) found.set(sessionId, snippet)
-  } catch (error) {
-    app.log.warn({ reason: String(error) }, 'What was said about a task could not be looked up.')
-  } finally {
-    cancel()
-  }
-  return found
-}
-
-/** What an agent wants otherwise lies over what all agents want. */
-export function selectionConfig(app: App, agentId: string | undefined): SessionSelectionConfig {
-  const { defaults, list } = app.config.agents
-  const own = list.find((agent) => agent.id === agentId)?.sessionSelection
-  return { ...app.config.sessionSelection, ...defaults.sessionSelection, ...own }
-}
-
 async function evaluate(
   app: App,
   input: { repo?: string | undefined },
   caller: Caller,
 ): Promise<z.input<typeof evaluation>> {
   const repoPath = input.repo === undefined ? undefined : await realDirectory(input.repo)
-  const threshold = selectionConfig(app, caller.agentId).resumeThreshold
+  const threshold = app.coding().choice.settings(caller.agentId).resumeThreshold
   return evaluateSelection(app.discovery(), {
     threshold,
     repoPath,

@@ -5,7 +5,7 @@ import { formatOriginChannel } from '../../domain/address.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { PermissionMode } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { SessionSelection } from '../../domain/selection.ts'
+import { choiceOf } from '../../coding/queue/choose.ts'
 import { resolveOriginChannel } from '../../coding/session/origin.ts'
 import { newCodingId } from '../../coding/session/names.ts'
 import type { App } from '../app.ts'
@@ -184,24 +184,12 @@ async function chooseConversation(
     return { action: fork ? 'fork' : 'resume', reason: 'asked for', resume }
   }
   if (input.fresh) return { action: 'fresh', reason: 'asked for' }
-  const { selection, decisionId } = await app.coding().select({
-    ...where,
+  const { selection, decisionId } = await app.coding().choice.choose({
     task: input.prompt,
+    repo: where.workdir,
     label: input.label,
     maxBudgetUsd: input.maxBudgetUsd,
-    asAgent: caller.agentId !== undefined,
+    ...(caller.agentId === undefined ? {} : { agentId: where.agentId }),
   })
   return { ...choiceOf(selection, input.forkSession), reason: selection.reason, decisionId }
-}
-
-/** What a selection means for a session that is to be launched. */
-export function choiceOf(
-  { action, sessionId }: SessionSelection,
-  wantsFork = false,
-): Pick<Chosen, 'action' | 'resume'> {
-  if (action === 'queue' || action === 'fresh' || !sessionId) {
-    return { action: action === 'queue' ? 'queue' : 'fresh' }
-  }
-  const fork = action === 'fork' || wantsFork
-  return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork } }
 }

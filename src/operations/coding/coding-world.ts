@@ -1,10 +1,10 @@
 // What operations need of coding sessions; made by src/compose/coding.ts.
 import type { Approvals } from '../../coding/approvals/approvals.ts'
+import type { SessionChoice } from '../../coding/queue/choose.ts'
 import type { Machines } from '../../coding/machines/machines.ts'
 import type { NotificationRouter } from '../../coding/notifications.ts'
 import type { CodingPool } from '../../coding/pool.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import type { SessionSelection } from '../../domain/selection.ts'
 import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
 import type { CodingStore } from '../../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../../store/sqlite/spend-store.ts'
@@ -22,16 +22,6 @@ export interface CodingWorld {
   today(): string
   /** Do as many others work in its repository as may, so that it has to wait? */
   isTaken(session: CodingSession): boolean
-  /** Which conversation should take this task. */
-  select(task: SelectTask): Promise<{ selection: SessionSelection; decisionId: string }>
-}
-
-export interface SelectTask {
-  task: string
-  workdir: string
-  agentId: string
-  label?: string
-  maxBudgetUsd?: number
-  /** An agent chooses among its own sessions; an operator among all of the repository. */
-  asAgent: boolean
+  /** Which session takes a task. */
+  choice: SessionChoice
 }

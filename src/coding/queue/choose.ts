@@ -1,0 +1,152 @@
+// Which session takes a task. `cc select` explains the choice, a launch acts on it, and a queued task makes it when its turn
+// comes: all of them ask the same gate who is at work in a repository.
+import { priceSession } from '../../discovery/price.ts'
+import { pricesOf } from '../../discovery/price-table.ts'
+import { gatherProjectStatus } from '../../discovery/project-status.ts'
+import { selectSession } from '../../discovery/select.ts'
+import type { SelectionSources } from '../../discovery/select.ts'
+import type { Clock } from '../../domain/clock.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import type { Config } from '../../domain/config.ts'
+import type { SessionSelectionConfig } from '../../domain/config/discovery-settings.ts'
+import type { Discovery } from '../../domain/discovered-session.ts'
+import type { Log } from '../../domain/log.ts'
+import type { SearchPart } from '../../domain/search.ts'
+import type { AskStructured, Decisions, SessionSelection } from '../../domain/selection.ts'
+import type { Choice } from '../coding-parts.ts'
+import type { RepoGate } from './repo-queue.ts'
+
+export interface ChoiceParts {
+  /** The configuration in force: a reload replaces it, so it is read at each use. */
+  readonly config: Pick<Config, 'agents' | 'coding' | 'sessionSelection'>
+  clock: Clock
+  log: Log
+  variables: Record<string, string | undefined>
+  /** The gate at which launches wait. */
+  repos: RepoGate
+  discovery: () => Discovery
+  decisions: () => Decisions
+  smallModel: () => AskStructured | undefined
+  /** The search index, where it is up to date; a command would have to read first, and its choice must not wait. */
+  search: () => SearchPart | undefined
+}
+
+export interface ChoiceOptions {
+  task: string
+  repo: string
+  /** An agent chooses among its own sessions; an operator, who has no agent id, among all of the repository. */
+  agentId?: string
+  label?: string
+  maxBudgetUsd?: number
+  askModel?: boolean
+}
+
+export class SessionChoice {
+  #parts: ChoiceParts
+
+  constructor(parts: ChoiceParts) {
+    this.#parts = parts
+  }
+
+  /** Chooses a session and records the decision. */
+  async choose(options: ChoiceOptions): Promise<{ selection: SessionSelection; decisionId: string }> {
+    const { task, agentId, label, maxBudgetUsd, askModel } = options
+    const { variables, clock, discovery, decisions } = this.#parts
+    // Pull requests do not matter for the choice, and asking for them takes a network.
+    const projectStatus = await gatherProjectStatus(
+      { discovery: discovery(), variables, clock },
+      options.repo,
+      agentId,
+      { github: false },
+    )
+    const config = this.settings(agentId)
+    const request = { task, projectStatus, config, agentId, label, maxBudgetUsd }
+    const selection = await selectSession(this.sources(askModel), request)
+    const repoPath = projectStatus.repo.path
+    const decisionId = await decisions().record({
+      at: clock.now(),
+      task,
+      repoPath,
+      agentId,
+      label,
+      selection,
+    })
+    return { selection, decisionId }
+  }
+
+  /** The choice for a queued task. `cc why` finds the decision by the session that it led to. */
+  async chooseFor({ id, request, budgetUsd: maxBudgetUsd }: CodingSession): Promise<Choice> {
+    const { prompt: task, workdir: repo, label, agentId, originSessionKey } = request
+    const own = originSessionKey === undefined ? {} : { agentId }
+    const { selection, decisionId } = await this.choose({ task, repo, label, maxBudgetUsd, ...own })
+    await this.#parts.decisions().became(decisionId, id)
+    return { ...choiceOf(selection), sdkSessionId: selection.sessionId }
+  }
+
+  /** The settings of `sessionSelection`, with the agent's own over those of all agents. */
+  settings(agentId: string | undefined): SessionSelectionConfig {
+    const { agents, sessionSelection } = this.#parts.config
+    const own = agents.list.find((agent) => agent.id === agentId)?.sessionSelection
+    return { ...sessionSelection, ...agents.defaults.sessionSelection, ...own }
+  }
+
+  sources(askModel = true): SelectionSources {
+    const { clock, log, repos, discovery, smallModel, search, config } = this.#parts
+    const index = search()
+    return {
+      discovery: discovery(),
+      clock,
+      log,
+      atOnce: config.coding.perRepo.running,
+      atWork: (repoPath) =>
+        repos.workingIn(repoPath).map(({ request, sdkSessionId }) => ({
+          agentId: request.agentId,
+          sessionId: sdkSessionId,
+        })),
+      ...(index ? { said: (task, ids) => saidAbout({ search: index, clock, log }, task, ids) } : {}),
+      priceOf: (session) => priceSession(session, pricesOf, clock.now()),
+      ask: askModel ? smallModel() : undefined,
+    }
+  }
+}
+
+/** What a selection means for a session that is to be launched. */
+export function choiceOf(
+  { action, sessionId }: SessionSelection,
+  wantsFork = false,
+): Pick<Choice, 'action' | 'resume'> {
+  if (action === 'queue' || action === 'fresh' || !sessionId) {
+    return { action: action === 'queue' ? 'queue' : 'fresh' }
+  }
+  const fork = action === 'fork' || wantsFork
+  return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork } }
+}
+
+/** A search takes moments; a choice does not wait longer, for example for a provider of vectors. */
+const searchMs = 500
+
+/** The passage of each session that is nearest to the task; none when the index does not answer in time. */
+export async function saidAbout(
+  { search, clock, log }: { search: SearchPart; clock: Clock; log: Log },
+  task: string,
+  sessionIds: string[],
+): Promise<Map<string, string>> {
+  const question = { text: task, sessionIds, withoutTools: true, limit: 50 }
+  let cancel = (): void => {}
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = clock.after(searchMs, () => reject(new Error(`no answer within ${searchMs} ms`)))
+  })
+  const found = new Map<string, string>()
+  try {
+    const { hits } = await Promise.race([search.search(question), late])
+    for (const { sessionId, snippet } of hits) if (!found.has(sessionId)) found.set(sessionId, snippet)
+  } catch (error) {
+    log.warn(
+      { event: 'choice-search-failed', reason: String(error) },
+      'The search for a task failed; choosing without it.',
+    )
+  } finally {
+    cancel()
+  }
+  return found
+}

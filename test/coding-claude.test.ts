@@ -1,8 +1,14 @@
 // Coding sessions with the real Claude binary: tools that really run, questions, budgets, kills.
+import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { asOwner } from '../src/coding/session/run-state.ts'
+import { launched } from '../src/coding/session/session-changes.ts'
+import type { CodingSession } from '../src/domain/coding-session.ts'
 import { identifyProcess, descendantsOf } from '../src/store/disk/process-identity.ts'
+import { testModel } from './support/claude-home.ts'
+import { deadProcess } from './support/coding-bench.ts'
 import { inline } from './support/messages-api.ts'
 import { realCoding } from './support/real-coding.ts'
 
@@ -105,3 +111,51 @@ test('a kill ends the process and the command that it runs; the killed session i
   await coding.until(resumed.id, 'awaiting-input')
   expect(coding.real.api.calls().at(-1)!.text).toContain('time.sleep(60)')
 })
+
+test('a session whose Rockpool was killed just after the start continues under the id that was chosen for it: Claude gets the first prompt once', async () => {
+  const prompt = `the first word of a heron ${inline({ text: 'I listen' })}`
+  const [reached, lost] = [leftBehind(prompt), leftBehind(`${prompt} again`)]
+  const claude = await coding.real.open({
+    key: 'started',
+    newSdkSessionId: reached.newSdkSessionId!,
+    cwd: reached.request.workdir,
+  })
+  await claude.turn({ uuid: reached.given[0]!.uuid, text: prompt }, () => {})
+  await claude.close()
+  for (const row of [reached, lost]) await coding.house.store.save(row)
+  await coding.house.pool.recover()
+  for (const row of [reached, lost]) {
+    const { sdkSessionId } = await coding.until(row.id, 'awaiting-input')
+    expect(sdkSessionId).toBe(row.newSdkSessionId)
+  }
+  const toldIn = (id: string | undefined): string[] =>
+    coding.real.api
+      .calls()
+      .filter((call) => call.sdkSessionId === id)
+      .map((call) => call.prompt)
+  expect(toldIn(reached.newSdkSessionId)).toEqual([
+    expect.stringContaining('the first word of a heron'),
+    expect.stringContaining('Continue where you left off.'),
+  ])
+  expect(toldIn(lost.newSdkSessionId)).toEqual([expect.stringContaining('again')])
+})
+
+/** The row of a session whose Rockpool died when it had given Claude the first prompt, before it learned anything of Claude. */
+function leftBehind(prompt: string): CodingSession {
+  const { house } = coding
+  const request = {
+    prompt,
+    workdir: house.repo('killed'),
+    agentId: 'main',
+    model: testModel,
+    budgetUsd: 1_000,
+    allowedTools: [],
+    permissionMode: 'default' as const,
+    multiTurn: true,
+    originChannel: 'gateway',
+    spawnDepth: 0,
+  }
+  const row = launched(request, {}, { owner: asOwner(deadProcess), now: Date.now() })
+  const given = [{ uuid: randomUUID(), text: prompt }]
+  return { ...row, lifecycle: 'starting', startedAt: Date.now(), inbox: [], given }
+}

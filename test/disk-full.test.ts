@@ -1,12 +1,13 @@
 // A full disk: the update fails with a word about it, everything is as it was, and work goes on when there is room.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { makeRedactor } from '../src/domain/redact.ts'
 import { openLog } from '../src/store/log-file.ts'
 import { statePaths } from '../src/store/paths.ts'
+import { openCodingHouse } from './support/coding-house.ts'
 import { openStoreOfKind } from './support/store-worker.ts'
 
 test.for(['sqlite', 'files'] as const)('a full disk (%s)', async (kind, ctx) => {
@@ -69,6 +70,51 @@ test('a log on a full disk: the program goes on, and the next line that there is
     rmSync(root, { recursive: true, force: true })
   }
 })
+
+test('coding sessions on a full disk: every command says so, and the end is stored when there is room', async (ctx) => {
+  if (process.getuid?.() !== 0) ctx.skip('mounting a small file system needs root')
+  const root = mkdtempSync(join(tmpdir(), 'rockpool-full-'))
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', root]).status !== 0) {
+    rmSync(root, { recursive: true })
+    ctx.skip('this machine does not mount')
+  }
+  const house = openCodingHouse({ folder: root })
+  const { pool } = house
+  const isFull = { code: 'disk-failed', hint: expect.stringContaining('space') }
+  try {
+    const workdir = house.repo('full')
+    const { id } = await house.launch('[[offline: wait 60000]]', { workdir })
+    await vi.waitFor(() => expect(pool.resolve(id).lifecycle).toBe('active'))
+    fillCompletely(root)
+    await expect(pool.kill(id)).rejects.toMatchObject(isFull)
+    // The process is gone, and no command says anything else than the row does.
+    expect(pool.resolve(id)).toMatchObject({ status: 'running', lifecycle: 'active' })
+    await expect(pool.kill(id)).rejects.toMatchObject(isFull)
+    await expect(pool.respond(id, 'more', { userInitiated: true })).rejects.toMatchObject(isFull)
+    await expect(pool.resume(id, 'more')).rejects.toMatchObject(isFull)
+    rmSync(join(root, 'filler'))
+    await vi.waitFor(() => expect(pool.resolve(id).lifecycle).toBe('ended'), { timeout: 10_000 })
+    expect(await pool.kill(id)).toMatchObject({ killed: false })
+    // Its repository is free again.
+    const next = await house.launch('say', { workdir })
+    await vi.waitFor(() => expect(pool.resolve(next.id).lifecycle).toBe('awaiting-input'))
+  } finally {
+    rmSync(join(root, 'filler'), { force: true })
+    await house.close()
+    spawnSync('umount', [root])
+    rmSync(root, { recursive: true, force: true })
+  }
+})
+
+/** Also the pages that a file of SQLite's could still grow by. */
+function fillCompletely(root: string): void {
+  fill(root)
+  try {
+    for (;;) appendFileSync(join(root, 'filler'), Buffer.alloc(512))
+  } catch {
+    // No byte is left: that was wanted.
+  }
+}
 
 function fill(root: string): void {
   spawnSync('dd', ['if=/dev/zero', `of=${join(root, 'filler')}`, 'bs=4096', 'count=100000'])

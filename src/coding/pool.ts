@@ -99,8 +99,7 @@ export class CodingPool {
     const max = this.#parts.config.maxAutoResponds
     if (autoResponds > max) throw tooManyResponds(session, max)
     if (options.interrupt) await this.interrupt(session.id)
-    await this.#tell(session, text)
-    await this.#countResponds(session.id, autoResponds)
+    await this.#tell(session, text, autoResponds)
     await this.#parts.notifications.onResponded(session, text)
     return this.resolve(session.id)
   }
@@ -141,7 +140,8 @@ export class CodingPool {
   async resume(ref: string, prompt: string, options: ResumeOptions = {}): Promise<CodingSession> {
     const fork = options.fork === true
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
-    if (!fork && earlier && isRunning(earlier)) throw isStillRunning(earlier)
+    if (!fork && earlier && isRunning(earlier))
+      throw this.#runs.get(earlier.id)?.writes.failure ?? isStillRunning(earlier)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
     if (!fork) await checkResumable(this.#parts, from.sdkSessionId)
     const unsaid = earlier && !fork ? await unsaidIn(this.#parts, earlier) : []
@@ -285,16 +285,13 @@ export class CodingPool {
     return this.resolve(session.id)
   }
 
-  async #tell(session: CodingSession, text: string): Promise<void> {
-    // It waits for the next gateway, and so does the message.
-    if (!session.owner) await this.#parts.store.update(session.id, ({ inbox }) => inbox.push(text))
-    else if (!(await this.#runs.ask(session, 'send', { text })))
+  /** Its owner stores the message; while it has none, the message waits in the row for the next gateway. */
+  async #tell(session: CodingSession, text: string, autoResponds: number): Promise<void> {
+    if (!session.owner)
+      await this.#parts.store.update(session.id, (stored) =>
+        Object.assign(stored, { inbox: [...stored.inbox, text], autoResponds }),
+      )
+    else if (!(await this.#runs.ask(session, 'send', { text, autoResponds })))
       throw notRunning(await this.#present(session.id))
-  }
-
-  async #countResponds(id: string, autoResponds: number): Promise<void> {
-    const run = this.#runs.get(id)
-    if (run) run.session.autoResponds = autoResponds
-    await this.#parts.store.update(id, (session) => (session.autoResponds = autoResponds))
   }
 }

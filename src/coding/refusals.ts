@@ -41,6 +41,14 @@ export function notRunning(session: CodingSession): RockpoolError {
   })
 }
 
+export function notStored(name: string, cause: unknown): RockpoolError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new RockpoolError('disk-failed', `What happened in ${name} cannot be stored: ${reason}`, {
+    hint: 'Free some space. It is stored a second later; then ask again.',
+    cause,
+  })
+}
+
 export function isAtWork(session: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${session.name} is at work; two writers would tear it apart.`, {
     hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,

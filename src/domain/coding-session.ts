@@ -89,6 +89,8 @@ export interface CodingSession {
   lifecycle: CodingLifecycle
   /** Claude's id of the conversation, once known. */
   sdkSessionId?: string
+  /** The id that Claude is told to give a new conversation, stored before Claude starts. */
+  newSdkSessionId?: string
   waiting?: Waiting
   end?: { reason: EndReason; message: string; at: number }
   createdAt: number

@@ -3,17 +3,23 @@
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
 import type { CodingParts } from '../coding-parts.ts'
+import type { LiveRecord } from '../session/live-record.ts'
 
 export class Meter {
   #parts: Pick<CodingParts, 'spend' | 'priceOf' | 'dayOf' | 'clock'>
   #session: CodingSession
+  #writes: LiveRecord['writes']
   #costBefore: number
   #calls = new Map<string, number>()
   #dearestUsd = 0
 
-  constructor(parts: Pick<CodingParts, 'spend' | 'priceOf' | 'dayOf' | 'clock'>, session: CodingSession) {
+  constructor(
+    parts: Pick<CodingParts, 'spend' | 'priceOf' | 'dayOf' | 'clock'>,
+    { session, writes }: Pick<LiveRecord, 'session' | 'writes'>,
+  ) {
     this.#parts = parts
     this.#session = session
+    this.#writes = writes
     this.#costBefore = session.costUsd
   }
 
@@ -52,16 +58,7 @@ export class Meter {
     const at = this.#parts.clock.now()
     const { workdir: repo, agentId } = this.#session.request
     const day = this.#parts.dayOf(at)
-    return this.#parts.spend.add({
-      id,
-      at,
-      day,
-      codingId: this.#session.id,
-      repo,
-      agentId,
-      model,
-      usd,
-      subagent,
-    })
+    const row = { id, at, day, codingId: this.#session.id, repo, agentId, model, usd, subagent }
+    return this.#writes.insist(() => this.#parts.spend.add(row))
   }
 }

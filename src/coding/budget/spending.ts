@@ -29,7 +29,7 @@ export class Spending {
     this.#parts = parts
     this.#record = record
     this.#hold = hold
-    this.#meter = new Meter(parts, record.session)
+    this.#meter = new Meter(parts, record)
     this.#calls = new CallsUnderWay(parts.clock)
   }
 
@@ -43,8 +43,9 @@ export class Spending {
   }
 
   report(event: Extract<TurnEvent, { type: 'usage' }>): void {
-    this.#metering = this.#record.settle(this.#meter.report(event))
-    this.#record.later({ costUsd: this.#meter.costUsd })
+    const metered = this.#meter.report(event)
+    const counted = this.#record.change({ costUsd: this.#meter.costUsd })
+    this.#metering = this.#record.settle(Promise.all([metered, counted]))
     void this.#metering.then(() => {
       if (event.subagent) this.#unpriced = Math.max(0, this.#unpriced - 1)
       else this.#calls.over(ownCalls)

@@ -12,7 +12,7 @@ export interface HandOver {
   aside: string
 }
 
-const goOn = 'Continue where you left off.'
+export const goOn = 'Continue where you left off.'
 
 /** What was said to it and Claude does not know; and was a turn stopped, that is to go on there? */
 interface Left {

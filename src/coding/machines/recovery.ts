@@ -49,17 +49,16 @@ export async function closeSession(
   if (reason !== 'done') await notifications.onSessionComplete(closed)
 }
 
-/** A session that never got to Claude, as it stands before its first turn. */
+/** A session whose start was cut off, as it stands before its first turn. What Claude was given stays marked as given: the next
+ *  start looks whether Claude has received it. */
 export function begunAgain({ given, inbox, request }: CodingSession): Partial<CodingSession> {
-  const unsaid = [...given.map(({ text }) => text), ...inbox]
   return {
     status: 'starting',
     lifecycle: 'queued',
     owner: undefined,
     startedAt: undefined,
     waiting: undefined,
-    given: [],
-    inbox: unsaid.length > 0 ? unsaid : [request.prompt],
+    inbox: given.length + inbox.length > 0 ? inbox : [request.prompt],
   }
 }
 

@@ -1,5 +1,5 @@
-// One coding session while it runs: its conversation with Claude, its turns, and what it waits for. Every change is on
-// disk before anybody hears of it.
+// One coding session while it runs: its conversation with Claude, its turns, and what it waits for. Every change is stored
+// before it takes effect.
 import type { Conversation, Prompt } from '../../domain/agent.ts'
 import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../../domain/coding-session.ts'
 import type { OutputKind, Waiting } from '../../domain/coding-session.ts'
@@ -9,14 +9,17 @@ import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
 import { givenTo } from '../machines/hand-over.ts'
 import type { HandOver } from '../machines/hand-over.ts'
 import { LiveRecord } from './live-record.ts'
-import { Messages } from './session-messages.ts'
+import { Messages, without } from './session-messages.ts'
 import { isCommand, oneLine, outputOf } from './names.ts'
 import { begunAgain } from '../machines/recovery.ts'
 import { isAtWork, notRunning } from '../refusals.ts'
 import { OutputLog, passOn } from './output-log.ts'
-import { firstMessage, openingOf, withAside } from './opening.ts'
+import { firstMessage, withAside } from './opening.ts'
+import { mayHaveStarted, takeUpStart } from './interrupted-start.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { Questions } from '../approvals/questions.ts'
+import type { RetriedWrites } from './retried-writes.ts'
+import { SessionConversation } from './session-conversation.ts'
 import { ended, turnTaken } from './session-changes.ts'
 import { Spending } from '../budget/spending.ts'
 import { unsaidIn } from './pending-messages.ts'
@@ -32,10 +35,11 @@ export class CodingRun {
   #record: LiveRecord
   #messages: Messages
   #questions: Questions
-  #conversation: Conversation | undefined
-  #opening: Promise<Conversation> | undefined
+  #claude: SessionConversation
   #working: Promise<void> | undefined
   #turn: Promise<void> | undefined
+  /** Stores the end. */
+  #ending: Promise<void> | undefined
   #stop = new AbortController()
   /** Ends what is done before a turn: asking for a budget, starting Claude. */
   #turnStop = new AbortController()
@@ -55,14 +59,23 @@ export class CodingRun {
       onAsked: () => this.#vigil.personAsked(),
       onAnswered: () => this.#vigil.sign(),
     })
+    this.#claude = new SessionConversation(parts, this.#record, {
+      askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
+      beforeTool: (at, signal) => this.#spending.beforeTool(at, signal),
+      onGone: (end) => this.#onProcessGone(end),
+    })
     this.#spending = new Spending(parts, this.#record, (signal) => this.#holdForBudget(signal))
     this.#vigil = new Vigil(parts.clock, session.request.timeoutSeconds, this.#acts())
-    this.#output = new OutputLog(parts, session.id, (blocks) => passOn(parts, this.#record, blocks))
+    this.#output = new OutputLog(parts, this.#record, (blocks) => passOn(parts, this.#record, blocks))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
 
   get session(): CodingSession {
     return this.#record.session
+  }
+
+  get writes(): RetriedWrites {
+    return this.#record.writes
   }
 
   get isOver(): boolean {
@@ -72,7 +85,7 @@ export class CodingRun {
   /** Begins: takes turns in the background until no message waits. */
   start(): void {
     if (this.isOver) return
-    if (this.#messages.next === undefined) return this.#stayIdle()
+    if (this.#messages.next === undefined && !mayHaveStarted(this.session)) return this.#stayIdle()
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined
       // What came while the last turn ended was not seen by the loop.
@@ -81,11 +94,13 @@ export class CodingRun {
   }
 
   /** A message for Claude: joins the running turn, or begins the next one. It is on disk when this resolves. */
-  async send(text: string): Promise<void> {
-    if (this.isOver) throw notRunning(this.session)
+  async send(text: string, autoResponds?: number): Promise<void> {
+    if (this.isOver) throw this.writes.failure ?? notRunning(this.session)
     this.#vigil.messageCame()
-    if (!this.#mayJoin(text)) await this.#messages.add(text)
-    else if (await this.#messages.join(text, this.#conversation, this.#stop.signal))
+    const beside = autoResponds === undefined ? {} : { autoResponds }
+    const to = { conversation: this.#claude.current, over: this.#stop.signal }
+    if (!this.#mayJoin(text)) await this.#messages.add(text, beside)
+    else if (await this.#messages.join(text, to, beside))
       return this.isOver ? undefined : this.#say('prompt', text)
     this.start()
   }
@@ -93,7 +108,7 @@ export class CodingRun {
   /** A command is for Claude Code itself and has a turn of its own. At a limit nothing joins a turn: it would be one more
    *  call to the model before anybody is asked. */
   #mayJoin(text: string): boolean {
-    return this.#conversation?.busy === true && !isCommand(text) && !this.#questions.limitReached()
+    return this.#claude.current?.busy === true && !isCommand(text) && !this.#questions.limitReached()
   }
 
   /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. One that
@@ -101,39 +116,48 @@ export class CodingRun {
   async interrupt(): Promise<void> {
     if (!this.#parts.repos.holds(this.session.id)) return
     this.#turnStop.abort()
-    if (this.#conversation?.busy) await this.#conversation.interrupt()
-    await this.#turn
+    if (this.#claude.current?.busy) await this.#claude.current.interrupt()
+    await this.writes.orFail(this.#turn ?? Promise.resolve())
   }
 
-  /** Ends it now: the process tree goes, and whatever still arrives is ignored. */
+  /** Ends the process tree at once; what still arrives is ignored. Throws when the disk is full: then the process has ended, and
+   *  the end is stored when there is room. */
   async kill(reason: EndReason, message = ''): Promise<void> {
-    if (this.isOver) return
-    this.#stop.abort()
-    this.#leaveTurn()
-    // One that is just being started is ended as soon as it is there; that it cannot be started does not matter any more.
-    const conversation = await this.#opening?.catch(() => undefined)
-    await conversation?.kill()
-    if (reason === 'shutdown' && this.session.sdkSessionId === undefined) return this.#putBack()
+    if (!this.isOver) {
+      this.#stop.abort()
+      this.#leaveTurn()
+      this.#ending ??= this.#endKilled(reason, message)
+    }
+    if (this.#ending) await this.writes.orFail(this.#ending)
+  }
+
+  async #endKilled(reason: EndReason, message: string): Promise<void> {
+    await this.#claude.kill()
+    // Claude's id may be on its way to the row.
+    await this.#record.settled()
+    if (reason === 'shutdown' && this.session.sdkSessionId === undefined) {
+      // Claude has nothing that could be resumed: the session starts again with the next gateway.
+      return this.#record.change(begunAgain)
+    }
     const resumable = reason !== 'user' && this.session.sdkSessionId !== undefined
-    await this.#end('killed', resumable ? 'suspended' : 'ended', reason, message)
+    await this.#writeEnd('killed', resumable ? 'suspended' : 'ended', reason, message)
   }
 
   /** Gives it to another machine: what it does is stopped, Claude closes its transcript, and from then on the row is
    *  theirs. Nobody is told that it ended. */
   async handOver(to: HandOver): Promise<void> {
     if (this.isOver) throw notRunning(this.session)
-    const wasCut = this.#conversation?.busy === true
+    const wasCut = this.#claude.current?.busy === true
     this.#stop.abort()
     this.#leaveTurn()
     this.#vigil.end()
-    const conversation = await this.#opening?.catch(() => undefined)
-    await conversation?.close()
+    await this.#claude.close()
     await this.#turn
     await this.#spending.metered
     await this.#output.add('notice', `Moved to ${to.machine}: ${to.workdir}`)
     await this.#output.settled()
     const unsaid = await unsaidIn(this.#parts, this.session)
-    await this.#record.change(givenTo(this.session, to, { unsaid, wasCut }))
+    await this.#record.change((session) => givenTo(session, to, { unsaid, wasCut }))
     this.#finish(this.session)
   }
 
@@ -141,18 +165,14 @@ export class CodingRun {
   async release(): Promise<void> {
     if (this.session.lifecycle !== 'awaiting-input') throw isAtWork(this.session)
     this.#stop.abort()
-    await this.#conversation?.close()
+    await this.#claude.close()
     await this.#end('killed', 'suspended', 'released', goesOnElsewhere)
-  }
-
-  /** It never got to Claude, so there is nothing to resume: it begins again with the next start. */
-  async #putBack(): Promise<void> {
-    await this.#record.change(begunAgain(this.session))
   }
 
   /** Takes turns until no message waits. Never throws: what goes wrong ends the session and is said. */
   async #work(): Promise<void> {
     try {
+      await takeUpStart(this.#parts, this.#record, this.#stop.signal)
       for (let { next } = this.#messages; next !== undefined && !this.isOver; { next } = this.#messages) {
         const turn = this.#takeTurn(next)
         // Whoever waits for its end only wants to know that it is over; what went wrong is dealt with here.
@@ -163,13 +183,9 @@ export class CodingRun {
       if (this.isOver) return
       const error = asRockpoolError(thrown)
       this.#parts.log.error({ coding: this.session.id, error: error.message }, 'A coding session failed.')
-      await this.#conversation?.kill()
-      await this.#end(
-        'failed',
-        'ended',
-        this.session.turns === 0 ? 'start-failed' : 'turn-failed',
-        error.message,
-      )
+      await this.#claude.kill()
+      const reason = this.session.turns === 0 ? 'start-failed' : 'turn-failed'
+      await this.#end('failed', 'ended', reason, error.message)
     }
   }
 
@@ -177,14 +193,12 @@ export class CodingRun {
     if (!(await this.#enterRepo())) return
     this.#turnStop = new AbortController()
     try {
-      const text =
-        this.session.startedAt === undefined
-          ? await firstMessage(this.#parts, this.#record, said, this.#stop.signal)
-          : said
+      const isFirst = this.session.startedAt === undefined
+      const text = isFirst ? await firstMessage(this.#parts, this.#record, said, this.#stop.signal) : said
       const told = withAside(this.session, text)
       await this.#output.add('prompt', text)
       await this.#record.change({
-        lifecycle: this.session.startedAt === undefined ? 'starting' : 'active',
+        lifecycle: isFirst ? 'starting' : 'active',
         startedAt: this.session.startedAt ?? this.#parts.clock.now(),
         waiting: undefined,
       })
@@ -192,12 +206,12 @@ export class CodingRun {
       if (this.isOver) return
       if (refusal !== undefined && !this.#turnStop.signal.aborted)
         return await this.#end('failed', 'ended', 'budget', refusal)
-      this.#conversation ??= await (this.#opening ??= this.#open())
+      const conversation = await this.#claude.ready()
       if (this.isOver) return
       const uuid = await this.#messages.give()
       if (this.isOver) return
       if (this.#turnStop.signal.aborted) return await this.#stoppedBefore(uuid)
-      await this.#converse(this.#conversation, { text: told.text, uuid, command: isCommand(text) }, told.left)
+      await this.#converse(conversation, { text: told.text, uuid, command: isCommand(text) }, told.left)
     } finally {
       this.#leaveTurn()
     }
@@ -223,30 +237,18 @@ export class CodingRun {
 
   /** Interrupted before Claude got the message: it was said, and is not said again. */
   async #stoppedBefore(uuid: string): Promise<void> {
-    await this.#record.change(this.#messages.without([uuid]))
+    await this.#record.change((session) => without(session, [uuid]))
     await this.#waitForInput('', false)
-  }
-
-  async #open(): Promise<Conversation> {
-    const runtime = await this.#parts.runtime()
-    const conversation = await runtime.open({
-      ...openingOf(this.session, this.#parts),
-      askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
-      beforeTool: (at, signal) => this.#spending.beforeTool(at, signal),
-    })
-    this.#parts.log.info({ coding: this.session.id, name: this.session.name }, 'A coding session started.')
-    void conversation.ended.then((end) => this.#onProcessGone(end))
-    return conversation
   }
 
   #onEvent(event: TurnEvent): void {
     if (this.isOver) return
     this.#vigil.sign()
-    if (event.type === 'turn-start')
-      this.#record.later({ status: 'running', lifecycle: 'active', model: event.model })
-    if (event.type === 'turn-start' || event.type === 'session-id') {
-      this.#record.later({ sdkSessionId: event.sdkSessionId })
+    if (event.type === 'turn-start') {
+      const { model, sdkSessionId } = event
+      this.#record.later({ status: 'running', lifecycle: 'active', model, sdkSessionId })
     }
+    if (event.type === 'session-id') this.#record.later({ sdkSessionId: event.sdkSessionId })
     if (event.type === 'tool-start') this.#vigil.toolBegan(event.toolUseId)
     if (event.type === 'tool-end') this.#vigil.toolEnded(event.toolUseId)
     if (event.type === 'usage') this.#spending.report(event)
@@ -257,20 +259,20 @@ export class CodingRun {
   async #afterTurn(result: TurnResult, turnId: string, aside: string | undefined): Promise<void> {
     await this.#output.settled()
     await this.#spending.settle(result, turnId)
-    await this.#record.change({
-      ...this.#messages.without(result.prompts),
-      ...turnTaken(this.session, result, this.#spending.costUsd),
+    await this.#record.change((session) => ({
+      ...without(session, result.prompts),
+      ...turnTaken(session, result, this.#spending.costUsd),
       aside,
-    })
+    }))
     if (result.end.kind === 'failed') {
       const { why, message } = result.end
-      await this.#conversation?.close()
+      await this.#claude.close()
       const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
       return this.#end('failed', lifecycle, reasonOfFailure(why), message)
     }
     if (this.#messages.next !== undefined) return
     if (!this.session.request.multiTurn && result.end.kind === 'completed') {
-      await this.#conversation?.close()
+      await this.#claude.close()
       return this.#end('completed', 'ended', 'done', '')
     }
     await this.#waitForInput(oneLine(result.text, 200), result.end.kind === 'completed')
@@ -301,7 +303,7 @@ export class CodingRun {
   async #endFor(refusal: string): Promise<void> {
     this.#stop.abort()
     this.#leaveTurn()
-    await this.#conversation?.close()
+    await this.#claude.close()
     await this.#end('failed', 'ended', 'budget', refusal)
   }
 
@@ -311,20 +313,24 @@ export class CodingRun {
     void this.#end('killed', 'suspended', reason, end.message ?? 'Its process ended. It can be resumed.')
   }
 
-  async #end(
+  /** Ends the session once; whoever comes later waits for that end. */
+  #end(...how: [CodingStatus, CodingLifecycle, EndReason, string]): Promise<void> {
+    this.#stop.abort()
+    return (this.#ending ??= this.#writeEnd(...how))
+  }
+
+  async #writeEnd(
     status: CodingStatus,
     lifecycle: CodingLifecycle,
     reason: EndReason,
     message: string,
   ): Promise<void> {
-    if (this.session.end) return
-    this.#stop.abort()
     this.#vigil.end()
     await this.#output.settled()
     const end = { reason, message, at: this.#parts.clock.now() }
     await this.#record.change(ended({ status, lifecycle, end }))
-    if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.session)
     this.#finish(this.session)
+    if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.session)
   }
 
   #leaveTurn(): void {
@@ -335,7 +341,7 @@ export class CodingRun {
 
   #acts(): VigilActs {
     return {
-      isBusy: () => this.#conversation?.busy !== false || this.session.lifecycle !== 'active',
+      isBusy: () => this.#claude.current?.busy !== false || this.session.lifecycle !== 'active',
       onSilence: () => void this.#waitForInput('', true),
       onStuck: (seconds) => void this.kill('timeout', `It did nothing for ${seconds} s. It can be resumed.`),
       onLongRun: () => void this.#parts.notifications.onLongRunning(this.session, this.#turnBeganAt),

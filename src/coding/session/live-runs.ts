@@ -25,7 +25,8 @@ export class LiveRuns {
       kill: (id) => this.#runOf(id).kill('user'),
       interrupt: (id) => this.#runOf(id).interrupt(),
       release: (id) => this.#runOf(id).release(),
-      send: (id, input) => this.#runOf(id).send(String(input['text'])),
+      send: (id, input) =>
+        this.#runOf(id).send(String(input['text']), input['autoResponds'] as number | undefined),
       handOver: (id, input) => this.#runOf(id).handOver(input['to'] as HandOver),
     })
     this.#sign = new SignOfLife(parts, this.me, () => this.#live.size > 0)
@@ -74,7 +75,16 @@ export class LiveRuns {
   async close(): Promise<void> {
     this.#desk.close()
     this.#sign.stop()
-    await this.killAll()
+    try {
+      await this.killAll()
+    } catch (error) {
+      // On a full disk the ends cannot be stored: the next start suspends what has no owner any more.
+      this.#parts.log.error(
+        { event: 'coding-ends-not-stored', error: String(error) },
+        'The end of coding sessions could not be stored; the next start suspends them.',
+      )
+      for (const run of this.#live.values()) run.writes.giveUp()
+    }
   }
 
   #runOf(id: string): CodingRun {

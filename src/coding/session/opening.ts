@@ -12,13 +12,14 @@ export function openingOf(
   session: CodingSession,
   { agentOf, toolsFor }: Pick<CodingParts, 'agentOf' | 'toolsFor'>,
 ): Omit<ConversationOptions, 'askPermission' | 'beforeTool'> {
-  const { id, name, request, sdkSessionId } = session
+  const { id, name, request, sdkSessionId, newSdkSessionId } = session
   return {
     key: `coding:${id}`,
     agent: agentOf(request.agentId),
     cwd: request.workdir,
     model: request.model,
     resume: sdkSessionId ? { sdkSessionId } : request.resume,
+    ...(sdkSessionId ? {} : { newSdkSessionId }),
     systemPromptAppend: request.systemPrompt,
     permissionMode: request.permissionMode,
     allowedTools: request.allowedTools,
@@ -43,10 +44,13 @@ export async function firstMessage(
   const { request } = record.session
   if (request.chooseWhenFree) {
     const resume = await chooseWhenFree(parts, record.session, signal)
-    const chosen = { ...request, resume, chooseWhenFree: false }
-    await record.change({ request: chosen, resumedFrom: resume?.sdkSessionId })
+    await record.change({
+      request: { ...request, resume, chooseWhenFree: false },
+      resumedFrom: resume?.sdkSessionId,
+    })
   }
-  return record.session.request.resume ? prompt : withOriginMarker(request.agentId, prompt)
+  const { request: chosen, sdkSessionId } = record.session
+  return chosen.resume || sdkSessionId ? prompt : withOriginMarker(request.agentId, prompt)
 }
 
 /** What Claude is to be told stands before the message. A command is for Claude Code alone: then it is left for the next. */

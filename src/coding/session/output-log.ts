@@ -4,6 +4,7 @@ import type { OutputKind } from '../../domain/coding-session.ts'
 import type { NewOutput } from '../../store/sqlite/coding-rows.ts'
 import type { LiveRecord } from './live-record.ts'
 import { oneLine } from './names.ts'
+import type { RetriedWrites } from './retried-writes.ts'
 import type { CodingParts } from '../coding-parts.ts'
 
 /** A block that was written, with its number. */
@@ -23,14 +24,16 @@ export class OutputLog {
   #heldChars = 0
   #leftOut = 0
   #writing: Promise<void> | undefined
+  #writes: RetriedWrites
 
   constructor(
     parts: Pick<CodingParts, 'store' | 'clock'>,
-    id: string,
+    { session: { id }, writes }: LiveRecord,
     onWritten: (blocks: WrittenBlock[]) => Promise<void>,
   ) {
     this.#parts = parts
     this.#id = id
+    this.#writes = writes
     this.#onWritten = onWritten
   }
 
@@ -55,7 +58,7 @@ export class OutputLog {
   async #write(): Promise<void> {
     while (this.#held.length > 0) {
       const blocks = this.#held.splice(0, blocksAtOnce)
-      const last = await this.#parts.store.addOutput(this.#id, blocks)
+      const last = await this.#writes.insist(() => this.#parts.store.addOutput(this.#id, blocks))
       this.#heldChars -= blocks.reduce((sum, block) => sum + block.text.length, 0)
       this.#sayWhatIsMissing()
       const first = last - blocks.length + 1
@@ -79,8 +82,10 @@ export async function passOn(
 ): Promise<void> {
   const { session } = record
   const said = blocks.findLast((block) => block.kind !== 'prompt')
-  const doing = said && !session.end ? { doing: oneLine(said.text, 160) } : {}
-  await record.change({ lastSeq: Math.max(session.lastSeq, blocks.at(-1)?.seq ?? 0), ...doing })
+  await record.change(({ end, lastSeq }) => ({
+    lastSeq: Math.max(lastSeq, blocks.at(-1)?.seq ?? 0),
+    ...(said && !end ? { doing: oneLine(said.text, 160) } : {}),
+  }))
   for (const block of blocks) {
     events.emit({ type: 'coding-output', id: session.id, seq: block.seq, text: block.text })
     if (block.kind !== 'prompt') notifications.onOutput(session, block)

@@ -1,4 +1,5 @@
 // What the row of a coding session becomes: when it is launched, after a turn, at its end.
+import { randomUUID } from 'node:crypto'
 import type {
   CodingLifecycle,
   CodingOwner,
@@ -28,6 +29,7 @@ export function launched(
   return {
     id,
     name: request.name ?? generateSessionName(request.prompt),
+    newSdkSessionId: randomUUID(),
     request,
     status: 'starting',
     lifecycle: 'queued',

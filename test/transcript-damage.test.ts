@@ -10,8 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { once } from 'node:events'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
 import { FileTranscripts } from '../src/store/transcripts/transcript-file.ts'
+import { inspectTranscript, repairTranscript } from '../src/store/transcripts/transcript-repair.ts'
 import {
   all,
   answered,
@@ -150,7 +153,7 @@ describe('what another program did to the end', () => {
 })
 
 describe('damage elsewhere', () => {
-  test('a damaged or missing header changes nothing in the file and hides no message', async () => {
+  test('a damaged or missing header hides no message; reading changes nothing, and the next append mends it', async () => {
     for (const spoil of [
       (text: string) => `{"x${text.slice(3)}`,
       (text: string) => text.slice(text.indexOf('\n') + 1),
@@ -160,9 +163,14 @@ describe('damage elsewhere', () => {
       const before = readFileSync(file)
       expect(await textsOf(fresh(), one)).toHaveLength(10)
       expect((await fresh().tail(one, 3)).damage).toContain('the header is missing')
+      expect(readFileSync(file)).toEqual(before)
       await fresh().append(one, [said('next')], { cwd })
-      expect(readFileSync(file).subarray(0, before.length)).toEqual(before)
+      // A program that reads only files that begin with a header reads all of it again; what was there is kept.
+      expect(JSON.parse(lines(file)[0]!)).toMatchObject({ type: 'session', version: 3, id: one.sessionId })
       expect(await textsOf(fresh(), one)).toHaveLength(11)
+      expect(isChain(await pathOf(fresh(), one))).toBe(true)
+      const [archive] = await fresh().archives()
+      expect(readFileSync(join(dirname(file), archive!.name))).toEqual(before)
     }
   })
 
@@ -184,6 +192,21 @@ describe('damage elsewhere', () => {
     expect(await damageOf(fresh())).toEqual([expect.stringContaining('its own ancestor')])
     await fresh().append(one, [said('next')], { cwd })
     expect(await textsOf(fresh(), one)).toHaveLength(11)
+    // Other programs follow a circle for ever, so that the append ends it.
+    expect(await damageOf(fresh())).toEqual([])
+    expect(isChain(await pathOf(fresh(), one))).toBe(true)
+  })
+
+  test('bytes that are no text are read past, found by an inspection and gone after a repair', async () => {
+    const { file, fresh } = await tenMessages()
+    const bytes = readFileSync(file)
+    bytes[bytes.indexOf('"a4"') + 1] = 0xff
+    put(file, bytes)
+    expect(await textsOf(fresh(), one)).toHaveLength(10)
+    expect(await inspectTranscript(file)).toEqual(['line 5 is not valid UTF-8'])
+    await repairTranscript(file, systemClock)
+    expect(await inspectTranscript(file)).toEqual([])
+    expect(await textsOf(fresh(), one)).toHaveLength(10)
   })
 
   test('unknown types are kept and walked through', async () => {

@@ -1,15 +1,19 @@
 // Making a damaged transcript whole again, for readers that are less patient than we are: every readable entry below
 // a valid header, linked past the damage. The file as it was stays beside it as an archive.
-import { link, rename } from 'node:fs/promises'
+import { isUtf8 } from 'node:buffer'
+import { link, lstat, rename } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
-import { syncDirectory, temporaryName } from '../disk/atomic-file.ts'
+import { syncDirectory, temporaryName, unlessMissing } from '../disk/atomic-file.ts'
 import { FileLock } from '../disk/file-lock.ts'
+import type { HeldLock } from '../disk/file-lock.ts'
+import { readHeader } from './transcript-append.ts'
 import { writeNewTranscript } from './transcript-create.ts'
+import { linesForward } from './transcript-lines.ts'
 import { archiveName, parseTranscriptName } from './transcript-paths.ts'
-import { entryAt, parentOf, readTree } from './transcript-tree.ts'
+import { entryAt, parentOf, pathTo, readTree } from './transcript-tree.ts'
 import type { TranscriptTree } from './transcript-tree.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
 
@@ -18,28 +22,61 @@ export async function inspectTranscript(file: string): Promise<string[]> {
   await using handle = await openForeignHandle(file, { noLink: true })
   const tree = await readTree(handle)
   const isEmpty = !tree.header && tree.nodes.size === 0 && tree.damage.length === 0
-  return [...tree.damage, ...wrongParents(tree), ...(isEmpty ? ['the file is empty'] : [])]
+  return [
+    ...tree.damage,
+    ...wrongParents(tree),
+    ...(await badText(handle)),
+    ...(isEmpty ? ['the file is empty'] : []),
+  ]
 }
 
 /** Resolves to the archive's name. */
-export async function repairTranscript(file: string, clock: Clock): Promise<string> {
+export function repairTranscript(file: string, clock: Clock): Promise<string> {
   return new FileLock(file).hold('repair', async (held) => {
-    const folder = dirname(file)
-    const whole = temporaryName(file)
     await using handle = await openForeignHandle(file, { noLink: true })
-    const tree = await readTree(handle)
-    const { sessionId = 'unknown' } = parseTranscriptName(basename(file)) ?? {}
-    const first = tree.nodes.values().next().value
-    const { timestamp = '' } = first ? await entryAt(handle, first) : {}
-    const header = tree.header ?? { id: sessionId, timestamp, cwd: '' }
-    await writeNewTranscript(whole, header, linkedEntries(handle, tree))
-    held.confirm()
-    const archive = archiveName(file, 'bak', clock.now())
-    await link(file, join(folder, archive))
-    await rename(whole, file)
-    await syncDirectory(folder)
-    return archive
+    return await replaceByWhole(file, handle, await readTree(handle), held, clock)
   })
+}
+
+/** Of a larger file only the first line is looked at: an append must not read all of it. */
+const wholeLookBytes = 1 << 20
+
+/**
+ * What other programs cannot read past: pi empties a file that does not begin with a header, and follows a circle of
+ * parents for ever. Called with the lock held, before an append to a file of which nothing is known yet.
+ */
+export async function mendForOthers(file: string, held: HeldLock, clock: Clock): Promise<void> {
+  const stats = await lstat(file).catch(unlessMissing)
+  if (!stats?.isFile() || stats.size === 0) return
+  await using handle = await openForeignHandle(file, { noLink: true })
+  const hasHeader = (await readHeader(handle)) !== undefined
+  if (hasHeader && stats.size > wholeLookBytes) return
+  const tree = await readTree(handle)
+  const isCircular = pathTo(tree, tree.leafId).damage.length > 0
+  // Where no entry can be read there is nothing to keep together, and the append writes a header.
+  if (tree.nodes.size > 0 && (!hasHeader || isCircular)) await replaceByWhole(file, handle, tree, held, clock)
+}
+
+async function replaceByWhole(
+  file: string,
+  handle: FileHandle,
+  tree: TranscriptTree,
+  held: HeldLock,
+  clock: Clock,
+): Promise<string> {
+  const folder = dirname(file)
+  const whole = temporaryName(file)
+  const { sessionId = 'unknown' } = parseTranscriptName(basename(file)) ?? {}
+  const first = tree.nodes.values().next().value
+  const { timestamp = '' } = first ? await entryAt(handle, first) : {}
+  const header = tree.header ?? { id: sessionId, timestamp, cwd: '' }
+  await writeNewTranscript(whole, header, linkedEntries(handle, tree))
+  held.confirm()
+  const archive = archiveName(file, 'bak', clock.now())
+  await link(file, join(folder, archive))
+  await rename(whole, file)
+  await syncDirectory(folder)
+  return archive
 }
 
 /** In file order, each below an entry before it. */
@@ -51,6 +88,14 @@ async function* linkedEntries(handle: FileHandle, tree: TranscriptTree): AsyncGe
     written.add(node.id)
     yield { ...(await entryAt(handle, node)), parentId }
   }
+}
+
+/** We read past bytes that are no text; OpenClaw's importer refuses the file. */
+async function badText(handle: FileHandle): Promise<string[]> {
+  const bad: number[] = []
+  for await (const batch of linesForward(handle))
+    for (const { content, number } of batch) if (content && !isUtf8(content)) bad.push(number)
+  return bad.slice(0, 50).map((number) => `line ${number} is not valid UTF-8`)
 }
 
 /** An entry comes after its parent; where it does not, the way to the root is lost or runs in a circle. */

@@ -107,10 +107,14 @@ describe('Telegram', () => {
     const said = transcripts(house)
     expect(said).toMatch(/"type":"toolCall".*"name":"Bash"/)
     expect(said).toMatch(/toolResult: .*notes\.md/)
-    const index = JSON.parse(
-      readFileSync(join(house.home.stateDir, 'agents/main/sessions/sessions.json'), 'utf8'),
-    ) as Record<string, { lastChannel?: string; lastTo?: string }>
-    expect(index['agent:main:telegram:direct:501']).toMatchObject({ lastChannel: 'telegram', lastTo: '501' })
+    // sessions.json follows the database a moment later.
+    const index = (): unknown =>
+      JSON.parse(readFileSync(join(house.home.stateDir, 'agents/main/sessions/sessions.json'), 'utf8'))
+    const route = { lastChannel: 'telegram', lastTo: '501' }
+    await vi.waitFor(
+      () => expect(index()).toMatchObject({ 'agent:main:telegram:direct:501': route }),
+      waiting,
+    )
   })
 
   test('a picture is offered to the agent', async () => {

@@ -81,7 +81,7 @@ describe('a full disk', () => {
 
 describe('a power cut', () => {
   test('loses no acknowledged entry', async (ctx) => {
-    const whyNoCuts = whyNoPowerCuts()
+    const whyNoCuts = await whyNoPowerCuts()
     if (whyNoCuts) ctx.skip(whyNoCuts)
     expect(await transcriptPowerCuts(2)).toEqual({ lost: [], damage: [] })
   })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { lostByPowerCuts, whyNoPowerCuts } from '../support/power-cut.ts'
 
-const whyNot = whyNoPowerCuts()
+const whyNot = await whyNoPowerCuts()
 
 test.for(['sqlite', 'files'] as const)(
   '20 power cuts lose no acknowledged update (%s)',

@@ -72,7 +72,7 @@ describe('every system call of an append fails once', () => {
   )
 })
 
-const whyNoCuts = whyNoPowerCuts()
+const whyNoCuts = await whyNoPowerCuts()
 
 test('20 power cuts lose no acknowledged entry', async (ctx) => {
   if (whyNoCuts) ctx.skip(whyNoCuts)

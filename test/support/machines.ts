@@ -12,7 +12,17 @@ import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
 import type { TestPostgres, TestPostgresPair } from './postgres.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
-import { check, configFor, end, pause, readOutbox, start, writeAll } from './telegram-storm.ts'
+import {
+  StormProgress,
+  check,
+  configFor,
+  end,
+  pause,
+  readOutbox,
+  start,
+  unrecordedIn,
+  writeAll,
+} from './telegram-storm.ts'
 import type { StormOutbox, StormRow, TelegramStormReport } from './telegram-storm.ts'
 
 export interface MachineStorm {
@@ -40,7 +50,7 @@ export interface MachineStormReport extends TelegramStormReport {
 
 /** One machine is killed every few moments, and comes back. */
 export function machineStorm(url: string, storm: MachineStorm): Promise<MachineStormReport> {
-  return stormOn(url, storm, (machines, done) => killUntil(storm, machines, done))
+  return stormOn(url, storm, (machines, progress) => killMachines(storm, machines, progress))
 }
 
 /** One machine is stopped in the middle of it, as for an update, and does not come back. */
@@ -49,28 +59,22 @@ export function machineLeaves(
   size: { chats: number; each: number },
 ): Promise<MachineStormReport> {
   const storm = { machines: 2, kills: 1, maxLifeMs: 1_000, ...size }
-  return stormOn(url, storm, async ([first], done) => {
-    await pause(200)
+  return stormOn(url, storm, async ([first], progress) => {
+    await progress.nextMoment()
     await end(first!.child, 'SIGTERM')
-    await done
-    return 1
+    progress.kills += 1
   })
 }
 
 /** The database itself goes away: its connections are cut, and it is stopped at once and started again. */
 export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<MachineStormReport> {
-  const disturb: Disturb = async (_machines, done, postgres) => {
-    const isDone = done.then(() => true)
-    let outages = 0
-    while (outages < storm.kills) {
-      const next = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
-      if (await Promise.race([isDone, next])) break
-      outages += 1
-      if (outages % 2 === 0) await server.restart(storm.downMs ?? storm.maxLifeMs / 2)
+  const disturb: Disturb = async (_machines, progress, postgres) => {
+    while (progress.kills < storm.kills) {
+      await progress.nextMoment()
+      if (progress.kills % 2 === 1) await server.restart(storm.downMs ?? storm.maxLifeMs / 2)
       else await cutConnections(postgres)
+      progress.kills += 1
     }
-    await done
-    return outages
   }
   return stormOn(server.url, storm, disturb, overIn)
 }
@@ -81,18 +85,18 @@ export function failoverStorm(
   storm: MachineStorm,
   how: 'failOver' | 'switchOver' = 'failOver',
 ): Promise<MachineStormReport> {
-  const disturb: Disturb = async (_machines, done, postgres) => {
-    await pause(storm.maxLifeMs)
+  const disturb: Disturb = async (_machines, progress, postgres) => {
+    await progress.nextMoment()
     await pair[how]()
     // Whoever only reads, as we do, does not notice that the others have left.
     await postgres.untilBack(() => postgres.write('DELETE FROM lane WHERE false'))
-    await done
-    return 1
+    progress.kills += 1
   }
   return stormOn(pair.url, storm, disturb, overIn)
 }
 
-type Disturb = (machines: Machine[], done: Promise<void>, postgres: Postgres) => Promise<number>
+/** Counts each disturbance in `progress.kills`. */
+type Disturb = (machines: Machine[], progress: StormProgress, postgres: Postgres) => Promise<void>
 
 interface Machine {
   home: ClaudeHome
@@ -113,8 +117,9 @@ async function stormOn(
   const machines = started.map(({ child }, n) => ({ home: homes[n]!, child }))
   try {
     await Promise.all(started.map(({ ready }) => ready))
-    const done = writeAll(size, telegram).then(() => isOver(size, telegram, postgres))
-    const kills = await disturb(machines, done, postgres)
+    const progress = new StormProgress(storm, telegram)
+    await Promise.all([disturb(machines, progress, postgres), writeAll(size, telegram, progress)])
+    await isOver(size, telegram, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
     const { missing: _, ...report } = check(size, telegram.shown, await outboxOf(postgres))
     const hosts = serversIn(url).map((server) => new URL(server).host)
@@ -122,9 +127,10 @@ async function stormOn(
       .map(({ text }) => text)
       .filter((text) => hosts.some((host) => text.includes(host)))
     return {
-      kills,
+      kills: progress.kills,
       faults: 0,
       ...report,
+      unrecorded: unrecordedIn(storm, await transcriptsIn(postgres)),
       turnsOf: await turnsOf(postgres),
       ends: await endsIn(postgres),
       leaks,
@@ -153,21 +159,20 @@ function makeMachine(url: string, telegram: TelegramApi, n: number): ClaudeHome 
 }
 
 /** Kills one after the other at random moments; each comes back at once. */
-async function killUntil(storm: MachineStorm, machines: Machine[], done: Promise<void>): Promise<number> {
-  const isDone = done.then(() => true)
-  let kills = 0
-  while (kills < storm.kills) {
-    const nextKill = pause(storm.maxLifeMs * (0.5 + Math.random() / 2)).then(() => false)
-    if (await Promise.race([isDone, nextKill])) break
+async function killMachines(
+  storm: MachineStorm,
+  machines: Machine[],
+  progress: StormProgress,
+): Promise<void> {
+  while (progress.kills < storm.kills) {
+    await progress.nextMoment()
     const machine = machines[Math.floor(Math.random() * machines.length)]!
     await end(machine.child, 'SIGKILL')
-    kills += 1
+    progress.kills += 1
     const again = start(machine.home)
     machine.child = again.child
-    await Promise.race([again.ready, pause(20_000)])
+    await again.ready
   }
-  await done
-  return kills
 }
 
 async function answered(
@@ -211,6 +216,11 @@ async function cutOffIn(postgres: Postgres): Promise<number> {
 
 async function outboxOf(postgres: Postgres): Promise<StormOutbox> {
   return readOutbox(await postgres.read<StormRow>('SELECT id, state, record FROM outbox'))
+}
+
+async function transcriptsIn(postgres: Postgres): Promise<string> {
+  const rows = await postgres.read<{ line: string }>('SELECT line FROM transcript_entry')
+  return rows.map(({ line }) => line).join('\n')
 }
 
 async function turnsOf(postgres: Postgres): Promise<Record<string, number>> {

@@ -10,12 +10,15 @@ import type { StoreKind } from './store-worker.ts'
 import { WorkerProcess, storedCount } from './worker-process.ts'
 
 /** Why it cannot be done here, or nothing when it can. */
-export function whyNoPowerCuts(): string | undefined {
+export async function whyNoPowerCuts(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'power cuts are simulated with an ioctl of Linux'
   if (process.getuid?.() !== 0) return 'mounting a file system needs root'
   for (const tool of ['mkfs.ext4', 'python3', 'mount', 'losetup'])
     if (spawnSync('which', [tool]).status !== 0) return `${tool} is missing`
-  return withDisk((disk) => disk.tryMount())
+  const disk = new Disk()
+  const why = await disk.tryMount()
+  await disk.remove()
+  return why
 }
 
 // _IOR('X', 125, __u32) with EXT4_GOING_FLAGS_NOLOGFLUSH: not even the journal is written. Says when it was done.
@@ -30,6 +33,7 @@ export class Disk {
   readonly folder = mkdtempSync(join(tmpdir(), 'rockpool-power-'))
   readonly #image = join(this.folder, 'image')
   readonly mountPoint = join(this.folder, 'mounted')
+  #isMounted = false
 
   constructor() {
     writeFileSync(this.#image, '')
@@ -38,19 +42,30 @@ export class Disk {
     execFileSync('mkfs.ext4', ['-q', '-F', this.#image])
   }
 
-  /** With a fresh loop device, because the old one may still hold the file system that was cut. */
+  /**
+   * With a fresh loop device, because the old one may still hold the file system that was cut. The kernel writes nothing by
+   * itself for minutes: what a store does not sync is lost, however slow the machine is.
+   */
   mount(): void {
-    execFileSync('mount', ['-o', 'loop,commit=1', this.#image, this.mountPoint], { stdio: 'pipe' })
+    execFileSync('mount', ['-o', 'loop,commit=300', this.#image, this.mountPoint], { stdio: 'pipe' })
+    this.#isMounted = true
   }
 
-  unmount(): void {
-    spawnSync('umount', [this.mountPoint])
+  /** A process that was killed may hold its files a moment longer. */
+  async unmount(): Promise<void> {
+    const deadline = performance.now() + 60_000
+    while (this.#isMounted) {
+      const { status, stderr } = spawnSync('umount', [this.mountPoint], { encoding: 'utf8' })
+      if (status === 0) this.#isMounted = false
+      else if (performance.now() > deadline) throw new Error(stderr)
+      else await sleep(20)
+    }
   }
 
-  tryMount(): string | undefined {
+  async tryMount(): Promise<string | undefined> {
     try {
       this.mount()
-      this.unmount()
+      await this.unmount()
       return undefined
     } catch (error) {
       return `this machine does not mount: ${error instanceof Error ? error.message.split('\n').at(-2) : String(error)}`
@@ -62,18 +77,9 @@ export class Disk {
     return BigInt(execFileSync('python3', ['-c', cutScript, this.mountPoint], { encoding: 'utf8' }).trim())
   }
 
-  remove(): void {
-    this.unmount()
+  async remove(): Promise<void> {
+    await this.unmount()
     rmSync(this.folder, { recursive: true, force: true })
-  }
-}
-
-function withDisk<T>(fn: (disk: Disk) => T): T {
-  const disk = new Disk()
-  try {
-    return fn(disk)
-  } finally {
-    disk.remove()
   }
 }
 
@@ -86,7 +92,7 @@ export async function lostByPowerCuts(kind: StoreKind, cuts: number): Promise<nu
     for (let i = 0; i < cuts; i++) lost.push(await lostByOneCut(kind, disk))
     return lost
   } finally {
-    disk.remove()
+    await disk.remove()
   }
 }
 
@@ -99,7 +105,7 @@ async function lostByOneCut(kind: StoreKind, disk: Disk): Promise<number> {
   await sleep(Math.random() * 300)
   const cutAt = disk.cutPower()
   await worker.kill()
-  disk.unmount()
+  await disk.unmount()
   disk.mount()
   ageLock(root)
   const expected = before + worker.acknowledged(cutAt)

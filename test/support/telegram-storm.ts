@@ -1,6 +1,6 @@
 // The real program on a faulty Telegram, killed at random moments: what was lost, said twice, or said to the wrong person?
 import type { ChildProcess } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
 import { makeClaudeHome } from './claude-home.ts'
@@ -36,6 +36,8 @@ export interface TelegramStormReport {
   thirdCopies: string[]
   crossChat: string[]
   outOfOrder: string[]
+  /** Questions that are in no transcript. */
+  unrecorded: string[]
 }
 
 export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStormReport> {
@@ -47,7 +49,8 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   try {
     const kills = await runUntilAnswered(storm, telegram, home)
     const { missing: _, ...report } = check(storm, telegram.shown, outboxOf(home))
-    return { kills, faults: state.faults, ...report }
+    const unrecorded = unrecordedIn(storm, transcriptsOf(home))
+    return { kills, faults: state.faults, ...report, unrecorded }
   } finally {
     await telegram.close()
     home.remove()
@@ -76,26 +79,58 @@ async function runUntilAnswered(
   telegram: TelegramApi,
   home: ClaudeHome,
 ): Promise<number> {
-  let kills = 0
-  const done = writeAll(storm, telegram).then(() => settled(storm, telegram, home))
+  const progress = new StormProgress(storm, telegram)
+  const done = writeAll(storm, telegram, progress).then(() => settled(storm, telegram, home))
   for (;;) {
     const { child, ready } = start(home)
-    const mayKill = kills < storm.kills
-    const life = ready.then(() => pause(Math.random() * storm.maxLifeMs))
+    const mayKill = progress.kills < storm.kills
+    const life = ready.then(() => progress.nextMoment())
     const ended = await Promise.race([
       new Promise<'died'>((resolve) => child.once('exit', () => resolve('died'))),
       mayKill ? life.then(() => 'kill' as const) : new Promise<never>(() => {}),
       done.then(() => 'done' as const),
     ])
     await end(child, ended === 'done' ? 'SIGTERM' : 'SIGKILL')
-    if (ended === 'done') return kills
-    kills += 1
+    if (ended === 'done') return progress.kills
+    progress.kills += 1
+  }
+}
+
+/** Couples what people write to the kills: a storm has all of its kills, and kills hit work, however fast the machine is. */
+export class StormProgress {
+  kills = 0
+  #storm: Pick<TelegramStorm, 'chats' | 'each' | 'kills' | 'maxLifeMs'>
+  #telegram: TelegramApi
+
+  constructor(storm: Pick<TelegramStorm, 'chats' | 'each' | 'kills' | 'maxLifeMs'>, telegram: TelegramApi) {
+    this.#storm = storm
+    this.#telegram = telegram
+  }
+
+  /** Resolves at a random moment while answers come, or after a while if none come. */
+  async nextMoment(): Promise<void> {
+    const { chats, each, kills, maxLifeMs } = this.#storm
+    const wanted = this.#telegram.shown.length + Math.floor((Math.random() * chats * each) / (kills + 1))
+    const latest = performance.now() + maxLifeMs * (0.5 + Math.random() / 2)
+    while (this.#telegram.shown.length < wanted && performance.now() < latest) await pause(5)
+  }
+
+  /** Burst number `n` comes when its share of the kills was. */
+  async untilTurnOf(n: number): Promise<void> {
+    const { each, kills } = this.#storm
+    const wanted = each === 1 ? 0 : Math.floor((n * kills) / (each - 1))
+    while (this.kills < wanted) await pause(20)
   }
 }
 
 /** People write in bursts, all at once; some updates come twice, and some out of order. */
-export async function writeAll(storm: TelegramStorm, telegram: TelegramApi): Promise<void> {
+export async function writeAll(
+  storm: Pick<TelegramStorm, 'chats' | 'each' | 'maxLifeMs'>,
+  telegram: TelegramApi,
+  progress: StormProgress,
+): Promise<void> {
   for (let n = 0; n < storm.each; n++) {
+    await progress.untilTurnOf(n)
     for (let chat = 0; chat < storm.chats; chat++) {
       const person = { id: 10_000 + chat, name: `Person ${chat}` }
       const message = personMessage(telegram, person, { id: person.id }, `word-${chat}-${n}.`)
@@ -197,8 +232,23 @@ function outboxOf(home: ClaudeHome): StormOutbox {
   }
 }
 
+function transcriptsOf(home: ClaudeHome): string {
+  const folder = join(home.stateDir, 'agents', 'main', 'sessions')
+  const names = readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
+  return names.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n')
+}
+
+/** Which questions the text of all transcripts does not have. */
+export function unrecordedIn({ chats, each }: { chats: number; each: number }, text: string): string[] {
+  const questions = text.split('\n').filter((line) => line.includes('"role":"user"'))
+  const recorded = new Set([...questions.join('\n').matchAll(/word-\d+-\d+\./g)].map(([word]) => word))
+  const words = Array.from({ length: chats * each }, (_, i) => `word-${i % chats}-${Math.floor(i / chats)}.`)
+  return words.filter((word) => !recorded.has(word))
+}
+
 /** What the report of every storm must say. */
 export const nothingWrong = {
+  unrecorded: [],
   lost: [],
   unmarkedDuplicates: [],
   crossChat: [],
@@ -216,7 +266,7 @@ export function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
   { dead, words }: Pick<StormOutbox, 'dead' | 'words'>,
-): Omit<TelegramStormReport, 'kills' | 'faults'> & { missing: Missing[] } {
+): Omit<TelegramStormReport, 'kills' | 'faults' | 'unrecorded'> & { missing: Missing[] } {
   const report = {
     answered: 0,
     lost: [] as string[],

@@ -21,7 +21,7 @@ export async function transcriptPowerCuts(
       const cutAt = disk.cutPower()
       writer.kill()
       await writer.done
-      disk.unmount()
+      await disk.unmount()
       disk.mount()
       ageLock(join(dir, 's1.jsonl.lock'))
       acknowledged.push(...writer.acknowledgedBefore(cutAt))
@@ -29,7 +29,7 @@ export async function transcriptPowerCuts(
     const { lost, damage } = await audit(dir, 's1', acknowledged)
     return { lost, damage }
   } finally {
-    disk.remove()
+    await disk.remove()
   }
 }
 

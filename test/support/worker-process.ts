@@ -19,7 +19,9 @@ export class WorkerProcess {
     })
     const output = createInterface({ input: this.#child.stdout! })
     output.on('line', (line) => this.lines.push(line))
-    this.exited = new Promise((resolve) => output.on('close', resolve))
+    const exit = new Promise((resolve) => this.#child.once('exit', resolve))
+    const end = new Promise((resolve) => output.once('close', resolve))
+    this.exited = Promise.all([exit, end]).then(() => {})
   }
 
   get pid(): number {

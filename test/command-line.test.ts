@@ -198,6 +198,16 @@ describe('changes', () => {
     expect((await other.run(['history', 'main'])).stdout).toContain('the tide is low')
   })
 
+  test('what `--max-lines` cut off is listed, and `history --lost` gives it back', async () => {
+    await other.run(['sessions', 'compact', 'main', '--max-lines', '1'])
+    expect((await other.run(['history', 'main'])).stdout).not.toContain('user')
+    const { archives } = (await other.run(['sessions', 'archives', '--json'])).json()
+    expect(archives).toContainEqual(
+      expect.objectContaining({ key: 'agent:main:main', reason: 'shortened', agentId: 'main' }),
+    )
+    expect((await other.run(['history', 'main', '--lost'])).stdout).toMatch(/user\n +the tide is low/)
+  })
+
   test('a label is given in a sentence, and taken away only by an empty one', async () => {
     expect((await other.run(['sessions', 'label', 'main', 'shore'])).stdout).toBe(
       'agent:main:main is now called shore.\n',

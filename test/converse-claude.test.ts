@@ -88,6 +88,17 @@ test('/compact has Claude sum up the conversation, which goes on from there', as
   await say('/compact')
   expect(summaries()).toBe(before + 1)
   expect(await flow.sessions.get(key)).toMatchObject({ compactionCount: 1 })
+  const entries = await flow.transcript(key)
+  const compaction = entries.find(({ type }) => type === 'compaction')
+  expect(compaction).toMatchObject({
+    summary: 'A summary of the conversation so far.',
+    tokensBefore: expect.any(Number) as number,
+    details: { trigger: 'manual' },
+  })
+  const kept = entries.find(
+    ({ id }) => compaction?.type === 'compaction' && id === compaction.firstKeptEntryId,
+  )
+  expect(wordsOf([kept!])).toEqual(['user: /compact'])
   expect(await say(`and on ${inline({ text: 'further' })}`)).toBe('further')
   expect(api.calls().at(-1)!.text).not.toContain('word 3 is w3x')
 })

@@ -154,6 +154,24 @@ test('the words after /new in a group reach the agent with their sender, cleaned
   )
 })
 
+test('changes of model and thinking level are in the transcript, those of one turn with the way back', async () => {
+  const bench = await flow({ config: { agents: { defaults: { model: 'sonnet' } } } })
+  await say(bench, '[[offline: say one]]')
+  for (const command of ['/model haiku', '/think high', '/model default', '/verbose on'])
+    await say(bench, command)
+  const wish = { deliver: true, thinking: 'low' }
+  const message = { ...(await bench.channel.say('[[offline: say two]]')), id: 'asked' }
+  await bench.settled()
+  const input = { key: 'asked', lane: key, agentId: 'main', message, mayCommand: true, owner: true, wish }
+  await bench.converse.ask(input)
+  await bench.settled()
+  const changes = (await bench.transcript(key)).flatMap((entry) => {
+    if (entry.type === 'model_change') return [`${entry.provider} ${entry.modelId}`]
+    return entry.type === 'thinking_level_change' ? [entry.thinkingLevel] : []
+  })
+  expect(changes).toEqual(['anthropic haiku', 'high', 'anthropic sonnet', 'low', 'high'])
+})
+
 test('/new waits for the running turn, and what follows belongs to the new session', async () => {
   const bench = await flow()
   await bench.channel.say('[[offline: wait 500]][[offline: say old]]')
@@ -200,7 +218,7 @@ test.each([
   const bench = await flow()
   const [answer] = await say(bench, text)
   expect(answer).toMatch(expected)
-  expect(await bench.transcript(key)).toEqual([])
+  expect(wordsOf(await bench.transcript(key))).toEqual([])
 })
 
 test('commands beside a running turn do not wait for it', async () => {

@@ -140,6 +140,8 @@ test('compactions are counted, with the size before and after', () => {
     trigger: 'manual',
     tokensBefore: 9027,
     tokensAfter: 932,
+    summary:
+      '1. Primary Request and Intent: fix the sum helper in src/sum.js.\n2. Files: src/sum.js.\n3. Pending Tasks: none.',
   })
   const compactions = resultsOf('08-compact-auto-x3').map((result) => result.compactions)
   expect(compactions.reduce((a, b) => a + b)).toBe(3)

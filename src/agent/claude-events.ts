@@ -8,6 +8,7 @@ import type {
   SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk'
 import type { TurnEvent, Usage } from '../domain/turn.ts'
+import { withSummaries } from './compaction-summary.ts'
 import { addUsage, noUsage } from './usage.ts'
 
 /** One thing that a message says: an event of the turn, its result, or where the process stands. */
@@ -62,7 +63,7 @@ interface Memory {
 export function makeStreamReader(totalCostUsd = 0): StreamReader {
   const memory: Memory = { counted: new Set(), uncounted: new Map(), totalCostUsd }
   return {
-    read: (message) => [...noteSession(memory, message), ...readMessage(memory, message)],
+    read: withSummaries((message) => [...noteSession(memory, message), ...readMessage(memory, message)]),
     get sdkSessionId() {
       return memory.sdkSessionId
     },

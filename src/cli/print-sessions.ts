@@ -195,6 +195,8 @@ function printEntry(entry: Entry, page: Page): string[] {
     return [`${when} ${styled(page, 'magenta', 'compacted')}`, prose(said(entry['summary']), page, 2)]
   if (entry.type === 'model_change')
     return [`${when} ${styled(page, 'dim', `model ${said(entry['modelId'])}`)}`]
+  if (entry.type === 'thinking_level_change')
+    return [`${when} ${styled(page, 'dim', `thinking ${said(entry['thinkingLevel'])}`)}`]
   return []
 }
 

@@ -28,6 +28,8 @@ export type TurnEvent =
       trigger: 'auto' | 'manual'
       tokensBefore?: number
       tokensAfter?: number
+      /** What Claude wrote down of the conversation before. */
+      summary?: string
     }
   /** One call to the model ended, a sub-agent's too: its usage, counted once per message id, and what it cost. */
   | { type: 'usage'; messageId: string; model: string; usage: Usage; subagent: boolean }

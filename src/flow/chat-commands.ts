@@ -8,6 +8,7 @@ import { commandShapes, helpText, mayGive, parseCommand } from '../inbound/comma
 import { parseSessionLabel } from '../sessions/label.ts'
 import { newEntry } from '../sessions/lifecycle.ts'
 import { buildModelAliasIndex, resolveModel } from '../sessions/reset-model.ts'
+import { recordSettingChanges } from '../sessions/setting-changes.ts'
 import type { Input, WaitingInput } from '../store/work-store.ts'
 import { noticeFor } from './deliveries.ts'
 import type { ChatCommand, CommandParts, FlowParts } from './flow-parts.ts'
@@ -207,13 +208,18 @@ async function entryOf(input: WaitingInput, parts: FlowParts): Promise<Partial<S
 
 /** Sets fields of the session; `undefined` takes them away. A session that is not there yet begins. */
 async function change(input: WaitingInput, parts: FlowParts, fields: Partial<SessionEntry>): Promise<void> {
-  await parts.sessions(input.agentId).update(input.lane, (entry) => {
-    const changed: SessionEntry = { ...(entry ?? newEntry(parts.clock.now())) }
+  let before: SessionEntry | undefined
+  const entry = await parts.sessions(input.agentId).update(input.lane, (current) => {
+    before = current
+    const changed: SessionEntry = { ...(current ?? newEntry(parts.clock.now())) }
     for (const [name, value] of Object.entries(fields)) {
       if (value === undefined) delete changed[name]
       else changed[name] = value
     }
     return changed
   })
+  const session = { key: input.lane, before, entry: entry! }
+  const agentModel = parts.agentOf(input.agentId).model
+  await recordSettingChanges(parts.transcripts(input.agentId), session, agentModel)
   parts.events.emit({ type: 'session-changed', agentId: input.agentId, key: input.lane, why: 'command' })
 }

@@ -29,6 +29,7 @@ export class LiveTurn implements TurnInHand {
   preview: Preview | undefined
   /** The last entry that this turn wrote. */
   lastEntryId: string | undefined
+  #firstEntryId = ''
   /** Usage of the last call to the model; its prompt is how full the context is. */
   lastUsage: Usage | undefined
   #turnId: string
@@ -59,7 +60,19 @@ export class LiveTurn implements TurnInHand {
     this.#cwd = turn.cwd
     this.#parts = parts
     const provider = parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool'
-    this.#record = new TurnRecord({ append: (bodies) => this.append(bodies), clock: parts.clock, provider })
+    const { model, thinkingLevel } = turn.session.entry
+    const turnThinking = turn.batch.inputs[0]?.wish?.thinking
+    this.#record = new TurnRecord({
+      append: (bodies) => this.append(bodies),
+      clock: parts.clock,
+      provider,
+      session: {
+        ...(model === undefined ? {} : { lastModel: model }),
+        ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
+        ...(turnThinking === undefined ? {} : { turnThinking }),
+        firstEntryId: () => this.#firstEntryId,
+      },
+    })
     this.#stream = this.#makeStream()
   }
 
@@ -83,6 +96,7 @@ export class LiveTurn implements TurnInHand {
       timestamp: this.#parts.clock.now(),
     }
     const [entry] = await this.append([{ type: 'message', message }], true)
+    this.#firstEntryId ||= entry!.id
     return entry!.id
   }
 

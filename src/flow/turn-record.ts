@@ -4,6 +4,7 @@ import { costOfParts } from '../discovery/price-table.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { AssistantMessage, EntryBody, TranscriptUsage } from '../domain/transcript.ts'
 import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+import { defaultThinkingLevel, thinkingChange } from '../sessions/setting-changes.ts'
 
 type Append = (bodies: EntryBody[]) => Promise<unknown>
 
@@ -11,11 +12,24 @@ const api = 'anthropic-messages'
 /** Longer answers of tools are in Claude's own transcript; ours keeps the beginning. */
 const maxToolOutput = 16_384
 
+const unknownModel = 'unknown'
+
+/** What the turn's record depends on. */
+export interface RecordedSession {
+  /** The model of the turn before; absent in the first one. */
+  lastModel?: string
+  /** The session's own level, and the one that was asked for in this turn alone. */
+  thinkingLevel?: string
+  turnThinking?: string
+  /** The entry with what the person said: a compaction in this turn keeps it and what follows. */
+  firstEntryId: () => string
+}
+
 export class TurnRecord {
   #append: Append
   #clock: Clock
   #provider: string
-  #model = 'unknown'
+  #model = unknownModel
   #content: AssistantMessage['content'] = []
   #usage: Usage | undefined
   /** What the messages of this turn that were recorded cost. */
@@ -25,15 +39,18 @@ export class TurnRecord {
   #held: EntryBody[] = []
   #failure: unknown
 
+  #session: RecordedSession
+
   /** `append` is called with pieces in order, one call at a time. */
-  constructor(options: { append: Append; clock: Clock; provider: string }) {
+  constructor(options: { append: Append; clock: Clock; provider: string; session: RecordedSession }) {
     this.#append = options.append
     this.#clock = options.clock
     this.#provider = options.provider
+    this.#session = options.session
   }
 
   see(event: TurnEvent): void {
-    if (event.type === 'turn-start') this.#model = event.model
+    if (event.type === 'turn-start') this.#sawStart(event.model)
     else if (event.type === 'text') this.#content.push({ type: 'text', text: event.text })
     else if (event.type === 'thinking') this.#content.push({ type: 'thinking', thinking: event.text })
     else if (event.type === 'tool-start') this.#sawToolCall(event)
@@ -47,9 +64,27 @@ export class TurnRecord {
     if (this.#content.length > 0 || result.end.kind !== 'completed') {
       this.#hold(this.#assistant(stopReasonOf(result), result))
     }
+    // The level of one turn does not stay.
+    if (this.#hasOwnThinking) this.#hold(thinkingChange(this.#session.thinkingLevel))
     this.#write()
     await this.#writing
     if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Claude announces itself again after a compaction; that changes no setting. */
+  #sawStart(model: string): void {
+    const { lastModel, turnThinking } = this.#session
+    const isFirst = this.#model === unknownModel
+    this.#model = model
+    if (!isFirst) return
+    if (lastModel !== undefined && lastModel !== model)
+      this.#hold({ type: 'model_change', provider: this.#provider, modelId: model })
+    if (this.#hasOwnThinking) this.#hold(thinkingChange(turnThinking))
+  }
+
+  get #hasOwnThinking(): boolean {
+    const { turnThinking, thinkingLevel = defaultThinkingLevel } = this.#session
+    return turnThinking !== undefined && turnThinking !== thinkingLevel
   }
 
   #sawToolCall(event: Extract<TurnEvent, { type: 'tool-start' }>): void {
@@ -79,11 +114,14 @@ export class TurnRecord {
   }
 
   #sawCompaction(event: Extract<TurnEvent, { type: 'compaction' }>): void {
-    const { trigger, tokensBefore, tokensAfter } = event
+    const { trigger, tokensBefore = null, tokensAfter, summary = 'Claude gave no summary.' } = event
+    this.#closeMessage('stop')
     this.#hold({
-      type: 'custom',
-      customType: 'rockpool:compaction',
-      data: { trigger, tokensBefore, tokensAfter },
+      type: 'compaction',
+      summary,
+      firstKeptEntryId: this.#session.firstEntryId(),
+      tokensBefore,
+      details: { trigger, tokensAfter },
     })
   }
 

@@ -6,6 +6,7 @@ import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Session } from '../../domain/session.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
+import type { TranscriptStore } from '../../store/session-store.ts'
 import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
@@ -94,16 +95,29 @@ async function readOurs(app: App, session: Session, removed: Removed): Promise<v
   if (!(await transcripts.exists(ref))) return
   const path: TranscriptEntry[] = []
   for await (const entry of transcripts.path(ref)) path.push(entry)
+  await readCutOff(transcripts, session.entry.sessionId, new Set(path.map(({ id }) => id)), removed)
   const at = path.findLastIndex(({ type }) => type === 'compaction')
   const compaction = path[at]
   if (compaction?.type !== 'compaction') return
-  removed.compactions = path.filter(({ type }) => type === 'compaction').length
+  removed.compactions += path.filter(({ type }) => type === 'compaction').length
   const kept = path.findIndex(({ id }) => id === compaction.firstKeptEntryId)
-  for (const entry of path.slice(0, kept >= 0 && kept < at ? kept : at)) {
-    if (entry.type !== 'message') continue
-    const { role } = entry.message
-    if (role === 'user' || role === 'assistant') {
-      removed.add({ role, text: textOf(entry.message), at: entry.timestamp })
+  for (const entry of path.slice(0, kept >= 0 && kept < at ? kept : at)) removed.addEntry(entry)
+}
+
+/** What `sessions compact --max-lines` cut off is in backups beside the transcript, the oldest first. */
+async function readCutOff(
+  transcripts: TranscriptStore,
+  sessionId: string,
+  known: Set<string>,
+  removed: Removed,
+): Promise<void> {
+  const archives = await transcripts.archives()
+  const backups = archives.filter((one) => one.reason === 'bak' && one.sessionId === sessionId)
+  for (const { name } of backups.toSorted((a, b) => a.at - b.at)) {
+    removed.compactions++
+    for await (const entry of transcripts.path(await transcripts.archiveRef(name))) {
+      if (!known.has(entry.id)) removed.addEntry(entry)
+      known.add(entry.id)
     }
   }
 }
@@ -153,6 +167,13 @@ class Removed {
     this.#total++
     this.#lines.push(line)
     if (this.#lines.length > this.#limit) this.#lines.shift()
+  }
+
+  addEntry(entry: TranscriptEntry): void {
+    if (entry.type !== 'message') return
+    const { role } = entry.message
+    if (role === 'user' || role === 'assistant')
+      this.add({ role, text: textOf(entry.message), at: entry.timestamp })
   }
 
   answer(): Pick<Lost, 'compactions' | 'total' | 'lines'> {

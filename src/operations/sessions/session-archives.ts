@@ -1,4 +1,5 @@
-// sessions.archives: the conversations that a reset or a deletion put away, so that one can be named and brought back.
+// sessions.archives: the conversations that a reset or a deletion put away, so that one can be named and brought back, and
+// what `sessions compact --max-lines` cut off, which `sessions lost` gives.
 import { z } from 'zod'
 import { readArchiveNote } from '../../sessions/archive-note.ts'
 import type { App } from '../app.ts'
@@ -11,7 +12,7 @@ const archive = z.object({
   sessionId: z.string(),
   key: z.string().optional(),
   label: z.string().optional(),
-  reason: z.enum(['reset', 'deleted']),
+  reason: z.enum(['reset', 'deleted', 'shortened']),
   at: z.number(),
   bytes: z.number(),
 })
@@ -20,7 +21,7 @@ export type ArchiveRow = z.output<typeof archive>
 
 export const listArchives = operation({
   name: 'sessions.archives',
-  says: 'List the conversations that a reset or a deletion put away, the newest first.',
+  says: 'List the conversations that a reset or a deletion put away, and what was cut off, the newest first.',
   input: z.strictObject({
     agentId: z.string().optional().describe('Only this agent.'),
     limit: z.int().min(1).max(1000).default(50).describe('How many at most.'),
@@ -40,13 +41,18 @@ export const listArchives = operation({
 
 async function archivesOf(app: App, agentId: string): Promise<ArchiveRow[]> {
   const all = await app.transcripts(agentId).archives()
-  return all.flatMap(({ name, sessionId, reason, at, bytes }) =>
-    reason === 'bak' ? [] : [{ name, agentId, sessionId, reason, at, bytes }],
-  )
+  return all.map(({ name, sessionId, reason, at, bytes }) => {
+    return { name, agentId, sessionId, reason: reason === 'bak' ? 'shortened' : reason, at, bytes }
+  })
 }
 
 /** Archives of other programs do not say. */
-async function whoseIs(app: App, { agentId, name }: ArchiveRow): Promise<Pick<ArchiveRow, 'key' | 'label'>> {
+async function whoseIs(app: App, archived: ArchiveRow): Promise<Pick<ArchiveRow, 'key' | 'label'>> {
+  const { agentId, name, sessionId, reason } = archived
+  if (reason === 'shortened') {
+    const [session] = await app.sessions(agentId).find(sessionId)
+    return session ? { key: session.key, label: session.entry.label } : {}
+  }
   const transcripts = app.transcripts(agentId)
   const note = await readArchiveNote(transcripts, await transcripts.archiveRef(name))
   return note ? { key: note.key, label: note.entry.label } : {}

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { isSubagentSessionKey } from '../../domain/session-key-forms.ts'
+import { recordSettingChanges } from '../../sessions/setting-changes.ts'
 import type { App } from '../app.ts'
 import { checkedLabel } from './checked-label.ts'
 import { knownModel } from '../turns/known-model.ts'
@@ -86,11 +87,15 @@ async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.inp
   if (typeof input.label === 'string') input.label = checkedLabel(app, input.label)
   const idle = withoutEffect(input)
   const now = app.clock.now()
-  const entry = await app.sessions(agentId).update(key, (before) => {
-    checkExpected(before, input)
-    const base: SessionEntry = before ?? { sessionId: randomUUID(), updatedAt: now, sessionStartedAt: now }
+  let before: SessionEntry | undefined
+  const entry = await app.sessions(agentId).update(key, (current) => {
+    before = current
+    checkExpected(current, input)
+    const base: SessionEntry = current ?? { sessionId: randomUUID(), updatedAt: now, sessionStartedAt: now }
     return { ...apply(base, key, input, now), updatedAt: Math.max(base.updatedAt, now) }
   })
+  const agentModel = app.config.agents.defaults.model
+  await recordSettingChanges(app.transcripts(agentId), { key, before, entry: entry! }, agentModel)
   app.events.emit({ type: 'session-changed', agentId, key, why: 'patch' })
   const model = entry?.modelOverride ?? entry?.model ?? app.config.agents.defaults.model ?? null
   return {

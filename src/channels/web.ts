@@ -33,7 +33,7 @@ export interface WebInput {
 }
 
 export class WebChannel implements Channel {
-  readonly name = 'web'
+  readonly name: string
   readonly accountId = 'default'
   readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
@@ -52,8 +52,9 @@ export class WebChannel implements Channel {
   #accepting = new Set<Promise<NotAccepted | void>>()
   #listeners = new Set<(output: WebOutput) => void>()
 
-  constructor(host: ChannelHost) {
+  constructor(host: ChannelHost, name = 'web') {
     this.#host = host
+    this.name = name
     this.#status = new StatusBoard(this.name, this.accountId, host.clock)
   }
 
@@ -167,4 +168,22 @@ function messageOf(input: WebInput, accountId: string, now: number): Message {
 
 function aboutOf(id: string): string {
   return id.replace(/#press-.*$/, '')
+}
+
+/** The terminals in which somebody talks to a session: told in the same way, but a line that is printed stays. */
+export class TerminalChannel extends WebChannel {
+  override readonly abilities: ChannelAbilities = {
+    maxTextLength: 100_000,
+    edits: false,
+    buttons: false,
+    threads: false,
+    typing: false,
+    media: true,
+    idempotentSend: true,
+    formatting: 'plain',
+  }
+
+  constructor(host: ChannelHost) {
+    super(host, 'console')
+  }
 }

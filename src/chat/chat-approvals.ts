@@ -1,6 +1,6 @@
 // Permission requests of a chat turn, asked in the chat and answered there, by button or by word.
 import type { Address } from '../domain/address.ts'
-import { formatOriginChannel } from '../domain/address.ts'
+import { formatOriginChannel, isTerminal } from '../domain/address.ts'
 import type { AskPermission } from '../domain/agent.ts'
 import type { Approval } from '../domain/coding-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
@@ -25,6 +25,8 @@ export function askInChat(
   return async (request, signal) => {
     const asking = { sessionKey: session.key, agentId: session.agentId, request }
     return app.coding().approvals.ask(asking, signal, (approval) => {
+      // A terminal shows the questions of its running turn itself.
+      if (isTerminal(address)) return
       const reply = approvalReply('I', approval)
       const options = { key: `approval:${approval.id}`, sessionKey: session.key }
       conversations()

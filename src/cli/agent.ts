@@ -9,7 +9,7 @@ import type { Question, Talk } from './ask-agent.ts'
 import { messageFrom, openTalk } from './ask-agent.ts'
 import { askLine } from './ask-line.ts'
 import type { Host, LocalCommand } from './local-command.ts'
-import { oneLine, styled } from './print.ts'
+import { oneLine, styled, visible } from './print.ts'
 import { TurnView } from './show-turn.ts'
 
 const local = z.boolean().default(false).describe('In this process, also when a gateway runs.')
@@ -81,6 +81,12 @@ export const commands: LocalCommand[] = [
 ]
 
 async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>): Promise<void> {
+  let prompt = (): void => {}
+  // Before the first line is read: a line that comes while nobody reads is lost.
+  const unwatch = await talk.watch(about, (text) => {
+    host.terminal.out(`${host.terminal.canAsk ? '\r' : ''}${visible(text)}\n`)
+    prompt()
+  })
   const lines = createInterface({
     input: process.stdin,
     output: process.stdout,
@@ -88,6 +94,7 @@ async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>
     terminal: host.terminal.canAsk,
   })
   const ask = host.terminal.canAsk ? (question: string) => lines.question(question) : undefined
+  const person: Person = { terminal: host.terminal, ask }
   let running: string | undefined
   lines.on('SIGINT', () => {
     // Ctrl-C stops the turn; without one it leaves.
@@ -100,13 +107,15 @@ async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>
     const hint = `This is ${whom}. /help shows what can be typed, /exit leaves.`
     host.terminal.err(`${styled(page, 'dim', hint)}\n`)
     lines.prompt()
+    prompt = () => lines.prompt(true)
   }
   for await (const line of lines) {
     const message = line.trim()
     if (message === '/exit' || message === '/quit') break
-    if (message !== '') running = await answer({ terminal: host.terminal, ask }, talk, { ...about, message })
+    if (message !== '') running = await answer(person, talk, { ...about, message, terminal: true })
     if (host.terminal.canAsk) lines.prompt()
   }
+  unwatch()
   lines.close()
 }
 

@@ -2,6 +2,7 @@
 // shown while it does it.
 import { RockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
+import type { WebOutput } from '../domain/web-chat.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
 import type { Call, InputOf, MethodName, OutputOf } from '../rpc/client.ts'
@@ -20,6 +21,7 @@ export interface Question {
   thinking?: InputOf<'turns.run'>['thinking']
   model?: string
   deliver?: boolean
+  terminal?: boolean
   timeout: number
 }
 
@@ -32,6 +34,8 @@ export interface Answer {
 
 export interface Talk extends QuestionDesk {
   ask(question: Question, onEvent: (event: TurnEvent, sessionKey: string) => void): Promise<Answer>
+  /** Shows what this session is told beside its answers: notices, questions and output of coding sessions. */
+  watch(whose: Omit<Question, 'message'>, onTold: (text: string) => void): Promise<() => void>
   /** Stops what runs in a session. */
   stop(sessionKey: string): Promise<void>
   close(): Promise<void>
@@ -57,6 +61,8 @@ function talkHere(app: App): Talk {
       const { sessionKey } = await call('turns.where', whoseOf(question))
       return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
     },
+    // Without a gateway nothing is delivered; what it is told waits in the outbox.
+    watch: async () => () => {},
     async stop(sessionKey) {
       await (await app.conversations()).stopTurn(sessionKey)
     },
@@ -86,6 +92,14 @@ async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
         unsubscribe()
       }
     },
+    async watch(whose, onTold) {
+      const { sessionKey } = await client.call('turns.where', whoseOf(whose))
+      return client.subscribe(
+        'web',
+        { chatId: sessionKey },
+        { event: (event) => (event.type === 'web-output' ? tellOf(event.output, onTold) : undefined) },
+      )
+    },
     async stop(sessionKey) {
       await client.call('turns.stop', { sessionKey })
     },
@@ -107,8 +121,20 @@ function deskBehind(call: Call): QuestionDesk {
   }
 }
 
+function tellOf(output: WebOutput, onTold: (text: string) => void): void {
+  if (output.type === 'typing') return
+  const { text, files } = output.message
+  onTold([text, ...files.map(({ name }) => `[file: ${name}]`)].filter(Boolean).join('\n'))
+}
+
 /** Only what says whose session it is. */
-function whoseOf({ to, sessionId, sessionKey, agent, channel }: Question): InputOf<'turns.where'> {
+function whoseOf({
+  to,
+  sessionId,
+  sessionKey,
+  agent,
+  channel,
+}: Omit<Question, 'message'>): InputOf<'turns.where'> {
   const whose = { to, sessionId, sessionKey, agent, channel }
   return Object.fromEntries(Object.entries(whose).filter(([, value]) => value !== undefined))
 }

@@ -4,9 +4,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultAgentId } from '../domain/default-agent.ts'
 import { bridgeServer } from '../discovery/bridge.ts'
-import { WebChannel } from '../channels/web.ts'
+import { TerminalChannel, WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
-import { privateChatWith } from '../domain/address.ts'
+import { isTerminal, privateChatWith } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Agent, ToolServer } from '../domain/agent.ts'
 import type { BridgeWorld } from '../domain/bridge.ts'
@@ -14,7 +14,7 @@ import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
 import type { Session } from '../domain/session.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
-import { openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
+import { makeChannelHost, openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
 import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/flow-parts.ts'
 import { keepKeysMs } from '../flow/turn-recovery.ts'
@@ -73,15 +73,20 @@ export async function openConversations(
   const commands = [...commandInfos(), ...codingCommandInfos()]
   const host = { ...app, access, commands, ...(hold ? { hold } : {}) }
   const channels = options.withChannels ? await openConfiguredChannels(host) : []
-  for (const channel of channels) {
+  const terminals = new TerminalChannel(makeChannelHost(host))
+  for (const channel of [...channels, terminals]) {
     if (channel instanceof WebChannel)
       channel.onOutput((output) => app.events.emit({ type: 'web-output', output }))
   }
   const conversations: Conversations = new Conversations(
     {
       ...(await flowParts(app, access, pairing)),
-      channelFor: ({ channel, accountId }) =>
-        channels.find((candidate) => candidate.name === channel && candidate.accountId === accountId),
+      channelFor: (address) =>
+        isTerminal(address)
+          ? terminals
+          : channels.find(
+              ({ name, accountId }) => name === address.channel && accountId === address.accountId,
+            ),
       makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
       leave,
       ...(options.withChannels ? choresOf(app) : {}),

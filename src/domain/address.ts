@@ -11,6 +11,15 @@ export interface Address {
   threadId?: string
 }
 
+/** A session that somebody talks to in a terminal (`rockpool chat`): what it is told is shown there. */
+export function terminalAddress(sessionKey: string): Address {
+  return { channel: 'console', accountId: 'default', to: sessionKey }
+}
+
+export function isTerminal({ channel, to }: Address): boolean {
+  return channel === 'console' && to.startsWith('agent:')
+}
+
 /** One name for one place, threads apart. */
 export function chatKey({ channel, accountId, to, threadId }: Address): string {
   return JSON.stringify([channel, accountId, to, threadId])

@@ -1,4 +1,5 @@
 // What a program or a person at a terminal asks, as the input that the way of a message takes: a message of no platform.
+import { terminalAddress } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
@@ -13,6 +14,8 @@ export interface AskRequest {
   text: string
   /** Who asks, for the record. */
   from: string
+  /** Asked in a terminal, which shows what the session is told later. */
+  terminal?: boolean
   /** Where the reply is sent when `deliver` is set. */
   address?: Address
   deliver?: boolean
@@ -45,7 +48,7 @@ function messageOf(request: AskRequest, key: string, now: number): Message {
   return {
     id: key,
     event: 'message',
-    address: request.address ?? { channel: internalChannel, accountId: 'default', to: request.from },
+    address: request.address ?? addressOf(request),
     chatType: kind === 'group' || kind === 'channel' ? kind : 'direct',
     sender: { id: request.from, name: request.from },
     text: request.text,
@@ -53,6 +56,10 @@ function messageOf(request: AskRequest, key: string, now: number): Message {
     mentioned: true,
     media: [],
   }
+}
+
+function addressOf({ terminal, sessionKey, from }: AskRequest): Address {
+  return terminal ? terminalAddress(sessionKey) : { channel: internalChannel, accountId: 'default', to: from }
 }
 
 function wishOf(request: AskRequest): TurnWish {

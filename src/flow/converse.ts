@@ -3,6 +3,7 @@
 // A channel hands over a message; it is admitted and written down (accept). When its session is free, a turn begins: the
 // session is found, the prompt composed, the agent asked, the answer recorded, and the replies put into the outbox, from
 // where they are delivered. Everything that must not be lost is on disk before the next step.
+import { isTerminal } from '../domain/address.ts'
 import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { messageKey } from '../inbound/dedupe.ts'
@@ -89,7 +90,8 @@ export class Converse {
   /** A turn that somebody asks for outside of any chat: the command line, an operation, a hook, the agent itself. */
   async ask(input: Input, watcher?: TurnWatcher): Promise<boolean> {
     if (watcher) this.#watchers.set(input.key, watcher)
-    const asked = watcher ? { ...input, isWatched: true } : input
+    const message = isTerminal(input.message.address) ? await this.#door.meant(input.message) : input.message
+    const asked = { ...input, message, ...(watcher ? { isWatched: true } : {}) }
     const waiting = await this.parts.work.inbox.accept(asked, this.shared?.hasRoom)
     if (!waiting) {
       this.#watchers.delete(input.key)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { terminalAddress } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import { authorOf, lesserOf } from './author.ts'
 import type { TurnOrigin } from './author.ts'
@@ -23,6 +24,8 @@ test('in a group everybody has the rights of the group, the owner too', () => {
 test('words without a chat have the rights of whom the session talks with', () => {
   expect(of({ address: internal })).toBe('owner')
   expect(of({ address: internal, route: chat('guest') })).toBe('guest')
+  const terminal = terminalAddress('agent:main:main')
+  expect(of({ address: terminal, route: chat('guest') })).toBe('guest')
 })
 
 test('who asks for a turn limits it, and so does the session', () => {

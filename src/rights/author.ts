@@ -1,5 +1,6 @@
 // Who a turn is taken for. Every path into a turn (a message, an answer to one, an edit, a hook, a schedule, a system event,
 // an RPC call, another session) ends in one of these authors, and everything that the turn may do follows from it.
+import { isTerminal } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ChatType } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
@@ -31,7 +32,7 @@ export interface TurnOrigin {
   sessionKey: string
   /** Of the session, or of the message when there is no session yet. */
   chatType?: ChatType
-  /** Where the words came from; the channel is `internal` when no chat is behind them. */
+  /** Where the words came from; the channel is `internal`, or it is a terminal, when no chat is behind them. */
   address: Address
   /** Where the session's replies go. Words without a chat are said in the session of whoever is there. */
   route?: Address
@@ -45,7 +46,8 @@ export const internalChannel = 'internal'
 /** `isOwners` says whether a private chat is the owner's. */
 export function authorOf(origin: TurnOrigin, isOwners: (address: Address) => boolean): Author {
   const { address, route, askedBy = 'owner' } = origin
-  const person = address.channel === internalChannel ? (route ?? address) : address
+  const isBehindChat = address.channel !== internalChannel && !isTerminal(address)
+  const person = isBehindChat ? address : (route ?? address)
   return lesserOf(lesserOf(placeOf(origin), askedBy), isOwners(person) ? 'owner' : 'guest')
 }
 

@@ -1,7 +1,7 @@
 // The delivery mirror: what is delivered to a chat beside the answers of its agent (a message sent by hand, a notice, an
 // announcement of a coding session) is copied into the history of the chat's session.
 import type { Address } from '../../domain/address.ts'
-import { chatKey, personAt } from '../../domain/address.ts'
+import { chatKey, isTerminal, personAt } from '../../domain/address.ts'
 import { deliveryContextOf } from '../../domain/delivery-context.ts'
 import { defaultAgentId } from '../../domain/default-agent.ts'
 import type { ChatType } from '../../domain/message.ts'
@@ -26,9 +26,15 @@ export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<voi
 
 /** The session that the delivery names, else the one of the chat that it goes to. */
 async function sessionOf(app: App, { sessionKey: key, address }: Delivered): Promise<Session | undefined> {
+  return (
+    (await sessionNamed(app, key)) ??
+    (isTerminal(address) ? sessionNamed(app, address.to) : sessionOfChat(app, address))
+  )
+}
+
+async function sessionNamed(app: App, key: string | undefined): Promise<Session | undefined> {
   const agentId = parseAgentSessionKey(key)?.agentId
-  const named = agentId !== undefined && key !== undefined ? await sessionAt(app, agentId, key) : undefined
-  return named ?? sessionOfChat(app, address)
+  return agentId === undefined || key === undefined ? undefined : sessionAt(app, agentId, key)
 }
 
 async function sessionOfChat(app: App, address: Address): Promise<Session | undefined> {

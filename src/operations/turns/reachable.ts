@@ -1,4 +1,5 @@
 // Whether a message to an address can ever be delivered: nobody should wait for a channel that is not set up.
+import { isTerminal } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { Channel } from '../../domain/channel.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -8,7 +9,7 @@ import { checkChannel } from './turn-target.ts'
 
 /** Where several machines share the work, another one may have the account. */
 export async function checkReachable(app: App, address: Address): Promise<void> {
-  if (app.postgres) return
+  if (app.postgres || (app.gateway && isTerminal(address))) return
   const channel = app.gateway ? await openChannel(app, address) : await configuredChannel(app, address)
   if (!channel) throw notSetUp(address)
   checkSetUp(channel)

@@ -62,6 +62,10 @@ const run = operation({
   says: 'Ask an agent, and wait for its answer.',
   input: z.strictObject({
     ...askFields,
+    terminal: z
+      .boolean()
+      .default(false)
+      .describe('Asked in a terminal that shows what the session is told later (subscription `web`).'),
     timeout: z
       .number()
       .positive()
@@ -191,6 +195,7 @@ export const operations = [run, where, send, stop, list, wake, waitForTurn]
 interface Asked extends Whose {
   message: string
   deliver: boolean
+  terminal?: boolean
   timeout: number
   model?: string
   thinking?: string
@@ -230,6 +235,8 @@ async function requestOf(
     // Words that reach us through a program of somebody else's, or from an agent, command nothing.
     mayCommand: caller.via !== 'hook' && caller.agentId === undefined,
     deliver: input.deliver,
+    // Only a person at a terminal: what is said there counts as the owner's.
+    terminal: input.terminal === true && caller.via !== 'hook' && caller.agentId === undefined,
     ...(input.model === undefined ? {} : { model: modelForTurn(app, input.model) }),
     ...(input.thinking === undefined ? {} : { thinking: input.thinking }),
   }

@@ -1,0 +1,65 @@
+// `rockpool chat` as a person sees it: the built program in a real terminal, a gateway, and the real Claude binary against the
+// scripted API. The terminal is told what its coding sessions ask and do.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { makeClaudeHome, testModel } from './support/claude-home.ts'
+import { startMessagesApi } from './support/messages-api.ts'
+import { programFile, startProgram } from './support/program.ts'
+import { noTerminal, openTerminal } from './support/terminal.ts'
+
+const patience = { timeout: 60_000, interval: 50 }
+
+test('questions, notices and output of coding sessions reach the terminal, and are in its history', async (ctx) => {
+  ctx.skip(noTerminal !== undefined, noTerminal)
+  const api = await startMessagesApi()
+  const home = makeClaudeHome({ apiUrl: api.url, name: 'terminal' })
+  const config = {
+    agents: { defaults: { model: testModel } },
+    claude: { maxRetries: 0, spare: false },
+    coding: { defaultWorkdir: home.project, defaultModel: testModel },
+  }
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
+  api.script('good morning', [{ text: 'Good morning to you.' }])
+  api.script('paint the shed', [
+    { tools: [{ name: 'Bash', input: { command: 'touch painted.txt' } }] },
+    { text: 'The shed is green.' },
+  ])
+  api.script('now the fence', [{ text: 'The fence is blue.' }])
+  const gateway = startProgram(['up', '--port', '0', '--json'], home.variables)
+  await gateway.line
+  const terminal = openTerminal(`${process.execPath} ${programFile} chat`, {
+    env: { ...home.variables, TERM: 'xterm' },
+    columns: 120,
+    rows: 50,
+  })
+  const shows = (wanted: string | RegExp): Promise<void> =>
+    vi.waitFor(() => expect(terminal.screen()).toMatch(wanted), patience)
+  const say = (text: string): void => {
+    terminal.type(text)
+    terminal.press('Enter')
+  }
+  try {
+    await shows(/\/exit leaves/)
+    say('good morning')
+    await shows(/Good morning to you\./)
+    say('/claude --name shed paint the shed')
+    await shows(/\[shed\] would like to use Bash/)
+    say('yes')
+    await shows(/The shed is green\./)
+    await shows(/\[shed\] waits for input/)
+    say('/claude_fg shed')
+    say('/claude_respond shed now the fence')
+    await shows(/The fence is blue\./)
+    say('/exit')
+    await shows(/left 0/)
+    const ran = await startProgram(['history', 'agent:main:console:direct:terminal'], home.variables).ended
+    expect(ran.stdout).toMatch(/delivered\n +🔔 \[shed\] waits for input/)
+  } finally {
+    terminal.close()
+    gateway.child.kill('SIGTERM')
+    await gateway.ended
+    await api.close()
+    home.remove()
+  }
+})

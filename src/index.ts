@@ -1,6 +1,8 @@
 // The library: `import … from 'rockpool'`.
 import { codingLibrary } from './library/session-manager.ts'
 import { discoveryLibrary } from './library/native-sessions.ts'
+import { Session as SeedSession, SessionManager as SeedSessionManager } from './library/seed-sessions.ts'
+import type { SessionConfig } from './library/seed-sessions.ts'
 import { selectionLibrary } from './library/selection.ts'
 import { withAppFrom } from './library/with-app.ts'
 import { readEnvironment } from './store/config-file.ts'
@@ -81,8 +83,9 @@ export {
   forkSessionFromParent,
   initSessionState,
   prependSystemEvents,
+  resolveSession,
 } from './library/session-init.ts'
-export type { SessionInitResult } from './library/session-init.ts'
+export type { ResolvedSession, SessionInitResult } from './library/session-init.ts'
 export { buildModelAliasIndex } from './sessions/reset-model.ts'
 export type { ModelAliasIndex } from './sessions/reset-model.ts'
 export { applyReplyThreading, buildReplyPayloads } from './replies/compose.ts'
@@ -112,15 +115,20 @@ export { parseSessionLabel, SESSION_LABEL_MAX_LENGTH } from './sessions/label.ts
 export type { ParsedSessionLabel } from './sessions/label.ts'
 export { resolveSendPolicy } from './sessions/send-policy.ts'
 export type { SessionSendPolicyDecision } from './sessions/send-policy.ts'
-export type { DeliveryContext, SessionEntry, SessionOrigin, SessionSkillSnapshot } from './domain/session.ts'
+export type {
+  DeliveryContext,
+  SessionEntry,
+  SessionOrigin,
+  SessionSkillSnapshot,
+  SessionSystemPromptReport,
+} from './domain/session.ts'
 export { scoreSession } from './discovery/score.ts'
 export type { SessionSelectionConfig } from './domain/config/discovery-settings.ts'
 export type { ProjectStatus } from './domain/project-status.ts'
 export type { SessionScore, SessionSelection, TaskRelevance } from './domain/selection.ts'
 
-const withApp = withAppFrom(async () =>
-  (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' }),
-)
+const open = async () => (await import('./app.ts')).openApp(readEnvironment(), { version: 'library' })
+const withApp = withAppFrom(open)
 export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(withApp)
 export const { discoverSessions, listAllSessions } = discoveryLibrary(withApp)
 export { ccSessionFileExists, parseJsonlHeader, repoPathToSlug } from './library/native-sessions.ts'
@@ -129,16 +137,29 @@ export type { DiscoveredSession } from './domain/discovered-session.ts'
 
 export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)
 export { InputStream as MessageStream } from './agent/input-stream.ts'
-export { CodingRun as Session } from './coding/session/coding-session.ts'
+
+/** A coding session; see docs/library.md. */
+export class Session extends SeedSession {
+  constructor(config: SessionConfig, name: string) {
+    super(config, name, open)
+  }
+}
+
+/** All coding sessions of this program; see docs/library.md. */
+export class SessionManager extends SeedSessionManager {
+  constructor(options: { maxSessions?: number } = {}) {
+    super(open, options)
+  }
+}
+
+export { NotificationRouter } from './library/seed-sessions.ts'
+export type { SessionConfig } from './library/seed-sessions.ts'
 export { formatListing, formatStats } from './coding/listing.ts'
 export { formatDuration, generateSessionName } from './coding/session/names.ts'
-export { NotificationRouter } from './coding/notifications.ts'
 export { resolveOriginChannel } from './coding/session/origin.ts'
-export { CodingPool as SessionManager } from './coding/pool.ts'
 export type { CodingConfig as PluginConfig } from './domain/config/coding-settings.ts'
 export type { PermissionMode } from './domain/agent.ts'
 export type {
-  CodingRequest as SessionConfig,
   CodingSession as ClaudeSession,
   CodingStatus as SessionStatus,
 } from './domain/coding-session.ts'

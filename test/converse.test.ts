@@ -6,6 +6,7 @@ import type { Prompt } from '../src/domain/agent.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import type { Media } from '../src/domain/message.ts'
+import type { SessionSystemPromptReport } from '../src/domain/session.ts'
 import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
 import { openFlow, wordsOf } from './support/flow-bench.ts'
 
@@ -152,6 +153,14 @@ test('the words after /new in a group reach the agent with their sender, cleaned
   expect(wordsOf(await bench.transcript(groupKey))[0]).toBe(
     'user: who am I? (Retried: not really)\n[from: Alice (7)]',
   )
+})
+
+test('the first turn reports what our part of the system prompt takes', async () => {
+  const bench = await flow()
+  await say(bench, '[[offline: say hello]]')
+  const { sessionId, systemPromptReport } = (await bench.sessions.get(key))!
+  expect(systemPromptReport).toMatchObject({ source: 'run', sessionKey: key, sessionId, model: 'offline' })
+  expect((systemPromptReport as SessionSystemPromptReport).systemPrompt.chars).toBeGreaterThan(0)
 })
 
 test('changes of model and thinking level are in the transcript, those of one turn with the way back', async () => {

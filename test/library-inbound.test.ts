@@ -54,6 +54,21 @@ test('a session begins, goes on, and begins anew with /new', async () => {
   expect(third.sessionId).not.toBe(first.sessionId)
 })
 
+test('resolveSession begins the session of a message, and finds one by its label', async () => {
+  const ctx = { Body: 'hello', ChatType: 'direct', Provider: 'telegram', From: '7', SenderId: '7' }
+  const path = storePath()
+  const begun = await rockpool.resolveSession({ ctx, storePath: path })
+  expect(begun).toMatchObject({ sessionKey: 'agent:main:main', isNewSession: true })
+  expect(await rockpool.resolveSession({ label: 'home', storePath: path })).toBeUndefined()
+  const update = () => ({ label: 'home' })
+  await rockpool.updateSessionStoreEntry({ storePath: path, sessionKey: 'agent:main:main', update })
+  expect(await rockpool.resolveSession({ label: 'home', storePath: path })).toMatchObject({
+    sessionKey: 'agent:main:main',
+    sessionId: begun?.sessionId,
+    isNewSession: false,
+  })
+})
+
 test('a group has its own session, an explicit key is used as it is', async () => {
   const group = { Body: 'hi', ChatType: 'group', Provider: 'whatsapp', From: '123@g.us', SenderName: 'Alice' }
   const path = storePath()

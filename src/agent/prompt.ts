@@ -1,5 +1,6 @@
 // The text that we append to Claude Code's own system prompt. It must not change from turn to turn, or
 // every turn would need a new process: no times, no names of who writes.
+import type { SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
 import type { Agent } from '../domain/agent.ts'
 import { plainLine } from '../domain/plain-text.ts'
 
@@ -11,6 +12,24 @@ export interface PromptParts {
   isGroup?: boolean
   /** Further standing instructions: of the group, of the channel. */
   notes?: readonly string[]
+}
+
+/** What we add to Claude Code's own system prompt, measured. */
+export function reportSystemPrompt(
+  prompt: string,
+  skills: SessionSkillSnapshot | undefined,
+): Pick<SessionSystemPromptReport, 'source' | 'systemPrompt' | 'skills'> {
+  const { length: chars } = prompt
+  const blockOf = (name: string): number =>
+    skills?.prompt.split('\n').find((line) => line.includes(name))?.length ?? 0
+  return {
+    source: 'run',
+    systemPrompt: { chars, projectContextChars: 0, nonProjectContextChars: chars },
+    skills: {
+      promptChars: skills?.prompt.length ?? 0,
+      entries: (skills?.skills ?? []).map(({ name }) => ({ name, blockChars: blockOf(name) })),
+    },
+  }
 }
 
 export function buildSystemPrompt({ agent, skillsPrompt, isGroup, notes = [] }: PromptParts): string {

@@ -130,6 +130,20 @@ export interface SessionEntry {
   [unknown: string]: unknown
 }
 
+/** What our part of the system prompt takes, as of the session's first turn, in OpenClaw's shape. */
+export interface SessionSystemPromptReport {
+  source: string
+  generatedAt: number
+  sessionId?: string
+  sessionKey?: string
+  provider?: string
+  model?: string
+  workspaceDir?: string
+  systemPrompt: { chars: number; projectContextChars: number; nonProjectContextChars: number }
+  skills: { promptChars: number; entries: Array<{ name: string; blockChars: number }> }
+  [unknown: string]: unknown
+}
+
 /** An entry with its key: what most of the program passes around. */
 export interface Session {
   key: string

@@ -1,5 +1,10 @@
 // Step two: the session of an input, and what people are told when it is not the one they think.
-import type { Session, SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
+import type {
+  Session,
+  SessionEntry,
+  SessionSkillSnapshot,
+  SessionSystemPromptReport,
+} from '../domain/session.ts'
 import type { MsgContext } from '../domain/msg-context.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import { bodyForAgent, contextOf, finalizeInboundContext } from '../inbound/context.ts'
@@ -18,6 +23,8 @@ export interface FoundSession {
   ctx: MsgContext
   /** The agent's skills as they are in this turn. */
   skillsSnapshot?: SessionSkillSnapshot
+  /** Of the first turn of the session only. */
+  promptReport?: Pick<SessionSystemPromptReport, 'source' | 'systemPrompt' | 'skills'>
 }
 
 /** `claimed` is awaited before anything is begun anew: only the turn that owns the session may do that. */

@@ -1,9 +1,9 @@
 // What happens in a turn, step by step: the session, the prompt, the agent, the record, the replies.
-import { buildSystemPrompt } from '../agent/prompt.ts'
+import { buildSystemPrompt, reportSystemPrompt } from '../agent/prompt.ts'
 import { ensureSkillSnapshot } from '../agent/skills.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { Reply, SessionPoint } from '../domain/reply.ts'
-import type { Session, SessionEntry } from '../domain/session.ts'
+import type { Session, SessionEntry, SessionSystemPromptReport } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
 import { picturesOf, withFiles } from '../store/media/message-files.ts'
@@ -107,7 +107,9 @@ async function systemPromptOf(found: FoundSession, agent: Agent, parts: TurnPart
     ...(settings.skills === undefined ? {} : { skillFilter: settings.skills }),
   })
   found.skillsSnapshot = skillsSnapshot
-  return buildSystemPrompt({ agent, isGroup: init.isGroup, skillsPrompt: skillsSnapshot?.prompt })
+  const prompt = buildSystemPrompt({ agent, isGroup: init.isGroup, skillsPrompt: skillsSnapshot?.prompt })
+  if (!init.systemSent) found.promptReport = reportSystemPrompt(prompt, skillsSnapshot)
+  return prompt
 }
 
 /** The answer is there: the transcript and the session are brought up to date, and the replies composed. */
@@ -224,17 +226,19 @@ function notesFor(found: FoundSession, first: WaitingInput): string[] {
 
 /** One update for all that the turn changed in its session; a session that was reset meanwhile is left alone. */
 function settleSession(
-  { session, skillsSnapshot, init }: FoundSession,
+  found: FoundSession,
   live: LiveTurn,
   result: TurnResult,
   parts: TurnParts,
 ): Promise<SessionEntry | undefined> {
+  const { session, skillsSnapshot, init } = found
   const { sessionId } = session.entry
   const last = live.lastUsage
   const total = result.contextTokens ?? (last ? last.input + last.cacheRead + last.cacheWrite : undefined)
   return parts.sessions(session.agentId).update(session.key, (current) => {
     if (current?.sessionId !== sessionId) return undefined
     const used = withUsage(current, {
+      ...promptReportOf(found, result, parts),
       usage: { ...result.usage, ...(total === undefined ? {} : { total }) },
       costUsd: result.costUsd,
       providerUsed: parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool',
@@ -257,6 +261,24 @@ function settleSession(
       abortedLastRun: result.end.kind === 'interrupted',
     }
   })
+}
+
+function promptReportOf(
+  { session, promptReport }: FoundSession,
+  { model }: TurnResult,
+  parts: TurnParts,
+): { systemPromptReport?: SessionSystemPromptReport } {
+  if (!promptReport) return {}
+  return {
+    systemPromptReport: {
+      ...promptReport,
+      generatedAt: parts.clock.now(),
+      sessionId: session.entry.sessionId,
+      sessionKey: session.key,
+      workspaceDir: parts.agentOf(session.agentId).workspace,
+      ...(model === undefined ? {} : { model }),
+    },
+  }
 }
 
 /** That somebody wrote, noted when the turn began. */

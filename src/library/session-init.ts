@@ -68,6 +68,25 @@ export async function initSessionState(params: {
   }
 }
 
+export interface ResolvedSession {
+  sessionKey: string
+  sessionId: string
+  sessionEntry: SessionEntry
+  isNewSession: boolean
+}
+
+/** The session with a label, or undefined; or the session that a message belongs to, which begins if there is none. */
+export async function resolveSession(
+  params: { label: string; agentId?: string; storePath?: string } | Parameters<typeof initSessionState>[0],
+): Promise<ResolvedSession | undefined> {
+  if ('ctx' in params) return initSessionState(params)
+  const storePath = resolve(params.storePath ?? resolveDefaultSessionStorePath(params.agentId))
+  const entries = Object.entries(loadSessionStore(storePath, { skipCache: true }))
+  const [sessionKey, sessionEntry] = entries.find(([, { label }]) => label === params.label.trim()) ?? []
+  if (sessionKey === undefined || !sessionEntry) return undefined
+  return { sessionKey, sessionEntry, sessionId: sessionEntry.sessionId, isNewSession: false }
+}
+
 /** An explicit key as it is; a group by its own; everybody else the main session. */
 function sessionKeyFor(ctx: MsgContext, cfg: Config): string {
   const explicit = ctx.SessionKey?.trim()

@@ -1,0 +1,329 @@
+// Session, SessionManager and NotificationRouter as seed 004 describes them, for programs that run coding sessions as a
+// library. They only translate: the sessions run in the same pool, with the same store, limits and notices as in the gateway.
+import { systemClock } from '../domain/clock.ts'
+import type { PermissionMode } from '../domain/agent.ts'
+import type { CodingRequest, CodingSession, CodingStatus } from '../domain/coding-session.ts'
+import { defaultAgentId } from '../domain/default-agent.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import type { RockpoolEvent } from '../domain/events.ts'
+import type { CodingMetrics } from '../coding/metrics.ts'
+import { generateSessionName, newCodingId } from '../coding/session/names.ts'
+import { resolveOriginChannel } from '../coding/session/origin.ts'
+import type { App } from '../operations/app.ts'
+import type { CodingWorld } from '../operations/coding/coding-world.ts'
+
+export interface SessionConfig {
+  prompt: string
+  workdir: string
+  name?: string
+  model?: string
+  maxBudgetUsd?: number
+  systemPrompt?: string
+  allowedTools?: string[]
+  permissionMode?: PermissionMode
+  /** True when absent: the session waits for the next message after each turn. */
+  multiTurn?: boolean
+  resumeSessionId?: string
+  forkSession?: boolean
+  originChannel?: string
+  agentId?: string
+}
+
+export type OpenApp = () => Promise<App>
+
+/** The last text blocks that `getOutput` gives, as the seed limits them. */
+const outputBufferMax = 200
+const keepEndedMs = 3_600_000
+
+export class Session {
+  readonly id = newCodingId()
+  readonly config: SessionConfig
+  readonly startedAt = systemClock.now()
+  readonly foregroundChannels = new Set<string>()
+  onOutput?: (text: string) => void
+  onToolUse?: (tool: string) => void
+  onWaitingForInput?: (session: Session) => void
+  onBudgetExhausted?: (session: Session) => void
+  onComplete?: (session: Session) => void
+  #name: string
+  #open: OpenApp
+  #app: App | undefined
+  #world: CodingWorld | undefined
+  #starting: Promise<void> | undefined
+  #failure: RockpoolError | undefined
+  #waitedAfter = 0
+  #isOver = false
+
+  constructor(config: SessionConfig, name: string, open: OpenApp) {
+    this.config = config
+    this.#name = name
+    this.#open = open
+  }
+
+  get name(): string {
+    return this.row?.name ?? this.#name
+  }
+
+  get status(): CodingStatus {
+    return this.#failure ? 'failed' : (this.row?.status ?? 'starting')
+  }
+
+  get claudeSessionId(): string | undefined {
+    return this.row?.sdkSessionId
+  }
+
+  get costUsd(): number {
+    return this.row?.costUsd ?? 0
+  }
+
+  get completedAt(): number | undefined {
+    return this.row?.end?.at
+  }
+
+  /** Why it failed or was ended, in words. */
+  get error(): string | undefined {
+    return this.#failure?.message ?? this.row?.end?.message
+  }
+
+  /** Everything that is stored about it; undefined until it is launched. */
+  get row(): CodingSession | undefined {
+    return this.#world?.store.get(this.id)
+  }
+
+  /** Launches it and returns at once; `started` says when it is launched, the callbacks what follows. */
+  start(): void {
+    this.#starting ??= this.#launch().catch((error: unknown) => {
+      this.#failure = asRockpoolError(error)
+      this.#end()
+    })
+  }
+
+  /** Resolves when it is launched, or could not be: then `status` is `failed` and `error` says why. */
+  async started(): Promise<void> {
+    await this.#starting
+  }
+
+  /** A message for the session: it joins the running turn or begins the next one. */
+  async sendMessage(text: string): Promise<void> {
+    await this.#starting
+    await this.#required().pool.respond(this.id, text, { userInitiated: true })
+  }
+
+  /** The last text blocks, at most 200. */
+  getOutput(lines = outputBufferMax): string[] {
+    const blocks = this.#world?.store.lastOutput(this.id, 1_000) ?? []
+    return textsOf(blocks).slice(-Math.min(lines, outputBufferMax))
+  }
+
+  /** What was said since this channel last saw output. */
+  getCatchupOutput(channelId: string): string[] {
+    const store = this.#world?.store
+    const watch = store?.watches(this.id).find(({ channel }) => channel === channelId)
+    return textsOf(store?.outputAfter(this.id, watch?.seenSeq ?? 0, 10_000) ?? [])
+  }
+
+  async markFgOutputSeen(channelId: string): Promise<void> {
+    this.foregroundChannels.add(channelId)
+    await this.#setSeen(channelId, true)
+  }
+
+  async saveFgOutputOffset(channelId: string): Promise<void> {
+    this.foregroundChannels.delete(channelId)
+    await this.#setSeen(channelId, false)
+  }
+
+  /** False if it was over already. */
+  async kill(): Promise<boolean> {
+    await this.#starting
+    if (this.#isOver || !this.#world) return false
+    return (await this.#world.pool.kill(this.id)).killed
+  }
+
+  /** For a session without a manager: suspends it if it runs, and closes the stores that it opened. */
+  async close(): Promise<void> {
+    await this.#starting
+    await this.#app?.close()
+  }
+
+  async #launch(): Promise<void> {
+    const app = await this.#open()
+    this.#app = app
+    this.#world = app.coding()
+    app.events.on((event) => this.#see(event))
+    await this.#world.pool.spawn(requestOf(app, this.config, this.#name), { id: this.id })
+  }
+
+  #see(event: RockpoolEvent): void {
+    if (!('id' in event) || event.id !== this.id || this.#isOver) return
+    if (event.type === 'coding-output') this.#saw(event.seq)
+    if (event.type !== 'coding-changed' || !this.row) return
+    const { lifecycle, end, turns } = this.row
+    if (lifecycle === 'awaiting-input' && turns > this.#waitedAfter) {
+      this.#waitedAfter = turns
+      this.onWaitingForInput?.(this)
+    }
+    if (end === undefined) return
+    if (end.reason === 'budget') this.onBudgetExhausted?.(this)
+    this.#end()
+  }
+
+  #saw(seq: number): void {
+    const [block] = this.#world?.store.outputAfter(this.id, seq - 1, 1) ?? []
+    if (block?.kind === 'text') this.onOutput?.(block.text)
+    if (block?.kind === 'tool') this.onToolUse?.(block.text)
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.onComplete?.(this)
+  }
+
+  async #setSeen(channel: string, foreground: boolean): Promise<void> {
+    const seenSeq = this.row?.lastSeq ?? 0
+    await this.#required().store.setWatch({ codingId: this.id, channel, seenSeq, foreground })
+  }
+
+  #required(): CodingWorld {
+    if (this.#world && !this.#failure) return this.#world
+    throw this.#failure ?? new RockpoolError('not-found', `The session ${this.#name} is not started.`)
+  }
+}
+
+export class SessionManager {
+  readonly sessions = new Map<string, Session>()
+  #open: OpenApp
+  #app: Promise<App> | undefined
+  #maxSessions: number | undefined
+
+  constructor(open: OpenApp, options: { maxSessions?: number } = {}) {
+    this.#open = open
+    this.#maxSessions = options.maxSessions
+  }
+
+  /** Launches a session in the background. The engine's own limits (`coding.maxSessions`, one for each repository) hold too. */
+  spawn(config: SessionConfig): Session {
+    const active = [...this.sessions.values()].filter(isActive).length
+    if (this.#maxSessions !== undefined && active >= this.#maxSessions)
+      throw new RockpoolError('busy', `${active} sessions are active; the limit is ${this.#maxSessions}.`)
+    const name = config.name ?? generateSessionName(config.prompt)
+    const session = new Session(config, name, () => this.app())
+    this.sessions.set(session.id, session)
+    session.start()
+    return session
+  }
+
+  /** By id, then by name. */
+  resolve(idOrName: string): Session | undefined {
+    return this.sessions.get(idOrName) ?? [...this.sessions.values()].find(({ name }) => name === idOrName)
+  }
+
+  async resolveClaudeSessionId(ref: string): Promise<string | undefined> {
+    return (await this.#world()).pool.resolveClaudeSessionId(ref)
+  }
+
+  async kill(id: string): Promise<boolean> {
+    return (await this.resolve(id)?.kill()) ?? false
+  }
+
+  async killAll(): Promise<void> {
+    await (await this.#world()).pool.killAll()
+  }
+
+  /** Forgets sessions that ended an hour ago, and output that is too old. They can still be resumed. */
+  async cleanup(): Promise<void> {
+    const before = systemClock.now() - keepEndedMs
+    for (const session of this.sessions.values())
+      if ((session.completedAt ?? Infinity) < before) this.sessions.delete(session.id)
+    await (await this.#world()).pool.cleanup()
+  }
+
+  async getMetrics(): Promise<CodingMetrics> {
+    return (await this.#world()).pool.getMetrics()
+  }
+
+  /** Tells the chat or the agent of a session that it ended. The engine does so by itself; it is said once. */
+  async triggerAgentEvent(session: Session): Promise<void> {
+    if (session.row) await (await this.#world()).notifications.onSessionComplete(session.row)
+  }
+
+  /** The same for a session that waits for input. */
+  async triggerWaitingForInputEvent(session: Session): Promise<void> {
+    if (session.row) await (await this.#world()).notifications.onWaitingForInput(session.row)
+  }
+
+  /** The open program behind the sessions; one for all of them. */
+  app(): Promise<App> {
+    return (this.#app ??= this.#open())
+  }
+
+  /** Suspends what runs, so that it can be resumed, and closes the stores. */
+  async close(): Promise<void> {
+    await (await this.#app)?.close()
+  }
+
+  async #world(): Promise<CodingWorld> {
+    return (await this.app()).coding()
+  }
+}
+
+/** Notices of sessions: each goes to the chat that the session came from, or to its agent when no chat can be reached. */
+export class NotificationRouter {
+  #manager: SessionManager
+
+  constructor(manager: SessionManager) {
+    this.#manager = manager
+  }
+
+  async onWaitingForInput(session: Session): Promise<void> {
+    await this.#manager.triggerWaitingForInputEvent(session)
+  }
+
+  async onSessionComplete(session: Session): Promise<void> {
+    await this.#manager.triggerAgentEvent(session)
+  }
+
+  /** The same label is told once. */
+  async routeEventMessage(session: Session, eventText: string, label: string): Promise<void> {
+    const { notifications } = (await this.#manager.app()).coding()
+    if (session.row) await notifications.routeEventMessage(session.row, eventText, label)
+  }
+
+  /** Sends output that is still being gathered for the chats that watch. */
+  async flush(session: Session): Promise<void> {
+    await (await this.#manager.app()).coding().notifications.flush(session.id)
+  }
+}
+
+function requestOf(app: App, config: SessionConfig, name: string): Omit<CodingRequest, 'spawnDepth'> {
+  const { coding } = app.config
+  const { prompt, workdir, systemPrompt, resumeSessionId, originChannel } = config
+  const model = config.model ?? coding.defaultModel
+  return {
+    prompt,
+    workdir,
+    name,
+    agentId: config.agentId ?? defaultAgentId(app.config),
+    budgetUsd: config.maxBudgetUsd ?? coding.defaultBudgetUsd,
+    allowedTools: config.allowedTools ?? [],
+    permissionMode: config.permissionMode ?? coding.permissionMode,
+    multiTurn: config.multiTurn ?? true,
+    originChannel: resolveOriginChannel(
+      { ...(originChannel === undefined ? {} : { originChannel }), workdir },
+      coding,
+    ),
+    ...(model === undefined ? {} : { model }),
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(resumeSessionId === undefined
+      ? {}
+      : { resume: { sdkSessionId: resumeSessionId, fork: config.forkSession === true } }),
+  }
+}
+
+function isActive({ status }: Session): boolean {
+  return status === 'starting' || status === 'running'
+}
+
+function textsOf(blocks: ReadonlyArray<{ kind: string; text: string }>): string[] {
+  return blocks.flatMap(({ kind, text }) => (kind === 'text' ? [text] : []))
+}

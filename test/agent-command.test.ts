@@ -110,7 +110,9 @@ test('words and tools are shown as they come, only the answer on stdout', async 
       { variables: home.variables },
     )
     expect(denied.stdout).toContain('Not allowed, I see.')
-    expect(denied.stderr).toMatch(/touch unasked\.txt\nDenied: there is no terminal to ask at\./)
+    expect(denied.stderr).toMatch(
+      /touch unasked\.txt\ndirectory: .+\nDenied: there is no terminal to ask at\./,
+    )
     const failed = await type(
       [
         'agent',

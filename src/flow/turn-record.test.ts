@@ -7,7 +7,12 @@ import { TurnRecord } from './turn-record.ts'
 test('each message has the cost of its tokens by kind, and the totals of a turn add up to what Claude reports', async () => {
   const written: EntryBody[] = []
   const append = async (bodies: EntryBody[]): Promise<void> => void written.push(...bodies)
-  const record = new TurnRecord({ append, clock: systemClock, provider: 'anthropic' })
+  const record = new TurnRecord({
+    append,
+    clock: systemClock,
+    provider: 'anthropic',
+    session: { firstEntryId: () => '' },
+  })
   const usage = { input: 1_000, output: 2_000, cacheRead: 100_000, cacheWrite: 10_000 }
   const model = 'claude-sonnet-4-5'
   record.see({ type: 'text', text: 'I look.' })

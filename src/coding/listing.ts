@@ -1,5 +1,6 @@
 // Coding sessions as text for a chat: one entry each, as people who know the plugin expect it.
 import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding-session.ts'
+import { formatUsd } from '../domain/usd.ts'
 import type { CodingMetrics } from './metrics.ts'
 import { formatDuration, oneLine } from './session/names.ts'
 import { unsaidOf } from './session/pending-messages.ts'
@@ -65,11 +66,6 @@ export function formatStats(metrics: CodingMetrics): string {
       : []),
   ]
   return lines.join('\n')
-}
-
-/** Cents, and what is less than ten of them to a hundredth of one. */
-function formatUsd(amount: number): string {
-  return `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 }
 
 export function durationOf(session: CodingSession, now: number): number {

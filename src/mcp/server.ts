@@ -28,7 +28,7 @@ export async function serveOperations(parts: McpParts, transport: Transport): Pr
 
 async function makeServer(parts: McpParts): Promise<Server> {
   const tools = await operationTools(parts.scopes, parts.ask)
-  const described = tools.map(describeTool)
+  const described = tools.filter(({ isListed }) => isListed).map(describeTool)
   const server = new Server({ name: 'rockpool', version: parts.version }, { capabilities: { tools: {} } })
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: described }))
   server.setRequestHandler(CallToolRequestSchema, ({ params }) => {

@@ -1,9 +1,11 @@
-// Operations as tools for an agent, under every name that they have: for a chat's turns, and for any MCP client.
+// Operations as tools for an agent, for a chat's turns and for any MCP client. Each operation is listed once: under the name
+// that others fixed, if there is one. Its other name still works when it is called.
 import { z } from 'zod'
 import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
 import { allOperations } from './all.ts'
 import { includes } from './authorize.ts'
+import { compactAnswer } from './compact-answers.ts'
 import { wordsFor, wordsForError } from './coding/coding-text.ts'
 import type { Operation, Scope } from './operation.ts'
 
@@ -15,6 +17,8 @@ export interface OperationTool {
   description: string
   inputSchema: ToolSchema
   operation: Operation
+  /** Shown in lists of tools; the others are second names. */
+  isListed: boolean
   call: AgentTool['call']
   /** The same, with somebody else doing the work. */
   callAs(ask: AskOperation): AgentTool['call']
@@ -61,13 +65,18 @@ function makeTool(
       try {
         const fields = Object.fromEntries(spelled) as Record<string, unknown>
         const output = await work(operation, { ...given, ...fields })
-        return answer(operation, output, Object.hasOwn(aliases.tool, name))
+        return answer(operation, compactAnswer(operation.name, fields, output), isAlias(name))
       } catch (error) {
         return { text: wordsForError(error), isError: true }
       }
     }
   const inputSchema = schemaOf(operation, rename, given)
-  return { name, description: operation.says, inputSchema, operation, call: callAs(ask), callAs }
+  const isListed = isAlias(name) || !Object.values(aliases.tool).some(({ of }) => of === operation.name)
+  return { name, description: operation.says, inputSchema, operation, isListed, call: callAs(ask), callAs }
+}
+
+function isAlias(name: string): boolean {
+  return Object.hasOwn(aliases.tool, name)
 }
 
 /** Under a name that others fixed, the answer has the words that they expect; under our own it is the document itself. */
@@ -76,13 +85,16 @@ function answer(
   output: unknown,
   inWords: boolean,
 ): Awaited<ReturnType<AgentTool['call']>> {
-  const whole = (inWords ? wordsFor(operation.name, output) : undefined) ?? JSON.stringify(output)
+  const words = inWords ? wordsFor(operation.name, output) : undefined
+  const whole = words ?? JSON.stringify(output)
   if (whole.length > maxText) {
     const more = whole.length - maxText
     return { text: `${whole.slice(0, maxText).toWellFormed()}… (${more} more characters; ask for less)` }
   }
   const isDocument = typeof output === 'object' && output !== null && !Array.isArray(output)
-  return { text: whole, ...(isDocument ? { structured: output as Record<string, unknown> } : {}) }
+  // Clients show the document instead of the words when they get both.
+  if (words !== undefined || !isDocument) return { text: whole }
+  return { text: whole, structured: output as Record<string, unknown> }
 }
 
 function schemaOf(

@@ -16,8 +16,11 @@ const texts: Readonly<Record<string, (output: Output) => string>> = {
   'coding.move': (row) => [`Moved ${named(row)}`, placeOf(row), ...(row['warnings'] as string[])].join('\n'),
   'coding.respond': (row) => `Sent to ${named(row)}.`,
   'coding.kill': (row) => (row['killed'] ? `⛔ ${named(row)} was ended.` : `${named(row)} is over already.`),
-  'coding.sessions': ({ sessions }) =>
-    (sessions as Array<{ display: string }>).map((row) => row.display).join('\n\n') || 'No coding sessions.',
+  'coding.sessions': ({ sessions, more }) =>
+    [
+      ...(sessions as Array<{ display: string }>).map((row) => row.display),
+      ...(typeof more === 'string' ? [more] : []),
+    ].join('\n\n') || 'No coding sessions.',
   'coding.output': ({ result }) => String(result),
   'coding.foreground': ({ missed }) => String(missed),
   'coding.background': ({ ids }) =>

@@ -65,6 +65,7 @@ async function benchSpeed(): Promise<BenchResult> {
     clock: systemClock,
     log: silentLog,
     atWork: () => [],
+    awaitingInput: () => [],
     atOnce: 1,
     priceOf: (session: (typeof sessions)[number]) => priceSession(session, pricesOf, now),
   }

@@ -202,20 +202,22 @@ describe('messages are on disk before they are acknowledged', () => {
 })
 
 describe('at the same moment', () => {
-  test('launches never get beyond maxSessions, and never get the same name', async () => {
+  test('launches never work beyond maxSessions, and never get the same name', async () => {
     const house = open({ config: { maxSessions: 3 } })
-    const launches = Array.from({ length: 6 }, () => house.launch('same words here'))
-    const settled = await Promise.allSettled(launches)
-    const names = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value.name] : []))
-    expect(names.toSorted()).toEqual(['same-words-here', 'same-words-here-2', 'same-words-here-3'])
+    const launches = Array.from({ length: 6 }, () => house.launch('[[offline: wait 60000]] same words here'))
+    const sessions = await Promise.all(launches)
+    expect(new Set(sessions.map(({ name }) => name)).size).toBe(6)
+    const states = (): string[] => house.pool.list().map(({ lifecycle }) => lifecycle)
+    await vi.waitFor(() => expect(states().filter((state) => state === 'active')).toHaveLength(3))
+    expect(states().filter((state) => state === 'queued')).toHaveLength(3)
   })
 
-  test('from two processes neither', async () => {
+  test('from two processes neither: names are unique, and the queue is one', async () => {
     const folder = sharedFolder()
-    const config = { maxSessions: 3 }
+    const config = { maxSessions: 1, maxQueued: 3 }
     const houses = [open({ folder, config }), open({ folder, config })]
     const settled = await Promise.allSettled(
-      Array.from({ length: 6 }, (_, i) => houses[i % 2]!.launch('same words here')),
+      Array.from({ length: 6 }, (_, i) => houses[i % 2]!.launch('[[offline: wait 60000]] same words here')),
     )
     const names = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value.name] : []))
     expect(new Set(names).size).toBe(3)

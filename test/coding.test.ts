@@ -3,6 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import type { CodingHouse } from './support/coding-house.ts'
 import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat is told once', async () => {
@@ -71,12 +74,38 @@ test('kill ends a running session, and what still arrives is ignored', async () 
   expect((await house.pool.kill(id)).killed).toBe(false)
 })
 
-test('at the limit of sessions a launch is refused and says which ones run', async () => {
-  const house = open({ config: { maxSessions: 1 } })
-  const first = await house.launch('first task')
-  await expect(house.launch('second task')).rejects.toThrow(
-    `1 of 1 coding sessions run already: ${first.name}`,
+test('beyond the limit of sessions a launch waits in the queue and begins when a place is free; a full queue refuses', async () => {
+  const house = open({ config: { maxSessions: 1, maxQueued: 1 } })
+  const first = await house.launch('[[offline: wait 60000]]')
+  await until(house, first.id, 'active')
+  const second = await house.launch('second task')
+  expect(house.pool.resolve(second.id).lifecycle).toBe('queued')
+  await expect(house.launch('third task')).rejects.toThrow('1 coding sessions wait in the queue already')
+  await house.pool.kill(first.id)
+  await until(house, second.id, 'awaiting-input')
+})
+
+test('sessions that wait for a message hold no place: their processes are parked for others, and start again with the next message', async () => {
+  const runtime = makeOfflineAgent({ clock: systemClock, directions: true })
+  const house = open({ runtime, config: { maxSessions: 2 } })
+  const ids: string[] = []
+  for (const name of ['one', 'two', 'three', 'four']) {
+    const { id } = await house.launch(name)
+    ids.push(id)
+    expect(await until(house, id, 'awaiting-input')).toMatchObject({ status: 'running' })
+  }
+  const idle = ids.map((id) => house.pool.resolve(id))
+  expect(idle.map(({ lifecycle }) => lifecycle)).toEqual(ids.map(() => 'awaiting-input'))
+  const withProcess = (): string[] => ids.filter((id) => runtime.live(`coding:${id}`))
+  expect(withProcess()).toEqual(ids.slice(2))
+  const conversation = idle[0]!.sdkSessionId
+  await house.pool.respond(ids[0]!, '[[offline: say still here]]', { userInitiated: true })
+  await vi.waitFor(() =>
+    expect(house.pool.resolve(ids[0]!)).toMatchObject({ turns: 2, lifecycle: 'awaiting-input' }),
   )
+  expect(house.pool.resolve(ids[0]!).sdkSessionId).toBe(conversation)
+  expect(saidIn(house, ids[0]!)).toContain('still here')
+  expect(withProcess()).toHaveLength(2)
 })
 
 test('one session works in a repository and one waits for it; a third is refused; the queued one is never lost', async () => {
@@ -418,3 +447,7 @@ test('at the budget the next turn is held and asks; raising it lets the session 
   const session = await until(house, id, 'awaiting-input')
   expect(session).toMatchObject({ budgetUsd: 7, turns: 2 })
 })
+
+function saidIn(house: CodingHouse, id: string): string[] {
+  return house.store.lastOutput(id, 50).map((block) => block.text)
+}

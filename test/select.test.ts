@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { openApp } from '../src/app.ts'
 import { run } from '../src/cli/run.ts'
 import { repoPathToSlug } from '../src/discovery/slug.ts'
@@ -333,6 +334,46 @@ test('an unlabelled launch goes on with the chosen session, and why finds the de
     expect(await why(again.session.id)).toMatchObject([{ task: 'Repair the login form again' }])
     expect(await why(again.session.name)).toMatchObject([{ task: 'Repair the login form again' }])
     expect(await why(unlike.session.id)).toMatchObject([{ label: 'new', selection: { action: 'fresh' } }])
+  } finally {
+    await app.close()
+  }
+})
+
+test('a related launch, or one with the same label, goes to our own session that waits, as its next message', async () => {
+  session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
+  session(2, [{ minutesAgo: 20, text: 'Build a boat' }])
+  const app = await openApp(readEnvironment(variables), { version: '0' })
+  try {
+    const runtime = makeOfflineAgent({ clock: app.clock, directions: true })
+    app.runtime = async () => runtime
+    const launch = (prompt: string, more: Partial<LaunchInput> = {}) =>
+      launchCoding(
+        app,
+        { prompt, workdir: repo, fresh: false, forkSession: false, multiTurnDisabled: false, ...more },
+        { via: 'cli', scopes: ['admin'] },
+      )
+    const { pool } = app.coding()
+    const waits = (id: string, turns: number) =>
+      vi.waitFor(() => expect(pool.resolve(id)).toMatchObject({ lifecycle: 'awaiting-input', turns }))
+    const first = await launch('Repair the login form again')
+    await waits(first.session.id, 1)
+    expect(await launch('Repair the login form once more')).toMatchObject({
+      action: 'resume',
+      reason: expect.stringContaining(`it is the next message of ${first.session.name}`),
+      session: { id: first.session.id },
+    })
+    await waits(first.session.id, 2)
+    const labelled = await launch('Paint the boat', { label: 'boat', resumeSessionId: id(2) })
+    await waits(labelled.session.id, 1)
+    expect(await launch('Now the oars', { label: 'boat' })).toMatchObject({
+      session: { id: labelled.session.id },
+    })
+    await waits(labelled.session.id, 2)
+    expect(pool.list()).toHaveLength(2)
+    // A launch with settings of its own continues the conversation in a session that has them.
+    const other = await launch('And the sails', { label: 'boat', model: 'claude-haiku-5-5' })
+    expect(other).toMatchObject({ action: 'resume', session: { request: { model: 'claude-haiku-5-5' } } })
+    expect(pool.resolve(labelled.session.id)).toMatchObject({ lifecycle: 'suspended' })
   } finally {
     await app.close()
   }

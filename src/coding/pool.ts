@@ -64,6 +64,13 @@ export class CodingPool {
     return session
   }
 
+  /** Our session that has this conversation of Claude's open and waits for its next message. */
+  awaitingInput(sdkSessionId: string): CodingSession | undefined {
+    const [found] = this.#parts.store.resolve(sdkSessionId)
+    if (found?.sdkSessionId !== sdkSessionId || found.lifecycle !== 'awaiting-input') return undefined
+    return isOn(this.#parts.machine, found) && this.#parts.ownerLives(found) ? found : undefined
+  }
+
   list(filter: CodingFilter = {}): CodingSession[] {
     return this.#parts.store.list(filter)
   }

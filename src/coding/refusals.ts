@@ -20,10 +20,9 @@ export function tooManyResponds({ name }: CodingSession, max: number): RockpoolE
   })
 }
 
-export function noRoom(running: CodingSession[], max: number): RockpoolError {
-  const names = running.map((session) => session.name).join(', ')
-  return new RockpoolError('busy', `${running.length} of ${max} coding sessions run already: ${names}.`, {
-    hint: 'Wait for one, kill one, or raise coding.maxSessions.',
+export function queueFull(waiting: number): RockpoolError {
+  return new RockpoolError('busy', `${waiting} coding sessions wait in the queue already.`, {
+    hint: 'Wait for some, kill some, or raise coding.maxQueued or coding.maxSessions.',
   })
 }
 

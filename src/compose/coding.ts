@@ -42,8 +42,9 @@ export function openCodingWorld(app: App): CodingWorld {
   const ownerLives = ownership(store, clock)
   const machines = machinesOf(app, store)
   const machine = machines?.name
+  const maxSessions = (): number => app.config.coding.maxSessions
   const atOnce = (): number => app.config.coding.perRepo.running
-  const repos = new RepoGate({ store, clock, atOnce, isOwned: ownerLives, machine })
+  const repos = new RepoGate({ store, clock, atOnce, isOwned: ownerLives, machine, maxSessions })
   const choice = choiceIn(app, repos)
   const pool = new CodingPool({
     store,

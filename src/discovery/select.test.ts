@@ -56,6 +56,7 @@ interface About {
   ask?: AskStructured
   prices?: Record<string, number>
   atWork?: CodingAtWork[]
+  awaitingInput?: string[]
   atOnce?: number
   projectStatus?: ProjectStatus
   log?: (line: string) => void
@@ -63,12 +64,23 @@ interface About {
 }
 
 function select(sessions: DiscoveredSession[], about: About = {}) {
-  const { config = {}, ask, prices = {}, atWork = [], atOnce = 1, log, said, ...request } = about
+  const {
+    config = {},
+    ask,
+    prices = {},
+    atWork = [],
+    awaitingInput = [],
+    atOnce = 1,
+    log,
+    said,
+    ...request
+  } = about
   const sources = {
     discovery: { list: async (_filter?: SessionFilter) => ({ total: sessions.length, sessions }) },
     clock,
     atWork: () => atWork,
     atOnce,
+    awaitingInput: () => awaitingInput,
     log: { ...silentLog, info: (_fields: unknown, line: string) => log?.(line) },
     priceOf: (session: DiscoveredSession) => price(prices[session.sessionId] ?? 0.1),
     ...(ask ? { ask } : {}),

@@ -27,6 +27,8 @@ export interface SelectionSources {
   priceOf(session: DiscoveredSession): SessionPrice
   /** The coding sessions that Rockpool runs and that are at work in this directory now. */
   atWork(repoPath: string): CodingAtWork[]
+  /** Claude's ids of Rockpool's own sessions that wait for their next message in this directory. */
+  awaitingInput(repoPath: string): string[]
   /** So many may be at work in one directory. */
   atOnce: number
   /** A small model; words are compared without it. */
@@ -64,7 +66,12 @@ export async function selectSession(
     repoPath: request.projectStatus.repo.path,
     archived: false,
   })
-  const selection = await decide(sources, request, sessions)
+  const waiting = new Set(sources.awaitingInput(request.projectStatus.repo.path))
+  // The task goes there as the next message, although a process has the session open.
+  const free = sessions.map((session) =>
+    waiting.has(session.sessionId) ? { ...session, isRunning: false } : session,
+  )
+  const selection = await decide(sources, request, free)
   const { action, sessionId, relevanceBy, fallback, scores } = selection
   sources.log.info(
     { action, sessionId, relevanceBy, fallback, candidates: scores.length },

@@ -57,7 +57,14 @@ function openGate() {
   })
   const clock = makeMovableClock()
   const store = new CodingStore(database)
-  const repos = new RepoGate({ store, clock, atOnce: () => 1, isOwned: () => true, machine: 'here' })
+  const repos = new RepoGate({
+    store,
+    clock,
+    atOnce: () => 1,
+    maxSessions: () => 5,
+    isOwned: () => true,
+    machine: 'here',
+  })
   const owner = { pid: 1, startTime: '', domain: '', machine: '', host: '' }
   const request = { prompt: 'x', workdir: '/repo', agentId: 'main' } as CodingSession['request']
   const session = launched(request, {}, { owner, machine: 'here', now: clock.now() })

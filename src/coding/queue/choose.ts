@@ -103,6 +103,8 @@ export class SessionChoice {
           agentId: request.agentId,
           sessionId: sdkSessionId,
         })),
+      awaitingInput: (repoPath) =>
+        repos.awaitingInputIn(repoPath).flatMap(({ sdkSessionId }) => sdkSessionId ?? []),
       ...(index ? { said: (task, ids) => saidAbout({ search: index, clock, log }, task, ids) } : {}),
       priceOf: (session) => priceSession(session, pricesOf, clock.now()),
       ask: askModel ? smallModel() : undefined,

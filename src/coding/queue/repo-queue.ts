@@ -1,5 +1,5 @@
-// One session works in a repository at a time (or as many as configured), in whichever of its folders. Others wait in the
-// order they came.
+// One session works in a repository at a time (or as many as configured), in whichever of its folders, and `coding.maxSessions`
+// on the machine. Others wait in the order they came.
 // A session that only waits for its next message does not hold the repository.
 import type { Clock } from '../../domain/clock.ts'
 import type { CodingLifecycle, CodingSession } from '../../domain/coding-session.ts'
@@ -21,6 +21,8 @@ export interface RepoGateParts {
   clock: Clock
   /** `coding.perRepo.running`, as it is now. */
   atOnce: () => number
+  /** `coding.maxSessions`, as it is now. Sessions that wait for a message or in the queue do not count. */
+  maxSessions: () => number
   /** Does the process that owns this session still live? Sessions of dead owners hold nothing. */
   isOwned: (session: CodingSession) => boolean
   /** This machine: a directory of the same name on another one is not the same. */
@@ -46,6 +48,13 @@ export class RepoGate {
     )
   }
 
+  /** Sessions of this machine that wait for their next message. */
+  awaitingInputIn(repo: string): CodingSession[] {
+    return this.#openIn(repo).filter(
+      (session) => session.lifecycle === 'awaiting-input' && this.#parts.isOwned(session),
+    )
+  }
+
   queuedIn(repo: string): CodingSession[] {
     return this.#openIn(repo).filter((session) => session.lifecycle === 'queued')
   }
@@ -64,7 +73,21 @@ export class RepoGate {
       ...others,
       ...[...(this.#inside.get(repositoryRoot(repo)) ?? [])].filter((inside) => inside !== id),
     ])
-    return taken.size < this.#parts.atOnce()
+    return taken.size < this.#parts.atOnce() && this.#hasPlace(id)
+  }
+
+  /** Are fewer than `maxSessions` others at work on this machine? */
+  #hasPlace(id: string): boolean {
+    const { store, machine, isOwned, maxSessions } = this.#parts
+    const atWork = store
+      .list({ running: true })
+      .filter((other) => working.has(other.lifecycle) && isOn(machine, other) && isOwned(other))
+    const ids = new Set([
+      ...atWork.map((other) => other.id),
+      ...[...this.#inside.values()].flatMap((inside) => [...inside]),
+    ])
+    ids.delete(id)
+    return ids.size < maxSessions()
   }
 
   /** Whether this session works in its repository, in this process. */

@@ -15,12 +15,14 @@ import { begunAgain } from '../machines/recovery.ts'
 import { isAtWork, notRunning } from '../refusals.ts'
 import { OutputLog, passOn } from './output-log.ts'
 import { firstMessage, withAside } from './opening.ts'
+import type { OtherRuns } from './opening.ts'
 import { mayHaveStarted, takeUpStart } from './interrupted-start.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { Questions } from '../approvals/questions.ts'
 import type { RetriedWrites } from './retried-writes.ts'
 import { SessionConversation } from './session-conversation.ts'
-import { ended, turnTaken } from './session-changes.ts'
+import { turnTaken } from './session-changes.ts'
+import { SessionEnding } from './session-ending.ts'
 import { Spending } from '../budget/spending.ts'
 import { unsaidIn } from './pending-messages.ts'
 import { Vigil } from './session-timers.ts'
@@ -29,45 +31,46 @@ import type { VigilActs } from './session-timers.ts'
 export const goesOnElsewhere = 'It goes on elsewhere. It can be resumed.'
 
 export class CodingRun {
-  /** Resolves when the session has ended or was suspended. */
-  readonly over: Promise<CodingSession>
   #parts: CodingParts
+  #others: OtherRuns
   #record: LiveRecord
   #messages: Messages
   #questions: Questions
-  #claude: SessionConversation
+  readonly claude: SessionConversation
   #working: Promise<void> | undefined
   #turn: Promise<void> | undefined
-  /** Stores the end. */
-  #ending: Promise<void> | undefined
-  #stop = new AbortController()
+  #ending: SessionEnding
   /** Ends what is done before a turn: asking for a budget, starting Claude. */
   #turnStop = new AbortController()
-  #finish!: (session: CodingSession) => void
   #spending: Spending
   #vigil: Vigil
   #turnBeganAt = 0
   #output: OutputLog
 
-  constructor(parts: CodingParts, session: CodingSession) {
+  constructor(parts: CodingParts, session: CodingSession, others: OtherRuns) {
     this.#parts = parts
-    this.#record = new LiveRecord(parts, session, () => void this.kill('crash'))
+    this.#others = others
+    this.#record = new LiveRecord(parts, session, () => this.#killLater('crash', ''))
+    this.#ending = new SessionEnding(parts, this.#record, async () => {
+      this.#vigil.end()
+      await this.#output.settled()
+    })
     this.#messages = new Messages(this.#record)
     this.#questions = new Questions(parts, this.#record, {
-      over: this.#stop.signal,
+      over: this.#ending.signal,
       metered: () => this.#spending.metered,
       onAsked: () => this.#vigil.personAsked(),
       onAnswered: () => this.#vigil.sign(),
     })
-    this.#claude = new SessionConversation(parts, this.#record, {
+    this.claude = new SessionConversation(parts, this.#record, {
       askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
       beforeTool: (at, signal) => this.#spending.beforeTool(at, signal),
+      makeRoom: () => others.makeRoom(),
       onGone: (end) => this.#onProcessGone(end),
     })
     this.#spending = new Spending(parts, this.#record, (signal) => this.#holdForBudget(signal))
     this.#vigil = new Vigil(parts.clock, session.request.timeoutSeconds, this.#acts())
     this.#output = new OutputLog(parts, this.#record, (blocks) => passOn(parts, this.#record, blocks))
-    this.over = new Promise((resolve) => (this.#finish = resolve))
   }
 
   get session(): CodingSession {
@@ -78,8 +81,17 @@ export class CodingRun {
     return this.#record.writes
   }
 
+  /** Does it only wait for the next message? Then its process may be parked. */
+  get isIdle(): boolean {
+    return this.claude.current?.busy === false && !this.#working && !this.isOver
+  }
+
+  get over(): Promise<CodingSession> {
+    return this.#ending.over
+  }
+
   get isOver(): boolean {
-    return this.#stop.signal.aborted
+    return this.#ending.isOver
   }
 
   /** Begins: takes turns in the background until no message waits. */
@@ -98,7 +110,7 @@ export class CodingRun {
     if (this.isOver) throw this.writes.failure ?? notRunning(this.session)
     this.#vigil.messageCame()
     const beside = autoResponds === undefined ? {} : { autoResponds }
-    const to = { conversation: this.#claude.current, over: this.#stop.signal }
+    const to = { conversation: this.claude.current, over: this.#ending.signal }
     if (!this.#mayJoin(text)) await this.#messages.add(text, beside)
     else if (await this.#messages.join(text, to, beside))
       return this.isOver ? undefined : this.#say('prompt', text)
@@ -108,7 +120,7 @@ export class CodingRun {
   /** A command is for Claude Code itself and has a turn of its own. At a limit nothing joins a turn: it would be one more
    *  call to the model before anybody is asked. */
   #mayJoin(text: string): boolean {
-    return this.#claude.current?.busy === true && !isCommand(text) && !this.#questions.limitReached()
+    return this.claude.current?.busy === true && !isCommand(text) && !this.#questions.limitReached()
   }
 
   /** Stops what it does. Resolves when the turn is over, so that what is said next begins a turn of its own. One that
@@ -116,7 +128,7 @@ export class CodingRun {
   async interrupt(): Promise<void> {
     if (!this.#parts.repos.holds(this.session.id)) return
     this.#turnStop.abort()
-    if (this.#claude.current?.busy) await this.#claude.current.interrupt()
+    if (this.claude.current?.busy) await this.claude.current.interrupt()
     await this.writes.orFail(this.#turn ?? Promise.resolve())
   }
 
@@ -124,15 +136,14 @@ export class CodingRun {
    *  the end is stored when there is room. */
   async kill(reason: EndReason, message = ''): Promise<void> {
     if (!this.isOver) {
-      this.#stop.abort()
       this.#leaveTurn()
-      this.#ending ??= this.#endKilled(reason, message)
+      void this.#record.settle(this.#ending.once(() => this.#endKilled(reason, message)))
     }
-    if (this.#ending) await this.writes.orFail(this.#ending)
+    await this.#ending.stored()
   }
 
   async #endKilled(reason: EndReason, message: string): Promise<void> {
-    await this.#claude.kill()
+    await this.claude.kill()
     // Claude's id may be on its way to the row.
     await this.#record.settled()
     if (reason === 'shutdown' && this.session.sdkSessionId === undefined) {
@@ -140,39 +151,40 @@ export class CodingRun {
       return this.#record.change(begunAgain)
     }
     const resumable = reason !== 'user' && this.session.sdkSessionId !== undefined
-    await this.#writeEnd('killed', resumable ? 'suspended' : 'ended', reason, message)
+    const lifecycle = resumable ? 'suspended' : 'ended'
+    await this.#ending.write({ status: 'killed', lifecycle, reason, message })
   }
 
   /** Gives it to another machine: what it does is stopped, Claude closes its transcript, and from then on the row is
    *  theirs. Nobody is told that it ended. */
   async handOver(to: HandOver): Promise<void> {
     if (this.isOver) throw notRunning(this.session)
-    const wasCut = this.#claude.current?.busy === true
-    this.#stop.abort()
+    const wasCut = this.claude.current?.busy === true
+    this.#ending.stop()
     this.#leaveTurn()
     this.#vigil.end()
-    await this.#claude.close()
+    await this.claude.close()
     await this.#turn
     await this.#spending.metered
     await this.#output.add('notice', `Moved to ${to.machine}: ${to.workdir}`)
     await this.#output.settled()
     const unsaid = await unsaidIn(this.#parts, this.session)
     await this.#record.change((session) => givenTo(session, to, { unsaid, wasCut }))
-    this.#finish(this.session)
+    this.#ending.finish()
   }
 
   /** Its process ends in order; somebody goes on with it elsewhere. */
   async release(): Promise<void> {
     if (this.session.lifecycle !== 'awaiting-input') throw isAtWork(this.session)
-    this.#stop.abort()
-    await this.#claude.close()
+    this.#ending.stop()
+    await this.claude.close()
     await this.#end('killed', 'suspended', 'released', goesOnElsewhere)
   }
 
   /** Takes turns until no message waits. Never throws: what goes wrong ends the session and is said. */
   async #work(): Promise<void> {
     try {
-      await takeUpStart(this.#parts, this.#record, this.#stop.signal)
+      await takeUpStart(this.#parts, this.#record, this.#ending.signal)
       for (let { next } = this.#messages; next !== undefined && !this.isOver; { next } = this.#messages) {
         const turn = this.#takeTurn(next)
         // Whoever waits for its end only wants to know that it is over; what went wrong is dealt with here.
@@ -183,7 +195,7 @@ export class CodingRun {
       if (this.isOver) return
       const error = asRockpoolError(thrown)
       this.#parts.log.error({ coding: this.session.id, error: error.message }, 'A coding session failed.')
-      await this.#claude.kill()
+      await this.claude.kill()
       const reason = this.session.turns === 0 ? 'start-failed' : 'turn-failed'
       await this.#end('failed', 'ended', reason, error.message)
     }
@@ -194,7 +206,9 @@ export class CodingRun {
     this.#turnStop = new AbortController()
     try {
       const isFirst = this.session.startedAt === undefined
-      const text = isFirst ? await firstMessage(this.#parts, this.#record, said, this.#stop.signal) : said
+      const text = isFirst
+        ? await firstMessage(this.#parts, this.#record, said, this.#others, this.#ending.signal)
+        : said
       const told = withAside(this.session, text)
       await this.#output.add('prompt', text)
       await this.#record.change({
@@ -206,7 +220,7 @@ export class CodingRun {
       if (this.isOver) return
       if (refusal !== undefined && !this.#turnStop.signal.aborted)
         return await this.#end('failed', 'ended', 'budget', refusal)
-      const conversation = await this.#claude.ready()
+      const conversation = await this.claude.ready()
       if (this.isOver) return
       const uuid = await this.#messages.give()
       if (this.isOver) return
@@ -229,7 +243,7 @@ export class CodingRun {
   /** Waits for its place; a session that has to wait says so. False when it ended meanwhile. */
   #enterRepo(): Promise<boolean> {
     const { id, lifecycle, request } = this.session
-    const entered = this.#parts.repos.enter(request.workdir, id, this.#stop.signal)
+    const entered = this.#parts.repos.enter(request.workdir, id, this.#ending.signal)
     const mustWait = !this.#parts.repos.holds(id)
     if (mustWait && lifecycle !== 'queued') this.#record.later({ lifecycle: 'queued', waiting: undefined })
     return entered
@@ -266,13 +280,13 @@ export class CodingRun {
     }))
     if (result.end.kind === 'failed') {
       const { why, message } = result.end
-      await this.#claude.close()
+      await this.claude.close()
       const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
       return this.#end('failed', lifecycle, reasonOfFailure(why), message)
     }
     if (this.#messages.next !== undefined) return
     if (!this.session.request.multiTurn && result.end.kind === 'completed') {
-      await this.#claude.close()
+      await this.claude.close()
       return this.#end('completed', 'ended', 'done', '')
     }
     await this.#waitForInput(oneLine(result.text, 200), result.end.kind === 'completed')
@@ -293,44 +307,30 @@ export class CodingRun {
     if (tell && !this.isOver) await this.#parts.notifications.onWaitingForInput(this.session)
   }
 
-  /** Nobody wants it to cost more: it ends here, and can be resumed with another budget. */
+  /** If nobody raises the limit, the session ends, and can be resumed with another budget. */
   async #holdForBudget(signal: AbortSignal): Promise<string | undefined> {
     const refusal = await this.#questions.holdForBudget(signal)
-    if (refusal !== undefined && !signal.aborted && !this.isOver) void this.#endFor(refusal)
-    return refusal
-  }
-
-  async #endFor(refusal: string): Promise<void> {
-    this.#stop.abort()
+    if (refusal === undefined || signal.aborted || this.isOver) return refusal
+    this.#ending.stop()
     this.#leaveTurn()
-    await this.#claude.close()
-    await this.#end('failed', 'ended', 'budget', refusal)
+    const ended = this.claude.close().then(() => this.#end('failed', 'ended', 'budget', refusal))
+    void this.#record.settle(ended)
+    return refusal
   }
 
   #onProcessGone(end: { why: string; message?: string }): void {
     if (this.isOver || this.#working) return
     const reason = reasonOfGoing(end.why)
-    void this.#end('killed', 'suspended', reason, end.message ?? 'Its process ended. It can be resumed.')
+    const message = end.message ?? 'Its process ended. It can be resumed.'
+    void this.#record.settle(this.#end('killed', 'suspended', reason, message))
   }
 
-  /** Ends the session once; whoever comes later waits for that end. */
-  #end(...how: [CodingStatus, CodingLifecycle, EndReason, string]): Promise<void> {
-    this.#stop.abort()
-    return (this.#ending ??= this.#writeEnd(...how))
+  #end(status: CodingStatus, lifecycle: CodingLifecycle, reason: EndReason, message: string): Promise<void> {
+    return this.#ending.once(() => this.#ending.write({ status, lifecycle, reason, message }))
   }
 
-  async #writeEnd(
-    status: CodingStatus,
-    lifecycle: CodingLifecycle,
-    reason: EndReason,
-    message: string,
-  ): Promise<void> {
-    this.#vigil.end()
-    await this.#output.settled()
-    const end = { reason, message, at: this.#parts.clock.now() }
-    await this.#record.change(ended({ status, lifecycle, end }))
-    this.#finish(this.session)
-    if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.session)
+  #killLater(reason: EndReason, message: string): void {
+    void this.#record.settle(this.kill(reason, message))
   }
 
   #leaveTurn(): void {
@@ -341,11 +341,11 @@ export class CodingRun {
 
   #acts(): VigilActs {
     return {
-      isBusy: () => this.#claude.current?.busy !== false || this.session.lifecycle !== 'active',
+      isBusy: () => this.claude.current?.busy !== false || this.session.lifecycle !== 'active',
       onSilence: () => void this.#waitForInput('', true),
-      onStuck: (seconds) => void this.kill('timeout', `It did nothing for ${seconds} s. It can be resumed.`),
+      onStuck: (seconds) => this.#killLater('timeout', `It did nothing for ${seconds} s. It can be resumed.`),
       onLongRun: () => void this.#parts.notifications.onLongRunning(this.session, this.#turnBeganAt),
-      onIdle: () => void this.kill('idle-timeout', 'No message came for a while. It can be resumed.'),
+      onIdle: () => this.#killLater('idle-timeout', 'No message came for a while. It can be resumed.'),
     }
   }
 

@@ -42,7 +42,10 @@ export class LiveRuns {
   }
 
   begin(session: CodingSession): void {
-    const run = new CodingRun(this.#parts, session)
+    const run = new CodingRun(this.#parts, session, {
+      makeRoom: () => this.#makeRoom(),
+      release: (sdkSessionId) => this.#release(sdkSessionId),
+    })
     this.#live.set(session.id, run)
     this.#desk.watch(session.id)
     void run.over.then(() => {
@@ -85,6 +88,23 @@ export class LiveRuns {
       )
       for (const run of this.#live.values()) run.writes.giveUp()
     }
+  }
+
+  /** The longest idle sessions give up their processes, until one more fits below `coding.maxSessions`. */
+  async #makeRoom(): Promise<void> {
+    const live = [...this.#live.values()].filter((run) => run.claude.current !== undefined)
+    const tooMany = Math.max(0, live.length + 1 - this.#parts.config.maxSessions)
+    const idle = live
+      .filter((run) => run.isIdle)
+      .sort((a, b) => a.session.lastActivityAt - b.session.lastActivityAt)
+    await Promise.all(idle.slice(0, tooMany).map((run) => run.claude.park()))
+  }
+
+  async #release(sdkSessionId: string): Promise<void> {
+    const waiting = [...this.#live.values()].find(
+      ({ session }) => session.sdkSessionId === sdkSessionId && session.lifecycle === 'awaiting-input',
+    )
+    await waiting?.release()
   }
 
   #runOf(id: string): CodingRun {

@@ -8,6 +8,14 @@ import { isCommand } from './names.ts'
 import { tagOf, withOriginMarker } from './origin.ts'
 import type { CodingParts } from '../coding-parts.ts'
 
+/** The other sessions of this process. */
+export interface OtherRuns {
+  /** Idle sessions give up their processes if too many live. */
+  makeRoom(): Promise<void>
+  /** Ends the idle session that has this conversation open, so that another one continues it. */
+  release(sdkSessionId: string): Promise<void>
+}
+
 export function openingOf(
   session: CodingSession,
   { agentOf, toolsFor }: Pick<CodingParts, 'agentOf' | 'toolsFor'>,
@@ -39,11 +47,13 @@ export async function firstMessage(
   parts: CodingParts,
   record: LiveRecord,
   prompt: string,
+  others: Pick<OtherRuns, 'release'>,
   signal: AbortSignal,
 ): Promise<string> {
   const { request } = record.session
   if (request.chooseWhenFree) {
     const resume = await chooseWhenFree(parts, record.session, signal)
+    if (resume && !resume.fork) await others.release(resume.sdkSessionId)
     await record.change({
       request: { ...request, resume, chooseWhenFree: false },
       resumedFrom: resume?.sdkSessionId,

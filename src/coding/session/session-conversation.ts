@@ -1,4 +1,5 @@
-// Claude's process for one coding session. It starts with the first turn.
+// Claude's process for one coding session. It starts with the first turn, ends when its room is needed while the session waits,
+// and starts again with the next message.
 import type { BeforeTool, AskPermission, Conversation, ConversationEnd } from '../../domain/agent.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
@@ -7,6 +8,8 @@ import { openingOf } from './opening.ts'
 export interface ConversationEvents {
   askPermission: AskPermission
   beforeTool: BeforeTool
+  /** Called before a process starts. */
+  makeRoom: () => Promise<void>
   /** The process ended by itself. */
   onGone: (end: ConversationEnd) => void
 }
@@ -17,6 +20,7 @@ export class SessionConversation {
   #events: ConversationEvents
   #opening: Promise<Conversation> | undefined
   #open: Conversation | undefined
+  #parked = new WeakSet<Conversation>()
 
   constructor(parts: CodingParts, record: LiveRecord, events: ConversationEvents) {
     this.#parts = parts
@@ -47,14 +51,27 @@ export class SessionConversation {
     await started?.close()
   }
 
+  /** Ends the process; the next turn resumes the conversation in another one. */
+  async park(): Promise<void> {
+    const open = this.#open
+    if (!open) return
+    this.#parked.add(open)
+    this.#open = undefined
+    this.#opening = undefined
+    await open.close()
+  }
+
   async #start(): Promise<Conversation> {
     const { session } = this.#record
-    const { askPermission, beforeTool, onGone } = this.#events
+    const { askPermission, beforeTool, makeRoom } = this.#events
+    await makeRoom()
     const runtime = await this.#parts.runtime()
     const conversation = await runtime.open({ ...openingOf(session, this.#parts), askPermission, beforeTool })
     const { id: coding, name } = session
     this.#parts.log.info({ event: 'coding-started', coding, name }, 'A coding session started.')
-    void conversation.ended.then(onGone)
+    void conversation.ended.then((end) => {
+      if (!this.#parked.has(conversation)) this.#events.onGone(end)
+    })
     return conversation
   }
 }

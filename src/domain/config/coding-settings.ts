@@ -2,7 +2,11 @@
 import { z } from 'zod'
 
 export const codingConfig = z.strictObject({
+  /** Sessions at work at once on a machine; further ones wait in the queue. Idle sessions do not count: their processes end when
+   *  room is needed, and start again with the next message. */
   maxSessions: z.number().min(1).default(5),
+  /** Sessions that may wait in the queue; a launch beyond that is refused. */
+  maxQueued: z.number().min(0).default(50),
   /** For a session that names no budget; also the most that an agent may give to one. */
   defaultBudgetUsd: z.number().positive().default(5),
   defaultModel: z.string().optional(),

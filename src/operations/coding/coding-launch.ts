@@ -88,6 +88,8 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   refuseBypass(permissionMode, caller)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
   const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
+  const taken = id === undefined ? await sendToWaiting(app, input, chosen, caller) : undefined
+  if (taken) return taken
   const messageChannel = caller.address && formatOriginChannel(caller.address)
   const request = {
     prompt: input.prompt,
@@ -119,6 +121,36 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
   const action = isTaken ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
+}
+
+/** The chosen session of ours may only wait for its next message: then the task is that message. If the launch asks for other
+ *  settings than that session has, its process is ended, and the launch resumes the conversation with its own settings. */
+async function sendToWaiting(
+  app: App,
+  input: Here,
+  { action, resume, reason, decisionId }: Chosen,
+  caller: Caller,
+): Promise<Launched | undefined> {
+  const { pool } = app.coding()
+  if (action !== 'resume' || !resume || decisionId === undefined) return undefined
+  const waiting = pool.awaitingInput(resume.sdkSessionId)
+  if (!waiting) return undefined
+  if (hasOwnSettings(input)) {
+    await pool.release(waiting.id)
+    return undefined
+  }
+  await app.decisions().became(decisionId, waiting.id)
+  const userInitiated = caller.agentId === undefined
+  const session = await pool.respond(waiting.id, input.prompt, { userInitiated })
+  return { session, action, reason: `${reason}; it is the next message of ${session.name}` }
+}
+
+function hasOwnSettings(input: LaunchInput): boolean {
+  const { name, model, maxBudgetUsd, systemPrompt, allowedTools, permissionMode } = input
+  const { originChannel, timeoutSeconds, thinking, childSessionKey, relay } = input
+  const settings = [name, model, maxBudgetUsd, systemPrompt, allowedTools, permissionMode, originChannel]
+  const further = [timeoutSeconds, thinking, childSessionKey, relay]
+  return input.multiTurnDisabled || [...settings, ...further].some((value) => value !== undefined)
 }
 
 /** An operator looks for himself: nobody is woken for a launch from a terminal or a program that names no chat. */

@@ -1,4 +1,5 @@
 // Coding sessions with the real Claude binary: tools that really run, questions, budgets, kills.
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { asOwner } from '../src/coding/session/run-state.ts'
 import { launched } from '../src/coding/session/session-changes.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
 import { identifyProcess, descendantsOf } from '../src/store/disk/process-identity.ts'
-import { testModel } from './support/claude-home.ts'
+import { claudeBinary, testModel } from './support/claude-home.ts'
 import { deadProcess } from './support/coding-bench.ts'
 import { inline } from './support/messages-api.ts'
 import { realCoding } from './support/real-coding.ts'
@@ -139,6 +140,37 @@ test('a session whose Rockpool was killed just after the start continues under t
   ])
   expect(toldIn(lost.newSdkSessionId)).toEqual([expect.stringContaining('again')])
 })
+
+test('a waiting session that is continued in a terminal is noticed before its next turn: resumed with those words, or forked while it is open there', async () => {
+  const workdir = coding.house.repo('terminal')
+  const { id } = await coding.launch(inline({ text: 'ready' }), { workdir })
+  const { sdkSessionId } = await coding.until(id, 'awaiting-input')
+  await inTerminal(workdir, sdkSessionId!, `the heron landed ${inline({ text: 'seen' })}`).ended
+  const resumed = await coding.say(id, `what landed? ${inline({ text: 'a heron' })}`)
+  expect(resumed.sdkSessionId).toBe(sdkSessionId)
+  expect(coding.real.api.calls().at(-1)!.text).toContain('the heron landed')
+  expect(coding.said(id)).toContainEqual(expect.stringContaining('Somebody continued this session'))
+  // Its own commands are no other writer.
+  await coding.say(id, '/compact')
+  await coding.say(id, inline({ text: 'and on' }))
+  expect(coding.said(id).filter((text) => text.startsWith('Somebody continued'))).toHaveLength(1)
+  const terminal = inTerminal(workdir, sdkSessionId!, `stay ${inline({ text: 'bye', hold: 'terminal' })}`)
+  await coding.real.api.requested((request) => request.prompt.includes('stay '))
+  const forked = await coding.say(id, inline({ text: 'on my own' }))
+  expect(forked.sdkSessionId).not.toBe(sdkSessionId)
+  expect(coding.said(id)).toContainEqual(
+    expect.stringMatching(/process \d+ .*has it open\. Continuing in a fork/),
+  )
+  coding.real.api.release('terminal')
+  await terminal.ended
+})
+
+/** Somebody resumes a session by hand. */
+function inTerminal(cwd: string, sdkSessionId: string, prompt: string): { ended: Promise<unknown> } {
+  const args = ['-p', '--model', testModel, '--resume', sdkSessionId, prompt]
+  const child = spawn(claudeBinary, args, { cwd, env: coding.real.home.variables, stdio: 'ignore' })
+  return { ended: new Promise((resolve) => child.on('close', resolve)) }
+}
 
 /** The row of a session whose Rockpool died when it had given Claude the first prompt, before it learned anything of Claude. */
 function leftBehind(prompt: string): CodingSession {

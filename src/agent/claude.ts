@@ -18,6 +18,7 @@ import type { Credential } from './credentials.ts'
 import { claudeConfigDir, loginFilesOf } from './credentials.ts'
 import { childEnvironment } from './environment.ts'
 import { LastWatch } from './process-reaper.ts'
+import { TranscriptWatch } from './other-writers.ts'
 import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
@@ -177,6 +178,7 @@ class ClaudeAgent implements AgentRuntime {
           seconds: this.#options.config.claude.silenceSeconds,
           toolSeconds: this.#options.config.claude.toolSilenceSeconds,
         },
+        transcript: new TranscriptWatch(this.#configDir, (pid) => this.#isOurs(pid)),
         onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),
         onTurn: () => {
           this.#pool.touch(options.key)
@@ -224,8 +226,11 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   #otherWriter(sdkSessionId: string): { pid: number; cwd: string } | undefined {
-    const own = new Set(this.#pool.all().map((conversation) => conversation.pid))
-    return otherWriter(this.#configDir, sdkSessionId, (pid) => own.has(pid))
+    return otherWriter(this.#configDir, sdkSessionId, (pid) => this.#isOurs(pid))
+  }
+
+  #isOurs(pid: number): boolean {
+    return this.#pool.all().some((conversation) => conversation.pid === pid)
   }
 
   #look(sdkSessionId: string): Promise<TranscriptLook> {

@@ -4,6 +4,7 @@ import type {
   Conversation,
   ConversationEnd,
   ConversationOptions,
+  OtherWriter,
   PermissionMode,
   Prompt,
 } from '../domain/agent.ts'
@@ -15,6 +16,7 @@ import type { StreamItem, StreamReader } from './claude-events.ts'
 import type { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endTree } from './process.ts'
+import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explain } from './turn-failures.ts'
 import { TurnsUnderWay } from './turns-under-way.ts'
@@ -35,6 +37,7 @@ export interface ConversationParts {
   onSession: (sdkSessionId: string) => void
   /** A turn began or ended. */
   onTurn: () => void
+  transcript: TranscriptWatch
 }
 
 /** A longer wait for the end of a rate limit is for the person, not for a process. */
@@ -119,6 +122,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   #send(prompt: Prompt): void {
+    this.#parts.transcript.gave(prompt.uuid)
     this.#parts.input.push(prompt)
     this.#watchdog.sign()
     this.#watch()
@@ -146,6 +150,10 @@ export class ClaudeConversation implements Conversation {
 
   async setPermissionMode(mode: PermissionMode): Promise<void> {
     await this.#parts.query.setPermissionMode(mode)
+  }
+
+  otherWriter(): OtherWriter | undefined {
+    return this.sdkSessionId === undefined ? undefined : this.#parts.transcript.look(this.sdkSessionId)
   }
 
   async contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined> {
@@ -257,6 +265,7 @@ export class ClaudeConversation implements Conversation {
   #finish(turn: RunningTurn, fallback: TurnEnd, verdict?: TurnEnd): void {
     this.#turns.asked = undefined
     this.#watch()
+    if (this.sdkSessionId !== undefined) this.#parts.transcript.turnEnded(this.sdkSessionId)
     this.#parts.onTurn()
     turn.resolve(this.#resultOf(turn, fallback, verdict))
   }

@@ -68,6 +68,7 @@ function maskConversation(conversation: Conversation, redactor: Redactor): Conve
     interrupt: () => conversation.interrupt(),
     setModel: (model) => conversation.setModel(model),
     setPermissionMode: (mode) => conversation.setPermissionMode(mode),
+    otherWriter: () => conversation.otherWriter(),
     contextUsage: () => conversation.contextUsage(),
     close: () => conversation.close(),
     kill: () => conversation.kill(),

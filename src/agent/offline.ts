@@ -214,6 +214,9 @@ class OfflineConversation implements Conversation {
   async setModel(_model: string | undefined): Promise<void> {}
   async setPermissionMode(_mode: PermissionMode): Promise<void> {}
 
+  /** It has no transcript that others could write to. */
+  otherWriter(): undefined {}
+
   async contextUsage(): Promise<{ totalTokens: number; maxTokens: number }> {
     return { totalTokens: this.#contextTokens, maxTokens: 200_000 }
   }

@@ -136,6 +136,11 @@ export type ConversationEnd =
   /** The process ended by itself; `message` says how. */
   | { why: 'process-died'; message: string }
 
+export type OtherWriter =
+  | { isOpen: false }
+  /** `where`: the process that has it open, in words. */
+  | { isOpen: true; where: string }
+
 /** One live conversation with a process behind it. Turns are taken one at a time. */
 export interface Conversation {
   readonly key: string
@@ -152,6 +157,8 @@ export interface Conversation {
   interrupt(): Promise<void>
   setModel(model: string | undefined): Promise<void>
   setPermissionMode(mode: PermissionMode): Promise<void>
+  /** Somebody else who has this conversation open, or has written to it since our last turn. */
+  otherWriter(): OtherWriter | undefined
   contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined>
   /** Ends the process and all its children, leaving Claude a moment to write down where it stands. */
   close(): Promise<void>

@@ -70,6 +70,7 @@ export function directedAgent(): DirectedAgent {
     interrupt: async () => done({ ...result, end: { kind: 'interrupted' } }),
     kill: async () => done({ ...result, end: { kind: 'interrupted' } }),
     close: async () => {},
+    otherWriter: () => undefined,
     ended: ended.promise,
   } as Partial<Conversation> as Conversation
   const runtime = {

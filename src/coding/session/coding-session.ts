@@ -65,6 +65,7 @@ export class CodingRun {
     this.claude = new SessionConversation(parts, this.#record, {
       askPermission: (asked, signal) => this.#questions.askPermission(asked, signal),
       beforeTool: (at, signal) => this.#spending.beforeTool(at, signal),
+      say: (notice) => this.#say('notice', notice),
       makeRoom: () => others.makeRoom(),
       onGone: (end) => this.#onProcessGone(end),
     })

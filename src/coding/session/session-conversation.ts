@@ -1,13 +1,20 @@
 // Claude's process for one coding session. It starts with the first turn, ends when its room is needed while the session waits,
 // and starts again with the next message.
-import type { BeforeTool, AskPermission, Conversation, ConversationEnd } from '../../domain/agent.ts'
+import { randomUUID } from 'node:crypto'
+import type { AgentRuntime, AskPermission, BeforeTool } from '../../domain/agent.ts'
+import type { Conversation, ConversationEnd, ConversationOptions } from '../../domain/agent.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { openingOf } from './opening.ts'
 
+const continuedElsewhere =
+  'Somebody continued this session in another process. Resuming it with what was said there.'
+
 export interface ConversationEvents {
   askPermission: AskPermission
   beforeTool: BeforeTool
+  /** Something that people should know is added to the output. */
+  say: (notice: string) => void
   /** Called before a process starts. */
   makeRoom: () => Promise<void>
   /** The process ended by itself. */
@@ -33,10 +40,26 @@ export class SessionConversation {
     return this.#open
   }
 
-  /** Starts the process if there is none. */
+  /** Starts the process if there is none. Looks before every turn whether somebody else continues the session: two writers lose
+   *  each other's turns. */
   async ready(): Promise<Conversation> {
+    const other = this.#open?.otherWriter()
+    if (other) await this.park()
+    if (other && !other.isOpen) this.#events.say(continuedElsewhere)
     this.#open = await (this.#opening ??= this.#start())
     return this.#open
+  }
+
+  /** A session that is open elsewhere is forked; the fork has an id that was not used. */
+  async #forkIfOpen(runtime: AgentRuntime): Promise<Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>> {
+    const { sdkSessionId } = this.#record.session
+    if (sdkSessionId === undefined) return {}
+    const found = await runtime.resumable(sdkSessionId)
+    if (found.ok || found.why !== 'in-use') return {}
+    this.#events.say(
+      `${found.reason} Continuing in a fork of it, so that the two do not lose each other's turns.`,
+    )
+    return { resume: { sdkSessionId, fork: true }, newSdkSessionId: randomUUID() }
   }
 
   /** A process that is just starting is ended as soon as it is there. */
@@ -66,7 +89,8 @@ export class SessionConversation {
     const { askPermission, beforeTool, makeRoom } = this.#events
     await makeRoom()
     const runtime = await this.#parts.runtime()
-    const conversation = await runtime.open({ ...openingOf(session, this.#parts), askPermission, beforeTool })
+    const opening = { ...openingOf(session, this.#parts), ...(await this.#forkIfOpen(runtime)) }
+    const conversation = await runtime.open({ ...opening, askPermission, beforeTool })
     const { id: coding, name } = session
     this.#parts.log.info({ event: 'coding-started', coding, name }, 'A coding session started.')
     void conversation.ended.then((end) => {

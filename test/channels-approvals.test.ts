@@ -103,15 +103,11 @@ describe('on Telegram', () => {
   test("a guest's agent reads nothing of the machine, and asks nobody about it; the owner's reads it", async () => {
     const outside = join(house.home.variables['HOME']!, 'diary.txt')
     writeFileSync(outside, 'a secret of the owner')
-    writeFileSync(join(house.home.project, 'menu.txt'), 'soup')
     const read = (file_path: string): object => ({ tools: [{ name: 'Read', input: { file_path } }] })
-    house.api.script('the menu?', [read(join(house.home.project, 'menu.txt')), { text: 'Soup.' }] as Step[])
     house.api.script('the diary?', [read(outside), { text: 'I looked.' }] as Step[])
     const say = (by: { id: number; name: string }, text: string): void => {
       telegram.emit({ message: personMessage(telegram, by, { id: by.id }, text) })
     }
-    say(guest, 'the menu?')
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('Soup.'), waiting)
     say(owner, 'the diary?')
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
     const before = telegram.shown.length

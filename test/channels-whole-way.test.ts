@@ -53,6 +53,7 @@ describe('Telegram', () => {
     house = await openChannelHouse({
       allowedTools: ['Bash(ls:*)'],
       channels: {
+        ownerAllowFrom: ['telegram:501'],
         telegram: {
           apiRoot: telegram.root,
           botToken: telegram.token,

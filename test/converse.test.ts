@@ -1,12 +1,13 @@
 // The way of a message, from a channel to its answer, with the offline agent.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Prompt } from '../src/domain/agent.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { Clock } from '../src/domain/clock.ts'
 import type { Media } from '../src/domain/message.ts'
 import type { SessionSystemPromptReport } from '../src/domain/session.ts'
+import { sessionMediaName } from '../src/store/media/media-files.ts'
 import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
 import { openFlow, wordsOf } from './support/flow-bench.ts'
 
@@ -516,9 +517,9 @@ test('files that come with a message are where the agent can read them, and pict
   const bench = await flow()
   const seen = watchPictures(bench)
   const [text] = await say(bench, 'look at this', { media: aPicture(bench) })
-  expect(text).toContain('- Attached image: my cat.png at attachments/abc.png')
+  expect(text).toContain(`- Attached image: my cat.png at ${attachments}/abc.png`)
   expect(seen).toEqual([[{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }]])
-  expect(readFileSync(join(bench.paths.workspace('main'), 'attachments/abc.png'), 'utf8')).toBe('picture')
+  expect(readFileSync(join(bench.paths.workspace('main'), attachments, 'abc.png'), 'utf8')).toBe('picture')
 })
 
 test('a picture that comes while a turn runs joins it like the words do', async () => {
@@ -533,8 +534,10 @@ test('a picture that comes while a turn runs joins it like the words do', async 
     undefined,
     [{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }],
   ])
-  expect(readFileSync(join(bench.paths.workspace('main'), 'attachments/abc.png'), 'utf8')).toBe('picture')
+  expect(readFileSync(join(bench.paths.workspace('main'), attachments, 'abc.png'), 'utf8')).toBe('picture')
 })
+
+const attachments = `attachments/${basename(sessionMediaName('main', key))}`
 
 function aPicture({ folder }: FlowBench): Media[] {
   const path = join(folder, 'abc.png')

@@ -10,6 +10,10 @@ export interface PromptParts {
   skillsPrompt?: string
   /** Many people write in this chat. */
   isGroup?: boolean
+  /** Where it works; the workspace when absent. */
+  directory?: string
+  /** Is it to keep notes for later conversations? */
+  writesNotes?: boolean
   /** Further standing instructions: of the group, of the channel. */
   notes?: readonly string[]
 }
@@ -32,15 +36,18 @@ export function reportSystemPrompt(
   }
 }
 
-export function buildSystemPrompt({ agent, skillsPrompt, isGroup, notes = [] }: PromptParts): string {
-  return [placeOf(agent), isGroup ? groupRules : undefined, replyRules, memoryRules, skillsPrompt, ...notes]
+export function buildSystemPrompt(parts: PromptParts): string {
+  const { agent, skillsPrompt, isGroup, writesNotes = true, notes = [] } = parts
+  const place = placeOf(agent, parts.directory ?? agent.workspace)
+  const memory = writesNotes ? memoryRules : undefined
+  return [place, isGroup ? groupRules : undefined, replyRules, memory, skillsPrompt, ...notes]
     .filter(Boolean)
     .join('\n\n')
 }
 
-function placeOf(agent: Agent): string {
+function placeOf(agent: Agent, directory: string): string {
   const name = plainLine(agent.name)
-  const workspace = plainLine(agent.workspace)
+  const workspace = plainLine(directory)
   return `You are ${name}, an agent that people talk to through chat programs. Your working directory, ${workspace}, is your own. Your replies are sent to the chat as they are: write for somebody who reads on a telephone, without describing your tools.`
 }
 

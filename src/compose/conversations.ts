@@ -25,6 +25,7 @@ import { commandInfos } from '../inbound/command.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
+import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { People } from '../store/sqlite/people.ts'
 import type { Chores } from '../store/chores.ts'
@@ -160,7 +161,7 @@ async function flowParts(
 
 /** Files come and go with messages. Where machines share the work each has them when it needs them. */
 function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
-  const { config, paths } = app
+  const { paths } = app
   const shared = app.media?.()
   const give = async (path: string): Promise<string> => {
     await shared?.give(path)
@@ -177,9 +178,8 @@ function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
         Promise.all(all.map(async (path) => (shared ? shared.bring(path) : mediaHere(paths.media, path)))),
       drop: dropMedia,
     },
-    async attach(session, path) {
-      const { workspace } = agentFrom(config, paths, session.agentId)
-      const attached = await attachWorkspaceFile(paths.media, workspace, path, session)
+    async attach(session, path, from) {
+      const attached = await attachWorkspaceFile(paths.media, from, path, session)
       if ('path' in attached) await give(attached.path)
       return attached
     },
@@ -227,24 +227,28 @@ function readyAgent(app: App, agentId: string): Agent {
   return agent
 }
 
-function bridgeFor(app: App, { agentId, key }: Session, { seesOtherSessions }: Rights): ToolServer[] {
+function bridgeFor(app: App, { agentId, key }: Session, rights: Rights): ToolServer[] {
   const repoPath = agentFrom(app.config, app.paths, agentId).workspace
   const world = bridgeWorld(app, { agentId, repoPath, sessionKey: key })
-  const server = bridgeServer(seesOtherSessions ? world : withoutOthers(world), app.config.mcpBridge)
-  return server ? [server] : []
+  const isWhole = rights.files === 'workspace'
+  const server = bridgeServer(isWhole ? world : sharedWorld(world, rights), app.config.mcpBridge)
+  const tools = server?.tools.filter(({ name }) => rights.bridgeTools.some((open) => open === name)) ?? []
+  return server && tools.length > 0 ? [{ ...server, tools }] : []
 }
 
-/** All chats of an agent work in one directory: their sessions begin with what somebody else has said. */
-function withoutOthers(world: BridgeWorld): BridgeWorld {
+/** Everybody's notes are in one folder: whoever is not the owner finds what the owner shares. */
+function sharedWorld(world: BridgeWorld, { sharedFiles }: Rights): BridgeWorld {
   return {
     ...world,
-    sessions: async () => [],
-    projectStatus: async () => ({
-      ...(await world.projectStatus()),
-      sessions: { active: [], recent: [], ownRecent: [] },
-    }),
+    searchMemory: async (query) =>
+      sharedFiles.length === 0
+        ? []
+        : (await world.searchMemory(query, moreHits)).filter(({ source }) => isShared(source, sharedFiles)),
   }
 }
+
+/** So many hits are looked through for shared ones. */
+const moreHits = 200
 
 /** One line that says which process it is, for rows that outlive it. */
 function ownerText({ pid, startTime, domain }: ProcessIdentity): string {

@@ -36,7 +36,7 @@ export interface BridgeWorld {
   task(): Promise<string | undefined>
   /** The conversation that it belongs to, oldest first. */
   conversation(limit: number): Promise<ConversationLine[]>
-  searchMemory(query: string): Promise<MemoryHit[]>
+  searchMemory(query: string, limit?: number): Promise<MemoryHit[]>
   /** Resolves when the message will certainly be sent; undefined if the session has no chat. */
   announce(message: string): Promise<{ deliveryId: string } | undefined>
   /** What it cost up to now, and what it may cost. */

@@ -13,6 +13,7 @@ import { flushBeforeCompaction, runMemoryFlushIfNeeded } from './flush-memory.ts
 import type { FlushCost } from './flush-memory.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { reseedText } from './restore-context.ts'
+import { directoryOf } from './turn-rights.ts'
 
 export interface AgentTurn {
   session: Session
@@ -108,10 +109,12 @@ async function afterLoss(turn: AgentTurn, parts: FlowParts, reason: string): Pro
 async function attempt(turn: AgentTurn, parts: FlowParts, way: WayBack): Promise<AgentAnswer> {
   const costs: FlushCost[] = []
   const options = optionsOf(turn, parts, way)
-  options.beforeCompaction = flushBeforeCompaction(turn.session, { ...options }, parts, (cost) =>
-    costs.push(cost),
-  )
-  if (way.resume && !way.resume.fork && !turn.command) {
+  const { writesNotes } = turn.rights
+  if (writesNotes)
+    options.beforeCompaction = flushBeforeCompaction(turn.session, { ...options }, parts, (cost) =>
+      costs.push(cost),
+    )
+  if (writesNotes && way.resume && !way.resume.fork && !turn.command) {
     const cost = await runMemoryFlushIfNeeded(turn.session, way.resume.sdkSessionId, options, parts)
     if (cost) costs.push(cost)
   }
@@ -167,7 +170,7 @@ export function conversationOptions(
   return {
     key: session.key,
     agent,
-    cwd: agent.workspace,
+    cwd: directoryOf(session, agent, rights),
     permissionMode: 'default',
     allowedTools: [...rights.allowedRules],
     toolRights: rights.tools,

@@ -16,6 +16,7 @@ import type { MentionRules } from '../inbound/mentions.ts'
 import type { Deliverer } from '../replies/deliver.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { Chores } from '../store/chores.ts'
+import type { SendableFiles } from '../store/media/workspace-attachment.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { Input, Owner, WorkStore } from '../store/work-store.ts'
 import type { TurnQueue } from './turn-queue.ts'
@@ -86,7 +87,11 @@ export interface FlowParts {
   /** What else is forgotten from time to time: of what all share by one of them, of what is this machine's own by each. */
   tidy?: { shared: () => Promise<void>; own: () => Promise<void> }
   /** Makes a file of the workspace one that may leave, or says why not. */
-  attach?: (session: Session, path: string) => Promise<{ path: string } | { refused: string }>
+  attach?: (
+    session: Session,
+    path: string,
+    from: SendableFiles,
+  ) => Promise<{ path: string } | { refused: string }>
 }
 
 export interface ChatCommand {

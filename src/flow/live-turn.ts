@@ -37,7 +37,7 @@ export class LiveTurn implements TurnInHand {
   #batch: Batch
   #parts: TurnParts
   #transcript: TranscriptRef
-  #cwd: string
+  #place: { workspace: string; cwd: string }
   #record: TurnRecord
   #stream: PreviewStream | undefined
   #conversation: Conversation | undefined
@@ -50,14 +50,21 @@ export class LiveTurn implements TurnInHand {
   #isOnDisk = true
 
   constructor(
-    turn: { turnId: string; session: Session; batch: Batch; transcript: TranscriptRef; cwd: string },
+    turn: {
+      turnId: string
+      session: Session
+      batch: Batch
+      transcript: TranscriptRef
+      workspace: string
+      cwd: string
+    },
     parts: TurnParts,
   ) {
     this.#turnId = turn.turnId
     this.#session = turn.session
     this.#batch = turn.batch
     this.#transcript = turn.transcript
-    this.#cwd = turn.cwd
+    this.#place = { workspace: turn.workspace, cwd: turn.cwd }
     this.#parts = parts
     const provider = parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool'
     const { model, thinkingLevel } = turn.session.entry
@@ -78,7 +85,7 @@ export class LiveTurn implements TurnInHand {
 
   async append(bodies: EntryBody[], isKeptElsewhere = false): Promise<TranscriptEntry[]> {
     const { agentId, key } = this.#session
-    const about = { cwd: this.#cwd, key, isKeptElsewhere }
+    const about = { cwd: this.#place.cwd, key, isKeptElsewhere }
     const entries = await this.#parts.transcripts(agentId).append(this.#transcript, bodies, about)
     this.#isOnDisk = !isKeptElsewhere
     this.lastEntryId = entries.at(-1)?.id ?? this.lastEntryId
@@ -138,7 +145,7 @@ export class LiveTurn implements TurnInHand {
     const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
     const received = await withFilesHere(input, this.#parts)
-    const ctx = contextFor(await withFiles(received, this.#cwd), this.#parts)
+    const ctx = contextFor(await withFiles(received, this.#place), this.#parts)
     const said = ctx.BodyForAgent ?? input.message.text
     const uuid = randomUUID()
     const images = await picturesOf(received.message.media)

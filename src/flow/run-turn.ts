@@ -5,8 +5,11 @@ import type { Agent } from '../domain/agent.ts'
 import type { Reply, SessionPoint } from '../domain/reply.ts'
 import type { Session, SessionEntry, SessionSystemPromptReport } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
+import { isShared } from '../rights/rights.ts'
+import type { Rights } from '../rights/rights.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
-import { picturesOf, withFiles } from '../store/media/message-files.ts'
+import { makeAttachmentFolder, picturesOf, withFiles } from '../store/media/message-files.ts'
+import type { SendableFiles } from '../store/media/workspace-attachment.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work-store.ts'
 import { askAgent } from './ask-agent.ts'
@@ -19,7 +22,7 @@ import { composePrompt } from './prompt.ts'
 import type { Preview } from './deliveries.ts'
 import type { TurnParts, WatchedEnd } from './flow-parts.ts'
 import { composeReplies } from './turn-replies.ts'
-import { rightsOfTurn, sourceOf } from './turn-rights.ts'
+import { directoryOf, rightsOfInput, rightsOfTurn, sourceOf } from './turn-rights.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
 
 export interface Conducted {
@@ -46,12 +49,11 @@ interface Turn {
 
 export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> {
   const agent = parts.agentOf(turn.batch.inputs[0]!.agentId)
-  const received = await Promise.all(turn.batch.inputs.map((input) => withFilesHere(input, parts)))
-  const [inputs] = await Promise.all([
-    Promise.all(received.map((input) => withFiles(input, agent.workspace))),
+  const [received] = await Promise.all([
+    Promise.all(turn.batch.inputs.map((input) => withFilesHere(input, parts))),
     parts.notes?.bring(agent.id),
   ])
-  const batch = { ...turn.batch, inputs }
+  const batch = { ...turn.batch, inputs: await inPlace(received, agent, parts) }
   const first = batch.inputs[0]!
   const found = await findSession(first, turn.claimed, parts)
   const announcements = announcementsOf(found, first)
@@ -59,11 +61,12 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   const { session } = found
   const transcript = transcriptOf(session)
   const rights = rightsOfTurn(session, sourceOf(first), parts)
-  const live = new LiveTurn({ turnId: turn.turnId, session, batch, transcript, cwd: agent.workspace }, parts)
+  const place = await preparePlace(session, agent, rights)
+  const live = new LiveTurn({ turnId: turn.turnId, session, batch, transcript, ...place }, parts)
   turn.begun(live)
   const [prompt, systemPromptAppend] = await Promise.all([
     promptOf(found, batch, parts),
-    systemPromptOf(found, agent, parts),
+    systemPromptOf(found, { agent, rights, directory: place.cwd }, parts),
   ])
   const [entryId] = await Promise.all([live.recordUser(prompt.said), turn.claimed()])
   try {
@@ -89,7 +92,8 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
     // Before the turn ends: the next one may be taken elsewhere.
     await parts.notes?.give(agent.id)
     const told = [...announcements, ...(lostThread === undefined ? [] : [lostThread])]
-    return await conclude({ found, batch, live, result, told, heard: prompt.heard }, parts)
+    const sendable = { cwd: place.cwd, places: [place.cwd, ...rights.sharedFiles] }
+    return await conclude({ found, batch, live, result, told, heard: prompt.heard, sendable }, parts)
   } finally {
     live.stopShowing()
     await live.sync()
@@ -97,7 +101,11 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
 }
 
 /** The agent's place and skills. The same from turn to turn, so that its process can stay. */
-async function systemPromptOf(found: FoundSession, agent: Agent, parts: TurnParts): Promise<string> {
+async function systemPromptOf(
+  found: FoundSession,
+  { agent, rights, directory }: { agent: Agent; rights: Rights; directory: string },
+  parts: TurnParts,
+): Promise<string> {
   const { session, init } = found
   const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
   const { skillsSnapshot } = await ensureSkillSnapshot({
@@ -107,9 +115,35 @@ async function systemPromptOf(found: FoundSession, agent: Agent, parts: TurnPart
     ...(settings.skills === undefined ? {} : { skillFilter: settings.skills }),
   })
   found.skillsSnapshot = skillsSnapshot
-  const prompt = buildSystemPrompt({ agent, isGroup: init.isGroup, skillsPrompt: skillsSnapshot?.prompt })
+  const { writesNotes, sharedFiles } = rights
+  const readsSkills = rights.files === 'workspace' || isShared(`${agent.workspace}/skills/`, sharedFiles)
+  const prompt = buildSystemPrompt({
+    agent,
+    directory,
+    writesNotes,
+    isGroup: init.isGroup,
+    ...(readsSkills ? { skillsPrompt: skillsSnapshot?.prompt } : {}),
+    notes: sharedFiles.length === 0 ? [] : [`You may read these, too: ${sharedFiles.join(', ')}.`],
+  })
   if (!init.systemSent) found.promptReport = reportSystemPrompt(prompt, skillsSnapshot)
   return prompt
+}
+
+/** The inputs with their files where the turn will find them. */
+function inPlace(inputs: readonly WaitingInput[], agent: Agent, parts: TurnParts): Promise<WaitingInput[]> {
+  const { workspace } = agent
+  return Promise.all(
+    inputs.map((input) => {
+      const session = { agentId: input.agentId, key: input.lane }
+      return withFiles(input, { workspace, cwd: directoryOf(session, agent, rightsOfInput(input, parts)) })
+    }),
+  )
+}
+
+async function preparePlace(session: Session, agent: Agent, rights: Rights) {
+  const { workspace } = agent
+  if (rights.files === 'own') await makeAttachmentFolder(workspace, session)
+  return { workspace, cwd: directoryOf(session, agent, rights) }
 }
 
 /** The answer is there: the transcript and the session are brought up to date, and the replies composed. */
@@ -121,6 +155,7 @@ async function conclude(
     result: TurnResult
     told: string[]
     heard: TurnOutcome['heard']
+    sendable: SendableFiles
   },
   parts: TurnParts,
 ): Promise<Conducted> {
@@ -139,6 +174,7 @@ async function conclude(
       session,
       address: batch.inputs.at(-1)!.message.address,
       currentMessageId: batch.inputs.at(-1)!.message.id,
+      sendable: turn.sendable,
       isHeartbeat,
       announcements: turn.told,
       events: live.events,

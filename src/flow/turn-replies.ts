@@ -7,12 +7,14 @@ import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { asReply, buildReplyPayloads } from '../replies/compose.ts'
 import type { ReplyPayload } from '../replies/payload.ts'
 import { isSilentReplyText } from '../replies/silent-tokens.ts'
+import type { SendableFiles } from '../store/media/workspace-attachment.ts'
 import { toolLine } from './tool-line.ts'
 import type { FlowParts } from './flow-parts.ts'
 
 export interface ReplyContext {
   session: Session
   address: Address
+  sendable: SendableFiles
   currentMessageId?: string
   isHeartbeat: boolean
   /** What people must know before the answer: a reset, a lost thread, a retry. */
@@ -36,9 +38,7 @@ export async function composeReplies(
     isHeartbeat: context.isHeartbeat,
     ...(context.currentMessageId === undefined ? {} : { currentMessageId: context.currentMessageId }),
   })
-  const attached = await Promise.all(
-    replyPayloads.map((payload) => attach(payload, context.session, parts, refused)),
-  )
+  const attached = await Promise.all(replyPayloads.map((payload) => attach(payload, context, parts, refused)))
   const replies = joinTexts(attached.map(asReply).filter((reply) => reply.text || reply.media))
   const notSent = refused.map((line) => `(Not sent: ${line}.)`)
   if (replies.length === 0) {
@@ -74,14 +74,16 @@ function joinTexts(replies: readonly Reply[]): Reply[] {
 
 async function attach(
   payload: ReplyPayload,
-  session: Session,
+  { session, sendable }: Pick<ReplyContext, 'session' | 'sendable'>,
   parts: FlowParts,
   refused: string[],
 ): Promise<ReplyPayload> {
   if (!payload.mediaUrls?.length) return payload
   const mediaUrls: string[] = []
   for (const path of payload.mediaUrls) {
-    const file = (await parts.attach?.(session, path)) ?? { refused: 'files cannot be sent from here' }
+    const file = (await parts.attach?.(session, path, sendable)) ?? {
+      refused: 'files cannot be sent from here',
+    }
     if ('path' in file) mediaUrls.push(file.path)
     else refused.push(`${path}: ${file.refused}`)
   }

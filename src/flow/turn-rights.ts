@@ -1,5 +1,6 @@
 // The author of a turn, from what the flow knows about it: its session, its first input, and whose chats are the owner's.
 import type { Address } from '../domain/address.ts'
+import type { Agent } from '../domain/agent.ts'
 import { grantsOf } from '../domain/config/agent-settings.ts'
 import type { Message } from '../domain/message.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
@@ -7,6 +8,7 @@ import { authorOf, internalChannel } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
 import { rightsOf } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
+import { attachmentFolder } from '../store/media/media-files.ts'
 import type { Input } from '../store/work-store.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { routeOf } from './session-route.ts'
@@ -31,8 +33,17 @@ export function rightsOfTurn(session: Session, { address, askedBy }: TurnSource,
     },
     parts.isOwners,
   )
-  const { workspace } = parts.agentOf(session.agentId)
-  return rightsOf(author, { ...grantsOf(parts.config.agents, session.agentId), workspace })
+  return rightsFor(author, session.agentId, parts)
+}
+
+/** Before the session is looked up: what an input would be allowed by its chat. */
+export function rightsOfInput(input: Input, parts: Parts): Rights {
+  return rightsFor(authorOfInput(input, parts), input.agentId, parts)
+}
+
+function rightsFor(author: Author, agentId: string, parts: Parts): Rights {
+  const { workspace } = parts.agentOf(agentId)
+  return rightsOf(author, { ...grantsOf(parts.config.agents, agentId), workspace })
 }
 
 export function sourceOf({ message, wish }: Input): TurnSource {
@@ -58,4 +69,9 @@ export function authorOfSession(
 
 function originOf(sessionKey: string, { chatType, address }: Message) {
   return { sessionKey, chatType, address }
+}
+
+/** Where the turn works. A guest or a group has a folder for itself, so that nothing of the owner's lies beside it. */
+export function directoryOf(session: { agentId: string; key: string }, agent: Agent, rights: Rights): string {
+  return rights.files === 'workspace' ? agent.workspace : attachmentFolder(agent.workspace, session)
 }

@@ -1,6 +1,8 @@
 // What the author of a turn may see and make happen, beyond Claude's own tools (tools.ts). One table, so that a new path into
 // a turn has nothing to decide: it names its author and asks here.
 import type { ToolRights } from '../domain/agent.ts'
+import type { BridgeToolName } from '../domain/bridge.ts'
+import { bridgeToolNames } from '../domain/bridge.ts'
 import type { Author } from './author.ts'
 import { toolsOf } from './tools.ts'
 
@@ -12,22 +14,18 @@ export interface Rights {
   allowedRules: readonly string[]
   /** Rockpool's tools: all that are offered to an agent, or only what tells about this very session. */
   ownTools: 'all' | 'this-session'
-  /** The scopes with which those tools call operations. */
+  /** Which tools of the bridge. */
+  bridgeTools: readonly BridgeToolName[]
+  /** The scopes with which Rockpool's tools call operations. */
   scopes: ReadonlyArray<'read' | 'write'>
-  /** `workspace`: the agent's whole folder. `own`: the files of this session, and what the owner shares by name. */
+  /** `workspace`: the agent's whole folder. `own`: the files of this session, and those in `sharedFiles`. */
   files: 'workspace' | 'own'
-  /** May the bridge tell what other sessions are about? */
-  seesOtherSessions: boolean
+  /** Absolute paths, a folder with a slash at its end: what the owner shares with this author. Notes are found there only. */
+  sharedFiles: readonly string[]
   /** May the turn ask the owner for a permission? */
   mayAskOwner: boolean
   /** May the turn write the agent's notes, which the owner's search returns? */
   writesNotes: boolean
-}
-
-/** What the owner shares with guests and groups, by name. */
-export interface Shared {
-  tools: readonly string[]
-  files: readonly string[]
 }
 
 /** What the configuration of an agent grants, and where its files are. */
@@ -35,35 +33,31 @@ export interface Grants {
   /** What it may use without asking: for the owner, and for a program that is bound to it. */
   owner: readonly string[]
   program: readonly string[]
-  shared: Shared
+  /** What the owner shares with guests and groups, by name. */
+  shared: { tools: readonly string[]; files: readonly string[] }
   workspace: string
 }
 
 export function rightsOf(author: Author, grants: Grants): Rights {
   const isOwners = author === 'owner' || author === 'program'
+  const sharedFiles = filesSharedWith(author, grants)
   return {
     author,
     tools: toolsOf(author, grants.shared.tools),
-    allowedRules: allowedRules(author, grants),
+    allowedRules: allowedRules(author, grants, sharedFiles),
     ownTools: isOwners ? 'all' : 'this-session',
+    bridgeTools: bridgeToolsOf(author),
     scopes: isOwners ? ['read', 'write'] : ['read'],
     files: isOwners ? 'workspace' : 'own',
-    seesOtherSessions: isOwners,
+    sharedFiles,
     mayAskOwner: isOwners,
-    writesNotes: isOwners,
+    writesNotes: author === 'owner',
   }
 }
 
-function allowedRules(author: Author, { owner, program, shared, workspace }: Grants): readonly string[] {
-  if (author === 'hook') return []
-  if (author === 'owner') return owner
-  if (author === 'program') return program
-  const files = shared.files.map((path) => `${workspace}/${path}`)
-  // Two slashes begin an absolute path in Claude's rules; a folder's rule holds for everything below it.
-  return [
-    ...shared.tools,
-    ...files.map((path) => (path.endsWith('/') ? `Read(/${path}**)` : `Read(/${path})`)),
-  ]
+/** Is this file one of those, or in one of the folders? Both are absolute and real. */
+export function isShared(path: string, sharedFiles: readonly string[]): boolean {
+  return sharedFiles.some((shared) => (shared.endsWith('/') ? path.startsWith(shared) : path === shared))
 }
 
 /** Who calls an operation. An agent calls for the author of its turn; a token that is bound to an agent for its program. */
@@ -71,4 +65,30 @@ export function callerAuthor(caller: { via: string; agentId?: string; author?: A
   if (caller.author !== undefined) return caller.author
   if (caller.via === 'hook') return 'hook'
   return caller.agentId === undefined ? 'owner' : 'program'
+}
+
+function filesSharedWith(author: Author, { shared, workspace }: Grants): string[] {
+  return author === 'guest' || author === 'group' ? shared.files.map((path) => `${workspace}/${path}`) : []
+}
+
+function allowedRules(
+  author: Author,
+  { owner, program, shared }: Grants,
+  sharedFiles: readonly string[],
+): readonly string[] {
+  if (author === 'hook') return []
+  if (author === 'owner') return owner
+  if (author === 'program') return program
+  // In Claude's rules two slashes begin an absolute path, and `**` is everything below a folder.
+  return [
+    ...shared.tools,
+    ...sharedFiles.map((path) => (path.endsWith('/') ? `Read(/${path}**)` : `Read(/${path})`)),
+  ]
+}
+
+/** Guests and groups are told about their own conversation and what is shared; a hook's turn is told nothing. */
+function bridgeToolsOf(author: Author): readonly BridgeToolName[] {
+  if (author === 'owner' || author === 'program') return bridgeToolNames
+  if (author === 'hook') return []
+  return ['openclaw_conversation_context', 'openclaw_memory_search']
 }

@@ -41,7 +41,7 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
     repoPath,
     task: async () => coding()?.request.prompt ?? (await nativeSession(app, seat))?.firstMessage,
     conversation: (limit) => conversationOf(app, seat, limit),
-    searchMemory: (query) => searchMemory(app, agentId, query),
+    searchMemory: (query, limit = 10) => searchMemory(app, agentId, query, limit),
     announce: (message) => announce(app, seat, message),
     spending: () => spendingOf(app, seat),
     projectStatus,
@@ -118,8 +118,8 @@ async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSessi
 }
 
 /** Notes of this agent alone. */
-async function searchMemory(app: App, agentId: string, query: string): Promise<MemoryHit[]> {
-  const { hits } = await app.search().search({ text: query, agentId, source: 'memory', limit: 10 })
+async function searchMemory(app: App, agentId: string, query: string, limit: number): Promise<MemoryHit[]> {
+  const { hits } = await app.search().search({ text: query, agentId, source: 'memory', limit })
   return hits.map(({ path, snippet }) => ({ source: path, text: snippet }))
 }
 

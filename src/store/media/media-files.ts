@@ -66,14 +66,18 @@ export async function removeSessionMedia(
   session: { agentId: string; key: string; workspace: string },
   sent: readonly string[],
 ): Promise<void> {
-  const received = await namesIn(receivedFolder(root, session))
-  const copies = received.map((name) => attachmentPath(session.workspace, name))
+  const received = receivedFolder(root, session)
+  const copies = (await namesIn(received)).flatMap((name) =>
+    attachmentCopies(session.workspace, join(received, name)),
+  )
   const outgoing = sent
     .map((path) => mediaHere(root, path))
     .filter((path) => dirname(dirname(path)) === join(root, 'outgoing'))
     .map(dirname)
   const own = sessionMediaFolder(root, session.agentId, session.key)
-  for (const path of [...copies, ...outgoing, own]) await rm(path, { recursive: true, force: true })
+  const attachments = attachmentFolder(session.workspace, session)
+  for (const path of [...copies, attachments, ...outgoing, own])
+    await rm(path, { recursive: true, force: true })
 }
 
 /** What cannot be listed cannot be removed either, and whoever purges must hear of it. */
@@ -86,9 +90,16 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Where the agent finds a copy of a file that came with a message. */
-export function attachmentPath(workspace: string, name: string): string {
-  return join(workspace, 'attachments', name)
+/** Where the agent finds copies of the files that came with a session's messages. For a guest's or a group's turn it is
+ *  the working directory. */
+export function attachmentFolder(workspace: string, session: { agentId: string; key: string }): string {
+  return join(workspace, 'attachments', basename(sessionMediaName(session.agentId, session.key)))
+}
+
+/** Where copies of a received file may be: in its session's folder, or, from an earlier version, beside the others. */
+export function attachmentCopies(workspace: string, mediaName: string): string[] {
+  const session = basename(dirname(dirname(mediaName)))
+  return [[session], []].map((folder) => join(workspace, 'attachments', ...folder, basename(mediaName)))
 }
 
 function receivedFolder(root: string, { agentId, key }: { agentId: string; key: string }): string {

@@ -1,9 +1,9 @@
 // Files that came with a message, made ready for the agent: pictures that it can see, and copies in its workspace that
 // it can read. The originals stay in the media folder, which no agent may touch.
 import { chmod, copyFile, mkdir, readFile } from 'node:fs/promises'
-import { basename, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import type { Media } from '../../domain/message.ts'
-import { attachmentPath } from './media-files.ts'
+import { attachmentFolder } from './media-files.ts'
 import type { WaitingInput } from '../work-store.ts'
 
 /** What the model takes. */
@@ -22,22 +22,30 @@ export async function picturesOf(
   )
 }
 
-/** The input with its files where the agent can read them. */
-export async function withFiles(input: WaitingInput, workspace: string): Promise<WaitingInput> {
-  const { message } = input
+/** The input with its files where the agent can read them; their paths are as seen from `cwd`. */
+export async function withFiles(
+  input: WaitingInput,
+  { workspace, cwd }: { workspace: string; cwd: string },
+): Promise<WaitingInput> {
+  const { message, agentId, lane } = input
   if (message.media.length === 0) return input
-  return { ...input, message: { ...message, media: await bringToWorkspace(workspace, message.media) } }
-}
-
-/** The same files under names of our own in `attachments/`, with paths as the agent sees them. */
-async function bringToWorkspace(workspace: string, media: readonly Media[]): Promise<Media[]> {
-  await mkdir(attachmentPath(workspace, ''), { recursive: true, mode: 0o700 })
-  return Promise.all(
-    media.map(async (file) => {
-      const copy = attachmentPath(workspace, basename(file.path))
+  const folder = await makeAttachmentFolder(workspace, { agentId, key: lane })
+  const media = await Promise.all(
+    message.media.map(async (file) => {
+      const copy = join(folder, basename(file.path))
       await copyFile(file.path, copy)
       await chmod(copy, 0o600)
-      return { ...file, path: relative(workspace, copy) }
+      return { ...file, path: relative(cwd, copy) }
     }),
   )
+  return { ...input, message: { ...message, media } }
+}
+
+export async function makeAttachmentFolder(
+  workspace: string,
+  session: { agentId: string; key: string },
+): Promise<string> {
+  const folder = attachmentFolder(workspace, session)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return folder
 }

@@ -12,7 +12,10 @@ test('a file of the workspace can be sent; nothing outside of it, whatever a lin
   writeFileSync(join(workspace, 'chart.png'), 'picture')
   symlinkSync(join(root, 'secret.txt'), join(workspace, 'link.txt'))
   const attach = (path: string) =>
-    attachWorkspaceFile(join(root, 'media'), workspace, path, { agentId: 'main', key: 'k' })
+    attachWorkspaceFile(join(root, 'media'), { cwd: workspace, places: [workspace] }, path, {
+      agentId: 'main',
+      key: 'k',
+    })
   const sent = await attach('chart.png')
   expect('path' in sent && readFileSync(sent.path, 'utf8')).toBe('picture')
   expect('path' in sent && basename(sent.path)).toBe('chart.png')

@@ -1,19 +1,27 @@
 // A file that an agent made in its workspace and wants to send: it is copied into the session's own media folder, so
 // that what is sent later is what was meant, and nothing else can be sent. It keeps its name, because people see it.
 import { randomUUID } from 'node:crypto'
-import { chmod, copyFile, mkdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { asRockpoolError } from '../../domain/errors.ts'
+import { chmod, copyFile, mkdir, realpath, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { OutgoingFile } from '../../domain/channel.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { outgoingFile, sessionMediaFolder } from './media-files.ts'
+
+/** Which files a turn may send. */
+export interface SendableFiles {
+  cwd: string
+  /** Folders, and single files. */
+  places: readonly string[]
+}
 
 export async function attachWorkspaceFile(
   mediaRoot: string,
-  workspace: string,
+  from: SendableFiles,
   path: string,
   session: { agentId: string; key: string },
 ): Promise<{ path: string } | { refused: string }> {
   try {
-    const file = await outgoingFile(workspace, resolve(workspace, path))
+    const file = await fileInOneOf(from.places, resolve(from.cwd, path))
     const folder = join(sessionMediaFolder(mediaRoot, session.agentId, session.key), randomUUID())
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const copy = join(folder, file.name)
@@ -23,4 +31,18 @@ export async function attachWorkspaceFile(
   } catch (error) {
     return { refused: asRockpoolError(error).message }
   }
+}
+
+async function fileInOneOf(places: readonly string[], path: string): Promise<OutgoingFile> {
+  let refusal: unknown
+  for (const place of places) {
+    try {
+      const isFolder = (await stat(place)).isDirectory()
+      const file = await outgoingFile(isFolder ? place : dirname(place), path)
+      if (isFolder || file.path === (await realpath(place))) return file
+    } catch (error) {
+      refusal = error
+    }
+  }
+  throw refusal ?? new RockpoolError('refused', `${path} is none of the files that may be sent from here.`)
 }

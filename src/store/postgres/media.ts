@@ -8,7 +8,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import { temporaryName } from '../disk/atomic-file.ts'
-import { attachmentPath } from '../media/media-files.ts'
+import { attachmentCopies } from '../media/media-files.ts'
 import { mediaName } from '../media/media-names.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
@@ -151,7 +151,7 @@ export class SharedMedia {
       )
       for (const { name } of rows) {
         if (mediaName(name) !== name) continue
-        const copies = workspaces().map((workspace) => attachmentPath(workspace, basename(name)))
+        const copies = workspaces().flatMap((workspace) => attachmentCopies(workspace, name))
         const isReceived = basename(dirname(name)) === 'received'
         for (const path of [join(root, name), ...(isReceived ? copies : [])]) await rm(path, { force: true })
       }

@@ -16,12 +16,14 @@ import type { FoundCommand } from './chat-commands.ts'
 import { Door } from './admission.ts'
 import { replyWithFilesHere } from './local-files.ts'
 import type { FlowParts, TurnWatcher } from './flow-parts.ts'
+import type { HeldBack } from './prompt.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import { takeTurn } from './take-turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
 import { authorOfInput } from './turn-rights.ts'
+import { untrustedWakePrompt, wakeInput } from './wake-input.ts'
 import { releaseTurn } from './turn-recovery.ts'
 import { reportUndelivered } from './undelivered.ts'
 
@@ -148,6 +150,7 @@ export class Converse {
       watcherOf: (key) => this.#watchers.get(key),
       isAbandoned: () => this.#abandoned,
       onNotOurs: (lane) => this.shared?.failed(lane),
+      onHeldBack: (held) => void this.#tellHeldBack(held),
     })
   }
 
@@ -175,6 +178,16 @@ export class Converse {
         this.shared?.idle(input.lane)
       })
     this.#commands.set(input.lane, done)
+  }
+
+  /** Others' words get a turn of their own, once for each of them. */
+  async #tellHeldBack({ lane, agentId, author, upTo }: HeldBack & { lane: string; agentId: string }) {
+    const woken = { key: `held:${lane}:${upTo}`, lane, agentId, text: untrustedWakePrompt, askedBy: author }
+    try {
+      await this.ask(await wakeInput(woken, this.parts))
+    } catch (error) {
+      this.parts.log.warn({ lane, error: String(error) }, 'Words of another program wait for the next turn.')
+    }
   }
 
   #mayJoin(input: WaitingInput, others: readonly WaitingInput[]): boolean {

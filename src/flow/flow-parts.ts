@@ -19,6 +19,7 @@ import type { Chores } from '../store/chores.ts'
 import type { SendableFiles } from '../store/media/workspace-attachment.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { Input, Owner, WorkStore } from '../store/work-store.ts'
+import type { HeldBack } from './prompt.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 export interface FlowParts {
@@ -125,6 +126,8 @@ export interface TurnParts extends FlowParts {
   watcherOf: (inputKey: string) => TurnWatcher | undefined
   /** The process must end: turns that are interrupted now are not over. */
   isAbandoned: () => boolean
+  /** Words of others wait for a turn with fewer rights than the one that ended. */
+  onHeldBack: (held: HeldBack & { lane: string; agentId: string }) => void
   /** Another process has taken the inputs of this lane, or they are to be given to us once more. */
   onNotOurs: (lane: string) => void
 }

@@ -1,24 +1,18 @@
 // Turns of an agent's own: from time to time it looks whether something needs attention, and it is woken when something
 // happened. What it says goes only where the configuration says, or to the one chat that a session belongs to.
 import { randomUUID } from 'node:crypto'
-import type { Address } from '../domain/address.ts'
-import { parseOriginChannel } from '../domain/address.ts'
 import type { Config } from '../domain/config.ts'
-import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import type { Author } from '../rights/author.ts'
+import { eventFrom } from '../rights/event-author.ts'
 import { readWorkspaceFile } from '../store/workspace-files.ts'
-import type { Input } from '../store/work-store.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { parseDuration } from './queue-settings.ts'
-import { routeOf } from './session-route.ts'
+import { heartbeatOf, untrustedWakePrompt, wakeInput, wakePrompt } from './wake-input.ts'
 
 export const HEARTBEAT_PROMPT =
   'Heartbeat: look whether something needs your attention. Follow HEARTBEAT.md strictly; do not repeat old tasks from earlier chats. If nothing needs attention, reply HEARTBEAT_OK.'
-
-const wakePrompt =
-  'Something happened; see the system events above. Deal with it. If nobody needs to know, reply NO_REPLY.'
 
 /** A busy session is not pushed; the heartbeat looks again a little later. */
 const busyPauseMs = 60_000
@@ -64,8 +58,9 @@ export class Heartbeats {
   async wake({ text, agentId, sessionKey, key, later, askedBy = 'owner' }: WakeRequest): Promise<boolean> {
     const lane = sessionKey ?? this.#mainKey(agentId)
     if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
-    await this.#converse.systemEvent(lane, text)
-    const input = await this.#inputFor(agentId, lane, `wake:${key}`, wakePrompt, askedBy)
+    await this.#converse.systemEvent(lane, eventFrom(askedBy, text))
+    const prompt = askedBy === 'owner' ? wakePrompt : untrustedWakePrompt
+    const input = await wakeInput({ key: `wake:${key}`, lane, agentId, text: prompt, askedBy }, this.#parts)
     if (later) return (await this.#parts.work.inbox.accept(input)) !== undefined
     return this.#converse.ask(input)
   }
@@ -79,8 +74,9 @@ export class Heartbeats {
     if (isEmptyList(file) && events.length === 0) return false
     const prompt =
       file === undefined ? HEARTBEAT_PROMPT : `${HEARTBEAT_PROMPT}\n\nHEARTBEAT.md:\n${file.trim()}`
+    const key = `heartbeat:${randomUUID()}`
     return this.#converse.ask(
-      await this.#inputFor(agentId, lane, `heartbeat:${randomUUID()}`, prompt, 'owner'),
+      await wakeInput({ key, lane, agentId, text: prompt, askedBy: 'owner' }, this.#parts),
     )
   }
 
@@ -100,44 +96,6 @@ export class Heartbeats {
   #mainKey(agentId: string): string {
     return buildAgentMainSessionKey({ agentId, mainKey: this.#parts.config.session.mainKey })
   }
-
-  async #inputFor(agentId: string, lane: string, key: string, text: string, askedBy: Author): Promise<Input> {
-    const target = await this.#targetOf(agentId, lane)
-    return {
-      key,
-      lane,
-      agentId,
-      mayCommand: false,
-      owner: false,
-      wish: { deliver: target !== undefined, heartbeat: true, internal: true, askedBy },
-      message: {
-        id: key,
-        event: 'message',
-        address: target ?? { channel: 'internal', accountId: 'default', to: agentId },
-        chatType: 'direct',
-        sender: { id: 'rockpool' },
-        text,
-        sentAt: this.#parts.clock.now(),
-        mentioned: true,
-        media: [],
-      },
-    }
-  }
-
-  /** The configured target; for a session that belongs to one chat, that chat. Never wherever somebody wrote last. */
-  async #targetOf(agentId: string, lane: string): Promise<Address | undefined> {
-    const { kind } = classifySessionKey(lane, { mainKey: this.#parts.config.session.mainKey })
-    if (kind === 'direct' || kind === 'group' || kind === 'channel') {
-      return routeOf(await this.#parts.sessions(agentId).get(lane))
-    }
-    const configured = heartbeatOf(this.#parts.config, agentId)?.target
-    return configured === undefined ? undefined : parseOriginChannel(configured)
-  }
-}
-
-function heartbeatOf(config: Config, agentId: string): { every?: string; target?: string } | undefined {
-  const own = config.agents.list.find((agent) => agent.id === agentId)?.heartbeat
-  return own ?? config.agents.defaults.heartbeat
 }
 
 function heartbeatsOf(config: Config, defaultAgentId: string): Array<{ id: string; every: number }> {

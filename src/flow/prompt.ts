@@ -7,8 +7,16 @@ import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts
 import { resolveSenderLabel } from '../inbound/sender-meta.ts'
 import { prependSystemEvents } from '../inbound/system-events.ts'
 import { appendUntrustedContext } from '../inbound/untrusted.ts'
+import { isLesser } from '../rights/author.ts'
+import type { Author } from '../rights/author.ts'
+import { isUntrustedEvent, toldTo } from '../rights/event-author.ts'
 import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work-store.ts'
 import { collectPrompt } from './queue-settings.ts'
+
+export interface HeldBack {
+  author: Author
+  upTo: number
+}
 
 export interface ComposedPrompt {
   /** What the agent is given. */
@@ -17,6 +25,8 @@ export interface ComposedPrompt {
   said: string
   /** What the turn was told, to be forgotten when it is over. */
   heard: { systemEvents: number[]; overheard?: { group: string; upTo: number } }
+  /** Words of others that wait for a turn with fewer rights: whose, and up to which event. */
+  heldBack?: HeldBack
 }
 
 export interface PromptParts {
@@ -30,6 +40,9 @@ export interface About {
   /** Which channels are there; told at the beginning of a main session. */
   channelSummary: readonly string[]
   notes: readonly string[]
+  /** Whose turn it is, and whose session. */
+  author: Author
+  sessionAuthor: Author
 }
 
 /** One of the inputs of a turn, with the text that is left of it after commands. */
@@ -52,19 +65,35 @@ export async function composePrompt(
   )
   const untrusted = spoken.flatMap(({ ctx }) => ctx.UntrustedContext ?? [])
   const overheard = await overheardBefore(first.input, parts)
-  const events = await parts.work.systemEvents.waiting(about.sessionKey)
-  const withHistory = withOverheard(appendUntrustedContext(said, untrusted), first, overheard)
+  const { events, heldBack } = await eventsFor(about, parts)
+  const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
+  const withHistory = withOverheard(appendUntrustedContext(said, [...untrusted, ...quoted]), first, overheard)
   const noted = [...about.notes, withHistory].join('\n\n')
-  const text = await withEvents(noted, events, about, parts.config.timeZone)
+  const ours = events.filter(({ text }) => !isUntrustedEvent(text))
+  const text = await withEvents(noted, ours, about, parts.config.timeZone)
   return {
     text,
     said,
+    ...(heldBack === undefined ? {} : { heldBack }),
     heard: {
       systemEvents: events.map((event) => event.id),
       ...(overheard.length === 0
         ? {}
         : { overheard: { group: historyKeyOf(first.input.message), upTo: overheard.at(-1)!.id } }),
     },
+  }
+}
+
+/** The events that are told in this turn, and the last of those that need a turn with fewer rights. */
+async function eventsFor(about: About, parts: PromptParts) {
+  const waiting = (await parts.work.systemEvents.waiting(about.sessionKey)).map((event) => ({
+    event,
+    author: toldTo(event.text, about.sessionAuthor),
+  }))
+  const last = waiting.findLast(({ author }) => isLesser(author, about.author))
+  return {
+    events: waiting.filter(({ author }) => author === about.author).map(({ event }) => event),
+    heldBack: last && { author: last.author, upTo: last.event.id },
   }
 }
 

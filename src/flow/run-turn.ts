@@ -1,14 +1,10 @@
 // What happens in a turn, step by step: the session, the prompt, the agent, the record, the replies.
-import { buildSystemPrompt, reportSystemPrompt } from '../agent/prompt.ts'
-import { ensureSkillSnapshot } from '../agent/skills.ts'
-import type { Agent } from '../domain/agent.ts'
 import type { Reply, SessionPoint } from '../domain/reply.ts'
 import type { Session, SessionEntry, SessionSystemPromptReport } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
-import { isShared } from '../rights/rights.ts'
-import type { Rights } from '../rights/rights.ts'
+import type { Author } from '../rights/author.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
-import { makeAttachmentFolder, picturesOf, withFiles } from '../store/media/message-files.ts'
+import { picturesOf } from '../store/media/message-files.ts'
 import type { SendableFiles } from '../store/media/workspace-attachment.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work-store.ts'
@@ -19,10 +15,12 @@ import type { FoundSession } from './find-session.ts'
 import { LiveTurn } from './live-turn.ts'
 import { withFilesHere } from './local-files.ts'
 import { composePrompt } from './prompt.ts'
+import type { HeldBack } from './prompt.ts'
 import type { Preview } from './deliveries.ts'
 import type { TurnParts, WatchedEnd } from './flow-parts.ts'
 import { composeReplies } from './turn-replies.ts'
-import { directoryOf, rightsOfInput, rightsOfTurn, sourceOf } from './turn-rights.ts'
+import { inPlace, preparePlace, systemPromptOf } from './turn-place.ts'
+import { authorOfSession, rightsOfTurn, sourceOf } from './turn-rights.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
 
 export interface Conducted {
@@ -35,6 +33,8 @@ export interface Conducted {
   preview?: Preview
   /** Where the conversation stands with this answer. */
   point?: SessionPoint
+  /** Words of others that wait for a turn with fewer rights. */
+  heldBack?: HeldBack
   /** The session is as the turn leaves it. */
   settled: Promise<void>
 }
@@ -65,7 +65,7 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   const live = new LiveTurn({ turnId: turn.turnId, session, batch, transcript, ...place }, parts)
   turn.begun(live)
   const [prompt, systemPromptAppend] = await Promise.all([
-    promptOf(found, batch, parts),
+    promptOf(found, batch, rights.author, parts),
     systemPromptOf(found, { agent, rights, directory: place.cwd }, parts),
   ])
   const [entryId] = await Promise.all([live.recordUser(prompt.said), turn.claimed()])
@@ -93,57 +93,15 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
     await parts.notes?.give(agent.id)
     const told = [...announcements, ...(lostThread === undefined ? [] : [lostThread])]
     const sendable = { cwd: place.cwd, places: [place.cwd, ...rights.sharedFiles] }
-    return await conclude({ found, batch, live, result, told, heard: prompt.heard, sendable }, parts)
+    const concluded = await conclude(
+      { found, batch, live, result, told, heard: prompt.heard, sendable },
+      parts,
+    )
+    return { ...concluded, heldBack: 'heldBack' in prompt ? prompt.heldBack : undefined }
   } finally {
     live.stopShowing()
     await live.sync()
   }
-}
-
-/** The agent's place and skills. The same from turn to turn, so that its process can stay. */
-async function systemPromptOf(
-  found: FoundSession,
-  { agent, rights, directory }: { agent: Agent; rights: Rights; directory: string },
-  parts: TurnParts,
-): Promise<string> {
-  const { session, init } = found
-  const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
-  const { skillsSnapshot } = await ensureSkillSnapshot({
-    sessionEntry: session.entry,
-    isFirstTurnInSession: !init.systemSent,
-    workspaceDir: agent.workspace,
-    ...(settings.skills === undefined ? {} : { skillFilter: settings.skills }),
-  })
-  found.skillsSnapshot = skillsSnapshot
-  const { writesNotes, sharedFiles } = rights
-  const readsSkills = rights.files === 'workspace' || isShared(`${agent.workspace}/skills/`, sharedFiles)
-  const prompt = buildSystemPrompt({
-    agent,
-    directory,
-    writesNotes,
-    isGroup: init.isGroup,
-    ...(readsSkills ? { skillsPrompt: skillsSnapshot?.prompt } : {}),
-    notes: sharedFiles.length === 0 ? [] : [`You may read these, too: ${sharedFiles.join(', ')}.`],
-  })
-  if (!init.systemSent) found.promptReport = reportSystemPrompt(prompt, skillsSnapshot)
-  return prompt
-}
-
-/** The inputs with their files where the turn will find them. */
-function inPlace(inputs: readonly WaitingInput[], agent: Agent, parts: TurnParts): Promise<WaitingInput[]> {
-  const { workspace } = agent
-  return Promise.all(
-    inputs.map((input) => {
-      const session = { agentId: input.agentId, key: input.lane }
-      return withFiles(input, { workspace, cwd: directoryOf(session, agent, rightsOfInput(input, parts)) })
-    }),
-  )
-}
-
-async function preparePlace(session: Session, agent: Agent, rights: Rights) {
-  const { workspace } = agent
-  if (rights.files === 'own') await makeAttachmentFolder(workspace, session)
-  return { workspace, cwd: directoryOf(session, agent, rights) }
 }
 
 /** The answer is there: the transcript and the session are brought up to date, and the replies composed. */
@@ -220,7 +178,7 @@ function onlyReset(found: FoundSession, announcements: string[]): Conducted {
   }
 }
 
-async function promptOf(found: FoundSession, batch: Batch, parts: TurnParts) {
+async function promptOf(found: FoundSession, batch: Batch, author: Author, parts: TurnParts) {
   const first = batch.inputs[0]!
   const command = commandIn(found.ctx, first, parts)
   if (command?.kind === 'built-in' && command.name === 'compact') {
@@ -237,6 +195,8 @@ async function promptOf(found: FoundSession, batch: Batch, parts: TurnParts) {
     isNewSession: found.init.isNewSession,
     channelSummary: parts.channelSummary?.() ?? [],
     notes: notesFor(found, first),
+    author,
+    sessionAuthor: authorOfSession(found.session.key, found.session.entry, parts),
   }
   return { ...(await composePrompt(spoken, batch.dropped, about, parts)), command: false }
 }

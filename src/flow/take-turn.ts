@@ -71,6 +71,7 @@ async function finish(
     ),
   )
   const agentId = batch.inputs[0]!.agentId
+  if (conducted.heldBack) parts.onHeldBack({ lane: batch.lane, agentId, ...conducted.heldBack })
   const { end } = outcome
   parts.events.emit({
     type: 'turn-ended',

@@ -7,6 +7,7 @@ import type { TurnEnd, TurnEvent } from '../../domain/turn.ts'
 import type { AskRequest } from '../../flow/ask-request.ts'
 import type { WatchedEnd } from '../../flow/flow-parts.ts'
 import type { App } from '../app.ts'
+import { eventFrom } from '../../rights/event-author.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import { modelForTurn } from './known-model.ts'
 import { checkReachable } from './reachable.ts'
@@ -184,8 +185,9 @@ const wake = operation({
   async run(app, { text, mode, agent, sessionKey: ref }, caller) {
     const { agentId, sessionKey } = await askedSession(app, caller, { agent, sessionKey: ref })
     const conversations = await app.conversations()
-    if (mode === 'now') await conversations.wake({ text, agentId, sessionKey, key: randomUUID() })
-    else await conversations.converse.systemEvent(sessionKey, text)
+    const askedBy = callerAuthor(caller)
+    if (mode === 'now') await conversations.wake({ text, agentId, sessionKey, key: randomUUID(), askedBy })
+    else await conversations.converse.systemEvent(sessionKey, eventFrom(askedBy, text))
     return { ok: true, sessionKey }
   },
 })

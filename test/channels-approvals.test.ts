@@ -118,6 +118,26 @@ describe('on Telegram', () => {
     expect(house.api.calls().at(-1)!.text).not.toContain('a secret of the owner')
   })
 
+  test('a plain yes after something else was said is no answer to the question; a yes in reply to it is', async () => {
+    await ask()
+    const asked = question()!
+    const shown = telegram.shown.length
+    await house.ask('message.send', {
+      channel: 'telegram',
+      target: '501',
+      message: 'Shall I water the plants?',
+    })
+    await vi.waitFor(() => expect(telegram.shown.length).toBeGreaterThan(shown), waiting)
+    telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, 'yes') })
+    await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
+    expect(await house.ask('approvals.list')).toMatchObject({
+      approvals: [expect.objectContaining({ state: 'pending' })],
+    })
+    const reply_to_message = { message_id: asked.id, from: telegram.bot, text: asked.text }
+    telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, 'yes', { reply_to_message }) })
+    await vi.waitFor(() => expect(made()).toBe(true), waiting)
+  })
+
   test('words do as well as buttons, but forwarded words and those from before the question do not count', async () => {
     await ask()
     const id = /approve:([^:]+):/.exec(button(/allow/i))![1]!

@@ -10,6 +10,7 @@ const waiting = { timeout: 20_000, interval: 20 }
 const owner = { id: 501, name: 'Ada' }
 const guest = { id: 502, name: 'Ada' }
 const group = { id: -100777, title: 'The group' }
+const namingGroup = { id: -100778, title: 'The other group' }
 let telegram: TelegramApi
 let house: ChannelHouse
 
@@ -24,10 +25,11 @@ beforeEach(async () => {
         botToken: telegram.token,
         pollSeconds: 2,
         allowFrom: [502],
-        groups: { [group.id]: {} },
+        groups: { [group.id]: {}, [namingGroup.id]: { allowFrom: [502] } },
       },
     },
     config: {
+      session: { resetTriggers: ['/new', '/reset', 'fresh start'] },
       agents: { list: [{ id: 'main', default: true }, { id: 'work' }] },
       bindings: [{ agentId: 'work', match: { channel: 'telegram', peer: { kind: 'group', id: group.id } } }],
     },
@@ -65,6 +67,16 @@ test('how the agent behaves in a group is the owner to say, and what runs on the
   expect(await say(`${mention} /activation always`, guest, group)).toBe('Only the owner may use /activation.')
   expect(await say(`${mention} /activation always`, owner, group)).toBe('I answer to everything here.')
   expect(await say(`${mention} /claude tidy up`, owner, group)).toMatch(/in a private chat/)
+})
+
+test('a member of a group begins no session anew unless the group names them; the owner does', async () => {
+  const mention = '@rock_pool_bot'
+  for (const command of ['/new', '/reset', '/stop', '/compact'])
+    expect(await say(`${mention} ${command}`, guest, group)).toMatch(/^Only the owner and the people named/)
+  expect(await say(`${mention} fresh start`, guest, group)).toMatch(/\(offline\)/)
+  expect(await say(`${mention} /stop`, owner, group)).toBe('Nothing is running.')
+  expect(await say(`${mention} /stop`, guest, namingGroup)).toBe('Nothing is running.')
+  expect(await say(`${mention} fresh start`, guest, namingGroup)).toMatch(/^New session/)
 })
 
 test('a group that is bound to an agent is answered by it, with its own sessions, and so is a reply there', async () => {

@@ -542,10 +542,10 @@ describe('hooks', () => {
     for (const _call of [1, 2]) expect((await hook('/hooks/agent', body, key, open)).status).toBe(202)
     const told = (): string[] => {
       const rows = open.app.database().queries.all<{ text: string }>('SELECT text FROM system_event')
-      return rows.map(({ text }) => text).filter((text) => text.startsWith('Hook harbour'))
+      return rows.map(({ text }) => text).filter((text) => text.includes('Hook harbour'))
     }
     await vi.waitFor(() => expect(told()).toHaveLength(1), { timeout: 20_000, interval: 50 })
-    expect(told()[0]).toMatch(/^Hook harbour has ended: \S/)
+    expect(told()[0]).toMatch(/^Untrusted, from a hook: Hook harbour has ended: \S/)
   })
 
   describe('signed instead of opened with the token', () => {
@@ -616,7 +616,10 @@ describe('hooks', () => {
       const handed = (await hook('/hooks/agent', body, {}, slow)).json()
       const told = (): unknown[] => slow.app.database().queries.all('SELECT text FROM system_event')
       await vi.waitFor(
-        () => expect(told()).toMatchObject([{ text: 'Hook slow took too long and was stopped.' }]),
+        () =>
+          expect(told()).toMatchObject([
+            { text: 'Untrusted, from a hook: Hook slow took too long and was stopped.' },
+          ]),
         { timeout: 20_000, interval: 50 },
       )
       const waited = await rpc(slow, 'agent.wait', { runId: handed['runId'], timeoutMs: 20_000 })

@@ -157,6 +157,7 @@ describe('answers to our messages', () => {
     await house.ask('turns.run', { ...asked, channel: 'telegram', to: String(to) })
     await vi.waitFor(() => expect(telegram.shown.length).toBeGreaterThan(before), waiting)
     const ours = telegram.shown[before]!
+    await house.conversations.converse.idle()
     return { reply_to_message: { message_id: ours.id, from: telegram.bot, text: ours.text } }
   }
 

@@ -86,11 +86,16 @@ function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined
 }
 
 /** How far the clock of a platform may be from ours. */
-const clocksDifferMs = 5_000
+export const clocksDifferMs = 5_000
 
 /** Those that can be meant: what was said before a question was asked, and was on its way until now, does not answer it. */
 export function askedBefore(open: Approval[], saidAt: number): Approval[] {
   return open.filter(({ askedAt }) => askedAt <= saidAt + clocksDifferMs)
+}
+
+/** Those whose question this text shows: each question names its id. */
+export function namedIn(open: Approval[], questionText: string): Approval[] {
+  return open.filter(({ id }) => questionText.includes(`/approve ${id}`))
 }
 
 /** What is open for the people of this chat: of the coding sessions that came from it, and of its own turns. */

@@ -44,10 +44,12 @@ import {
   answerByReply,
   answerInWords,
   askedBefore,
+  namedIn,
   askInChat,
   openInChat,
   pressedButton,
 } from '../chat/chat-approvals.ts'
+import { ChatTalk } from '../chat/chat-talk.ts'
 import { chatTools, isOwnersChat } from '../chat/chat-tools.ts'
 import { codingCommandInfos, codingCommands, commandToSay } from '../chat/coding-commands.ts'
 import { joinOthers, sharedNotes } from './shared-events.ts'
@@ -109,6 +111,7 @@ async function flowParts(
   const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
   const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
   const replies = makeReplyRouting({ ...app, replies: sent, codingCommand, isOwners })
+  const talk = new ChatTalk(clock, isOwners)
   const runtime = await app.runtime()
   // Claude's processes of before have ended by now: nothing overwrites what is put back.
   await restoreAbandoned(paths.noteCopies, log)
@@ -136,11 +139,16 @@ async function flowParts(
     ],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
-    onSent: (delivery, messageIds) => replies.onSent(delivery, messageIds),
+    onSent: (delivery, messageIds) => {
+      talk.sent(delivery)
+      return replies.onSent(delivery, messageIds)
+    },
     routeReply: (message) => replies.routeReply(message),
-    replyCommand: async (message) =>
-      wordsForAnswer(app, pairing, message, await replies.codingAnswered(message)) ??
-      (await replies.replyCommand(message)),
+    replyCommand: async (message) => {
+      const words = wordsForAnswer(app, { isOwners, talk }, message, await replies.codingAnswered(message))
+      talk.heard(message)
+      return words ?? (await replies.replyCommand(message))
+    },
     ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorIntoChat(app, delivery),
     tidy: {
@@ -201,22 +209,28 @@ function ownerChats(config: Config, pairing: People): Address[] {
   return [...listed, ...pairing.known().filter(({ owner }) => owner)].map((person) => privateChatWith(person))
 }
 
-/** Only the owner's words answer, and only in private: in a group others read along. */
+/** Only the owner's words answer, and only in private: in a group others read along. Plain words answer the question that
+ *  they are a reply to, or after which nothing else was said; else they are meant for something else. */
 function wordsForAnswer(
   app: App,
-  pairing: People,
+  { isOwners, talk }: { isOwners: (address: Address) => boolean; talk: ChatTalk },
   message: Message,
   codingId: string | undefined,
 ): string | undefined {
-  if (message.event !== 'message' || message.chatType !== 'direct') return undefined
-  if (!isOwnersChat(app, pairing, message.address)) return undefined
+  const { address, replyTo, text } = message
+  if (message.event !== 'message' || message.chatType !== 'direct' || !isOwners(address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
   const key = sessionKeyOf(message, agentId, app.config.session)
-  const open = askedBefore(openInChat(app, message.address, key), message.sentAt)
-  if (codingId === undefined) return answerInWords(open, message.text)
-  return answerByReply(
-    open.filter((approval) => approval.codingId === codingId),
-    message.text,
+  const open = askedBefore(openInChat(app, address, key), message.sentAt)
+  if (codingId !== undefined) {
+    const ofSession = open.filter((approval) => approval.codingId === codingId)
+    return answerByReply(ofSession, text)
+  }
+  if (replyTo?.text !== undefined) return answerInWords(namedIn(open, replyTo.text), text)
+  const lastSaidAt = Math.max(talk.lastSaidAt(address), app.startedAt)
+  return answerInWords(
+    open.filter(({ askedAt }) => askedAt >= lastSaidAt),
+    text,
   )
 }
 

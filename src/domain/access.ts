@@ -21,6 +21,8 @@ export type Access =
       owner: boolean
       /** Said by the owner, be it in a group: may change how the agent behaves there. */
       byOwner: boolean
+      /** In a group: named in its list of people, so that they may use commands there. As `byOwner` when absent. */
+      byMember?: boolean
       /** In this group the agent answers only when it is addressed. Always false in direct chats. */
       requireMention: boolean
     }

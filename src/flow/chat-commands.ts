@@ -29,7 +29,7 @@ export function commandIn(
   if (!ctx.CommandAuthorized) return undefined
   const text = ctx.BodyForCommands ?? ''
   const found = parseCommand(text)
-  if (found) return mayGiveIn(input, found.name) ? { kind: 'built-in', ...found } : refusal(found.name)
+  if (found) return mayGiveIn(input, found.name) ? { kind: 'built-in', ...found } : refusalOf(found.name)
   const added = /^\/([A-Za-z_]{1,40})(?:@\w{1,64})?(?:\s+([\s\S]*))?$/.exec(text)
   const command = parts.commands?.find(({ name }) => name === added?.[1]?.toLowerCase())
   if (!command) return undefined
@@ -37,8 +37,17 @@ export function commandIn(
   return { kind: 'added', command, rest: added?.[2]?.trim() ?? '' }
 }
 
-function mayGiveIn({ owner, byOwner = owner, message }: Input, name: CommandName): boolean {
-  return mayGive(name, { byOwner, inGroup: message.chatType !== 'direct' })
+export function mayGiveIn(
+  { owner, byOwner = owner, byMember = byOwner, message }: Input,
+  name: CommandName,
+): boolean {
+  return mayGive(name, { byOwner, byMember, inGroup: message.chatType !== 'direct' })
+}
+
+function refusalOf(name: CommandName): FoundCommand {
+  if (commandShapes[name].who !== 'members-in-groups') return refusal(name)
+  const why = `Only the owner and the people named in this group's allowFrom may use /${name} here.`
+  return { kind: 'refused', why }
 }
 
 function refusal(name: string, where = ''): FoundCommand {

@@ -80,9 +80,9 @@ export class Converse {
     }
     if (await this.#door.needsNoTurn(message, verdict)) return
     const { agentId, lane } = await this.#door.route(message)
-    const { owner, byOwner } = verdict
+    const { owner, byOwner, byMember } = verdict
     const said = await this.#door.withFiles(await this.#door.meant(message), agentId, lane)
-    const input = { key, lane, agentId, message: said, mayCommand: true, owner, byOwner }
+    const input = { key, lane, agentId, message: said, mayCommand: true, owner, byOwner, byMember }
     const waiting = await work.inbox.accept(input, this.shared?.hasRoom)
     if (!waiting) return this.#door.dropFiles(said)
     events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })

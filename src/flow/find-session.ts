@@ -12,6 +12,7 @@ import { initSessionState } from '../sessions/init.ts'
 import type { SessionInitResult } from '../sessions/init.ts'
 import { buildModelAliasIndex } from '../sessions/reset-model.ts'
 import type { WaitingInput } from '../store/work-store.ts'
+import { mayGiveIn } from './chat-commands.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { mayTakeRoute } from '../rights/joining.ts'
 import { routeOf } from './session-route.ts'
@@ -70,7 +71,8 @@ export function contextFor(input: WaitingInput, parts: TurnParts): MsgContext {
   }
   const mentions = parts.mentionsFor(input.message)
   return finalizeInboundContext(
-    contextOf(input.message, { mayCommand: input.mayCommand, mentions }),
+    // Words that begin a session anew are a command, too, whatever the configuration calls them.
+    contextOf(input.message, { mayCommand: input.mayCommand && mayGiveIn(input, 'reset'), mentions }),
     mentions,
   )
 }

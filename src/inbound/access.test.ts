@@ -157,6 +157,7 @@ describe('in groups', () => {
     expect(await policy.check(inGroup('7', '-100'))).toEqual({
       kind: 'allowed',
       owner: false,
+      byMember: false,
       byOwner: false,
       requireMention: true,
     })

@@ -73,7 +73,8 @@ function decideGroup(message: Message, settings: AccountSettings, parts: AccessP
   const people = group?.allowFrom ?? settings.groupAllowFrom
   if (people && !people.includes(message.sender.id) && !people.includes('*')) return refuse('not-allowed')
   const byOwner = isListedOwner(message, parts) || parts.pairing.find(personOf(message))?.owner === true
-  return { kind: 'allowed', owner: false, byOwner, requireMention: group?.requireMention ?? true }
+  const byMember = byOwner || (people?.includes(message.sender.id) ?? false)
+  return { kind: 'allowed', owner: false, byOwner, byMember, requireMention: group?.requireMention ?? true }
 }
 
 function isListedOwner({ address, sender }: Message, parts: AccessParts): boolean {

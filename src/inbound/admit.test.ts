@@ -27,6 +27,7 @@ test('in a group only a mention is answered; the rest is overheard, commands too
   expect(admit(message({ mentioned: true }), allowed, byMention)).toEqual({
     kind: 'accepted',
     owner: true,
+    byMember: true,
     byOwner: true,
   })
   expect(admit(message(), allowed, byMention)).toEqual({ kind: 'overheard' })

@@ -7,7 +7,7 @@ import { isMentioned } from './mentions.ts'
 
 export type Verdict =
   /** Worth an answer. */
-  | { kind: 'accepted'; owner: boolean; byOwner: boolean }
+  | { kind: 'accepted'; owner: boolean; byOwner: boolean; byMember: boolean }
   /** Said in a group, not to us: remembered as context for later. */
   | { kind: 'overheard' }
   | { kind: 'ignored'; reason: string }
@@ -28,8 +28,8 @@ export function admit(
   if (access.kind === 'refused') return refusal(access)
   if (message.event === 'reaction') return { kind: 'ignored', reason: 'reaction' }
   if (isEmpty(message)) return { kind: 'ignored', reason: 'empty' }
-  const { owner, byOwner } = access
-  const accepted: Verdict = { kind: 'accepted', owner, byOwner }
+  const { owner, byOwner, byMember = byOwner } = access
+  const accepted: Verdict = { kind: 'accepted', owner, byOwner, byMember }
   if (message.chatType === 'direct' || message.event === 'button') return accepted
   const needsMention = resolveActivation(access.requireMention, activation) === 'mention'
   // A command in a group counts only when it is said to us: every bot in the group sees it.

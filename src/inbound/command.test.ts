@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { CommandGiver } from '../rights/commands.ts'
 import type { Message } from '../domain/message.ts'
 import { commandOf, commandShapes, helpText, mayGive, parseCommand } from './command.ts'
 import type { CommandName } from './command.ts'
@@ -65,11 +66,22 @@ test('the help names every command', () => {
   expect(helpText(more)).toMatch(/\n\/claude <prompt> - Start it\.\n\/stats - Count\.$/)
 })
 
-test("settings of a group are the owner's, whether replies are sent always is, and the rest is everybody's", () => {
-  const givenBy = (byOwner: boolean, inGroup: boolean): string[] =>
-    Object.keys(commandShapes).filter((name) => mayGive(name as CommandName, { byOwner, inGroup }))
+test("settings of a group are the owner's, its session is its named people's, and only looking is everybody's", () => {
+  const givenBy = (giver: Partial<CommandGiver>): string[] =>
+    Object.keys(commandShapes).filter((name) =>
+      mayGive(name as CommandName, { byOwner: false, byMember: false, inGroup: false, ...giver }),
+    )
   const all = Object.keys(commandShapes)
-  expect(givenBy(true, true)).toEqual(all)
-  expect(givenBy(false, false)).toEqual(all.filter((name) => name !== 'send'))
-  expect(givenBy(false, true)).toEqual(['help', 'status', 'new', 'reset', 'stop', 'compact', 'whoami'])
+  expect(givenBy({ byOwner: true, byMember: true, inGroup: true })).toEqual(all)
+  expect(givenBy({})).toEqual(all.filter((name) => name !== 'send'))
+  expect(givenBy({ inGroup: true })).toEqual(['help', 'status', 'whoami'])
+  expect(givenBy({ byMember: true, inGroup: true })).toEqual([
+    'help',
+    'status',
+    'new',
+    'reset',
+    'stop',
+    'compact',
+    'whoami',
+  ])
 })

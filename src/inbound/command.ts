@@ -1,6 +1,8 @@
 // Commands that a person types into a chat. A text is a command only if it begins with one that we know, has no
 // invisible character in it, was not forwarded, and came from somebody who may give it.
 import type { CommandInfo } from '../domain/channel.ts'
+import { mayCommand } from '../rights/commands.ts'
+import type { CommandGiver, CommandRight } from '../rights/commands.ts'
 import type { FinalizedContext } from './context.ts'
 import { hasInvisible } from './normalize.ts'
 
@@ -13,16 +15,36 @@ interface CommandShape {
   usage?: string
   aliases?: readonly string[]
   /** Who may give it; whoever may talk when absent. A group's settings are everybody's, so there they are the owner's. */
-  who?: 'owner' | 'owner-in-groups'
+  who?: CommandRight
 }
 
 const shapes = {
   help: { says: 'Show what can be typed here.', when: 'now', aliases: ['commands', 'start'] },
   status: { says: 'Show this session: model, context, queue.', when: 'now' },
-  new: { says: 'Begin a new session.', when: 'turn', usage: '[model] [message]' },
-  reset: { says: 'Begin a new session.', when: 'turn', usage: '[model] [message]' },
-  stop: { says: 'Stop the running turn and forget what waits.', when: 'now', aliases: ['abort', 'cancel'] },
-  compact: { says: 'Summarise the conversation to free context.', when: 'turn', usage: '[instructions]' },
+  new: {
+    says: 'Begin a new session.',
+    when: 'turn',
+    usage: '[model] [message]',
+    who: 'members-in-groups',
+  },
+  reset: {
+    says: 'Begin a new session.',
+    when: 'turn',
+    usage: '[model] [message]',
+    who: 'members-in-groups',
+  },
+  stop: {
+    says: 'Stop the running turn and forget what waits.',
+    when: 'now',
+    aliases: ['abort', 'cancel'],
+    who: 'members-in-groups',
+  },
+  compact: {
+    says: 'Summarise the conversation to free context.',
+    when: 'turn',
+    usage: '[instructions]',
+    who: 'members-in-groups',
+  },
   model: {
     says: 'Show or choose the model.',
     when: 'now',
@@ -97,10 +119,9 @@ export function parseCommand(text: string): Command | undefined {
   return name === undefined ? undefined : { name, rest: match[3]!.trim() }
 }
 
-/** May this command be given: by the owner, in a group? */
-export function mayGive(name: CommandName, from: { byOwner: boolean; inGroup: boolean }): boolean {
-  const { who } = commandShapes[name]
-  return who === undefined || from.byOwner || (who === 'owner-in-groups' && !from.inGroup)
+/** May this command be given by them, there? */
+export function mayGive(name: CommandName, from: CommandGiver): boolean {
+  return mayCommand(commandShapes[name].who ?? 'anybody', from)
 }
 
 /** The command in a message, if its sender may give it. */

@@ -11,7 +11,7 @@ import {
   stripInvisible,
   stripStructuralPrefixes,
 } from './normalize.ts'
-import { formatInboundBodyWithSenderMeta } from './sender-meta.ts'
+import { formatInboundBodyWithSenderMeta, withSenderLine } from './sender-meta.ts'
 
 export type FinalizedContext = MsgContext &
   Required<
@@ -54,11 +54,9 @@ export function contextOf(
 ): MsgContext {
   const { address, sender, chatType } = message
   const forAgent = neutralizeMarkers(stripInvisible(normalizeInboundTextNewlines(message.text)))
-  return {
+  const ctx: MsgContext = {
     RawBody: message.text,
     CommandBody: message.text,
-    Body: forAgent,
-    BodyForAgent: chatType === 'direct' ? forAgent : stripMentions(forAgent, options.mentions),
     ChatType: chatType,
     Provider: address.channel,
     Surface: address.channel,
@@ -78,11 +76,19 @@ export function contextOf(
     Forwarded: message.forwarded === true,
     UntrustedContext: untrustedOf(message),
   }
+  return {
+    ...ctx,
+    Body: withSenderLine(forAgent, ctx),
+    BodyForAgent: withSenderLine(
+      chatType === 'direct' ? forAgent : stripMentions(forAgent, options.mentions),
+      ctx,
+    ),
+  }
 }
 
 /** A part of the message's text for the agent, cleaned as the whole message is, with the line that names its sender. */
 export function bodyForAgent(ctx: MsgContext, text: string): string {
-  return formatInboundBodyWithSenderMeta({ ctx, body: neutralizeMarkers(stripInvisible(text)) })
+  return withSenderLine(neutralizeMarkers(stripInvisible(text)), ctx)
 }
 
 function isGroup(chatType: ChatType | undefined): boolean {

@@ -82,16 +82,20 @@ export function neutralizeMarkers(text: string): string {
     )
     .replace(/^([ \t]*)System:(?=[ \t]*\[)/gim, '$1System (quoted):')
     .replace(/<<<(?=\s?\/?(?:UNTRUSTED|END))/gi, '((')
-    .replace(/<(\/?)(system-reminder|conversation_history|command-name|local-command-stdout)>/gi, '($1$2)')
+    .replace(tagMarkers, (tag) => `(${tag.slice(1, -1)})`)
     .replace(/Untrusted context \(metadata/gi, 'Untrusted context - (metadata')
 }
 
+/** Tags with which Claude Code marks what does not come from the person. */
+const tagMarkers =
+  /<\s*\/?\s*(?:system-reminder|system|conversation_history|command-(?:name|message|args|contents)|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|task-\w+|cross-session-message|teammate-message|agent-message|channel-message|user-prompt-submit-hook|user-memory-input|tool_use_error|function_results|persisted-output)(?:\s[^<>]*)?>/gi
+
 const bracketMarkers =
-  /\[(?:Chat messages since your last reply[^\]\n]*\]|Current message - respond to this\]|Queued messages while agent was busy\]|Retried(?: after a restart)?:[^\]\n]*\]|from:|openclaw:agent=)/gi
+  /\[(?:System(?: \w+)?\]|Request interrupted by user[^\]\n]*\]|\s*from\s*:|Chat messages since your last reply[^\]\n]*\]|Current message - respond to this\]|Queued messages while agent was busy\]|Retried(?: after a restart)?:[^\]\n]*\]|openclaw:agent=)/gi
 
 /** A name from outside, made fit to stand inside one of our lines: one line, no brackets, not too long. */
 export function oneLine(text: string, maxChars = 200): string {
-  const flat = stripInvisible(text.replace(/[\r\n\u2028\u2029\t]+/g, ' '))
+  const flat = neutralizeMarkers(stripInvisible(text.replace(/[\r\n\u2028\u2029\t]+/g, ' ')))
     .replace(/[[\]]/g, (bracket) => (bracket === '[' ? '(' : ')'))
     .replace(/ {2,}/g, ' ')
     .trim()

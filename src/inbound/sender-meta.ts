@@ -5,11 +5,15 @@ import { oneLine } from './normalize.ts'
 
 export function formatInboundBodyWithSenderMeta(params: { body: string; ctx: MsgContext }): string {
   const { body, ctx } = params
+  return alreadySays(body, ctx) ? body : withSenderLine(body, ctx)
+}
+
+/** The line is added whatever the text says: for text from outside, which could imitate it. */
+export function withSenderLine(body: string, ctx: MsgContext): string {
   const chatType = normalizeChatType(ctx.ChatType)
   if (body.trim() === '' || !chatType || chatType === 'direct') return body
   const label = resolveSenderLabel(ctx)
-  if (!label || alreadySays(body, ctx)) return body
-  return `${body}\n[from: ${label}]`
+  return label ? `${body}\n[from: ${label}]` : body
 }
 
 /** SenderName > SenderUsername > SenderTag > SenderE164 > SenderId; a name is followed by the number or id, because

@@ -52,6 +52,8 @@ export interface Input {
   owner: boolean
   /** The owner said it, be it in a group; as `owner` when absent. */
   byOwner?: boolean
+  /** In a group: somebody who is named in its list of people said it; as `byOwner` when absent. */
+  byMember?: boolean
   wish?: TurnWish
   /** Somebody in this process waits for the answer, so this process must give it. Not kept. */
   isWatched?: boolean

@@ -36,8 +36,8 @@ export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing
         [key],
       )
       if (!row) return false
-      const { mayCommand, owner, byOwner, wish } = asInput(row)
-      const record = JSON.stringify({ message, mayCommand, owner, byOwner, wish })
+      const { mayCommand, owner, byOwner, byMember, wish } = asInput(row)
+      const record = JSON.stringify({ message, mayCommand, owner, byOwner, byMember, wish })
       const changed = await postgres.write(
         `UPDATE inbox SET record = $2 WHERE key = $1 AND state = 'waiting' RETURNING id`,
         [key, record],
@@ -115,7 +115,7 @@ async function acceptInput(
 export function asInput(row: InputRow): WaitingInput {
   const record = JSON.parse(row.record) as Pick<
     Input,
-    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'wish'
+    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'wish'
   >
   return {
     ...record,

@@ -51,10 +51,10 @@ function insertInput(q: Queries, input: Input, now: number): WaitingInput | unde
 function replaceMessage(q: Queries, key: string, message: Message): boolean {
   const row = q.get(`SELECT * FROM inbox WHERE key = ? AND state = 'waiting'`, key)
   if (!row) return false
-  const { mayCommand, owner, byOwner, wish } = asInput(row)
+  const { mayCommand, owner, byOwner, byMember, wish } = asInput(row)
   q.run(
     'UPDATE inbox SET record = ? WHERE key = ?',
-    JSON.stringify({ message, mayCommand, owner, byOwner, wish }),
+    JSON.stringify({ message, mayCommand, owner, byOwner, byMember, wish }),
     key,
   )
   return true
@@ -68,7 +68,7 @@ export function endInputs(q: Queries, ids: number[], how: InputEnd): void {
 export function asInput(row: Row): WaitingInput {
   const record = JSON.parse(String(row['record'])) as Pick<
     Input,
-    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'wish'
+    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'wish'
   >
   return {
     ...record,

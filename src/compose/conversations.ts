@@ -19,6 +19,7 @@ import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/flow-parts.ts'
 import { keepKeysMs } from '../flow/turn-recovery.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
+import type { ReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/access.ts'
 import { boundAgent } from '../inbound/bindings.ts'
 import { commandInfos } from '../inbound/command.ts'
@@ -110,8 +111,6 @@ async function flowParts(
   const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
   const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
   const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
-  const replies = makeReplyRouting({ ...app, replies: sent, codingCommand, isOwners })
-  const talk = new ChatTalk(clock, isOwners)
   const runtime = await app.runtime()
   // Claude's processes of before have ended by now: nothing overwrites what is put back.
   await restoreAbandoned(paths.noteCopies, log)
@@ -139,16 +138,7 @@ async function flowParts(
     ],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
-    onSent: (delivery, messageIds) => {
-      talk.sent(delivery)
-      return replies.onSent(delivery, messageIds)
-    },
-    routeReply: (message) => replies.routeReply(message),
-    replyCommand: async (message) => {
-      const words = wordsForAnswer(app, { isOwners, talk }, message, await replies.codingAnswered(message))
-      talk.heard(message)
-      return words ?? (await replies.replyCommand(message))
-    },
+    ...answerParts(app, isOwners, makeReplyRouting({ ...app, replies: sent, codingCommand, isOwners })),
     ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorIntoChat(app, delivery),
     tidy: {
@@ -164,6 +154,27 @@ async function flowParts(
     },
     ...fileParts(app),
     ...sharedNotes(app),
+  }
+}
+
+/** What becomes of an answer to something that we said. */
+function answerParts(
+  app: App,
+  isOwners: (address: Address) => boolean,
+  replies: ReplyRouting,
+): Pick<FlowParts, 'onSent' | 'routeReply' | 'replyCommand'> {
+  const talk = new ChatTalk(app.clock, isOwners)
+  return {
+    onSent: (delivery, messageIds) => {
+      talk.sent(delivery)
+      return replies.onSent(delivery, messageIds)
+    },
+    routeReply: (message) => replies.routeReply(message),
+    async replyCommand(message) {
+      const words = wordsForAnswer(app, { isOwners, talk }, message, await replies.codingAnswered(message))
+      talk.heard(message)
+      return words ?? (await replies.replyCommand(message))
+    },
   }
 }
 

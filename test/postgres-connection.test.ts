@@ -24,8 +24,9 @@ test('a statement that takes long is counted and shown, and is ended; a lock is 
   await makeTables(url)
   const postgres = new Postgres({ url, schema: 'slow', clock: systemClock, log: silentLog, waits })
   await postgres.read('SELECT pg_sleep(0.15)')
+  // On a busy machine other statements may be slow, too.
+  expect(postgres.health.slow).toBeGreaterThan(0)
   expect(postgres.health).toMatchObject({
-    slow: 1,
     lastSlow: { ms: expect.any(Number), statement: 'SELECT pg_sleep(0.15)' },
   })
   await expect(postgres.write('SELECT pg_sleep(9)')).rejects.toMatchObject({ code: 'busy' })

@@ -422,9 +422,11 @@ function twoMembers(schema: () => string): void {
     // A command on the same machine is no gateway.
     await join2(name, 'a', false)
     await pretend(a.postgres, 'killed', { ...self, pid: 2 ** 30 })
-    const began = performance.now()
-    await join2(name, 'killed')
-    expect(performance.now() - began).toBeLessThan(2_500)
+    // It is never silent for long enough: only its process tells that it is dead.
+    const seen = setInterval(() => {
+      void a.postgres.write(`UPDATE member SET seen_at = clock_timestamp() WHERE id = 'killed'`)
+    }, 200)
+    await join2(name, 'killed').finally(() => clearInterval(seen))
     await pretend(a.postgres, 'silent', { ...self, domain: 'elsewhere' }, '10 seconds')
     await join2(name, 'silent')
     await pretend(a.postgres, 'beating', { ...self, domain: 'elsewhere' })

@@ -250,35 +250,31 @@ test('while the gateway follows, a message and a note are found within a second'
   // The folder of the notes is not there yet: neither the first nor the second note waits for a round.
   for (const bird of ['puffin', 'razorbill']) {
     await perform(app, 'memory.add', { text: `a ${bird} was seen` }, operator)
-    await expect.poll(async () => (await find(bird)).total, { timeout: 5_000, interval: 50 }).toBe(1)
+    await expect.poll(async () => (await find(bird)).total, { interval: 50 }).toBe(1)
   }
   const folder = join(app.paths.workspace('main'), 'memory', 'islands')
   mkdirSync(folder)
   writeFileSync(join(folder, 'north.md'), 'a fulmar nests there')
-  await expect.poll(async () => (await find('fulmar')).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  await expect.poll(async () => (await find('fulmar')).total, { interval: 50 }).toBe(1)
   await say('main', 'agent:main:main', 'the kittiwake has landed', 'chat-1')
-  await expect.poll(async () => (await find('kittiwake')).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  await expect.poll(async () => (await find('kittiwake')).total, { interval: 50 }).toBe(1)
   // What a reset sets aside is found where it lies now, and again in its place.
   const placesOfKittiwake = async (): Promise<string[]> =>
     (await find('kittiwake')).hits.map(({ path }) => path)
   await perform(app, 'sessions.reset', { key: 'agent:main:main' }, operator)
-  await expect
-    .poll(placesOfKittiwake, { timeout: 5_000, interval: 50 })
-    .toEqual([expect.stringContaining('.jsonl.reset.')])
+  await expect.poll(placesOfKittiwake, { interval: 50 }).toEqual([expect.stringContaining('.jsonl.reset.')])
   await perform(app, 'sessions.restore', { ref: 'chat-1' }, operator)
-  await expect
-    .poll(placesOfKittiwake, { timeout: 5_000, interval: 50 })
-    .toEqual([expect.stringMatching(/chat-1\.jsonl$/)])
+  await expect.poll(placesOfKittiwake, { interval: 50 }).toEqual([expect.stringMatching(/chat-1\.jsonl$/)])
   appendFileSync(nativeFile(), nativeLine('assistant', [{ type: 'text', text: 'a guillemot too' }]))
   app.events.emit({ type: 'native-changed', sessionId: nativeId, why: 'test' })
-  await expect.poll(async () => (await find('guillemot')).total, { timeout: 5_000, interval: 50 }).toBe(1)
+  await expect.poll(async () => (await find('guillemot')).total, { interval: 50 }).toBe(1)
   appendFileSync(
     nativeFile(),
     nativeLine('user', [{ type: 'tool_result', tool_use_id: 't', content: 'output with petrel' }]),
   )
   app.events.emit({ type: 'native-changed', sessionId: nativeId, why: 'test' })
   await expect
-    .poll(async () => (await find('petrel')).hits, { timeout: 5_000, interval: 50 })
+    .poll(async () => (await find('petrel')).hits, { interval: 50 })
     .toMatchObject([{ role: 'tool' }])
   await expect
     .poll(async () => (await app.search().status()).withPieces, { timeout: 5_000 })

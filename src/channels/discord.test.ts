@@ -380,7 +380,7 @@ describe('Discord', () => {
     for (let n = 3; n <= 30; n++) await platform.write({ from: 'alice', place: 'direct', text: String(n) })
     await new Promise((resolve) => setTimeout(resolve, 700))
     await api.open()
-    await vi.waitFor(() => expect(received).toHaveLength(30), { timeout: 10_000 })
+    await vi.waitFor(() => expect(received).toHaveLength(30))
     expect(received.map((one) => one.text)).toEqual([
       'one',
       'two',

@@ -1,12 +1,12 @@
 // A process for crash tests: the whole way of a message with the offline agent, fed from a script, until it is killed.
 // It is started again and again on the same folder; what the "platform" received is in a file that no crash takes away.
-// Usage: node crash-flow.ts <folder> <sessions> <messages of each>
+// Usage: node crash-flow.ts <folder> <sessions> <messages of each in this and earlier lives> [end|stay when they are answered]
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Message } from '../../src/domain/message.ts'
 import { openFlow } from './flow-bench.ts'
 
-const [folder = '', sessions = '1', each = '1'] = process.argv.slice(2)
+const [folder = '', sessions = '1', each = '1', whenDone = 'end'] = process.argv.slice(2)
 const acknowledged = join(folder, 'acknowledged.txt')
 const flow = await openFlow({
   folder: join(folder, 'state'),
@@ -46,5 +46,6 @@ function doneIn(session: number): number {
 const lines = existsSync(acknowledged) ? readFileSync(acknowledged, 'utf8').split('\n') : []
 await Promise.all(Array.from({ length: Number(sessions) }, (_, session) => feed(session)))
 await flow.settled()
-await flow.stop()
 process.stdout.write('done\n')
+if (whenDone === 'stay') setInterval(() => {}, 60_000)
+else await flow.stop()

@@ -1,5 +1,7 @@
 // Kills the way of a message at random moments until every message is answered, and says what was lost or said twice.
 import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,48 +16,58 @@ export interface StormReport {
   outOfOrder: string[]
 }
 
-export async function storm(size: {
+interface StormSize {
   sessions: number
   each: number
   kills: number
-  maxDelayMs: number
-}): Promise<StormReport> {
+}
+
+/** Each life has its share of the messages and is killed at a random answer, so there are as many kills as wanted. */
+export async function storm(size: StormSize): Promise<StormReport> {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-storm-'))
   mkdirSync(join(folder, 'state'))
   try {
-    let kills = 0
-    for (;;) {
-      const mayKill = kills < size.kills
-      const ended = await runOnce(folder, size, mayKill ? 150 + Math.random() * size.maxDelayMs : undefined)
-      if (ended === 'done') break
-      kills++
-    }
-    return { kills, ...check(folder, size) }
+    for (let kills = 0; kills < size.kills; kills++) await liveUntilKilled(folder, size, kills)
+    await start(folder, size.sessions, size.each, 'end').ended
+    return { kills: size.kills, ...check(folder, size) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function runOnce(
+async function liveUntilKilled(folder: string, size: StormSize, life: number): Promise<void> {
+  const upTo = Math.ceil((size.each * (life + 1)) / (size.kills + 1))
+  const { child, done, ended } = start(folder, size.sessions, upTo, 'stay')
+  const sentFile = join(folder, 'sent.jsonl')
+  const share = (size.sessions * size.each) / (size.kills + 1)
+  const wanted = readSent(sentFile).length + Math.floor(Math.random() * share)
+  const isDone = done.then(() => true)
+  const aMoment = (): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), 5))
+  while (readSent(sentFile).length < wanted) if (await Promise.race([isDone, aMoment()])) break
+  child.kill('SIGKILL')
+  await ended
+}
+
+/** `done`: everything is answered. `ended`: the process is gone, killed or by itself; rejects if it failed. */
+function start(
   folder: string,
-  size: { sessions: number; each: number },
-  killAfterMs: number | undefined,
-): Promise<'done' | 'killed'> {
-  return new Promise((resolve, reject) => {
-    const script = join(import.meta.dirname, 'crash-flow.ts')
-    const child = spawn(process.execPath, [script, folder, String(size.sessions), String(size.each)], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let errors = ''
-    child.stderr.on('data', (chunk) => (errors += chunk))
-    const timer = killAfterMs === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfterMs)
-    child.on('exit', (code, signal) => {
-      clearTimeout(timer)
-      if (signal === 'SIGKILL') resolve('killed')
-      else if (code === 0) resolve('done')
+  sessions: number,
+  each: number,
+  whenDone: 'end' | 'stay',
+): { child: ChildProcess; done: Promise<unknown>; ended: Promise<void> } {
+  const script = join(import.meta.dirname, 'crash-flow.ts')
+  const child = spawn(process.execPath, [script, folder, String(sessions), String(each), whenDone], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let errors = ''
+  child.stderr.on('data', (chunk) => (errors += chunk))
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once('exit', (code, signal) => {
+      if (signal === 'SIGKILL' || code === 0) resolve()
       else reject(new Error(`the process ended with ${code}: ${errors}`))
     })
   })
+  return { child, done: Promise.race([once(child.stdout, 'data'), ended]), ended }
 }
 
 function check(folder: string, size: { sessions: number; each: number }): Omit<StormReport, 'kills'> {
@@ -101,8 +113,7 @@ function isMarked(sent: SentReply): boolean {
 
 function readSent(file: string): SentReply[] {
   if (!existsSync(file)) return []
-  const lines = readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
+  // The last piece is empty, or half a line that is just being written.
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
   return lines.map((line) => JSON.parse(line) as SentReply)
 }

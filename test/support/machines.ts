@@ -10,6 +10,7 @@ import { serversIn } from '../../src/store/postgres/servers.ts'
 import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
+import { NetworkLine } from './network-line.ts'
 import type { TestPostgres, TestPostgresPair } from './postgres.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import {
@@ -79,6 +80,31 @@ export function outageStorm(server: TestPostgres, storm: MachineStorm): Promise<
   return stormOn(server.url, storm, disturb, overIn)
 }
 
+/** The network between machines and database is cut for a while: of one machine, or of all. */
+export async function cutOffStorm(
+  url: string,
+  storm: MachineStorm,
+  whose: 'one' | 'all',
+): Promise<MachineStormReport> {
+  const lines = await Promise.all(Array.from({ length: storm.machines }, () => NetworkLine.open(url)))
+  const disturb: Disturb = async (_machines, progress) => {
+    while (progress.kills < storm.kills) {
+      await progress.nextMoment()
+      const cut = whose === 'all' ? lines : [lines[progress.kills % lines.length]!]
+      for (const { line } of cut) line.cut()
+      await pause(storm.downMs ?? storm.maxLifeMs)
+      for (const { line } of cut) line.mend()
+      progress.kills += 1
+    }
+  }
+  try {
+    const urls = lines.map((line) => line.url)
+    return await stormOn(url, storm, disturb, overIn, urls)
+  } finally {
+    for (const { line } of lines) line.close()
+  }
+}
+
 /** The server that takes writes is killed in the middle of it, or hands over as planned, and its standby takes its place. */
 export function failoverStorm(
   pair: TestPostgresPair,
@@ -108,9 +134,11 @@ async function stormOn(
   storm: MachineStorm,
   disturb: Disturb,
   isOver: typeof answered = answered,
+  /** How each machine reaches the database, where not all do in the same way. */
+  urls: string[] = [],
 ): Promise<MachineStormReport> {
   const telegram = await TelegramApi.listen()
-  const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(url, telegram, n))
+  const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(urls[n] ?? url, telegram, n))
   const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
   const size = { ...storm, faultsPerHundred: 0 }
   const started = homes.map((home) => start(home))

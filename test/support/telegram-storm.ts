@@ -285,7 +285,8 @@ export function check(
     const told = new Map<number, ShownMessage>()
     let last = -1
     for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
-      const isMarked = /\(resent|\(Retried: /.test(message.text)
+      const isResent = message.text.includes('(resent')
+      const isMarked = isResent || message.text.includes('(Retried: ')
       const isNote = /could not learn whether it arrived/.test(message.text)
       if (isNote) {
         // A note may quote another line; which reply it is about is in its button.
@@ -298,7 +299,8 @@ export function check(
         if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
         else if (seen.has(n) && !isMarked && !told.has(n)) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
         else if (seen.has(n)) report.markedDuplicates += 1
-        if (n < last && !isMarked && !seen.has(n) && !told.has(n))
+        // A reply that is sent again may come late; a turn that is taken again may not.
+        if (n < last && !isResent && !seen.has(n) && !told.has(n))
           report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
         copies.set(n, (copies.get(n) ?? 0) + 1)
         // What somebody asks for again is no copy that we made.

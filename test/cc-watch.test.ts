@@ -28,7 +28,11 @@ async function sessionsAtWork(house: CodingHouse): Promise<Record<string, string
     second: '[[offline: ask Bash {"command":"make deploy"}]]',
   }
   const ids: Record<string, string> = {}
-  for (const [name, prompt] of Object.entries(prompts)) ids[name] = (await house.launch(prompt, { name })).id
+  const shared = house.repo('repo')
+  for (const [name, prompt] of Object.entries(prompts)) {
+    const workdir = prompt.includes('make deploy') ? shared : house.repo('repo')
+    ids[name] = (await house.launch(prompt, { name, workdir })).id
+  }
   await until(house, ids['worker']!, 'active')
   await until(house, ids['talker']!, 'awaiting-input')
   for (const name of ['asker', 'second']) await until(house, ids[name]!, 'awaiting-approval')
@@ -38,7 +42,8 @@ async function sessionsAtWork(house: CodingHouse): Promise<Record<string, string
 test('cc watch lists, looks, approves, answers and ends with keys, on a wide and a narrow screen', async (ctx) => {
   ctx.skip(noTerminal !== undefined, noTerminal)
   const folder = sharedFolder()
-  const house = open({ folder })
+  // Two that ask the same in one directory can be answered together.
+  const house = open({ folder, config: { perRepo: { running: 2, queued: 1 } } })
   const ids = await sessionsAtWork(house)
   const env = { PATH: process.env['PATH'] ?? '', HOME: folder, ROCKPOOL_STATE_DIR: folder, TERM: 'xterm' }
   const line = `${process.execPath} ${programFile} cc watch`

@@ -15,7 +15,7 @@ test('`cc launch --wait` runs in its own process, is answered from another termi
   let said = ''
   child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()))
   await vi.waitFor(() => expect(said).toMatch(/asker asks something: .*cc approve [0-9a-f]{8}/), waiting)
-  expect(here.asked()).toMatchObject([{ shown: 'touch from-afar' }])
+  expect(here.asked()).toMatchObject([{ shown: expect.stringMatching(/^touch from-afar\ndirectory: /) }])
   expect((await here.run('cc', 'approve')).code).toBe(0)
   const ran = await ended
   expect(ran.stdout).toContain('the heron is home')

@@ -22,14 +22,16 @@ describe('one system call of an append fails', () => {
     { call: 'openat', error: 'EIO', when: 1 },
     { call: 'write', error: 'ENOSPC', when: 1 },
     { call: 'write', error: 'EIO', when: 1 },
+    // The first close is that of the look at the file, the second one follows the write.
     { call: 'close', error: 'EIO', when: 1 },
-  ])('$call with $error', async (fault) => {
+    { call: 'close', error: 'EIO', when: 2 },
+  ])('$call no. $when with $error', async (fault) => {
     const { transcripts, dir } = transcriptFolder()
     await transcripts.append({ sessionId: 's1' }, talk(4), { cwd })
     const { acknowledged, injected, texts, leftovers } = await appendWithFault(dir, 's1', 'new', fault)
     expect(injected).toBe(true)
     expect(texts).toEqual(acknowledged ? ['q1', 'a2', 'q3', 'a4', 'new-0'] : ['q1', 'a2', 'q3', 'a4'])
-    expect(acknowledged).toBe(fault.call === 'close')
+    expect(acknowledged).toBe(fault.call === 'close' && fault.when === 2)
     expect(leftovers).toEqual([])
     await new FileTranscripts({ agentId: 'main', dir }).append({ sessionId: 's1' }, [said('after')], { cwd })
     const path = await pathOf(transcripts, { sessionId: 's1' })

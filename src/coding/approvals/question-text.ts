@@ -18,7 +18,9 @@ export async function withScripts(request: AskedFor): Promise<AskedFor> {
 }
 
 export function hashOf(request: AskedFor): string {
-  const exact = JSON.stringify([request.toolName, request.input, placeOf(request)])
+  // An answer to a question means the same in every directory, so sessions that ask the same can be answered together.
+  const place = request.kind === 'question' ? undefined : placeOf(request)
+  const exact = JSON.stringify([request.toolName, request.input, place])
   return createHash('sha256').update(exact).digest('hex')
 }
 

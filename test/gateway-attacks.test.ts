@@ -377,6 +377,28 @@ describe('limits', () => {
   })
 })
 
+test('a batch of a hundred exports is answered up to its limit, a few at a time, and the rest can be asked for alone', async () => {
+  const { result } = await rpc(house, 'turns.run', { message: 'begin' })
+  const { sessionKey: key, sessionId } = result as { sessionKey: string; sessionId: string }
+  const content = [{ type: 'text' as const, text: 'word '.repeat(400_000) }]
+  const entry = { type: 'message' as const, message: { role: 'user' as const, content, timestamp: 0 } }
+  await house.app.transcripts('main').append({ sessionId }, [entry], { cwd: house.dir })
+  const requests = Array.from({ length: 100 }, (_, id) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'sessions.export',
+    params: { key },
+  }))
+  const body = JSON.stringify(requests)
+  const { body: text } = await http(house, '/rpc', { method: 'POST', token: house.token, body })
+  expect(text.length).toBeLessThan(45_000_000)
+  const answers = JSON.parse(text) as Array<{ result?: unknown; error?: { data: { code: string } } }>
+  expect(answers).toHaveLength(100)
+  expect(answers.filter(({ result }) => result !== undefined).length).toBeGreaterThan(10)
+  expect(answers.filter(({ error }) => error?.data.code === 'refused').length).toBeGreaterThan(70)
+  expect((await rpc(house, 'sessions.export', { key })).error).toBeUndefined()
+})
+
 test('what was said is shown and exported without secrets, known ones and those that look like one', async () => {
   const github = `ghp_${'a1B2'.repeat(9)}`
   const { result } = await rpc(house, 'turns.run', { message: `keep ${house.token} and ${github}` })

@@ -9,7 +9,7 @@ import type { Caller } from '../operations/operation.ts'
 import { authorize } from '../operations/authorize.ts'
 import { checkInput } from '../operations/perform.ts'
 import { answer, failure, isRequest, parseJson, rpcError } from '../rpc/frames.ts'
-import type { RequestId, RpcRequest } from '../rpc/frames.ts'
+import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
 import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
@@ -99,10 +99,7 @@ export class Peer {
     }
     if (!this.#admission) this.#connect(value)
     else if (isRubbish(value) && ++this.#malformed > maxMalformed) this.#hangUp()
-    else
-      void this.#answer(value, this.#admission.caller).catch((error: unknown) =>
-        this.#unanswered(value, error),
-      )
+    else void this.#answer(value, this.#admission).catch((error: unknown) => this.#unanswered(value, error))
   }
 
   /** What was done cannot be put into words: it is more than a text can hold. */
@@ -142,34 +139,34 @@ export class Peer {
     return { server: { name: 'rockpool', version }, scopes: caller.scopes, ...this.#parts.events.position }
   }
 
-  async #answer(value: unknown, caller: Caller): Promise<void> {
-    if (Array.isArray(value)) return this.#answerBatch(value, caller)
-    if (isRequest(value) && this.#ownMethod(value, caller)) return
-    const response = await this.#respond(value, caller)
+  async #answer(value: unknown, admission: Admission): Promise<void> {
+    if (Array.isArray(value)) return this.#answerBatch(value, admission)
+    if (isRequest(value) && this.#ownMethod(value, admission.caller)) return
+    const [response] = await this.#respond([value], admission)
     if (response) this.#send(await stringifyFairly(response))
   }
 
-  async #answerBatch(batch: unknown[], caller: Caller): Promise<void> {
+  async #answerBatch(batch: unknown[], admission: Admission): Promise<void> {
     if (batch.length === 0 || batch.length > 100) {
       this.#send(jsonText(failure(null, { code: -32600, message: 'A batch holds 1 to 100 requests.' })))
       return
     }
-    const responses = await Promise.all(batch.map((request) => this.#respond(request, caller)))
-    const answered = responses.filter((response) => response !== undefined)
+    const answered = await this.#respond(batch, admission)
     if (answered.length > 0) this.#send(await stringifyFairly(answered))
   }
 
-  async #respond(request: unknown, caller: Caller): ReturnType<Calls['respond']> {
-    if (this.#running >= maxRunning) {
-      const id = isRequest(request) ? (request.id ?? null) : null
+  async #respond(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {
+    if (this.#running + requests.length > maxRunning) {
       const busy = new RockpoolError('busy', `This connection has ${maxRunning} requests under way.`)
-      return failure(id, rpcError(busy))
+      return requests.map((request) =>
+        failure(isRequest(request) ? (request.id ?? null) : null, rpcError(busy)),
+      )
     }
-    this.#running++
+    this.#running += requests.length
     try {
-      return await this.#parts.calls.respond(request, caller)
+      return await this.#parts.calls.respondToBatch(requests, admission)
     } finally {
-      this.#running--
+      this.#running -= requests.length
     }
   }
 

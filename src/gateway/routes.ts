@@ -132,14 +132,13 @@ async function answerRpc(
   parts: RouteParts,
 ): Promise<void> {
   try {
-    const { caller } = admit(request, parts)
+    const admission = admit(request, parts)
     const value = parseJson(await readBody(request, maxRpcBody))
     const batch = Array.isArray(value) ? value : [value]
     if (batch.length === 0 || batch.length > 100) {
       throw new RockpoolError('input-invalid', 'A batch holds 1 to 100 requests.')
     }
-    const answers = await Promise.all(batch.map((one) => parts.calls.respond(one, caller)))
-    const answered = answers.filter((one) => one !== undefined)
+    const answered = await parts.calls.respondToBatch(batch, admission)
     if (answered.length === 0) response.writeHead(204).end()
     else
       sendText(

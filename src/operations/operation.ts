@@ -77,6 +77,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   secretAnswer?: boolean
   /** It shows what people, agents or platforms wrote: whatever looks like a secret is taken out of its answer. */
   showsTexts?: boolean
+  /** Its answer may be as long as a transcript: few of them are made at the same time for one credential. */
+  largeAnswer?: boolean
   /** It takes something away: MCP clients are told, and a person at a terminal is asked first. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */

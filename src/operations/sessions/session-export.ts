@@ -29,6 +29,7 @@ const exportOne = operation({
     text: z.string(),
   }),
   scope: 'read',
+  largeAnswer: true,
   command: {
     positional: ['key'],
     flags: { agentId: 'agent' },

@@ -198,6 +198,7 @@ const readHistory = operation({
   }),
   output: historyOutput,
   scope: 'read',
+  largeAnswer: true,
   showsTexts: true,
   forAgents: true,
   command: {

@@ -378,7 +378,7 @@ describe('limits', () => {
 })
 
 test('a batch of a hundred exports is answered up to its limit, a few at a time, and the rest can be asked for alone', async () => {
-  const { result } = await rpc(house, 'turns.run', { message: 'begin' })
+  const { result } = await rpc(house, 'turns.run', { message: 'begin', sessionKey: 'agent:main:large' })
   const { sessionKey: key, sessionId } = result as { sessionKey: string; sessionId: string }
   const content = [{ type: 'text' as const, text: 'word '.repeat(400_000) }]
   const entry = { type: 'message' as const, message: { role: 'user' as const, content, timestamp: 0 } }
@@ -397,6 +397,13 @@ test('a batch of a hundred exports is answered up to its limit, a few at a time,
   expect(answers.filter(({ result }) => result !== undefined).length).toBeGreaterThan(10)
   expect(answers.filter(({ error }) => error?.data.code === 'refused').length).toBeGreaterThan(70)
   expect((await rpc(house, 'sessions.export', { key })).error).toBeUndefined()
+
+  const many = Array.from({ length: 33 }, () => entry)
+  await house.app.transcripts('main').append({ sessionId }, many, { cwd: house.dir })
+  expect((await rpc(house, 'sessions.export', { key })).error).toMatchObject({
+    message: expect.stringContaining('more than 64 MiB'),
+    data: { code: 'refused' },
+  })
 })
 
 test('what was said is shown and exported without secrets, known ones and those that look like one', async () => {

@@ -60,6 +60,7 @@ const readSession = operation({
     after: z.number().optional().describe('The mark after which there is more.'),
   }),
   scope: 'read',
+  largeAnswer: true,
   showsTexts: true,
   command: {
     positional: ['id'],

@@ -37,21 +37,33 @@ const exportOne = operation({
   },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    const pieces: string[] = []
     const redact = (text: string): string => app.redactor().everything(text)
-    for await (const piece of exportSession(app.transcripts(session.agentId), session, input.format, {
-      redact,
-    })) {
-      pieces.push(piece)
-    }
+    const pieces = exportSession(app.transcripts(session.agentId), session, input.format, { redact })
     return {
       key: session.key,
       sessionId: session.entry.sessionId,
       format: input.format,
-      text: pieces.join(''),
+      text: await joined(pieces, session.key),
     }
   },
 })
+
+/** An answer is held in memory several times over until it is sent, so an export has a limit, in characters. */
+const maxExport = 64 * 1024 * 1024
+
+async function joined(pieces: AsyncIterable<string>, key: string): Promise<string> {
+  const parts: string[] = []
+  let size = 0
+  for await (const piece of pieces) {
+    size += piece.length
+    if (size > maxExport)
+      throw new RockpoolError('refused', `The export of ${key} has more than ${maxExport >> 20} MiB.`, {
+        hint: '`rockpool history --limit 1000` reads it page by page; `sessions show` names its file.',
+      })
+    parts.push(piece)
+  }
+  return parts.join('')
+}
 
 const counts = z.object({ found: z.number(), added: z.number(), changed: z.number(), kept: z.number() })
 

@@ -276,6 +276,7 @@ const tailSession = operation({
   }),
   output: historyOutput,
   scope: 'read',
+  largeAnswer: true,
   showsTexts: true,
   command: {
     positional: ['key'],

@@ -51,7 +51,12 @@ function sessions(agentId: string): SessionStore {
 }
 
 const run = (dryRun = false): Promise<OpenClawImportReport> =>
-  importOpenClaw(openclaw, { dryRun, sessions, folder: (agentId) => paths().sessions(agentId) })
+  importOpenClaw(openclaw, {
+    dryRun,
+    clock: systemClock,
+    sessions,
+    folder: (agentId) => paths().sessions(agentId),
+  })
 
 function copyFiles(version: string): Record<string, SessionEntry> {
   const folder = join(openclaw, 'agents', 'main', 'sessions')
@@ -196,6 +201,59 @@ test('a packed archive arrives unpacked; one that cannot be unpacked is a proble
   expect(agents[0]!.problems).toEqual([expect.stringContaining('not-packed.jsonl')])
   expect(agents[0]!.sessions.added).toBe(2)
   expect(readdirSync(paths().sessions('main')).filter((file) => file.endsWith('.tmp'))).toEqual([])
+})
+
+test('a row whose time is in the future replaces nothing here; a new one gets the time of the import', async () => {
+  const route = { lastChannel: 'telegram', lastTo: '1001' }
+  const before = Date.now()
+  await sessions('main').update('agent:main:main', () => ({ sessionId: 'a', updatedAt: before, ...route }))
+  const folder = join(openclaw, 'agents', 'main', 'sessions')
+  mkdirSync(folder, { recursive: true })
+  const theirs = { sessionId: 'b', updatedAt: 9e15, lastInteractionAt: 9e15, lastTo: 'elsewhere' }
+  const both = { 'agent:main:main': theirs, 'agent:main:other': theirs }
+  writeFileSync(join(folder, 'sessions.json'), JSON.stringify(both))
+  const { agents } = await run()
+  expect(agents[0]!.sessions).toEqual({ found: 2, added: 1, changed: 0, kept: 1 })
+  expect(agents[0]!.problems).toContain('agent:main:main has a time in the future and replaces nothing here')
+  expect(await sessions('main').get('agent:main:main')).toMatchObject({ sessionId: 'a', ...route })
+  const added = (await sessions('main').get('agent:main:other'))!
+  for (const time of [added.updatedAt, added.lastInteractionAt!]) {
+    expect(time).toBeGreaterThanOrEqual(before)
+    expect(time).toBeLessThanOrEqual(Date.now())
+  }
+  expect((await run()).agents[0]!.sessions).toEqual({ found: 2, added: 0, changed: 0, kept: 2 })
+})
+
+test('an agent folder that cannot be read is a problem of that folder; the other agents arrive', async () => {
+  copyFiles('real-2026.1.30')
+  const agents = join(openclaw, 'agents')
+  mkdirSync(join(agents, 'a strange name', 'sessions'), { recursive: true })
+  mkdirSync(join(agents, 'file'))
+  writeFileSync(join(agents, 'file', 'sessions'), 'no folder')
+  mkdirSync(join(agents, 'broken', 'agent'), { recursive: true })
+  writeFileSync(join(agents, 'broken', 'agent', 'openclaw-agent.sqlite'), 'no database')
+  const report = await run()
+  const problems = report.agents.map((agent) => [agent.agentId, agent.problems.length])
+  expect(problems).toEqual([
+    ['a strange name', 1],
+    ['broken', 1],
+    ['file', 1],
+    ['main', 1],
+  ])
+  expect(report.agents[0]!.problems[0]).toMatch(/a strange name was left out: .*not an agent id/)
+  expect(report.agents[3]!.sessions.added).toBeGreaterThan(0)
+})
+
+test('a packed record that unpacks to more than 64 MiB is refused, and the other transcripts arrive', async () => {
+  makeDatabase()
+  const db = new DatabaseSync(join(openclaw, 'agents/main/agent/openclaw-agent.sqlite'))
+  db.exec('PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON')
+  const insert = 'INSERT INTO transcript_events (session_id, seq, created_at, event_zstd) VALUES (?, 1, 1, ?)'
+  db.prepare(insert).run('earlier-id', zstdCompressSync(Buffer.alloc(80 * 1024 * 1024)))
+  db.close()
+  const { agents } = await run()
+  expect(agents[0]!.problems).toEqual([expect.stringMatching(/^earlier-id.*unpacks to more than 64 MiB/)])
+  expect(agents[0]!.transcripts).toMatchObject({ found: 3, added: 2 })
 })
 
 test('the SQLite era is read without changing it: rows, columns that were part of the row, packed transcripts', async () => {

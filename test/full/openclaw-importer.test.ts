@@ -50,7 +50,12 @@ test('OpenClaw imports our sessions without an issue, and they come back as they
 
     const back = openIn(join(root, 'back'))
     const folder = (agentId: string): string => statePaths(join(root, 'back')).sessions(agentId)
-    const report = await importOpenClaw(theirs, { dryRun: false, sessions: () => back.sessions, folder })
+    const report = await importOpenClaw(theirs, {
+      dryRun: false,
+      clock: systemClock,
+      sessions: () => back.sessions,
+      folder,
+    })
     expect(report.agents[0]).toMatchObject({ kind: 'sqlite', sessions: { added: keys.length }, problems: [] })
     for (const key of keys) {
       const entry = (await back.sessions.get(key))!

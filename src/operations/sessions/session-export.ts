@@ -114,6 +114,7 @@ const importSessions = operation({
     if (isFile(from)) return { from, dryRun, session: await importFile(app, from, input) }
     const { agents } = await importOpenClaw(from, {
       dryRun,
+      clock: app.clock,
       agentId: input.agentId,
       sessions: (agentId) => app.sessions(agentId),
       folder: (agentId) => app.paths.sessions(agentId),

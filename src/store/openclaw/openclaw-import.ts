@@ -1,35 +1,24 @@
 // Takes over the sessions of an OpenClaw: its rows and its transcripts, agent by agent. What we have and is newer
 // stays; nothing of ours is overwritten, and nothing there is changed.
-import { createReadStream, existsSync } from 'node:fs'
-import type { ReadStream } from 'node:fs'
-import { link, open, unlink } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { pipeline } from 'node:stream'
+import { existsSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import zlib from 'node:zlib'
+import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { canonicalSessionKey } from '../../domain/session-key-forms.ts'
-import {
-  ensureDirectory,
-  errorCode,
-  syncDirectory,
-  temporaryName,
-  unlessMissing,
-  writeFileAtomically,
-} from '../disk/atomic-file.ts'
-import { FileLock } from '../disk/file-lock.ts'
 import { readOpenClaw } from './openclaw-source.ts'
-import type { OpenClawAgent, SourceTranscript } from './openclaw-source.ts'
+import type { OpenClawAgent } from './openclaw-source.ts'
+import { importTranscript } from './openclaw-transcripts.ts'
 import { keyFault } from '../session-rules.ts'
 import type { SessionStore } from '../session-store.ts'
-import { openForeignHandle } from '../disk/foreign-file.ts'
 
 export interface OpenClawImportOptions {
   /** Says what would be done, and does nothing. */
   dryRun: boolean
   /** Only this agent. */
   agentId?: string
+  clock: Clock
   sessions(agentId: string): SessionStore
   /** The folder of an agent's transcripts. */
   folder(agentId: string): string
@@ -102,12 +91,10 @@ async function importAgent(source: OpenClawAgent, options: OpenClawImportOptions
       problems.push(`${transcript.name}: ${asRockpoolError(error).message}`)
     }
   }
-  const store = options.sessions(agentId)
   for (const [key, entry] of byOurKeys(source)) {
     const fault = keyFault(agentId, key)
     if (fault) problems.push(`${key} ${fault}`)
-    else
-      await importEntry({ key, entry: inOurFolder(entry, options.folder(agentId)), store, imported, options })
+    else await importEntry({ key, entry, store: options.sessions(agentId), imported, options })
   }
   return imported
 }
@@ -136,16 +123,24 @@ async function importEntry(one: {
   imported: ImportedAgent
   options: OpenClawImportOptions
 }): Promise<void> {
-  const { key, entry, store, imported, options } = one
+  const { key, store, imported, options } = one
+  const folder = options.folder(imported.agentId)
+  const now = options.clock.now()
+  const entry = withoutFutureTimes(inOurFolder(one.entry, folder), now)
+  const hasTrueTime = entry.updatedAt === one.entry.updatedAt
   const decide = (ours: SessionEntry | undefined): 'added' | 'changed' | 'kept' => {
     if (!ours) return 'added'
-    return ours.updatedAt >= entry.updatedAt || isDeepStrictEqual(ours, entry) ? 'kept' : 'changed'
+    if (!hasTrueTime || ours.updatedAt >= entry.updatedAt) return 'kept'
+    return isDeepStrictEqual(ours, entry) ? 'kept' : 'changed'
   }
   try {
-    const other = otherConversation(await store.get(key), entry, options.folder(imported.agentId))
+    const found = await store.get(key)
+    if (found && !hasTrueTime)
+      imported.problems.push(`${key} has a time in the future and replaces nothing here`)
+    const other = hasTrueTime && otherConversation(found, entry, folder)
     if (other) imported.problems.push(`${key} ${other}`)
     if (options.dryRun) {
-      imported.sessions[decide(await store.get(key))]++
+      imported.sessions[decide(found)]++
       return
     }
     let done: keyof Counts = 'kept'
@@ -167,6 +162,17 @@ async function importEntry(one: {
   }
 }
 
+/** Clocks of two machines may differ by this much. */
+const clockDifferenceMs = 24 * 60 * 60 * 1000
+
+/** The newer row has a key, so a time in the future would win for ever: it becomes the time of the import. */
+function withoutFutureTimes(entry: SessionEntry, now: number): SessionEntry {
+  const isFuture = ([name, value]: [string, unknown]): boolean =>
+    name.endsWith('At') && typeof value === 'number' && value > now + clockDifferenceMs
+  const future = Object.entries(entry).filter(isFuture)
+  return { ...entry, ...Object.fromEntries(future.map(([name]) => [name, now])) }
+}
+
 /** Two conversations under one key: one of them has it, and nobody should have to guess where the other one is. */
 function otherConversation(
   ours: SessionEntry | undefined,
@@ -185,100 +191,4 @@ function inOurFolder(entry: SessionEntry, folder: string): SessionEntry {
   const { sessionFile, ...rest } = entry
   const name = basename(sessionFile)
   return name === `${entry.sessionId}.jsonl` ? rest : { ...rest, sessionFile: join(folder, name) }
-}
-
-type TranscriptOutcome = 'added' | 'changed' | 'kept' | 'differs'
-
-async function importTranscript(
-  { name, content }: SourceTranscript,
-  folder: string,
-  dryRun: boolean,
-): Promise<TranscriptOutcome> {
-  const target = join(folder, name)
-  const source = (): AsyncIterable<Buffer> => bytesOf(content)
-  if (existsSync(target)) {
-    const isLonger = await isContinued(source(), target)
-    if (isLonger === undefined) return 'differs'
-    if (!isLonger) return 'kept'
-    return dryRun || (await replaceByLonger(target, source)) ? 'changed' : 'differs'
-  }
-  if (dryRun) return 'added'
-  await ensureDirectory(folder)
-  return (await writeNewFile(target, source())) ? 'added' : 'kept'
-}
-
-/** Under the lock of the transcript: what was appended here meanwhile makes it a conversation of its own. */
-function replaceByLonger(target: string, source: () => AsyncIterable<Buffer>): Promise<boolean> {
-  return new FileLock(target).hold('import', async (held) => {
-    if (!(await isContinued(source(), target))) return false
-    await writeFileAtomically(target, source(), { beforeCommit: () => held.confirm() })
-    return true
-  })
-}
-
-async function* bytesOf(content: SourceTranscript['content']): AsyncIterable<Buffer> {
-  if ('file' in content && content.isPacked) yield* unpackedBytes(content.file)
-  else if ('file' in content) yield* (await streamOf(content.file)) as AsyncIterable<Buffer>
-  else for (const line of content.lines()) yield Buffer.from(`${line}\n`)
-}
-
-async function streamOf(file: string): Promise<ReadStream> {
-  return createReadStream('', { fd: await openForeignHandle(file, { noLink: true }) })
-}
-
-/** A small file can unpack to more than any disk holds. */
-const maxUnpackedBytes = 512 * 1024 * 1024
-
-async function* unpackedBytes(file: string): AsyncIterable<Buffer> {
-  if (!('createZstdDecompress' in zlib))
-    throw new RockpoolError('unavailable', `${file} is packed, and this Node cannot unpack it.`, {
-      hint: 'Use Node 22.15 or newer.',
-    })
-  let bytes = 0
-  // A failure of either stream reaches the loop below.
-  const pieces = pipeline(await streamOf(file), zlib.createZstdDecompress(), () => {})
-  for await (const piece of pieces as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes > maxUnpackedBytes)
-      throw new RockpoolError('refused', `${file} unpacks to more than ${maxUnpackedBytes >> 20} MiB.`)
-    yield piece
-  }
-}
-
-/** Does `source` go on where our file ends? False when they are the same, undefined when they differ. */
-async function isContinued(source: AsyncIterable<Buffer>, target: string): Promise<boolean | undefined> {
-  const file = await open(target, 'r')
-  try {
-    const { size } = await file.stat()
-    let at = 0
-    for await (const piece of source) {
-      const here = Buffer.alloc(Math.min(piece.length, Math.max(0, size - at)))
-      const { bytesRead } = await file.read(here, 0, here.length, at)
-      if (bytesRead !== here.length || !here.equals(piece.subarray(0, here.length))) return undefined
-      at += piece.length
-    }
-    return at < size ? undefined : at > size
-  } finally {
-    await file.close()
-  }
-}
-
-/** Complete or not at all; false when somebody else has made it meanwhile. */
-async function writeNewFile(target: string, content: AsyncIterable<Buffer>): Promise<boolean> {
-  const temporary = temporaryName(target)
-  const file = await open(temporary, 'wx', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(content)
-    await file.sync()
-    await link(temporary, target)
-    await syncDirectory(dirname(target))
-    return true
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false
-    throw error
-  } finally {
-    await file.close()
-    await unlink(temporary).catch(unlessMissing)
-  }
 }

@@ -3,9 +3,9 @@ import { existsSync, lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
 import { deliveryFields, readDeliveryContext } from '../../domain/delivery-context.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
-import { readFileSafely } from '../disk/atomic-file.ts'
+import { errorCode, readFileSafely } from '../disk/atomic-file.ts'
 import { Database } from '../sqlite/database.ts'
 import type { Queries } from '../sqlite/database.ts'
 import { checkAgentId } from '../paths.ts'
@@ -38,16 +38,31 @@ export interface OpenClawAgent {
   close(): Promise<void>
 }
 
-/** Every agent that has sessions below `stateDir`. One that has moved to a database is read from there. */
+/**
+ * Every agent that has sessions below `stateDir`. One that has moved to a database is read from there. An agent that
+ * cannot be read is one without sessions and with a problem, so that the others are read.
+ */
 export function* readOpenClaw(stateDir: string): Generator<OpenClawAgent> {
   for (const name of listNames(join(stateDir, 'agents')).sort()) {
     const folder = join(stateDir, 'agents', name)
     const database = join(folder, 'agent', 'openclaw-agent.sqlite')
     const sessions = join(folder, 'sessions')
-    if (!existsSync(database) && !existsSync(sessions)) continue
-    const agentId = checkAgentId(name.toLowerCase())
-    yield existsSync(database) ? readDatabase(agentId, database) : readFiles(agentId, sessions)
+    const kind = existsSync(database) ? 'sqlite' : 'files'
+    if (kind === 'files' && !existsSync(sessions)) continue
+    let agent: OpenClawAgent
+    try {
+      const agentId = checkAgentId(name.toLowerCase())
+      agent = kind === 'sqlite' ? openDatabase(agentId, database) : readFiles(agentId, sessions)
+    } catch (error) {
+      agent = unreadable(name, kind, folder, asRockpoolError(error).message)
+    }
+    yield agent
   }
+}
+
+function unreadable(agentId: string, kind: OpenClawAgent['kind'], path: string, why: string): OpenClawAgent {
+  const problems = [`${path} was left out: ${why}`]
+  return { agentId, kind, path, entries: new Map(), transcripts: [], problems, close: async () => {} }
 }
 
 function readFiles(agentId: string, folder: string): OpenClawAgent {
@@ -106,8 +121,17 @@ interface NodeRow {
   [column: string]: unknown
 }
 
-function readDatabase(agentId: string, path: string): OpenClawAgent {
+function openDatabase(agentId: string, path: string): OpenClawAgent {
   const db = Database.open(path, [], { readOnly: true })
+  try {
+    return readDatabase(agentId, path, db)
+  } catch (error) {
+    void db.close()
+    throw error
+  }
+}
+
+function readDatabase(agentId: string, path: string, db: Database): OpenClawAgent {
   const agent: OpenClawAgent = {
     agentId,
     kind: 'sqlite',
@@ -189,8 +213,18 @@ function* linesOf(queries: Queries, sessionId: string): Generator<string> {
   }
 }
 
+/** A few bytes can unpack to more than the memory holds. */
+const maxRecordBytes = 64 * 1024 * 1024
+
 function unpack(packed: Uint8Array): string {
-  if ('zstdDecompressSync' in zlib) return zlib.zstdDecompressSync(packed).toString('utf8')
+  if ('zstdDecompressSync' in zlib) {
+    try {
+      return zlib.zstdDecompressSync(packed, { maxOutputLength: maxRecordBytes }).toString('utf8')
+    } catch (error) {
+      if (errorCode(error) !== 'ERR_BUFFER_TOO_LARGE') throw error
+      throw new RockpoolError('refused', `A record unpacks to more than ${maxRecordBytes >> 20} MiB.`)
+    }
+  }
   throw new RockpoolError(
     'unavailable',
     'This OpenClaw packs its transcripts, and this Node cannot unpack them.',

@@ -157,7 +157,7 @@ test('the same branch and a similar task: resume, with the numbers of the seed a
         sessionId: id(1),
         total: 1,
         factors: { branch: 0.25, recency: 0.2, relevance: 0.25, health: 0.15, capacity: 0.15 },
-        price: { tokens: 20_000, cache: 'cold', resumeUsd: expect.closeTo(0.075, 6), guessed: false },
+        price: { tokens: 20_050, cache: 'cold', resumeUsd: expect.closeTo(0.0751875, 6), guessed: false },
       },
       { sessionId: id(2), total: 0.35, factors: { branch: 0, relevance: -0.15 } },
     ],
@@ -192,7 +192,7 @@ test('a decision is kept: why shows it by its own id, by the chosen session and 
 test('a running native session is forked, never resumed, and never waited for', async () => {
   running(session(1, [{ minutesAgo: 1, text: 'Repair the login form' }]))
   const found = await json('cc', 'select', 'Repair the login form again')
-  expect(found).toMatchObject({ action: 'fork', sessionId: id(1), scores: [{ price: { cache: 'warm' } }] })
+  expect(found).toMatchObject({ action: 'fork', sessionId: id(1), scores: [{ price: { cache: 'cold' } }] })
 })
 
 test('three compactions: fresh, and the answer for people says why', async () => {

@@ -76,7 +76,8 @@ function printPrices(scores: SessionScore[], sessionId: string | undefined, page
 
 /** What each way of going on costs. */
 export function pricesOf(price: SessionPrice): string {
-  const warm = price.warmForMs === undefined ? 'cold' : `warm for ${duration(price.warmForMs)}`
+  const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
+  const warm = price.warmForMs === undefined ? `cold${why}` : `warm for ${duration(price.warmForMs)}`
   const prices = [
     `resume ${usd(price.resumeUsd)}`,
     `fork ${usd(price.forkUsd)}`,

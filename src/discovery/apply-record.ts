@@ -209,6 +209,7 @@ export class Absorber {
   #noteContext(record: UsageRecord): void {
     const { facts } = this
     facts.contextTokens = record.input + record.cacheRead + record.cacheCreation
+    facts.lastAnswerTokens = record.output
     if (record.seconds > 0) facts.lastUsageSeconds = record.seconds
     if (record.cache1h > 0 || this.#walker.textOf(this.#walker.promptCacheRequested) === '1h')
       facts.cacheTtlMinutes = 60
@@ -261,7 +262,9 @@ export class Absorber {
     if (subtype !== Word.compact_boundary || walker.isSidechain) return
     facts.compactionCount++
     const after = asRecord(parsed(buffer, start, end)?.['compactMetadata'])?.['postTokens']
-    if (typeof after === 'number') facts.contextTokens = after
+    if (typeof after !== 'number') return
+    facts.contextTokens = after
+    facts.lastAnswerTokens = 0
   }
 
   #attachment(buffer: Buffer, start: number, end: number): void {

@@ -172,6 +172,7 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
     cacheReadTokens: facts.cacheReadTokens,
     cacheCreationTokens: facts.cacheCreationTokens,
     contextTokens: facts.contextTokens,
+    lastAnswerTokens: facts.lastAnswerTokens,
     contextWindow: contextWindowOf(facts.lastModel, facts.contextTokens),
     compactionCount: facts.compactionCount,
     budgetUsedPct: budgetUsed(facts, registry),

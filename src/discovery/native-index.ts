@@ -12,7 +12,7 @@ import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 /** Changes with what is written into the index, and with the prices, because costs are in it. */
-export const indexFormat = `4 ${pricesAsOf}`
+export const indexFormat = `5 ${pricesAsOf}`
 
 /** A transcript on disk and what is in it. */
 export interface KnownFile {

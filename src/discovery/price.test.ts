@@ -6,8 +6,10 @@ import { priceSession } from './price.ts'
 const now = Date.UTC(2026, 10, 15)
 const listPrice = { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 }
 const prices = () => ({ guessed: false, ofCall: () => listPrice })
+/** The last call was ours, so a resume sends the same tools and system prompt. */
+const ours = { source: 'rockpool', entrypoint: 'sdk-ts' } as const
 const priced = (about: Partial<DiscoveredSession>) =>
-  priceSession(discoveredSession({ contextTokens: 100_000, model: 'm', ...about }), prices, now)
+  priceSession(discoveredSession({ contextTokens: 100_000, model: 'm', ...ours, ...about }), prices, now)
 
 test('a warm session is resumed for a tenth of the input price', () => {
   const warm = priced({ lastUsageAt: new Date(now - 4 * 60_000), cacheTtlMinutes: 5 })
@@ -47,4 +49,26 @@ test('a long prompt is priced as a long prompt, and what follows a compaction is
   expect(found.guessed).toBe(true)
   expect(found.resumeUsd).toBeCloseTo(3.75, 10)
   expect(found.freshUsd).toBeCloseTo((17_500 * 3.75) / 1e6, 10)
+})
+
+test('a session that Claude Code used last is cold for us, whatever its cache holds, and the price says why', () => {
+  const recent = { lastUsageAt: new Date(now - 60_000), cacheTtlMinutes: 5 as const }
+  for (const about of [
+    { source: 'native-only' as const },
+    { entrypoint: 'cli' },
+    { entrypoint: 'sdk-cli' },
+  ]) {
+    const cold = priced({ ...recent, ...about })
+    expect(cold).toMatchObject({ cache: 'cold', coldBecause: expect.stringContaining('other tools') })
+    expect(cold.resumeUsd).toBeCloseTo(0.375, 10)
+  }
+  expect(priced({ cacheTtlMinutes: 5 }).coldBecause).toBeUndefined()
+})
+
+test('the last answer is sent, too, and no cache has it', () => {
+  const about = { lastAnswerTokens: 10_000, cacheTtlMinutes: 5 as const }
+  const warm = priced({ ...about, lastUsageAt: new Date(now - 60_000) })
+  expect(warm.tokens).toBe(110_000)
+  expect(warm.resumeUsd).toBeCloseTo(0.03 + 0.0375, 10)
+  expect(priced(about).resumeUsd).toBeCloseTo(0.4125, 10)
 })

@@ -26,22 +26,29 @@ const briefTokens = 1_500
 const summaryTokens = 3_000
 
 export function priceSession(session: DiscoveredSession, prices: PriceTable, now: number): SessionPrice {
-  const tokens = session.contextTokens
+  const { contextTokens, lastAnswerTokens = 0 } = session
+  const tokens = contextTokens + lastAnswerTokens
   const { guessed, ...model } = prices(session.model)
   const price = model.ofCall({ promptTokens: tokens, fast: false })
   const afterwards = model.ofCall({ promptTokens: baseTokens + summaryTokens, fast: false })
-  const warmForMs = warmFor(session, now)
+  const cachedForMs = warmFor(session, now)
+  const warmForMs = hasOurPrefix(session) ? cachedForMs : 0
   const usd = (count: number, perMillion: number): number => (count * perMillion) / 1_000_000
   // Claude Code writes what it sends into the cache again, for as long as it did before.
   const writing = (of: ModelPrice): number =>
     session.cacheTtlMinutes === 60 ? of.cacheWrite1h : of.cacheWrite5m
-  const resumeUsd = usd(tokens, warmForMs > 0 ? price.cacheRead : writing(price))
+  // The last answer is sent for the first time, so no cache has it.
+  const resumeUsd =
+    warmForMs > 0
+      ? usd(contextTokens, price.cacheRead) + usd(lastAnswerTokens, writing(price))
+      : usd(tokens, writing(price))
   return {
     model: session.model,
     guessed,
     tokens,
     cache: warmForMs > 0 ? 'warm' : 'cold',
     ...(warmForMs > 0 ? { warmForMs } : {}),
+    ...(cachedForMs > warmForMs ? { coldBecause: otherPrefix } : {}),
     resumeUsd,
     // A fork begins with the same words, so it finds the same cache.
     forkUsd: resumeUsd,
@@ -50,6 +57,13 @@ export function priceSession(session: DiscoveredSession, prices: PriceTable, now
     freshUsd: usd(baseTokens + briefTokens, writing(afterwards)),
     furtherCallUsd: usd(tokens, price.cacheRead),
   }
+}
+
+const otherPrefix = 'Claude Code started it with other tools than Rockpool sends'
+
+/** A cache serves only a request that begins with the same tools and system prompt: the last call must have been ours. */
+function hasOurPrefix({ source, entrypoint }: DiscoveredSession): boolean {
+  return source === 'rockpool' && entrypoint === 'sdk-ts'
 }
 
 function warmFor(session: DiscoveredSession, now: number): number {

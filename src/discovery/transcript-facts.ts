@@ -58,6 +58,8 @@ export interface TranscriptFacts {
   models: string[]
   lastModel?: string
   contextTokens: number
+  /** What the model wrote in the last call. */
+  lastAnswerTokens?: number
   /** Of the last call that was billed, in seconds since 1970. */
   lastUsageSeconds: number
   /** How long the cache written or read by the last call lives. */

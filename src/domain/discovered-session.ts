@@ -55,6 +55,8 @@ export interface DiscoveredSession {
   cacheCreationTokens: number
   /** Tokens in the context after the last call: what a resume sends. */
   contextTokens: number
+  /** Tokens of the last answer: a resume sends it, too. */
+  lastAnswerTokens?: number
   /** The size of the model's window. */
   contextWindow: number
   compactionCount: number

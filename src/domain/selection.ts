@@ -42,6 +42,8 @@ export interface SessionPrice {
   cache: 'warm' | 'cold'
   /** How long it stays warm. */
   warmForMs?: number
+  /** Why the cache does not serve, although Claude Code filled it a moment ago. */
+  coldBecause?: string
   resumeUsd: number
   forkUsd: number
   compactThenResumeUsd: number

@@ -45,6 +45,7 @@ const anatomy = operation({
     price: z.object({
       cache: z.enum(['warm', 'cold']),
       warmForMs: z.number().optional(),
+      coldBecause: z.string().optional(),
       resumeUsd: z.number(),
       forkUsd: z.number(),
       compactThenResumeUsd: z.number(),

@@ -50,6 +50,7 @@ export const discoveredSession = z.lazy(() =>
     cacheReadTokens: number,
     cacheCreationTokens: number,
     contextTokens: number,
+    lastAnswerTokens: maybeNumber,
     contextWindow: number,
     compactionCount: number,
     budgetUsedPct: maybeNumber,

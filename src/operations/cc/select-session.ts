@@ -15,6 +15,7 @@ const price = z.object({
   tokens: z.number().describe('Tokens that a resume sends.'),
   cache: z.enum(['warm', 'cold']),
   warmForMs: z.number().optional(),
+  coldBecause: z.string().optional(),
   resumeUsd: z.number(),
   forkUsd: z.number(),
   compactThenResumeUsd: z.number(),

@@ -25,7 +25,8 @@ export function AnatomyOf({ session }: { session: NativeSession }) {
 }
 
 function Price({ price }: Anatomy) {
-  const warmth = price.warmForMs === undefined ? 'cold' : `warm for ${minutes(price.warmForMs)}`
+  const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
+  const warmth = price.warmForMs === undefined ? `cold${why}` : `warm for ${minutes(price.warmForMs)}`
   return (
     <dl class="price" aria-label="What going on costs">
       <dt>Resume</dt>

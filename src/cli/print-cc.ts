@@ -15,7 +15,27 @@ type Row = z.output<typeof discoveredSession>
 const shownUnasked = 40
 
 /** Without `--all` what is useful now: no archived sessions, and not more than one can look over. */
-export function printList(answer: { total: number; sessions: Row[] }, page: Page): string {
+export function printList(answer: ListAnswer, page: Page): string {
+  return [printSessions(answer, page), ...unreadableLines(answer, page)].join('\n')
+}
+
+interface ListAnswer {
+  total: number
+  sessions: Row[]
+  unreadable?: Array<{ path: string; reason: string }>
+}
+
+const unreadableShown = 5
+
+function unreadableLines({ unreadable = [] }: ListAnswer, page: Page): string[] {
+  const lines = unreadable
+    .slice(0, unreadableShown)
+    .map(({ path, reason }) => styled(page, 'yellow', `Cannot read ${oneLine(path)}: ${oneLine(reason)}`))
+  const more = unreadable.length - lines.length
+  return more > 0 ? [...lines, `… and ${more} more; \`rockpool doctor\` shows all of them.`] : lines
+}
+
+function printSessions(answer: ListAnswer, page: Page): string {
   if (answer.sessions.length === 0)
     return isNarrowed(page)
       ? 'No Claude Code session is like that. `rockpool cc list` shows all of them.'

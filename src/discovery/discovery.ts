@@ -15,6 +15,7 @@ import type {
   SessionTranscript,
   Subagent,
   TranscriptLook,
+  UnreadablePath,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
@@ -24,6 +25,7 @@ import type { SessionFiles } from './assemble.ts'
 import { reportCosts } from './cost.ts'
 import type { FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
+import { accessFault } from './list-files.ts'
 import type { Listing } from './list-files.ts'
 import { readLiveSessions } from './live-registry.ts'
 import type { LiveSession } from './live-registry.ts'
@@ -81,7 +83,17 @@ class SessionDiscovery implements Discovery {
     return {
       total: sessions.length,
       sessions: sessions.slice(from, from + (filter.limit ?? sessions.length)),
+      unreadable: this.#native.unreadable,
     }
+  }
+
+  async unreadable(): Promise<UnreadablePath[]> {
+    await this.refresh()
+    const { unreadable, files } = this.#native
+    const noticed = new Set(unreadable.map(({ path }) => path))
+    // A transcript that has not changed is not read again, so its permissions are asked for.
+    const closed = [...files.keys()].filter((path) => !noticed.has(path)).flatMap(accessFault)
+    return [...unreadable, ...closed]
   }
 
   async known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]> {

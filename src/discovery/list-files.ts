@@ -1,8 +1,9 @@
 // Where transcripts are: `<config>/projects/<slug>/<session id>.jsonl`, with sub-agents and small side files in a folder
 // of the session's name. Only looks at names, sizes and times; nothing is opened but the side files.
-import { readdirSync, statSync } from 'node:fs'
+import { accessSync, constants, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
+import type { UnreadablePath } from '../domain/discovered-session.ts'
 import { redacted } from './indexed-text.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
@@ -27,8 +28,8 @@ export interface SideFiles {
 export interface Listing {
   files: TranscriptFile[]
   side: Map<string, SideFiles>
-  /** Folders and files that could not be looked at, with the reason. */
-  unreadable: string[]
+  /** Folders and files that could not be looked at. */
+  unreadable: UnreadablePath[]
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -41,7 +42,7 @@ export function listTranscripts(configDirs: readonly string[]): Listing {
     const projects = join(configDir, 'projects')
     for (const entry of entriesOf(projects, listing)) {
       const path = `${projects}/${entry.name}`
-      if (isFolder(entry, path)) listProject(path, configDir, listing)
+      if (isFolder(entry, path, listing)) listProject(path, configDir, listing)
       else if (entry.isFile() && entry.name.endsWith(ending))
         addFile(path, configDir, undefined, 'subagent', listing)
     }
@@ -101,8 +102,8 @@ function addFile(
   try {
     const { ino, size, mtimeMs } = statSync(path)
     listing.files.push({ path, configDir, sessionId, kind, inode: ino, size, mtimeMs })
-  } catch {
-    // Gone since the folder was read: then there is nothing to list.
+  } catch (error) {
+    noteUnreadable(path, error, listing)
   }
 }
 
@@ -112,7 +113,7 @@ function noteSideFile(path: string, name: string, sessionId: string, listing: Li
   try {
     content = JSON.parse(readForeign(path, 65_536).toString('utf8'))
   } catch (error) {
-    listing.unreadable.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+    noteUnreadable(path, error, listing)
     return
   }
   if (typeof content !== 'object' || content === null) return
@@ -127,21 +128,42 @@ function entriesOf(folder: string, listing: Listing): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch (error) {
-    const code = errorCode(error)
-    // A config directory without projects is a Claude that never ran.
-    if (code !== 'ENOENT' && code !== 'ENOTDIR')
-      listing.unreadable.push(`${folder}: ${code ?? String(error)}`)
+    noteUnreadable(folder, error, listing)
     return []
   }
 }
 
 /** A project's folder may be a link to another disk. */
-function isFolder(entry: Dirent, path: string): boolean {
+function isFolder(entry: Dirent, path: string, listing: Listing): boolean {
   if (!entry.isSymbolicLink()) return entry.isDirectory()
   try {
     return statSync(path).isDirectory()
-  } catch {
-    // A link that leads nowhere.
+  } catch (error) {
+    noteUnreadable(path, error, listing)
     return false
   }
+}
+
+/** Why a file cannot be opened for reading, if it cannot. */
+export function accessFault(path: string): UnreadablePath[] {
+  try {
+    accessSync(path, constants.R_OK)
+    return []
+  } catch (error) {
+    const reason = unreadableReason(error)
+    return reason === undefined ? [] : [{ path, reason }]
+  }
+}
+
+function noteUnreadable(path: string, error: unknown, listing: Listing): void {
+  const reason = unreadableReason(error)
+  if (reason !== undefined) listing.unreadable.push({ path, reason })
+}
+
+/** In words; undefined for a path that is not there: a Claude that never ran, or a file that was deleted meanwhile. */
+export function unreadableReason(error: unknown): string | undefined {
+  const code = errorCode(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied'
+  return error instanceof Error ? error.message : String(error)
 }

@@ -1,6 +1,6 @@
 // Claude's transcripts as they are now: what the index remembers, brought up to date by reading what was added since.
 import { statSync } from 'node:fs'
-import type { ScanProgress } from '../domain/discovered-session.ts'
+import type { ScanProgress, UnreadablePath } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-index.ts'
 import { listTranscripts } from './list-files.ts'
@@ -25,6 +25,8 @@ export class NativeIndex {
   /** By path; replaced, never mutated, so that a holder of an old map keeps a consistent view. */
   readonly files = new Map<string, KnownFile>()
   side = new Map<string, SideFiles>()
+  /** What the last look could not read, with the reason. */
+  readonly #unreadable = new Map<string, string>()
   readonly #index: DiscoveryIndex
   readonly #configDirs: readonly string[]
   readonly #log: Log
@@ -49,6 +51,11 @@ export class NativeIndex {
     const looked = this.#looking.then(look, look)
     this.#looking = looked
     return looked
+  }
+
+  /** What the last look could not read. */
+  get unreadable(): UnreadablePath[] {
+    return [...this.#unreadable].map(([path, reason]) => ({ path, reason }))
   }
 
   /** Only names, sizes and times. */
@@ -95,7 +102,8 @@ export class NativeIndex {
 
   async #refresh(onProgress?: (progress: ScanProgress) => void, listing = this.list()): Promise<string[]> {
     this.#load()
-    for (const reason of listing.unreadable) this.#log.warn({ reason }, 'A transcript cannot be looked at.')
+    this.#unreadable.clear()
+    for (const { path, reason } of listing.unreadable) this.#noteUnreadable(path, reason)
     this.side = listing.side
     const found = new Map(listing.files.map((file) => [file.path, file]))
     const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isOurs(path))
@@ -187,9 +195,18 @@ export class NativeIndex {
       if ('scanned' in outcome) {
         const { usage: _usage, ...stored } = outcome.scanned
         this.#remember(files.get(outcome.path)!, stored)
-      } else this.#log.warn({ path: outcome.path, reason: outcome.failed }, 'A transcript cannot be read.')
+        this.#unreadable.delete(outcome.path)
+      } else if (outcome.failed !== undefined) this.#noteUnreadable(outcome.path, outcome.failed)
     }
     return scanned
+  }
+
+  #noteUnreadable(path: string, reason: string): void {
+    this.#unreadable.set(path, reason)
+    this.#log.warn(
+      { event: 'transcript-unreadable', path, reason },
+      'Could not read a transcript or its folder.',
+    )
   }
 }
 

@@ -1,5 +1,6 @@
 // One file to scan and what came of it, in a form that can go to another thread and into the index.
 import type { IndexedFile } from '../store/sqlite/discovery-index.ts'
+import { unreadableReason } from './list-files.ts'
 import { withoutSecrets } from './indexed-text.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import type { TranscriptScanner } from './scan.ts'
@@ -14,7 +15,8 @@ export interface ScanJob {
 
 export type ScanOutcome =
   | { path: string; bytes: number; scanned: IndexedFile & { usage: Uint8Array } }
-  | { path: string; bytes: number; failed: string }
+  /** Without a reason when the file was deleted meanwhile. */
+  | { path: string; bytes: number; failed: string | undefined }
 
 export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcome {
   const { path, bytes, before } = job
@@ -29,6 +31,6 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
     const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: kept }
     return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
   } catch (error) {
-    return { path, bytes, failed: error instanceof Error ? error.message : String(error) }
+    return { path, bytes, failed: unreadableReason(error) }
   }
 }

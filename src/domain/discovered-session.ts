@@ -119,6 +119,14 @@ export interface SessionList {
   total: number
   /** Running ones first, then by the wanted order. */
   sessions: DiscoveredSession[]
+  /** Transcripts and folders that could not be read: sessions in them are missing or out of date. */
+  unreadable?: UnreadablePath[]
+}
+
+export interface UnreadablePath {
+  path: string
+  /** For people: `permission denied`. */
+  reason: string
 }
 
 export type CostGroup = 'repo' | 'agent' | 'day' | 'model' | 'session'
@@ -230,6 +238,8 @@ export interface Subagent {
 
 export interface Discovery {
   list(filter?: SessionFilter): Promise<SessionList>
+  /** Every transcript and folder of Claude's that cannot be read now, also those that were read before. */
+  unreadable(): Promise<UnreadablePath[]>
   /** These sessions as the last look found them; those that it did not find are left out. */
   known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
   /** The files of all listed sessions, or of these; the session that was written last comes last. */

@@ -1,6 +1,7 @@
 // Finds what is wrong with the stored sessions and says what it would do about it. Nothing is changed before somebody
 // asks for the fix of a finding, and no fix destroys anything that can be read.
 import { existsSync } from 'node:fs'
+import type { UnreadablePath } from '../domain/discovered-session.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Session } from '../domain/session.ts'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
@@ -34,6 +35,7 @@ export type FindingKind =
   | 'orphan'
   | 'dangling-id'
   | 'not-examined'
+  | 'claude-unreadable'
 
 export interface Finding {
   kind: FindingKind
@@ -51,6 +53,8 @@ export interface DoctorParts {
   agents: SessionParts[]
   /** Does Claude still have this conversation? */
   isResumable?: (sdkSessionId: string) => Promise<boolean>
+  /** Transcripts and folders of Claude Code that cannot be read. */
+  unreadable?: () => Promise<UnreadablePath[]>
 }
 
 export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
@@ -61,6 +65,13 @@ export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
     const { agentId } = agent.sessions
     yield* answering({ where: parts.paths.sessions(agentId), agentId }, () => examineAgent(parts, agent))
   }
+  yield* answering({ where: 'the transcripts of Claude Code' }, () => examineClaude(parts))
+}
+
+async function* examineClaude({ unreadable }: DoctorParts): AsyncGenerator<Finding> {
+  const remedy = 'nothing by itself: let the account that runs Rockpool read it; then its sessions are listed'
+  for (const { path, reason } of (await unreadable?.()) ?? [])
+    yield { kind: 'claude-unreadable', where: path, says: `cannot be read: ${reason}`, remedy }
 }
 
 /** The doctor always answers: a part that cannot be examined is a finding, and the others are examined all the same. */

@@ -104,7 +104,16 @@ export const listSessions = operation({
       .default('recent')
       .describe('By what.'),
   }),
-  output: z.lazy(() => z.object({ total: z.number(), sessions: z.array(discoveredSession) })),
+  output: z.lazy(() =>
+    z.object({
+      total: z.number(),
+      sessions: z.array(discoveredSession),
+      unreadable: z
+        .array(z.object({ path: text, reason: text }))
+        .optional()
+        .describe('Transcripts and folders that cannot be read; sessions in them are missing. At most 100.'),
+    }),
+  ),
   scope: 'read',
   forAgents: true,
   needs: ['discovery'],
@@ -120,8 +129,14 @@ export const listSessions = operation({
   async run(app, input, caller) {
     const { repo, agent, source, running, archived, search, limit, offset, sort } = input
     const filter = { repoPath: repo, source, running, archived, search, limit, offset, sort }
-    const { total, sessions } = await listEverySession(app, { ...filter, ...seenBy(caller, agent) })
-    return { total, sessions: sessions.map(written) }
+    const found = await listEverySession(app, { ...filter, ...seenBy(caller, agent) })
+    // Whose sessions those are is not known, so an agent does not hear of them.
+    const unreadable = caller.agentId === undefined ? (found.unreadable ?? []).slice(0, 100) : []
+    return {
+      total: found.total,
+      sessions: found.sessions.map(written),
+      ...(unreadable.length > 0 ? { unreadable } : {}),
+    }
   },
 })
 

@@ -13,9 +13,10 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
   const own = matching(neverBegun(app), filter)
   if (own.length === 0) return app.discovery().list(filter)
   const { limit, offset = 0, ...which } = filter
-  const { sessions } = await app.discovery().list(which)
+  const { sessions, unreadable } = await app.discovery().list(which)
   const all = sortSessions([...own, ...sessions], filter.sort ?? 'recent')
-  return { total: all.length, sessions: all.slice(offset, limit === undefined ? undefined : offset + limit) }
+  const page = all.slice(offset, limit === undefined ? undefined : offset + limit)
+  return { total: all.length, sessions: page, unreadable }
 }
 
 function neverBegun(app: App): DiscoveredSession[] {

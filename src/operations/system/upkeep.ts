@@ -1,6 +1,7 @@
 // Looking after the state: what is wrong with it, what can be mended, and a copy of all of it.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import type { UnreadablePath } from '../../domain/discovered-session.ts'
 import { lookForClaude } from '../../agent/choose.ts'
 import { examine, fix } from '../../sessions/doctor.ts'
 import type { Finding } from '../../sessions/doctor.ts'
@@ -36,11 +37,13 @@ const doctor = operation({
   scope: 'admin',
   showsTexts: true,
   acts: true,
+  needs: ['discovery'],
   command: { examples: ['rockpool doctor', 'rockpool doctor --fix', 'rockpool doctor --json'] },
   async run(app, input) {
     const findings: Finding[] = []
     const agents = app.agentIds().map((agentId) => partsOf(app, { agentId }))
-    const parts = { paths: app.paths, agents, ...(input.deep ? await claudeCheck(app) : {}) }
+    const unreadable = (): Promise<UnreadablePath[]> => app.discovery().unreadable()
+    const parts = { paths: app.paths, agents, unreadable, ...(input.deep ? await claudeCheck(app) : {}) }
     for await (const found of examine(parts)) findings.push(found)
     const { fixed, failed } = input.fix ? await fix(findings) : { fixed: [], failed: [] }
     return {

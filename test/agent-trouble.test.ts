@@ -180,6 +180,22 @@ test('silence ends the turn, and the conversation goes on', async () => {
   expect((await take(conversation, inline({ text: 'Awake.' }))).text).toBe('Awake.')
 })
 
+test('an answer that never ends is cut off at a limit that is named; what was written is kept', async () => {
+  const patient = await makeTestAgent({ maxAnswerMinutes: 0.03 })
+  try {
+    const talking = await patient.open()
+    const result = await take(talking, inline({ text: 'and so on '.repeat(500), chunkDelayMs: 100 }))
+    expect(result.end).toMatchObject({ kind: 'failed', why: 'stalled' })
+    expect(result.end).toMatchObject({
+      message: expect.stringContaining('0.03 minutes (claude.maxAnswerMinutes)'),
+    })
+    expect(result.text).toContain('and so on')
+    expect((await take(talking, inline({ text: 'Short.' }))).text).toBe('Short.')
+  } finally {
+    await patient.close()
+  }
+})
+
 test('a person who thinks for long is not silence of Claude', async () => {
   const resume = { sdkSessionId: conversation.sdkSessionId! }
   await t.open({

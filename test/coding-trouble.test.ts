@@ -5,6 +5,9 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { inline } from './support/messages-api.ts'
 import type { Step } from './support/messages-api.ts'
+import { asOwner } from '../src/coding/session/run-state.ts'
+import { formatOutput } from '../src/coding/listing.ts'
+import { deadProcess } from './support/coding-bench.ts'
 import { realCoding } from './support/real-coding.ts'
 
 const coding = realCoding()
@@ -91,4 +94,25 @@ test('an interrupt stops the turn, is no failure, and the session takes the next
   await coding.house.pool.respond(id, inline({ text: 'what now?' }), { userInitiated: true, interrupt: true })
   await vi.waitFor(() => expect(coding.said(id)).toContain('what now?'), { timeout: 30_000 })
   expect(await coding.until(id, 'awaiting-input')).toMatchObject({ status: 'running' })
+})
+
+test('text that Claude is still writing is shown in the output, and kept when the session is killed or Rockpool dies', async () => {
+  const text = 'once upon a time there was a heron '.repeat(100)
+  coding.real.api.script('tell-me-a-tale', [{ text, chunkDelayMs: 100 }])
+  const { id } = await coding.launch('tell-me-a-tale')
+  const shown = (of: string): string => {
+    const { session, blocks } = coding.house.pool.output(of, 50)
+    return formatOutput(session, blocks, Date.now())
+  }
+  await vi.waitFor(() => expect(shown(id)).toContain('once upon a time there'), { timeout: 30_000 })
+  expect(coding.said(id).join('')).not.toContain('once upon a time there')
+  await coding.house.pool.kill(id)
+  expect(coding.said(id).at(-1)).toContain('once upon a time there')
+  expect(coding.house.pool.resolve(id).writing).toBeUndefined()
+  // The same row as a process that died would leave it.
+  const row = { ...coding.house.pool.resolve(id), id: 'Orphan12', end: undefined, writing: 'half a sen' }
+  const owner = asOwner(deadProcess)
+  await coding.house.store.save({ ...row, status: 'running', lifecycle: 'active', owner })
+  await coding.house.pool.recoverOrphans()
+  expect(coding.said('Orphan12')).toEqual(['half a sen'])
 })

@@ -177,6 +177,7 @@ class ClaudeAgent implements AgentRuntime {
         silence: {
           seconds: this.#options.config.claude.silenceSeconds,
           toolSeconds: this.#options.config.claude.toolSilenceSeconds,
+          answerMinutes: this.#options.config.claude.maxAnswerMinutes,
         },
         transcript: new TranscriptWatch(this.#configDir, (pid) => this.#isOurs(pid)),
         onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),

@@ -32,7 +32,7 @@ export interface ConversationParts {
   clock: Clock
   log: Log
   timeZone?: string
-  silence: { seconds: number; toolSeconds: number }
+  silence: { seconds: number; toolSeconds: number; answerMinutes: number }
   /** Claude's id of this conversation became known, or another one. */
   onSession: (sdkSessionId: string) => void
   /** A turn began or ended. */
@@ -49,6 +49,8 @@ export class ClaudeConversation implements Conversation {
   #parts: ConversationParts
   #turns: TurnsUnderWay
   #watchdog: Watchdog
+  /** Told of every finished block: text that never ends, or a connection that only says that it lives, is no progress. */
+  #answering: Watchdog
   #end: ConversationEnd | undefined
   /** After a kill nothing is reported, whatever still arrives. */
   #silenced = false
@@ -63,6 +65,7 @@ export class ClaudeConversation implements Conversation {
       stopAgain: () => void this.#interruptOnce(),
     })
     this.#watchdog = new Watchdog(parts.clock, () => this.#stalled())
+    this.#answering = new Watchdog(parts.clock, () => this.#answersTooLong())
     const { resume } = parts.options
     if (resume && !resume.fork) this.#ids.add(resume.sdkSessionId)
     this.ended = this.#listen()
@@ -124,7 +127,7 @@ export class ClaudeConversation implements Conversation {
   #send(prompt: Prompt): void {
     this.#parts.transcript.gave(prompt.uuid)
     this.#parts.input.push(prompt)
-    this.#watchdog.sign()
+    for (const watchdog of [this.#watchdog, this.#answering]) watchdog.sign()
     this.#watch()
   }
 
@@ -170,9 +173,9 @@ export class ClaudeConversation implements Conversation {
   /** Somebody is being asked something: silence is theirs then, not Claude's. Returns what to call when it is over. */
   hold(event?: TurnEvent): () => void {
     if (event) this.#turns.report(event)
-    const release = this.#watchdog.hold()
+    const releases = [this.#watchdog, this.#answering].map((watchdog) => watchdog.hold())
     return () => {
-      release()
+      for (const release of releases) release()
       this.#watch()
     }
   }
@@ -218,7 +221,7 @@ export class ClaudeConversation implements Conversation {
     }
     await endTree(this.#parts.process.identity)
     const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.lastWords() || thrown })
-    this.#watchdog.stop()
+    for (const watchdog of [this.#watchdog, this.#answering]) watchdog.stop()
     if (this.#turns.asked) this.#finish(this.#turns.asked, this.#endOfUnfinished(end))
     return end
   }
@@ -240,6 +243,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   #noteEvent(event: TurnEvent): void {
+    if (event.type !== 'text-delta') this.#answering.sign()
     if (event.type !== 'retry') return
     this.#watchdog.allow(event.delayMs)
     if (event.delayMs > maxRetryDelayMs && event.reason === 'rate_limit')
@@ -283,9 +287,22 @@ export class ClaudeConversation implements Conversation {
   }
 
   #watch(): void {
-    const { seconds, toolSeconds } = this.#parts.silence
-    if (!this.#turns.asked) return this.#watchdog.stop()
-    this.#watchdog.start((this.#turns.usesTools ? toolSeconds : seconds) * 1_000)
+    const { seconds, toolSeconds, answerMinutes } = this.#parts.silence
+    const { asked, usesTools } = this.#turns
+    if (asked && !usesTools) this.#answering.start(answerMinutes * 60_000)
+    else this.#answering.stop()
+    if (!asked) return this.#watchdog.stop()
+    this.#watchdog.start((usesTools ? toolSeconds : seconds) * 1_000)
+  }
+
+  #answersTooLong(): void {
+    const { answerMinutes } = this.#parts.silence
+    this.#parts.log.warn(
+      { event: 'answer-too-long', key: this.key, pid: this.pid, answerMinutes },
+      'Claude wrote at one answer for too long; the turn is ended.',
+    )
+    const limit = `${answerMinutes} minutes (claude.maxAnswerMinutes)`
+    this.#giveUp('stalled', undefined, `Claude wrote at one answer for more than ${limit}`)
   }
 
   #stalled(): void {
@@ -294,12 +311,12 @@ export class ClaudeConversation implements Conversation {
   }
 
   /** Ends the turn with our own verdict: asks Claude to stop, and if it does not, ends the process. */
-  #giveUp(why: 'stalled' | 'rate-limited', delayMs: number | undefined): void {
+  #giveUp(why: 'stalled' | 'rate-limited', delayMs: number | undefined, details = ''): void {
     const turn = this.#turns.asked
     if (!turn) return
     const now = this.#parts.clock.now()
     const retryAt = delayMs === undefined ? undefined : now + delayMs
-    turn.verdict ??= { ...this.#failure(why, '', retryAt), ...(retryAt ? { retryAt } : {}) }
+    turn.verdict ??= { ...this.#failure(why, details, retryAt), ...(retryAt ? { retryAt } : {}) }
     void this.interrupt()
     this.#parts.clock.after(10_000, () => {
       if (this.#turns.asked === turn) void this.kill()

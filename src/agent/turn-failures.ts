@@ -73,7 +73,7 @@ export function explain(why: TurnFailure, details: string, context: FailureConte
     'session-missing':
       'Claude no longer has its record of this conversation. The next message starts a new one from what Rockpool has kept.',
     'start-failed': `Claude could not be started.${quoted}`,
-    stalled: 'Claude gave no sign of life for too long, so the turn was ended. Please send it again.',
+    stalled: `${said || 'Claude gave no sign of life for too long'}, so the turn was ended. Please send it again.`,
     'process-died': `Claude's process ended in the middle of the turn.${quoted} Please send it again.`,
     'api-error': `Claude could not answer.${quoted} Please send it again; if that does not help, look at \`rockpool doctor\`.`,
   }

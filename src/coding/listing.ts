@@ -2,6 +2,7 @@
 import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import { formatUsd } from '../domain/usd.ts'
 import type { CodingMetrics } from './metrics.ts'
+import { writingOf } from './session/event-output.ts'
 import { formatDuration, oneLine } from './session/names.ts'
 import { unsaidOf } from './session/pending-messages.ts'
 
@@ -41,7 +42,11 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
 export function formatOutput(session: CodingSession, blocks: OutputBlock[], now: number): string {
   const took = formatDuration(durationOf(session, now))
   const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
-  return [heading, '─'.repeat(60), formatBlocks(blocks) || '(no output yet)'].join('\n')
+  return [
+    heading,
+    '─'.repeat(60),
+    formatBlocks([...blocks, ...writingOf(session)]) || '(no output yet)',
+  ].join('\n')
 }
 
 export function formatBlocks(blocks: OutputBlock[]): string {

@@ -115,6 +115,8 @@ export interface CodingSession {
   inbox: string[]
   /** Messages that Claude was given and has not dealt with. It may die before it writes them down: then they are said again. */
   given: GivenMessage[]
+  /** The text that Claude is writing now; it becomes output when it is whole, or when the turn is cut off. */
+  writing?: string
   /** What it does now, in one line. */
   doing?: string
   /** The last sequence number of its output. */

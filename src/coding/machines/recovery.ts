@@ -14,10 +14,20 @@ export async function recoverOrphans(parts: Parts): Promise<CodingSession[]> {
   const orphans = running.filter((session) => session.owner && !parts.ownerLives(session))
   for (const session of orphans) {
     await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
+    await keepWriting(parts, session)
     if (session.sdkSessionId) await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
     else await requeue(parts, session)
   }
   return orphans
+}
+
+/** What Claude was writing when its process died becomes output. */
+async function keepWriting({ store, clock }: Parts, { id, owner, writing }: CodingSession): Promise<void> {
+  if (writing === undefined) return
+  const lastSeq = await store.addOutput(id, [{ at: clock.now(), kind: 'text', text: writing }])
+  await store.update(id, (stored) => {
+    if (isSameOwner(stored.owner, owner)) Object.assign(stored, { lastSeq, writing: undefined })
+  })
 }
 
 /** Ends a session that no process runs, and tells of it. One that somebody else has taken up meanwhile is left to him. */

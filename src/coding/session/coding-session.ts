@@ -10,18 +10,19 @@ import { givenTo } from '../machines/hand-over.ts'
 import type { HandOver } from '../machines/hand-over.ts'
 import { LiveRecord } from './live-record.ts'
 import { Messages, without } from './session-messages.ts'
-import { isCommand, oneLine, outputOf } from './names.ts'
+import { isCommand, oneLine } from './names.ts'
 import { begunAgain } from '../machines/recovery.ts'
 import { isAtWork, notRunning } from '../refusals.ts'
 import { OutputLog, passOn } from './output-log.ts'
 import { firstMessage, withAside } from './opening.ts'
 import type { OtherRuns } from './opening.ts'
 import { mayHaveStarted, takeUpStart } from './interrupted-start.ts'
+import { EventOutput } from './event-output.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { Questions } from '../approvals/questions.ts'
 import type { RetriedWrites } from './retried-writes.ts'
 import { SessionConversation } from './session-conversation.ts'
-import { turnTaken } from './session-changes.ts'
+import { changeAfter, turnTaken } from './session-changes.ts'
 import { SessionEnding } from './session-ending.ts'
 import { Spending } from '../budget/spending.ts'
 import { unsaidIn } from './pending-messages.ts'
@@ -46,6 +47,7 @@ export class CodingRun {
   #vigil: Vigil
   #turnBeganAt = 0
   #output: OutputLog
+  #said: EventOutput
 
   constructor(parts: CodingParts, session: CodingSession, others: OtherRuns) {
     this.#parts = parts
@@ -53,6 +55,7 @@ export class CodingRun {
     this.#record = new LiveRecord(parts, session, () => this.#killLater('crash', ''))
     this.#ending = new SessionEnding(parts, this.#record, async () => {
       this.#vigil.end()
+      this.#said.flush()
       await this.#output.settled()
     })
     this.#messages = new Messages(this.#record)
@@ -71,6 +74,7 @@ export class CodingRun {
     })
     this.#spending = new Spending(parts, this.#record, (signal) => this.#holdForBudget(signal))
     this.#vigil = new Vigil(parts.clock, session.request.timeoutSeconds, this.#acts())
+    this.#said = new EventOutput(parts, this.#record, (kind, text) => this.#say(kind, text))
     this.#output = new OutputLog(parts, this.#record, (blocks) => passOn(parts, this.#record, blocks))
   }
 
@@ -259,19 +263,16 @@ export class CodingRun {
   #onEvent(event: TurnEvent): void {
     if (this.isOver) return
     this.#vigil.sign()
-    if (event.type === 'turn-start') {
-      const { model, sdkSessionId } = event
-      this.#record.later({ status: 'running', lifecycle: 'active', model, sdkSessionId })
-    }
-    if (event.type === 'session-id') this.#record.later({ sdkSessionId: event.sdkSessionId })
+    const change = changeAfter(event)
+    if (change) this.#record.later(change)
     if (event.type === 'tool-start') this.#vigil.toolBegan(event.toolUseId)
     if (event.type === 'tool-end') this.#vigil.toolEnded(event.toolUseId)
     if (event.type === 'usage') this.#spending.report(event)
-    const said = outputOf(event)
-    if (said) this.#say(said.kind, said.text)
+    this.#said.see(event)
   }
 
   async #afterTurn(result: TurnResult, turnId: string, aside: string | undefined): Promise<void> {
+    this.#said.flush()
     await this.#output.settled()
     await this.#spending.settle(result, turnId)
     await this.#record.change((session) => ({

@@ -84,6 +84,7 @@ export async function passOn(
   const said = blocks.findLast((block) => block.kind !== 'prompt')
   await record.change(({ end, lastSeq }) => ({
     lastSeq: Math.max(lastSeq, blocks.at(-1)?.seq ?? 0),
+    ...(blocks.some(({ kind }) => kind === 'text') ? { writing: undefined } : {}),
     ...(said && !end ? { doing: oneLine(said.text, 160) } : {}),
   }))
   for (const block of blocks) {

@@ -8,7 +8,7 @@ import type {
   CodingStatus,
   EndReason,
 } from '../../domain/coding-session.ts'
-import type { TurnResult } from '../../domain/turn.ts'
+import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
 import { generateSessionName, newCodingId } from './names.ts'
 import { nothingToSay } from './pending-messages.ts'
 
@@ -51,6 +51,14 @@ export function launched(
   }
 }
 
+/** What an event of a turn says about the session itself. */
+export function changeAfter(event: TurnEvent): Partial<CodingSession> | undefined {
+  if (event.type === 'session-id') return { sdkSessionId: event.sdkSessionId }
+  if (event.type !== 'turn-start') return undefined
+  const { model, sdkSessionId } = event
+  return { status: 'running', lifecycle: 'active', model, sdkSessionId }
+}
+
 export function turnTaken(
   session: CodingSession,
   result: TurnResult,
@@ -72,5 +80,5 @@ export function ended(how: {
   end: { reason: EndReason; message: string; at: number }
 }): Partial<CodingSession> {
   const rest = how.end.reason === 'user' ? nothingToSay() : {}
-  return { ...how, waiting: undefined, doing: undefined, owner: undefined, ...rest }
+  return { ...how, waiting: undefined, doing: undefined, writing: undefined, owner: undefined, ...rest }
 }

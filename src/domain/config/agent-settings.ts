@@ -122,6 +122,8 @@ export const claudeConfig = z.strictObject({
   /** No sign of life from Claude for this long, and no tool running: the turn is ended. */
   silenceSeconds: z.number().min(1).default(300),
   toolSilenceSeconds: z.number().min(1).default(900),
+  /** How long Claude may write at one block of an answer; a longer one ends the turn. What was written is kept. */
+  maxAnswerMinutes: z.number().positive().default(30),
   maxRetries: z.number().min(0).default(4),
 })
 

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { durationOf, formatBlocks, formatOutput } from '../../coding/listing.ts'
 import { formatDuration } from '../../coding/session/names.ts'
+import { writingOf } from '../../coding/session/event-output.ts'
 import { withoutOriginMarker } from '../../coding/session/origin.ts'
 import { channelOf, findCoding } from './coding-row.ts'
 import { refuseWider } from './launch-rights.ts'
@@ -48,7 +49,8 @@ const output = operation({
     const lastSeq = blocks.at(-1)?.seq ?? input.after ?? session.lastSeq
     const { name, status, lifecycle, costUsd } = session
     const durationMs = durationOf(session, app.clock.now())
-    const lines = blocks.map((block) =>
+    const shown = input.after === undefined ? [...blocks, ...writingOf(session)] : blocks
+    const lines = shown.map((block) =>
       block.kind === 'prompt' ? `> ${withoutOriginMarker(block.text)}` : block.text,
     )
     return {

@@ -374,6 +374,10 @@ test('a related launch, or one with the same label, goes to our own session that
     const other = await launch('And the sails', { label: 'boat', model: 'claude-haiku-5-5' })
     expect(other).toMatchObject({ action: 'resume', session: { request: { model: 'claude-haiku-5-5' } } })
     expect(pool.resolve(labelled.session.id)).toMatchObject({ lifecycle: 'suspended' })
+    await waits(other.session.id, 1)
+    const named = await launch('And the mast', { resumeSessionId: id(2) })
+    await waits(named.session.id, 1)
+    expect(pool.resolve(other.session.id)).toMatchObject({ lifecycle: 'suspended' })
   } finally {
     await app.close()
   }

@@ -60,7 +60,7 @@ function stateOf(
   const isOpen = session.lifecycle !== 'ended' && session.lifecycle !== 'suspended' && isOwned
   if (!isOpen) return { isRunning: false, status: 'stopped' }
   if (session.lifecycle === 'queued')
-    return { isRunning: true, status: 'waiting', waitingFor: 'its repository' }
+    return { isRunning: true, status: 'waiting', waitingFor: 'its turn in the queue' }
   return { isRunning: true, status: session.waiting ? 'waiting' : 'busy', waitingFor: session.waiting?.for }
 }
 

@@ -88,7 +88,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   refuseBypass(permissionMode, caller)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
   const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
-  const taken = id === undefined ? await sendToWaiting(app, input, chosen, caller) : undefined
+  const taken = await sendToWaiting(app, input, chosen, { caller, needsRow: id !== undefined })
   if (taken) return taken
   const messageChannel = caller.address && formatOriginChannel(caller.address)
   const request = {
@@ -123,19 +123,19 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   return { session, action, reason: chosen.reason }
 }
 
-/** The chosen session of ours may only wait for its next message: then the task is that message. If the launch asks for other
- *  settings than that session has, its process is ended, and the launch resumes the conversation with its own settings. */
+/** The chosen session of ours may only wait for its next message: then the task is that message. If the launch needs a row
+ *  of its own, for its settings or because another machine asked for it, the waiting session lets go of the conversation. */
 async function sendToWaiting(
   app: App,
   input: Here,
   { action, resume, reason, decisionId }: Chosen,
-  caller: Caller,
+  { caller, needsRow }: { caller: Caller; needsRow: boolean },
 ): Promise<Launched | undefined> {
   const { pool } = app.coding()
-  if (action !== 'resume' || !resume || decisionId === undefined) return undefined
+  if (action !== 'resume' || !resume) return undefined
   const waiting = pool.awaitingInput(resume.sdkSessionId)
   if (!waiting) return undefined
-  if (hasOwnSettings(input)) {
+  if (needsRow || decisionId === undefined || hasOwnSettings(input)) {
     await pool.release(waiting.id)
     return undefined
   }

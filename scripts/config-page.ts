@@ -2,6 +2,7 @@
 // compares.
 import { writeFileSync } from 'node:fs'
 import { z } from 'zod'
+import { fixedAtStart } from '../src/compose/reload.ts'
 import { configSchema } from '../src/domain/config.ts'
 
 interface Schema {
@@ -32,10 +33,17 @@ Comments and trailing commas are allowed. Every key has a default, so an empty f
 value is an error that names the file and the key. \`rockpool config show --origin\` shows what is in force and where each value
 comes from.
 
+The running gateway applies a changed file at once. These keys need a restart, and the log names them: ${restartKeys()}, and the
+intervals of heartbeats.
+
 Environment: \`ROCKPOOL_STATE_DIR\`, \`ROCKPOOL_CONFIG\`, \`ROCKPOOL_GATEWAY_URL\`, \`ROCKPOOL_GATEWAY_TOKEN\`,
 \`ROCKPOOL_DATABASE_URL\`, \`CLAUDE_CONFIG_DIR\`, \`OPENCLAW_STATE_DIR\` (only read from), \`ANTHROPIC_BASE_URL\`,
 \`ANTHROPIC_API_KEY\`, \`ANTHROPIC_AUTH_TOKEN\`, \`CLAUDE_CODE_OAUTH_TOKEN\`, \`TELEGRAM_BOT_TOKEN\`, \`DISCORD_BOT_TOKEN\`, \`NO_COLOR\`.
 `
+
+function restartKeys(): string {
+  return fixedAtStart.map((key) => `\`${key}\``).join(', ')
+}
 
 function rowsOf(path: string, schema: Schema, value: unknown): string[] {
   if (schema.properties && Object.keys(schema.properties).length > 0) {

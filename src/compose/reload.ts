@@ -8,7 +8,7 @@ import { loadConfig } from '../store/config-file.ts'
 import { watchConfigFile } from '../store/config-watch.ts'
 
 /** Fixed at the start: keys and whole sections. */
-const fixedAtStart = [
+export const fixedAtStart = [
   'store',
   'durability',
   'timeZone',

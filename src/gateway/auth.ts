@@ -39,7 +39,7 @@ interface Known {
 }
 
 const codeMs = 60_000
-/** What `newToken` makes is 43 letters long; nobody guesses 32. */
+/** `newToken` makes 43 characters; 32 cannot be guessed. */
 const unguessableLength = 32
 const pageSessionMs = 12 * 60 * 60 * 1000
 

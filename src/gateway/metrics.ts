@@ -6,7 +6,7 @@ interface Count {
   seconds: number
 }
 
-/** Values that are read when somebody asks. */
+/** Values that are read at each scrape. */
 export interface Gauges {
   connections: number
   unauthenticated: number
@@ -52,7 +52,7 @@ export class Metrics {
         this.#perCall((c) => c.seconds),
       ),
       ...metric('rockpool_connections', 'gauge', 'Open WebSockets.', [['', gauges.connections]]),
-      ...metric('rockpool_unauthenticated_sockets', 'gauge', 'Sockets nobody vouched for.', [
+      ...metric('rockpool_unauthenticated_sockets', 'gauge', 'Sockets that are not authenticated yet.', [
         ['', gauges.unauthenticated],
       ]),
       ...metric('rockpool_auth_failures_total', 'counter', 'Wrong credentials.', [['', gauges.authFailures]]),

@@ -71,7 +71,7 @@ export class Peer {
     )
     socket.on('pong', () => (this.#alive = true))
     socket.on('close', () => this.#stopListening())
-    // A broken connection also closes; there is nobody left to tell.
+    // A broken connection also emits 'close'; there is no one to answer.
     socket.on('error', () => socket.terminate())
   }
 

@@ -1,4 +1,4 @@
-// Sockets that nobody has vouched for yet. Only so many may wait at a time: when more come, the one that has waited
+// Sockets that are not authenticated yet. Their number is limited: when more come, the one that has waited
 // longest makes room, so that a crowd of idle sockets never keeps an honest client out.
 import type { Socket } from 'node:net'
 

@@ -124,7 +124,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
   }
 }
 
-/** A network may only be listened on with a token nobody can guess, and by somebody who knows that it is not encrypted. */
+/** Listening on a network needs a strong token, and an explicit setting that accepts unencrypted traffic. */
 function checkExposure(app: App, options: GatewayOptions): void {
   if (isLoopback(options.bind)) return
   const token = readGatewayToken(app.paths.root) ?? ''

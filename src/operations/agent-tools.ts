@@ -20,7 +20,7 @@ export interface OperationTool {
   /** Shown in lists of tools; the others are second names. */
   isListed: boolean
   call: AgentTool['call']
-  /** The same, with somebody else doing the work. */
+  /** The same, with another function that performs the operation. */
   callAs(ask: AskOperation): AgentTool['call']
 }
 

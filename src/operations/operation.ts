@@ -47,7 +47,7 @@ export interface CommandShape {
   staysBehind?(input: Record<string, unknown>): boolean
   /** The answer itself says that something could not be done: the command then ends with 1. */
   failed?(output: Record<string, unknown>): boolean
-  /** What is taken away is looked for, before a person is asked whether he is sure: by which question, and is it there? */
+  /** Lookup to run before the confirmation prompt; there is no prompt if the target does not exist. */
   looksFirst?(input: Record<string, unknown>): {
     name: string
     input?: Record<string, unknown>

@@ -32,7 +32,7 @@ export function writeCachedConfig(stateDir: string, text: string, config: Config
     writeFileSync(temporary, JSON.stringify(cached), { mode: 0o600 })
     renameSync(temporary, path)
   } catch {
-    // A state directory that cannot be written to is reported by whoever needs to write; here only speed is lost.
+    // Only speed is lost here; a read-only state directory is reported by the code that must write to it.
   }
 }
 

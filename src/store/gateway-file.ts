@@ -33,7 +33,7 @@ export function findRunningGateway(stateDir: string): RunningGateway | undefined
 function readGatewayFile(stateDir: string): RunningGateway | undefined {
   try {
     const path = gatewayFile(stateDir)
-    // Somebody else's file could name somebody else's server.
+    // A file of another user could name that user's server.
     if (process.getuid && statSync(path).uid !== process.getuid()) return undefined
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
     return isRunningGateway(value) ? value : undefined

@@ -4,7 +4,7 @@ import { errorCode } from './disk/atomic-file.ts'
 
 export interface LogPage {
   lines: string[]
-  /** Where to go on: file and place. */
+  /** Where to continue reading: file and offset. */
   cursor: string
 }
 

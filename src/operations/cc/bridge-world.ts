@@ -123,7 +123,7 @@ async function searchMemory(app: App, agentId: string, query: string, limit: num
   return hits.map(({ path, snippet }) => ({ source: path, text: snippet }))
 }
 
-/** In the outbox before it is acknowledged: whoever delivers finds it there, also after a crash. */
+/** Stored in the outbox before it is acknowledged, so that it is delivered also after a crash. */
 async function announce(
   app: App,
   seat: BridgeSeat,

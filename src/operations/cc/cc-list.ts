@@ -21,7 +21,7 @@ const subagentTokens = () =>
     cacheCreationTokens: number,
   })
 
-// Built when somebody reads it, which is the reference page and an agent's list of tools: a command must not wait for it.
+// Built on first use (by the reference page and an agent's list of tools), so that a command does not wait for it.
 export const discoveredSession = z.lazy(() =>
   z.object({
     sessionId: text,
@@ -140,7 +140,7 @@ export const listSessions = operation({
   },
 })
 
-/** An agent sees its own sessions; whoever asks for another agent's is told that there are none. */
+/** An agent sees its own sessions; a request for another agent's returns none. */
 export function seenBy(caller: Caller, wanted: string | undefined): Pick<SessionFilter, 'agentId'> {
   if (caller.agentId === undefined) return { agentId: wanted }
   if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }

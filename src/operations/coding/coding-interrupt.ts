@@ -20,7 +20,7 @@ export const operations = afterRecovery([
   }),
   operation({
     name: 'coding.release',
-    says: 'Let go of a session that waits for its next message, to go on with it elsewhere; it can be resumed.',
+    says: 'Release a session that waits for its next message, to continue it elsewhere; it can be resumed.',
     input: z.strictObject({
       session: z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.'),
     }),

@@ -153,7 +153,7 @@ function hasOwnSettings(input: LaunchInput): boolean {
   return input.multiTurnDisabled || [...settings, ...further].some((value) => value !== undefined)
 }
 
-/** An operator looks for himself: nobody is woken for a launch from a terminal or a program that names no chat. */
+/** No wake-up for a launch from a terminal or a program that names no chat: its operator looks at the result. */
 function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
   const origin = resolveOriginChannel(asked, app.config.coding)
   return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
@@ -183,11 +183,11 @@ interface Chosen {
   action: 'resume' | 'fork' | 'fresh' | 'queue'
   reason: string
   resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
-  /** The decision that is kept, when somebody had to choose. */
+  /** The stored decision, if a session had to be chosen. */
   decisionId?: string
 }
 
-/** By our id or name, or Claude's id. An agent goes on only from its own sessions and from those that nobody owns. */
+/** By our id or name, or Claude's id. An agent may continue only its own sessions and those without an owner. */
 export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
   const { pool, store } = app.coding()
   if (store.resolve(ref).length > 0) {

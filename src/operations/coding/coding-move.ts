@@ -20,7 +20,7 @@ const side = z.object({
 
 const move = operation({
   name: 'coding.move',
-  says: 'Move a session to another machine that has its repository; it goes on there with everything that was said.',
+  says: 'Move a session to another machine that has its repository; it continues there with its whole conversation.',
   input: z.strictObject({
     session: ref,
     machine: z
@@ -61,7 +61,7 @@ async function takenOver(app: App, machine: string): Promise<string[]> {
     else await machines?.ask(machine, 'take-over', {})
     return []
   } catch (error) {
-    return [`${machine} goes on with it when it can: ${asRockpoolError(error).message}`]
+    return [`${machine} continues it when it can: ${asRockpoolError(error).message}`]
   }
 }
 

@@ -25,7 +25,7 @@ const machine = z
 
 const note = z.string().optional().describe('Why it will not get far: Claude is not connected here.')
 
-/** Whoever launches in the background should hear it now, not when he looks. */
+/** Reported at launch, not only when the session is looked at. */
 function noteOn(app: App, { machine: its }: { machine?: string }): { note?: string } {
   const claude = lookForClaude(app.environment, app.config.claude.credential)
   const isElsewhere = its !== undefined && its !== app.coding().machines?.name
@@ -153,7 +153,7 @@ const respond = operation({
     userInitiated: z
       .boolean()
       .optional()
-      .describe('A person asked for it: the count of automatic answers begins anew.'),
+      .describe('A person asked for it: resets the count of automatic answers.'),
   }),
   output: codingRow,
   scope: 'write',
@@ -166,7 +166,7 @@ const respond = operation({
   },
   async run(app, input, caller) {
     const { id } = findCoding(app, caller, input.session)
-    // Whoever is not an agent is a person.
+    // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     return rowOf(
       app,

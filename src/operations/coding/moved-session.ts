@@ -38,7 +38,7 @@ export function asideOf({ from, to }: Sides): string {
   return (
     `[This conversation was moved from ${describe(from)} to ${describe(to)}. ` +
     `Paths named before are those of ${from.machine}, and what was not committed there is not here. ` +
-    'Look at the working tree before you go on.]'
+    'Look at the working tree before you continue.]'
   )
 }
 

@@ -26,7 +26,7 @@ export async function addSpawnedRow(app: App, session: CodingSession, row: Spawn
   await tidy(app, app.coding().store.get(session.id) ?? session)
 }
 
-/** Whatever ended while nobody looked is tidied now, the rest when it ends. */
+/** Cleans up sessions that ended meanwhile now, the others when they end. */
 export async function followSpawnedCoding(app: App): Promise<void> {
   app.events.on((event) => {
     if (event.type !== 'coding-changed' || event.why !== 'ended') return

@@ -16,7 +16,7 @@ export interface Spot {
   elsewhere?: Machine
 }
 
-/** Here, if it is here and nobody asked for another machine. */
+/** This machine, if it has the repository and no other machine was requested. */
 export async function placeOfLaunch(app: App, workdir: string, called: string | undefined): Promise<Spot> {
   const { machines } = app.coding()
   const isHere = isAllowed(workdir, app.config.coding.workspaceRoots)
@@ -29,7 +29,7 @@ export async function placeOfLaunch(app: App, workdir: string, called: string | 
   try {
     return spotOf(placeFor(all, { workdir, machine: called, ...known }))
   } catch (error) {
-    // Why it cannot be used here says more than that nobody has it.
+    // The local reason is more useful than "no machine has it".
     const isNowhere = asRockpoolError(error).code === 'not-found'
     if (isNowhere && isAsked && isDirectory(workdir)) return { workdir }
     throw error

@@ -27,7 +27,7 @@ const channelRow = z.object({
   channel: z.string(),
   accountId: z.string(),
   enabled: z.boolean(),
-  /** `unknown` when no gateway runs: nobody is connected. */
+  /** `unknown` when no gateway runs. */
   state: z.string(),
   identity: z.object({ id: z.string(), name: z.string() }).optional(),
   /** Where its token is kept; never the token. */
@@ -146,7 +146,7 @@ export const operations = [
   }),
 ]
 
-/** What a command cannot take away: somebody wrote it by hand. */
+/** Entries that a command cannot remove, because they are in the configuration file. */
 function leftOf(app: App, channel: z.infer<typeof channelName>, id: string): string | undefined {
   const origin = tokenOriginOf(app, channel, id)
   if (origin) return `A token is still in the ${origin}; take it out there, too.`

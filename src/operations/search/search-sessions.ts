@@ -13,7 +13,7 @@ import { momentOf } from '../moment.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 
-// Built when somebody reads it: a search must not wait for it.
+// Built on first use, so that a search does not wait for it.
 const searchHit = z.lazy(() =>
   z.object({
     sessionId: z.string(),
@@ -120,7 +120,7 @@ export const searchMemory = operation({
   },
 })
 
-/** An agent finds its own; whoever asks for another agent's is refused. */
+/** An agent searches its own sessions; a search in another agent's is refused. */
 export function seenBy(caller: Caller, wanted: string | undefined): Pick<SearchFilter, 'agentId'> {
   if (caller.agentId === undefined) return { agentId: wanted }
   if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
@@ -140,7 +140,7 @@ async function answer(app: App, question: SearchQuestion): Promise<z.input<typeo
 }
 
 /** What a person wants to know before he opens a session: what it is called, and what it cost. */
-/** One that nobody has named is known by how it began. */
+/** A session without a name is shown by its first prompt. */
 function headlineOf({ title, firstMessage }: DiscoveredSession): string | undefined {
   return title ?? (plainLine(withoutMarker(firstMessage), 80) || undefined)
 }

@@ -1,4 +1,4 @@
-// A label as somebody asks for it, or an error that says what is wrong with it.
+// Checks a requested label; throws an error that says what is wrong with it.
 import { RockpoolError } from '../../domain/errors.ts'
 import { parseSessionLabel } from '../../sessions/label.ts'
 import type { App } from '../app.ts'

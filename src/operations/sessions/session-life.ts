@@ -1,4 +1,4 @@
-// What happens to a session: it begins anew, is forked, put away, brought back, deleted, named.
+// Resets, forks, archives, restores, deletes and labels sessions.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { forkSession } from '../../sessions/fork.ts'

@@ -268,7 +268,7 @@ async function page(
 
 const tailSession = operation({
   name: 'sessions.tail',
-  says: 'Show the end of a transcript, and go on as it grows.',
+  says: 'Show the end of a transcript, and follow it as it grows.',
   input: z.strictObject({
     ...which,
     tail: z.int().min(0).max(5000).default(80).describe('How many entries.'),

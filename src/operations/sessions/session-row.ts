@@ -5,7 +5,7 @@ import { classifySessionKey } from '../../domain/session-key-forms.ts'
 import type { SessionKeyForm } from '../../domain/session-key-forms.ts'
 import { groupDisplayName } from '../../domain/session-meta.ts'
 
-// Built when somebody reads it, which is the reference page: a list must not wait for it.
+// Built on first use (by the reference page), so that a list does not wait for it.
 export const sessionRow = z.lazy(() => {
   const text = z.string().optional()
   const number = z.number().optional()

@@ -23,7 +23,7 @@ const input = z.strictObject({
     .string()
     .max(60)
     .optional()
-    .describe('A name for it; also which Claude Code session to go on with.'),
+    .describe('A name for it; a Claude Code session with this label is continued.'),
   agentId: z.string().optional().describe('The agent that does it; the one that asks when absent.'),
   model: z.string().optional().describe('The model.'),
   thinking: z.string().optional().describe('How much to think.'),

@@ -85,7 +85,7 @@ export async function beginSubagent(
   return { childSessionKey, runId }
 }
 
-/** After a start: whoever worked when the process ended is followed again. */
+/** After a start: follows the sub-agents again that were running when the process ended. */
 export async function followSubagents(app: App): Promise<void> {
   const perAgent = await Promise.all(
     app

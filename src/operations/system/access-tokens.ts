@@ -116,7 +116,7 @@ const removeToken = operation({
 
 const rotateToken = operation({
   name: 'tokens.rotate',
-  says: "Replace the operator's token or the hook token; whoever used the old one is shut out within a second.",
+  says: "Replace the operator's token or the hook token; the old one stops working within a second.",
   input: z.strictObject({ which: z.enum(['operator', 'hook']).default('operator').describe('Which one.') }),
   output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string() }),
   scope: 'admin',

@@ -114,7 +114,7 @@ const removeAgent = operation({
 
 type Settings = Array<Record<string, unknown>>
 
-/** Whoever answered before goes on answering, unless the new one is to. */
+/** The default agent stays the default, unless the new one is to replace it. */
 function withNew(list: Settings, added: Settings[number], before: string): Settings {
   const others = list.length > 0 || added['id'] === before ? list : [{ id: before }]
   if (!added['default']) return [...others, added]

@@ -173,7 +173,7 @@ async function withPostgres<T>(app: App, work: (postgres: Postgres) => Promise<T
       'config-invalid',
       'This Rockpool shares no database: ROCKPOOL_DATABASE_URL is not set.',
       {
-        hint: 'Set it to postgres://user:password@host/database; docs/scale.md says how to go on.',
+        hint: 'Set it to postgres://user:password@host/database; docs/scale.md describes the next steps.',
       },
     )
   const { clock, log } = app

@@ -43,7 +43,7 @@ function parseLine(text: string): { level: string; time: string; message: string
     const { level, time, msg, ...rest } = JSON.parse(text) as { level: number; time: string; msg: string }
     return { level: names[level] ?? 'info', time, message: msg, ...rest }
   } catch {
-    // A line that somebody else wrote: shown as it is.
+    // A line of another program: shown unchanged.
     return { level: 'info', time: '', message: text }
   }
 }

@@ -201,7 +201,7 @@ async function channelsOf(app: App): Promise<ChannelStatus[]> {
 
 const shownUndelivered = 10
 
-/** Messages that never arrived, or of which nobody knows; they are kept as long as the outbox keeps what is over. */
+/** Messages that were not delivered, or whose delivery is unknown, as long as the outbox keeps finished rows. */
 async function undeliveredOf(app: App): Promise<Array<z.input<typeof undeliveredRow>>> {
   const rows = await app.work().outbox.list({ states: ['dead'], limit: shownUndelivered })
   return rows.map(({ delivery, reason, updatedAt }) => ({

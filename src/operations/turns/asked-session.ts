@@ -33,9 +33,13 @@ export async function askedSession(app: App, caller: Caller, input: Whose): Prom
   if (input.to !== undefined) checkChannel(input)
   const address = deliveryAddress(input) ?? routeOf(await app.sessions(asked.agentId).get(asked.sessionKey))
   if (address) return { ...asked, address }
-  throw new RockpoolError('usage', `Nobody knows where an answer of ${asked.sessionKey} would be sent.`, {
-    hint: 'Give --channel and --to.',
-  })
+  throw new RockpoolError(
+    'usage',
+    `Session ${asked.sessionKey} has no chat to which an answer could be sent.`,
+    {
+      hint: 'Give --channel and --to.',
+    },
+  )
 }
 
 async function sessionOf(app: App, caller: Caller, input: Whose, agentId: string): Promise<AskedSession> {

@@ -15,7 +15,7 @@ import type { App } from '../app.ts'
 
 type Delivered = Pick<Delivery, 'address' | 'reply' | 'sessionKey'>
 
-/** Does nothing for a chat that has no session: nobody has talked there. */
+/** Does nothing for a chat without a session. */
 export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<void> {
   const session = await sessionOf(app, delivery)
   if (!session) return

@@ -1,4 +1,4 @@
-// Whether a message to an address can ever be delivered: nobody should wait for a channel that is not set up.
+// Checks whether a message to an address can be delivered at all, so that nothing waits for a channel that is not set up.
 import { isTerminal } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { Channel } from '../../domain/channel.ts'

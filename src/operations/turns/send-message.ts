@@ -37,7 +37,7 @@ const sendOutput = z.object({
   note: z.string().optional(),
 })
 
-/** How long a sender is kept waiting for the platform before the outbox goes on alone. */
+/** How long the call waits for the platform; after that the outbox delivers in the background. */
 const waitMs = 20_000
 
 export const operations = [
@@ -161,7 +161,7 @@ async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> 
 function sentOf(outcome: SendOutcome): Sent {
   if (outcome.kind === 'sent') return { state: 'sent', messageIds: outcome.messageIds }
   if (outcome.kind === 'refused') throw notSent(outcome.reason)
-  const unsure = outcome.kind === 'unknown' ? ' Nobody knows whether it arrived.' : ''
+  const unsure = outcome.kind === 'unknown' ? ' It is not known whether it arrived.' : ''
   throw new RockpoolError('unavailable', `It was not sent: ${outcome.reason.replace(/\.$/, '')}.${unsure}`, {
     hint: 'Try again, or start the gateway: it keeps trying.',
   })

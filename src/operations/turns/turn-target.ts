@@ -14,7 +14,7 @@ export function checkSame({ key, entry }: Session, named: { sessionKey: string }
 export function checkChannel({ to, channel }: { to?: string; channel?: string }): void {
   if (channel === undefined) return
   if (to === undefined) {
-    throw new RockpoolError('usage', `Nobody on ${JSON.stringify(channel)} is named.`, {
+    throw new RockpoolError('usage', `${JSON.stringify(channel)} is given without a person.`, {
       hint: 'Say who with --to, or name the session with --session-key.',
     })
   }

@@ -234,7 +234,7 @@ async function requestOf(
     text: input.message,
     from: caller.name ?? caller.via,
     askedBy: callerAuthor(caller),
-    // Words that reach us through a program of somebody else's, or from an agent, command nothing.
+    // Text from another program or from an agent is never treated as a command.
     mayCommand: caller.via !== 'hook' && caller.agentId === undefined,
     deliver: input.deliver,
     // Only a person at a terminal: what is said there counts as the owner's.

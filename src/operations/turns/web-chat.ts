@@ -41,7 +41,7 @@ const write = operation({
       .describe('The button that was pressed.'),
   }),
   output: z.object({ messageId: z.string() }),
-  // Whoever writes here is the owner, so no lesser scope will do.
+  // The author of these messages counts as the owner, so the operation needs all scopes.
   scope: 'admin',
   acts: true,
   needsGateway: true,

@@ -55,7 +55,7 @@ export async function giveToSession(
   )
 }
 
-/** What came with a message that nobody takes. */
+/** Removes the files of a message that was not accepted. */
 export async function dropMedia(media: readonly Media[]): Promise<void> {
   for (const { path } of media) await rm(path, { force: true })
 }
@@ -80,7 +80,7 @@ export async function removeSessionMedia(
     await rm(path, { recursive: true, force: true })
 }
 
-/** What cannot be listed cannot be removed either, and whoever purges must hear of it. */
+/** Files that cannot be listed cannot be removed, and a purge must report that. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)

@@ -10,7 +10,7 @@ import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
 import { readForeign } from '../disk/foreign-file.ts'
 
-/** What notes said when somebody began to write them, and whose work that was. */
+/** The content of notes before a write began, and the process that writes. */
 interface NotesCopy {
   owner: ProcessIdentity
   notes: Array<[path: string, text: string]>
@@ -53,7 +53,7 @@ function copiesIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter((name) => name.endsWith('.json'))
   } catch {
-    // Nobody has kept any yet.
+    // No copies exist yet.
     return []
   }
 }

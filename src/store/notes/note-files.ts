@@ -59,7 +59,7 @@ export function notePath({ workspace, agentFolder }: NotePlaces, name: string): 
   return hasLinkBelow(join(root, 'memory'), parts.slice(1, -1)) ? undefined : join(root, ...parts)
 }
 
-/** Links are not followed: they may lead to somebody else's notes. */
+/** Links are not followed: they may lead to another person's notes. */
 function hasLinkBelow(folder: string, parts: string[]): boolean {
   return parts.some((_, n) => {
     const path = join(folder, ...parts.slice(0, n + 1))
@@ -100,7 +100,7 @@ export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedA
   return done
 }
 
-/** Makes a note under a name that nobody has. */
+/** Creates a note under an unused name. */
 export function makeNote(path: string, body: Buffer): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {
@@ -112,7 +112,7 @@ export function makeNote(path: string, body: Buffer): boolean {
   }
 }
 
-/** In place: whoever adds at the same time loses nothing. */
+/** Appends in place, so that concurrent writers lose nothing. */
 function addToNote(path: string, from: Buffer, added: Buffer): boolean {
   if (!isSame(readNoteFile(path)?.body, from)) return false
   const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW)
@@ -124,7 +124,7 @@ function addToNote(path: string, from: Buffer, added: Buffer): boolean {
   }
 }
 
-/** Whoever wrote to the old file in the very last moment did not write in vain: it is put back. */
+/** Text that was added to the old file at the last moment is restored. */
 function rewriteNote(path: string, from: Buffer, to: Buffer): boolean {
   const fd = openNote(path)
   if (fd === undefined) return false

@@ -44,7 +44,7 @@ function notesAt(folder: string, names: string[]): NoteFile[] {
   return names.flatMap((name) => {
     const path = join(folder, name)
     const stat = lstatSync(path, { throwIfNoEntry: false })
-    // A link may lead to somebody else's notes: only real files count.
+    // A link may lead to another person's notes: only real files count.
     return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
   })
 }
@@ -70,7 +70,7 @@ export function readNote(
   }
 }
 
-/** Adds a paragraph to the notes of a day as one write; whoever else adds at the same time loses nothing. */
+/** Adds a paragraph to the notes of a day in one write, so that concurrent writers lose nothing. */
 export function addNote(workspace: string, day: string, text: string): { name: string; path: string } {
   const name = `memory/${day}.md`
   const path = join(workspace, name)

@@ -173,7 +173,7 @@ function withoutFutureTimes(entry: SessionEntry, now: number): SessionEntry {
   return { ...entry, ...Object.fromEntries(future.map(([name]) => [name, now])) }
 }
 
-/** Two conversations under one key: one of them has it, and nobody should have to guess where the other one is. */
+/** Two conversations under one key: one keeps the key, and the report says where the other one is. */
 function otherConversation(
   ours: SessionEntry | undefined,
   theirs: SessionEntry,

@@ -92,7 +92,7 @@ async function* unpackedBytes(file: string): AsyncIterable<Buffer> {
   ) as unknown as AsyncIterable<Buffer>
 }
 
-/** Does `source` go on where our file ends? False when they are the same, undefined when they differ. */
+/** True if `source` continues where our file ends; false if they are equal, undefined if they differ. */
 async function isContinued(source: AsyncIterable<Buffer>, target: string): Promise<boolean | undefined> {
   const file = await open(target, 'r')
   try {
@@ -110,7 +110,7 @@ async function isContinued(source: AsyncIterable<Buffer>, target: string): Promi
   }
 }
 
-/** Complete or not at all; false when somebody else has made it meanwhile. */
+/** Written completely or not at all; false if another process created it meanwhile. */
 async function writeNewFile(target: string, content: AsyncIterable<Buffer>): Promise<boolean> {
   const temporary = temporaryName(target)
   const file = await open(temporary, 'wx', 0o600)

@@ -92,7 +92,7 @@ function parseLines(text: string): SessionStoreEntry[] {
     try {
       return line === '' ? [] : [JSON.parse(line) as SessionStoreEntry]
     } catch {
-      // A torn line: whoever wrote it died; the shared store has what it told before.
+      // A torn line: its writer died; the shared store has the records before it.
       return []
     }
   })

@@ -26,7 +26,7 @@ export function postgresSessionStore({
     try {
       return (await (await used).query(sql, values)).rows as Row[]
     } catch (error) {
-      // The next question connects anew, to the server that takes writes then.
+      // The next query connects again, to the server that accepts writes then.
       if (opening === used && (isConnectionLoss(error) || !(await isOpen(used)))) {
         opening = undefined
         void closed(used)

@@ -50,7 +50,7 @@ export class SharedCodingStore extends CodingStore {
     return changed
   }
 
-  /** Over all machines nobody comes in between. */
+  /** Atomic over all machines. */
   override add(session: CodingSession, check: () => void): Promise<CodingSession> {
     return this.#records.alone('coding add', async () => {
       check()

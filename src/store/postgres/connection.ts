@@ -43,7 +43,7 @@ const usualWaits = {
   /** The server cancels what takes longer. */
   statementMs: 30_000,
   lockMs: 10_000,
-  /** So much later it is not waited for any more: nobody answers at all. */
+  /** Extra time after which a query is abandoned, because the server does not answer at all. */
   silenceMs: 5_000,
   slowMs: 1_000,
 }
@@ -130,7 +130,7 @@ export class Postgres {
     return client
   }
 
-  /** What is under way has a moment to end; whoever asks later is told that it is over. */
+  /** Running queries get a moment to end; later queries are refused as closed. */
   async close(): Promise<void> {
     this.#isClosed = true
     const pool = await this.#opening?.catch(() => undefined)
@@ -223,7 +223,7 @@ export class Postgres {
     const pool = new pg.Pool({ ...config, max: this.#options.maxConnections ?? 16 })
     // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
     pool.on('error', (error) => this.#note('lost', error))
-    // One that breaks between two statements of a transaction would end the process if nobody listened.
+    // A connection that breaks between two statements of a transaction emits 'error'; without a listener the process would end.
     pool.on('connect', (client) => void client.on('error', (error) => this.#note('lost', error)))
     try {
       await migrate(pool, this.schema)

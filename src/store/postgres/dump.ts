@@ -19,7 +19,7 @@ interface Table {
   needs: string[]
 }
 
-/** Who lives, what he holds, and what was told a moment ago are true now only. */
+/** Transient tables (membership, leases, signals) are not backed up. */
 const passing = new Set(['member', 'lease', 'event_body', 'schema_version', 'record_origin'])
 const metaName = 'meta.json'
 const rowsAtOnce = 50

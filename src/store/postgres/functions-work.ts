@@ -1,4 +1,4 @@
-// How work is divided among members. Made anew in databases that have earlier ones of these functions.
+// SQL functions that divide work among members. Re-created in databases that have earlier versions of them.
 
 export const workFunctions = `
   /* One that is gone: its lanes, leases and deliveries are nobody's from then on, and its coding sessions have no owner
@@ -88,7 +88,7 @@ export const workFunctions = `
     RETURN true;
   END $$;
 
-  /* One turn of a lane at a time, of whoever has it, in the order of its messages. */
+  /* One turn of a lane at a time, run by the lane's owner, in the order of its messages. */
   CREATE OR REPLACE FUNCTION begin_turn(
     me text, its_id text, its_lane text, its_agent text, its_kind text, its_owner text, inputs bigint[], at bigint
   ) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -97,7 +97,7 @@ export const workFunctions = `
     PERFORM fence(me);
     INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
     IF me IS NOT NULL AND l.owner IS NOT NULL AND l.owner <> me THEN RETURN false; END IF;
-    /* What came before and was given back goes first, whoever takes it. */
+    /* Earlier messages that were given back go first. */
     PERFORM 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND id < (SELECT min(input) FROM unnest(inputs) AS input)
       AND handed_to IS DISTINCT FROM me;
     IF FOUND AND me IS NOT NULL THEN RETURN false; END IF;

@@ -1,5 +1,5 @@
 // A machine's name is one gateway's at a time: by it the others find its repositories, leave errands and say where a coding
-// session is. Whoever was killed and comes back has its name again at once; a second one with the same name is refused.
+// session is. A gateway that restarts after a kill gets its name back at once; a second gateway with the name is refused.
 import { hostname } from 'node:os'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'

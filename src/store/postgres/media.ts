@@ -167,7 +167,7 @@ export class SharedMedia {
       'SELECT hash, bytes FROM media_file JOIN media_blob USING (hash) WHERE name = $1',
       [name],
     )
-    // Whoever needs it says that it is not there.
+    // The reader of the file reports that it is missing.
     if (!file) return
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const draft = temporaryName(path)

@@ -31,7 +31,7 @@ export interface Member {
 }
 
 const beatMs = 1_000
-/** Whoever lives says so within this time after the database was away. */
+/** Living members send a heartbeat within this time after a database outage. */
 const comeBackMs = 5_000
 const checkHearingMs = 5_000
 
@@ -57,7 +57,7 @@ export class Members {
     this.#signals = new Signals(postgres, options)
   }
 
-  /** What must be let go when this member was taken for dead; it joins again when that is done. */
+  /** Releases this member's work after it was declared dead; it joins again when that is done. */
   set onBuried(letGo: () => Promise<void>) {
     this.#onBuried = letGo
   }
@@ -76,7 +76,7 @@ export class Members {
     return this.#options.serves
   }
 
-  /** Once; whoever asks again is there already. */
+  /** Joins once; later calls do nothing. */
   async join(): Promise<void> {
     if (this.#postgres.member !== null) return
     this.#postgres.member = await this.#enter()
@@ -132,7 +132,7 @@ export class Members {
     return this.#signals.on(listener)
   }
 
-  /** Leaves: whatever it had is nobody's at once. */
+  /** Leaves: its work is free at once. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -224,7 +224,7 @@ export class Members {
     return lastError === undefined || this.#options.clock.now() - since > comeBackMs
   }
 
-  /** Whoever only listens does not notice that nobody is there any more, or that the others are at another server. */
+  /** A connection that only listens does not notice a dead server, or that the others use another server. */
   #checkHearing(): void {
     const client = this.#client
     const now = this.#options.clock.monotonic()

@@ -31,7 +31,7 @@ const migrations: string[] = [
   deliveryFunctions,
   // Once more: a reply is given out after all that is before it.
   deliveryFunctions,
-  // Once more: whoever is buried owns no coding sessions.
+  // Replaces the functions again: a member that was declared dead owns no coding sessions.
   workFunctions,
   // Once more: a turn begins after all that came before it.
   workFunctions,

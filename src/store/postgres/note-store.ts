@@ -51,7 +51,7 @@ interface SharedNote {
 
 const mostTries = 20
 const largestNote = 8 * 1_048_576
-/** How often it is looked whether somebody has written here, and how often at what others could not tell. */
+/** How often local files are checked for changes, and how often the database is polled. */
 const lookMs = 2_000
 const roundMs = 30_000
 
@@ -96,7 +96,7 @@ export class SharedMemory {
     if (isNew || known.size !== here.size) await this.sync(agentId)
   }
 
-  /** For a reader: while the server is away he reads what was last known, and is not kept waiting. */
+  /** For readers: during an outage they get the last known state without waiting. */
   async refresh(agentIds: string[]): Promise<void> {
     if (this.#parts.postgres.health.state === 'lost') return
     for (const agentId of agentIds) await this.#orLater(() => this.sync(agentId))
@@ -159,7 +159,7 @@ export class SharedMemory {
     )
     await this.#bases.checkOrigin(rows[0]!.origin)
     const here = notesIn(places)
-    // Where not one of them is left nobody has removed them one by one: the workspace is another one.
+    // All notes missing at once means a lost workspace, not deletions.
     if (here.size === 0 && this.#bases.of(agentId).size > 0) await this.#bases.forget(agentId)
     const known = this.#bases.of(agentId)
     const there = new Map(rows.flatMap((row) => (row.name === null ? [] : [[row.name, row]])))
@@ -234,7 +234,7 @@ export class SharedMemory {
     return { ...rest, body: body === null ? undefined : Buffer.from(body.slice('\\x'.length), 'hex') }
   }
 
-  /** Resolves to the note's revision; undefined: somebody was faster. */
+  /** Resolves to the note's revision; undefined on a conflict. */
   async #tell(
     agentId: string,
     name: string,

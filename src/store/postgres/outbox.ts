@@ -125,7 +125,7 @@ async function ownRow(rows: Statements['rows'], member: string | null, id: strin
      WHERE id = $1 AND owner IS NOT DISTINCT FROM $2 AND state IN ('queued', 'attempting') RETURNING ${columns}`,
     [id, member],
   )
-  // Nobody has heard of it, so nobody has sent it, also when it is marked.
+  // No process received this row, so it was not sent, even if it is marked as taken.
   return found.map((row) => ({
     ...asOutboxRow(row),
     ...(row.state === 'attempting' ? { isMarked: true } : {}),
@@ -137,7 +137,7 @@ export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'account
   return `${channel}|${accountId}`
 }
 
-/** Rows that others have put down for this member, and lanes that are nobody's. Each row is given once. */
+/** Rows that others assigned to this member, and lanes without an owner. Each row is returned once. */
 async function takeRows(postgres: Postgres, afterSeq: number | undefined): Promise<OutboxRow[]> {
   const { member } = postgres
   if (member === null) {
@@ -201,7 +201,7 @@ async function changeDelivery(
 function ours(changed: unknown[]): void {
   if (changed.length > 0) return
   throw new RockpoolError('lock-lost', 'This reply was given to another process, or removed.', {
-    hint: 'Nothing was changed. Whoever has it sends it.',
+    hint: 'Nothing was changed. The process that owns the reply sends it.',
   })
 }
 

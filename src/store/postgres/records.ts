@@ -46,7 +46,7 @@ export class SharedRecords {
     return this.#aheadMs
   }
 
-  /** Since when the database is back, if it was away: whoever was silent before could not be heard. By our clock. */
+  /** When the database came back after an outage, by our clock: heartbeats before that could not arrive. */
   get backSince(): number {
     const { lastError, since } = this.#parts.postgres.health
     return lastError === undefined ? 0 : since
@@ -67,7 +67,7 @@ export class SharedRecords {
     this.#stopHearing?.()
     this.#cancelLook()
     await this.#pulling.catch(() => {
-      // Whoever waited for it was told.
+      // The caller got the error.
     })
   }
 
@@ -160,7 +160,7 @@ export class SharedRecords {
     return gone.length
   }
 
-  /** The same, for a reader: while the server is away he reads what was last known, and is not kept waiting. */
+  /** The same for readers: during an outage they get the last known state without waiting. */
   async refresh(): Promise<void> {
     if (this.#parts.postgres.health.state !== 'lost') await this.#catchUpOrLater()
   }

@@ -61,7 +61,7 @@ function plan(updates: Update[], rows: Map<string, Row>, agentId: string, done: 
   })
 }
 
-/** Those whose label nobody else has, in the table or among themselves. */
+/** Rows whose label is unique, in the table and in the batch. */
 async function withFreeLabels({ rows }: Statements, agentId: string, planned: Planned[]): Promise<Planned[]> {
   const wants = ({ before, after }: Planned): boolean => !!after.label && after.label !== before?.label
   const labels = [...new Set(planned.filter(wants).map(({ after }) => storable(after.label!)))].sort()
@@ -84,7 +84,7 @@ async function withFreeLabels({ rows }: Statements, agentId: string, planned: Pl
   })
 }
 
-/** Those that were written; nobody was faster with them. */
+/** Rows that were written, without a conflicting write. */
 async function put(
   { rows }: Statements,
   member: string | null,

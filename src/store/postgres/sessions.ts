@@ -76,7 +76,7 @@ export class PostgresSessions implements SessionStore {
     })
   }
 
-  /** What can be written together is; what somebody else was faster with, or is refused, goes the way of one alone. */
+  /** Writes as many rows together as possible; rows with a conflict, or refused ones, are retried one by one. */
   async updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
     const done = await putAll(this.#postgres, this.agentId, updates)
     return Promise.allSettled(

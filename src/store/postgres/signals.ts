@@ -1,5 +1,5 @@
-// What members of one database tell each other at once, by NOTIFY. Nothing rests on it: whoever misses a signal finds what it
-// was about when he looks the next time.
+// NOTIFY between the members of one database. Correctness does not depend on it: a member that misses a notification
+// finds the change at its next poll.
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Postgres } from './connection.ts'

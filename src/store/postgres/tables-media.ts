@@ -14,7 +14,7 @@ export const mediaTables = `
   );
   CREATE INDEX media_file_hash ON media_file (hash);
 
-  /* Whoever gives a name to bytes, or takes the last one from them, does it alone. */
+  /* Adding a name to stored bytes and removing their last name exclude each other. */
   CREATE FUNCTION lock_media(its_hash text) RETURNS void LANGUAGE sql AS $$
     SELECT pg_advisory_xact_lock(hashtext('media ' || current_schema()), hashtext(its_hash))
   $$;

@@ -22,7 +22,7 @@ export const memberTables = `
   );
   CREATE INDEX lease_owner ON lease (owner);
 
-  /* What a member writes is void once its row is gone; deleting the row waits for whoever is writing. */
+  /* A member's writes are refused once its row is gone; deleting the row waits for running writes. */
   CREATE FUNCTION fence(me text) RETURNS boolean LANGUAGE plpgsql AS $$
   BEGIN
     IF me IS NULL THEN RETURN true; END IF;

@@ -1,4 +1,4 @@
-// The notes of agents, for all machines. A note has a number that counts its versions; who writes names the one that he read.
+// The notes of agents, for all machines. A note has a revision number; a writer passes the revision that it read.
 
 export const memoryTables = `
   CREATE TABLE memory_file (
@@ -13,7 +13,7 @@ export const memoryTables = `
     PRIMARY KEY (agent, name)
   );
 
-  /* Writes a note if it still has the revision that was read (0: there is none). Nothing: somebody was faster. */
+  /* Writes a note if it still has the revision that was read (0: there is none). Returns nothing on a conflict. */
   CREATE FUNCTION put_memory(whose text, its_name text, known bigint, its_body bytea, its_at bigint, of_machine text)
   RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE given bigint;

@@ -16,7 +16,7 @@ export const recordTables = `
   CREATE UNIQUE INDEX record_order ON record (seq);
   CREATE INDEX record_at ON record (kind, at);
 
-  /* A copy that was made of another database, or of a later state of this one, is made anew. */
+  /* A copy of another database, or of a later state of this one, is rebuilt. */
   CREATE TABLE record_origin (id text PRIMARY KEY);
   INSERT INTO record_origin VALUES (gen_random_uuid()::text);
 

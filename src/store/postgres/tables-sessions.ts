@@ -43,7 +43,7 @@ export const sessionTables = `
     FOR EACH ROW WHEN ((OLD.archived_at IS NULL) <> (NEW.archived_at IS NULL))
     EXECUTE FUNCTION count_sessions();
 
-  /* Writes a row if it still has the revision that was read (0: there is none). False: somebody was faster. */
+  /* Writes a row if it still has the revision that was read (0: there is none). Returns false on a conflict. */
   CREATE FUNCTION put_session(
     me text, whose text, its_key text, known bigint, its_id text, changed double precision,
     archived double precision, its_label text, parent text, words text, lean text, its_bulk text

@@ -23,7 +23,7 @@ import { pieceRows } from './transcript-rows.ts'
 export interface CopyChanges {
   /** New, grown, or with another name. */
   changed: TranscriptCopy[]
-  /** Set aside, so that nobody finds them any more. */
+  /** Removed from search. */
   dropped: TranscriptCopy[]
   /** Removed for good. */
   gone: TranscriptCopy[]
@@ -77,7 +77,7 @@ export class TranscriptCopies {
     return this.#next
   }
 
-  /** What was found since the last time that somebody asked. */
+  /** Changes since the last call. */
   takeChanges(): CopyChanges {
     const found = this.#found
     this.#found = noChanges()
@@ -110,7 +110,7 @@ export class TranscriptCopies {
     const here = this.#db.queries.get<{ origin: string; tx: string; at: number }>('SELECT * FROM cursor')
     if (here && here.origin !== origin) await this.#begin()
     const now = this.#clock.now()
-    // A database that was restored counts its transactions anew.
+    // A restored database restarts its transaction counter.
     const mayGoOn =
       here?.origin === origin && BigInt(here.tx) <= BigInt(tx) && now - here.at < longestSilenceMs
     const found = mayGoOn ? await this.#since(here.tx) : await this.#everything()
@@ -170,7 +170,7 @@ export class TranscriptCopies {
     return changes
   }
 
-  /** Brings the copies of these rows up to date. What was deleted or replaced has none: nobody is to find it. */
+  /** Brings the copies of these rows up to date. Deleted or replaced transcripts have no copy, so that search does not find them. */
   async #take(rows: SharedRow[]): Promise<CopyChanges> {
     const pieces: Piece[] = []
     const changed: number[] = []

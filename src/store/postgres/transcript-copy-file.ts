@@ -43,7 +43,7 @@ export interface CopyRow {
   name: string
   session_id: string
   topic_id: string | null
-  /** 0 in use, 1 kept from before a reset, 2 set aside so that nobody finds it: only the row is left of it. */
+  /** 0 in use, 1 kept from before a reset, 2 removed from search: only the row is left. */
   archived: number
   entries: number
   bytes: number
@@ -72,13 +72,13 @@ export function fromCopyRow(folder: string, row: CopyRow): TranscriptCopy {
   }
 }
 
-/** The file lacks what its row says: somebody removed it, or the power went. */
+/** The file has less than its row says: it was removed, or a power cut truncated it. */
 export function isCut(folder: string, row: CopyRow | undefined): boolean {
   if (!row) return false
   return (statSync(fileOf(folder, row), { throwIfNoEntry: false })?.size ?? 0) < row.bytes
 }
 
-/** Adds lines that follow the first `after`; nothing when another process has gone on meanwhile. */
+/** Adds lines after the first `after`; nothing if another process has appended meanwhile. */
 export function putLines(q: Queries, folder: string, row: SharedRow, after: number, lines: string[]): void {
   const had = q.get<CopyRow>('SELECT * FROM copy WHERE id = ?', row.id)
   const isAnew = after === 0

@@ -42,7 +42,7 @@ function named({ name, session_id: sessionId, topic_id: topicId, bytes }: NamedR
   return { name, sessionId, ...(topicId === null ? {} : { topicId }), bytes }
 }
 
-/** Resolves to the archive's name, which nobody has yet. */
+/** Resolves to an unused archive name. */
 export async function setAside(
   { rows }: Statements,
   { agentId, id, name }: { agentId: string; id: number; name: string },

@@ -235,7 +235,7 @@ export class PostgresTranscripts implements TranscriptStore {
       const row = (await this.#find(ref)) ?? (await this.#make(ref, header, now))
       return { name: row.name, parent: await addBelowLeaf(this.#postgres, row.id, { ids, lines, now }) }
     })
-    // Removed by somebody in between: then the session begins a new one.
+    // Removed by another process in between: the session starts a new transcript.
     if (parent === null) return this.#append(ref, bodies, options)
     this.#tell(ref.sessionId, name, key)
     return bodies.map((body, index) => {

@@ -42,7 +42,7 @@ export class ApprovalStore {
       .map((row) => JSON.parse(row.record) as Approval)
   }
 
-  /** Settles a pending one. False if somebody was faster. */
+  /** Settles a pending request. False if it was already settled. */
   settle(id: string, state: Exclude<ApprovalState, 'pending'>, answer: GivenAnswer): Promise<boolean> {
     return this.#db.write((q) => {
       const row = q.get<{ record: string }>(

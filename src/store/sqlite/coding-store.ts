@@ -12,7 +12,7 @@ export interface CodingFilter {
   repo?: string
   /** Only those that are not over: running, waiting, queued or suspended. */
   open?: boolean
-  /** Only those that somebody runs or that wait to be run: neither over nor suspended. */
+  /** Only running and queued sessions: neither ended nor suspended. */
   running?: boolean
   /** Only what this agent may see: its own, and what its sessions launched for others. */
   visibleTo?: string
@@ -212,7 +212,7 @@ export class CodingStore {
     })
   }
 
-  /** The same, if nobody has answered yet: only one takes a request, or takes it back. */
+  /** The same, if it is still unanswered: only one process takes a request, or withdraws it. */
   answerFirst(id: string, answer: unknown): Promise<boolean> {
     return this.#db.write(
       (q) =>

@@ -164,7 +164,7 @@ export class Database {
     }
   }
 
-  /** Writes the whole file anew: nothing that was deleted is left in it, in its log, or in a copy of before a migration. */
+  /** Rewrites the whole file: nothing deleted is left in it, in its log, or in a copy from before a migration. */
   async rewrite(): Promise<void> {
     await this.#whenFree(() => this.#db.exec('VACUUM'))
     await this.emptyLog()
@@ -321,12 +321,12 @@ function versionOf(db: DatabaseSync): number {
 function backUp(db: DatabaseSync, path: string, version: number): void {
   const copy = `${path}.before-migration-${version}`
   if (path === ':memory:' || existsSync(copy)) return
-  // Into an empty file that is already ours alone; SQLite copies one moment of the database, whoever else writes.
+  // Into an empty file with private mode; SQLite copies a consistent snapshot while others write.
   makeDatabaseFile(copy)
   db.prepare('VACUUM INTO ?').run(copy)
 }
 
-/** SQLite would wait for whoever writes into a pipe. */
+/** SQLite would block on a named pipe. */
 function refuseOtherThanFile(path: string): void {
   const about = path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })
   if (about && !about.isFile()) throw new RockpoolError('refused', `${path} is not a regular file.`)

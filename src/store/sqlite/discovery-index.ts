@@ -15,7 +15,7 @@ export interface IndexedFile {
   torn: number
   /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
   mark: string
-  /** What was found in it; whoever scans knows what that is. */
+  /** The result of the scan, in the scanner's own format. */
   facts: string
 }
 

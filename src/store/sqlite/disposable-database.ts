@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { RockpoolError } from '../../domain/errors.ts'
 
-/** One that is damaged or of a later version is no loss: it is thrown away, and opened anew. */
+/** A database that is damaged or of a later version is deleted and created again; nothing of value is lost. */
 export function openOrMakeAnew<T>(open: () => T, throwAway: (error: RockpoolError) => void): T {
   try {
     return open()
@@ -15,7 +15,7 @@ export function openOrMakeAnew<T>(open: () => T, throwAway: (error: RockpoolErro
   }
 }
 
-/** Nobody may have it open. */
+/** No connection may have it open. */
 export function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
 }

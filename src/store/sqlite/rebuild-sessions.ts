@@ -1,4 +1,4 @@
-// Makes a damaged session database anew: from the rows that can still be read, from sessions.json, and from the
+// Rebuilds a damaged session database: from the rows that can still be read, from sessions.json, and from the
 // transcripts. The damaged one is set aside, never deleted.
 import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -181,7 +181,7 @@ function readOrSkip<T>(read: () => T): T | undefined {
   }
 }
 
-/** A process that has it open would go on writing into the file that was set aside. */
+/** A process that has it open would keep writing into the file that was set aside. */
 function refuseIfOpen(path: string): void {
   const real = existsSync(path) ? realpathSync(path) : path
   const holder = processIds().find((pid) => pid !== process.pid && openFilesOf(pid).includes(real))

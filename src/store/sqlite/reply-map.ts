@@ -34,7 +34,7 @@ export interface ReplyMap {
   /** All messages that one reply became. Durable when it resolves; best done before the delivery counts as sent. */
   record(address: Address, messageIds: readonly string[], sent: SentMessage): Promise<void>
   find(address: Address, messageId: string): Promise<SentMessage | undefined>
-  /** Nobody answers what is half a year old. */
+  /** Answers to messages older than half a year are not routed. */
   forget(now: number): Promise<void>
 }
 

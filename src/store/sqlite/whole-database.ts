@@ -155,7 +155,7 @@ export class WholeDatabase implements WholeStore {
     return this.#around.run({ ...this.#around.getStore(), isChange: true }, fn)
   }
 
-  /** All or nothing: false when somebody has changed one of them since it was read. */
+  /** All or nothing: false if one of the rows was changed since it was read. */
   async #save(seen: Map<string, SessionRow>, changes: Changes): Promise<boolean> {
     const now = this.#options.clock.now()
     const isSaved = await this.#transact((q) => {

@@ -28,7 +28,7 @@ export interface Link {
 
 export interface Chain {
   links: Map<string, Link>
-  /** The record that a resume goes on from. */
+  /** The record that a resume continues from. */
   leaf: Link | undefined
   /** By uuid: what a resume reaches, compacted parts included. */
   reached: Set<string>

@@ -1,4 +1,4 @@
-// Claude's own record of a session, which is not ours: removed only when somebody asks for just that.
+// Claude's own transcript of a session, which is not ours: removed only on an explicit request for it.
 import { existsSync, readdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -105,7 +105,7 @@ export function entryLine(entry: TranscriptEntry): string {
   )
 }
 
-/** Throws if these could not be written: then nobody who writes at the same moment fails with them. */
+/** Throws if these entries cannot be written, before they are grouped with other writers' entries. */
 export function checkBodies(bodies: EntryBody[]): void {
   if (bodies.length === 0)
     throw new RockpoolError('input-invalid', 'There is no entry to add to the transcript.')

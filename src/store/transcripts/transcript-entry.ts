@@ -104,7 +104,7 @@ function readMessage(fields: Fields): Fields {
   return message
 }
 
-/** A text, or blocks that are objects: nobody who reads a message has to ask again. */
+/** Content is a text or a list of block objects, so that readers need no further checks. */
 function readContent(content: unknown): string | Fields[] {
   if (typeof content === 'string') return content
   const blocks: unknown[] = Array.isArray(content) ? content : [content]

@@ -104,7 +104,7 @@ function lastNewline(buffer: Buffer, before: number): number {
   return before === 0 ? -1 : buffer.lastIndexOf(newline, before - 1)
 }
 
-/** A line as it grows over pieces of the file; lets go of what it holds when it becomes too long. */
+/** A line assembled from pieces of the file; drops its content when it becomes too long. */
 class LinePieces {
   bytes = 0
   #pieces: Buffer[] = []
@@ -117,7 +117,7 @@ class LinePieces {
     if (this.#fits(piece)) this.#pieces.unshift(piece)
   }
 
-  /** The whole line, or undefined if it is too long; then begins anew. */
+  /** The whole line, or undefined if it was too long; then starts the next line. */
   take(): Buffer | undefined {
     const pieces = this.#pieces
     const content = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)

@@ -82,7 +82,7 @@ export class TranscriptQueue {
     this.#others--
   }
 
-  /** Does something else to the file while nobody writes to it. */
+  /** Runs another change of the file while no append runs. */
   exclusive<T>(op: string, fn: (confirm: () => void) => Promise<T>): Promise<T> {
     this.#others++
     this.#wake?.()
@@ -101,7 +101,7 @@ export class TranscriptQueue {
   #inTurn<T>(fn: () => Promise<T>): Promise<T> {
     this.#waiting++
     const turn = this.#last.then(fn).finally(() => this.#waiting--)
-    // Whoever asked is told of the failure; the next one in the queue is not stopped by it.
+    // The caller gets the error; the next task in the queue runs anyway.
     this.#last = turn.catch(() => {})
     return turn
   }

@@ -5,7 +5,7 @@ import { entriesAt, pathTo, readTree } from './transcript-tree.ts'
 
 export interface Shortened {
   header: TranscriptHeader | undefined
-  /** Linked anew, with the settings before them that were in force. */
+  /** With new parents, preceded by the settings that were in force. */
   entries: TranscriptEntry[]
   /** How many entries are left out, those of other branches too; 0 when the path is short enough as it is. */
   dropped: number

@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { openApp } from './app.ts'
 import type { McpInput } from './cli/local-command.ts'
-import { bridgeServer } from './discovery/bridge.ts'
+import { makeBridge } from './discovery/bridge.ts'
 import { RockpoolError } from './domain/errors.ts'
 import { serveBridge } from './mcp/bridge-server.ts'
 import { serveOperations } from './mcp/server.ts'
@@ -59,7 +59,7 @@ function askHere(app: App, { scope, agent }: McpInput): AskOperation {
 }
 
 async function serveTheBridge(app: App, input: McpInput): Promise<void> {
-  const server = bridgeServer(bridgeWorld(app, seatOf(app, input)), app.config.mcpBridge)
+  const server = makeBridge()(bridgeWorld(app, seatOf(app, input)), app.config.mcpBridge)
   if (!server) {
     throw new RockpoolError('refused', 'The bridge is switched off: mcpBridge in the configuration.', {
       hint: 'Set mcpBridge.enabled to true, or leave it out.',

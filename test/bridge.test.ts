@@ -8,7 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
 import { chooseAgent } from '../src/agent/choose.ts'
-import { bridgeServer } from '../src/discovery/bridge.ts'
+import { makeBridge } from '../src/discovery/bridge.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import type { App } from '../src/operations/app.ts'
@@ -103,7 +103,7 @@ test('the real binary calls all six tools in-process and gets live answers', asy
       permissionMode: 'default',
       allowedTools: [],
       toolRights: toolsOf('owner'),
-      tools: [bridgeServer(world, app.config.mcpBridge)!],
+      tools: [makeBridge()(world, app.config.mcpBridge)!],
       askPermission: async () => ({ behavior: 'deny', message: 'Nobody is there.' }),
     })
     const result = await conversation.turn({ text: 'Use the bridge', uuid: crypto.randomUUID() }, () => {})

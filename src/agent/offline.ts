@@ -34,10 +34,11 @@ export function makeOfflineAgent(options: OfflineOptions): AgentRuntime {
     kind: 'offline',
     billing: 'none',
     async open(wanted) {
-      let conversation = live.get(wanted.key)
+      const { key } = wanted
+      let conversation = live.get(key)
       if (!conversation || conversation.closed) {
-        conversation = new OfflineConversation(wanted, options, () => live.delete(wanted.key))
-        live.set(wanted.key, conversation)
+        conversation = new OfflineConversation(wanted, options, () => live.delete(key))
+        live.set(key, conversation)
       }
       conversation.rebind(wanted)
       return conversation

@@ -7,7 +7,8 @@ import type { NotificationParts } from '../coding/notifications.ts'
 import { CodingPool } from '../coding/pool.ts'
 import { ownership } from '../coding/session/run-state.ts'
 import { RepoGate } from '../coding/queue/repo-queue.ts'
-import { bridgeServer } from '../discovery/bridge.ts'
+import { makeBridge } from '../discovery/bridge.ts'
+import type { Bridge } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
@@ -46,6 +47,7 @@ export function openCodingWorld(app: App): CodingWorld {
   const atOnce = (): number => app.config.coding.perRepo.running
   const repos = new RepoGate({ store, clock, atOnce, isOwned: ownerLives, machine, maxSessions })
   const choice = choiceIn(app, repos)
+  const bridge = makeBridge()
   const pool = new CodingPool({
     store,
     spend,
@@ -63,7 +65,7 @@ export function openCodingWorld(app: App): CodingWorld {
     self: identifyProcess(process.pid)!,
     ownerLives,
     agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
-    toolsFor: (session) => bridgeFor(app, session),
+    toolsFor: (session) => bridgeFor(app, bridge, session),
     findNative: (ref) => findNative(app, ref),
     choose: (session) => choice.chooseFor(session),
     priceOf: callCost,
@@ -135,10 +137,10 @@ function wakeFor(app: App): NotificationParts['wake'] {
   }
 }
 
-function bridgeFor(app: App, session: CodingSession): ToolServer[] {
+function bridgeFor(app: App, bridge: Bridge, session: CodingSession): ToolServer[] {
   const { agentId, workdir, originSessionKey } = session.request
   const seat = { agentId, repoPath: workdir, codingId: session.id, sessionKey: originSessionKey }
-  const server = bridgeServer(bridgeWorld(app, seat), app.config.mcpBridge)
+  const server = bridge(bridgeWorld(app, seat), app.config.mcpBridge)
   return server ? [server] : []
 }
 

@@ -3,7 +3,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultAgentId } from '../domain/default-agent.ts'
-import { bridgeServer } from '../discovery/bridge.ts'
+import { makeBridge } from '../discovery/bridge.ts'
+import type { Bridge } from '../discovery/bridge.ts'
 import { TerminalChannel, WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
 import { isTerminal, privateChatWith } from '../domain/address.ts'
@@ -108,6 +109,7 @@ async function flowParts(
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
   const ownTools = await chatTools(app)
+  const bridge = makeBridge()
   const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
   const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
   const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
@@ -133,7 +135,7 @@ async function flowParts(
     isAlive: (owner) => app.postgres !== undefined || isAlive(owner),
     isOwners,
     toolsFor: (session, address, rights) => [
-      ...bridgeFor(app, session, rights),
+      ...bridgeFor(app, bridge, session, rights),
       ownTools(session, address, rights),
     ],
     commands: codingCommands(app),
@@ -252,11 +254,11 @@ function readyAgent(app: App, agentId: string): Agent {
   return agent
 }
 
-function bridgeFor(app: App, { agentId, key }: Session, rights: Rights): ToolServer[] {
+function bridgeFor(app: App, bridge: Bridge, { agentId, key }: Session, rights: Rights): ToolServer[] {
   const repoPath = agentFrom(app.config, app.paths, agentId).workspace
   const world = bridgeWorld(app, { agentId, repoPath, sessionKey: key })
   const isWhole = rights.files === 'workspace'
-  const server = bridgeServer(isWhole ? world : sharedWorld(world, rights), app.config.mcpBridge)
+  const server = bridge(isWhole ? world : sharedWorld(world, rights), app.config.mcpBridge)
   const tools = server?.tools.filter(({ name }) => rights.bridgeTools.some((open) => open === name)) ?? []
   return server && tools.length > 0 ? [{ ...server, tools }] : []
 }

@@ -5,7 +5,9 @@ import { mcpBridgeConfig } from '../domain/config/discovery-settings.ts'
 import { configSchema } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
-import { bridgeServer } from './bridge.ts'
+import { makeBridge } from './bridge.ts'
+
+const bridgeServer = makeBridge()
 
 function world(about: Partial<BridgeWorld> = {}): BridgeWorld {
   return {
@@ -80,6 +82,13 @@ test('the six tools have the names of the seed, under the server name that Claud
     expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
     expect(tool.readOnly).toBe(tool.name !== 'openclaw_announce')
   }
+})
+
+test('sessions share the input schemas of the tools, so that a session costs little memory', () => {
+  const [one, other] = [world(), world({ agentId: 'other' })].map(
+    (of) => bridgeServer(of, mcpBridgeConfig.parse({}))!.tools,
+  )
+  for (const [n, tool] of one!.entries()) expect(tool.inputSchema).toBe(other![n]!.inputSchema)
 })
 
 test('each tool can be switched off, and the bridge as a whole', () => {

@@ -15,48 +15,56 @@ export const bridgeServerName = 'openclaw-bridge'
 const maxLineChars = 4_000
 const maxMemoryChars = 3_000
 
-export function bridgeServer(world: BridgeWorld, config: McpBridgeConfig): ToolServer | undefined {
-  const tools = config.enabled ? bridgeTools(world).filter(({ name }) => isOn(config, name)) : []
-  return tools.length === 0 ? undefined : { name: bridgeServerName, tools }
+/** The tools of one session; undefined when the configuration turns all of them off. */
+export type Bridge = (world: BridgeWorld, config: McpBridgeConfig) => ToolServer | undefined
+
+/** Call it once: the input schemas take 50 KB, and every turn of every session asks for its tools. */
+export function makeBridge(): Bridge {
+  const all = bridgeTools()
+  return (world, config) => {
+    const tools = config.enabled ? all.filter(({ name }) => isOn(config, name)) : []
+    if (tools.length === 0) return undefined
+    return { name: bridgeServerName, tools: tools.map((tool) => tool.of(world)) }
+  }
 }
 
-function isOn(config: McpBridgeConfig, name: string): boolean {
-  return config.tools[name as BridgeToolName] ?? true
+function isOn(config: McpBridgeConfig, name: BridgeToolName): boolean {
+  return config.tools[name] ?? true
 }
 
-function bridgeTools(world: BridgeWorld): AgentTool[] {
+function bridgeTools(): BridgeTool[] {
   return [
     tool({
       name: 'openclaw_conversation_context',
       description: 'The conversation that this session belongs to: who asked for what, in their own words.',
       input: z.strictObject({ limit: z.int().min(1).max(200).default(30) }),
-      run: ({ limit }) => conversationContext(world, limit),
+      run: (world, { limit }) => conversationContext(world, limit),
     }),
     tool({
       name: 'openclaw_memory_search',
       description: 'Search the memory of this agent: what was noted.',
       input: z.strictObject({ query: z.string().trim().min(1).max(1_000) }),
-      run: ({ query }) => memorySearch(world, query),
+      run: (world, { query }) => memorySearch(world, query),
     }),
     tool({
       name: 'openclaw_announce',
       description: 'Send a message to the chat that this session works for.',
       input: z.strictObject({ message: z.string().trim().min(1).max(20_000) }),
       acts: true,
-      run: ({ message }) => announce(world, message),
+      run: (world, { message }) => announce(world, message),
     }),
     tool({
       name: 'openclaw_session_info',
       description:
         'This session: its agent, repository and task, what it cost up to now and what it may cost.',
       input: z.strictObject({}),
-      run: () => sessionInfo(world),
+      run: (world) => sessionInfo(world),
     }),
     tool({
       name: 'openclaw_project_status',
       description: 'The state of the project now: git, pull requests, sessions at work, documents.',
       input: z.strictObject({}),
-      run: async () => statusForAgent(await world.projectStatus(), world.agentId),
+      run: async (world) => statusForAgent(await world.projectStatus(), world.agentId),
     }),
     tool({
       name: 'openclaw_session_list',
@@ -65,9 +73,14 @@ function bridgeTools(world: BridgeWorld): AgentTool[] {
         include_native: z.boolean().default(true),
         limit: z.int().min(1).max(500).default(50),
       }),
-      run: ({ include_native, limit }) => sessionList(world, include_native, limit),
+      run: (world, { include_native, limit }) => sessionList(world, include_native, limit),
     }),
   ]
+}
+
+interface BridgeTool {
+  name: BridgeToolName
+  of(world: BridgeWorld): AgentTool
 }
 
 interface ToolDefinition<Input extends z.ZodObject> {
@@ -75,27 +88,32 @@ interface ToolDefinition<Input extends z.ZodObject> {
   description: string
   input: Input
   acts?: boolean
-  run: (input: z.output<Input>) => Promise<Record<string, unknown>>
+  run: (world: BridgeWorld, input: z.output<Input>) => Promise<Record<string, unknown>>
 }
 
-function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): AgentTool {
+function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): BridgeTool {
   const { name, description, input, acts = false, run } = definition
+  const inputSchema = z.toJSONSchema(input, { io: 'input' })
+  const call = async (world: BridgeWorld, given: Record<string, unknown>): ReturnType<AgentTool['call']> => {
+    const checked = input.safeParse(given)
+    if (!checked.success) return { text: `${name}: ${z.prettifyError(checked.error)}`, isError: true }
+    try {
+      const structured = await run(world, checked.data)
+      return { text: JSON.stringify(structured, null, 1), structured }
+    } catch (error) {
+      const { message, hint } = asRockpoolError(error)
+      return { text: [`${name}: ${message}`, hint].filter(Boolean).join(' '), isError: true }
+    }
+  }
   return {
     name,
-    description,
-    inputSchema: z.toJSONSchema(input, { io: 'input' }),
-    readOnly: !acts,
-    async call(given) {
-      const checked = input.safeParse(given)
-      if (!checked.success) return { text: `${name}: ${z.prettifyError(checked.error)}`, isError: true }
-      try {
-        const structured = await run(checked.data)
-        return { text: JSON.stringify(structured, null, 1), structured }
-      } catch (error) {
-        const { message, hint } = asRockpoolError(error)
-        return { text: [`${name}: ${message}`, hint].filter(Boolean).join(' '), isError: true }
-      }
-    },
+    of: (world) => ({
+      name,
+      description,
+      inputSchema,
+      readOnly: !acts,
+      call: (given) => call(world, given),
+    }),
   }
 }
 

@@ -14,6 +14,7 @@ else await restartWithPinnedNode()
 async function start() {
   if (process.argv[2] === 'up') {
     waitForDiskInMoreThreads()
+    returnFreedMemory()
     restartWithShortPauses()
   }
   const only = process.argv.length === 3 ? process.argv[2] : ''
@@ -39,6 +40,17 @@ async function start() {
  */
 function waitForDiskInMoreThreads() {
   process.env.UV_THREADPOOL_SIZE ??= '16'
+}
+
+/**
+ * glibc keeps what the gateway frees: up to 64 MB after one large answer, and more for each thread. With fixed thresholds
+ * and two arenas it returns that memory to the system. It reads these variables when a process begins; other systems
+ * ignore them.
+ */
+function returnFreedMemory() {
+  process.env.MALLOC_ARENA_MAX ??= '2'
+  process.env.MALLOC_TRIM_THRESHOLD_ ??= '131072'
+  process.env.MALLOC_MMAP_THRESHOLD_ ??= '131072'
 }
 
 /**

@@ -67,7 +67,8 @@ export async function importBetweenKills(
     let kills = 0
     for (;;) {
       const { child, ended } = startProgram(['db', 'import', '--json'], homes[0]!.variables)
-      const timer = setTimeout(() => child.kill('SIGKILL'), 800 + 400 * kills)
+      // Longer each time: a fast machine is hit often enough, and a slow one comes to its end.
+      const timer = setTimeout(() => child.kill('SIGKILL'), 200 * 1.5 ** kills)
       const { code, stdout } = await ended
       clearTimeout(timer)
       if (code === 0) break

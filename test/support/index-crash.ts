@@ -24,11 +24,17 @@ export async function killWhileIndexing(
     let lines = 0
     let killed = 0
     let halfway = 0
+    // How long indexing takes here is found out: longer after a kill that came too early, shorter after one too late.
+    let takesMs = 140
     for (let round = 0; round < rounds; round++) {
+      const before = round === 0 ? 0 : countsOf(folder).passages
       lines += grow(folder, round)
-      if (await runAndKill(folder, (round * 37) % 140)) killed++
+      const wasKilled = await runAndKill(folder, Math.random() * takesMs)
       const { passages } = countsOf(folder)
+      if (wasKilled) killed++
       if (passages > 0 && passages < lines) halfway++
+      if (!wasKilled) takesMs /= 1.3
+      else if (passages === before) takesMs *= 1.3
     }
     await runAndKill(folder, undefined)
     return { lines, killed, halfway, counts: countsOf(folder) }

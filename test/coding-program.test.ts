@@ -28,6 +28,14 @@ test('`cc launch --wait` runs in its own process, is answered from another termi
   expect(JSON.stringify(here.api.calls().at(-1)?.body.messages)).toContain('the heron is home')
 })
 
+test('`cc launch --wait` of a session that fails says why, what helps, and ends with 1', async () => {
+  const broken = { status: 400, errorType: 'invalid_request_error', message: 'the tide is out' }
+  const ran = await here.launch([broken], '--name', 'stranded', '--wait')
+  expect(ran.stdout).toMatch(/the tide is out[\s\S]*`rockpool cc resume stranded`/)
+  expect(ran.stdout).not.toMatch(/no output yet|send it again/)
+  expect(ran.code).toBe(1)
+})
+
 test('`cc launch` starts a gateway; killed with -9 its session is found by any command, its processes end, it is told once and resumed with what it was told last', async () => {
   const args = ['--name', 'sleeper', '--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
   const ran = await here.launch([sleeping], ...args)

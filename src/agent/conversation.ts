@@ -329,7 +329,7 @@ export class ClaudeConversation implements Conversation {
     retryAt?: number,
   ): Extract<TurnEnd, { kind: 'failed' }> {
     const context = { now: this.#parts.clock.now(), timeZone: this.#parts.timeZone, retryAt }
-    return { kind: 'failed', why, message: explain(why, details, context) }
+    return { kind: 'failed', why, ...explain(why, details, context) }
   }
 
   #pause(ms: number): Promise<void> {

@@ -18,7 +18,7 @@ export function endOfTurn(result: ClaudeResult, context: FailureContext): TurnEn
   return {
     kind: 'failed',
     why,
-    message: explain(why, details, context),
+    ...explain(why, details, context),
     ...(why === 'rate-limited' && isAhead(context) ? { retryAt: context.retryAt } : {}),
   }
 }
@@ -54,30 +54,65 @@ function whyApiFailed({ apiError, apiStatus, text }: ClaudeResult): TurnFailure 
   return 'api-error'
 }
 
-/** The sentence for the person: what happened, and what to do. */
-export function explain(why: TurnFailure, details: string, context: FailureContext): string {
+interface Explanation {
+  /** What happened. */
+  what: string
+  /** What happened and what to do about it in a chat. */
+  message: string
+}
+
+/** Sentences for the person. */
+export function explain(why: TurnFailure, details: string, context: FailureContext): Explanation {
   const said = details.trim().replace(/\.+$/, '')
   const quoted = said ? ` Claude says: ${said}.` : ''
-  const sentences: Record<TurnFailure, string> = {
-    'rate-limited': `Claude's rate limit is reached.${quoted} ${whenItEnds(context)}`,
-    overloaded:
-      'Claude is overloaded at the moment and did not answer after several tries. Please send it again in a few minutes.',
-    'context-full':
-      'This conversation no longer fits into what Claude can read at once, even after compacting. Start a new one with /new.',
-    'login-refused': `Claude refused the login.${quoted} The owner of this agent must log in again with \`claude\`, or renew the API key.`,
-    'no-credit': `The account that pays for Claude has no credit left.${quoted} The owner of this agent must add some.`,
-    'model-unknown': `Claude does not offer this model to this account.${quoted} Choose another with /model.`,
-    unreachable: `Claude could not be reached.${quoted} Check the network connection, then send it again.`,
-    'budget-reached': `The budget of this conversation is spent.${quoted} Raise the budget to continue.`,
-    'max-turns': `Claude stopped after the allowed number of steps.${quoted} Send "continue" to go on.`,
-    'session-missing':
-      'Claude no longer has its record of this conversation. The next message starts a new one from what Rockpool has kept.',
-    'start-failed': `Claude could not be started.${quoted}`,
-    stalled: `${said || 'Claude gave no sign of life for too long'}, so the turn was ended. Please send it again.`,
-    'process-died': `Claude's process ended in the middle of the turn.${quoted} Please send it again.`,
-    'api-error': `Claude could not answer.${quoted} Please send it again; if that does not help, look at \`rockpool doctor\`.`,
+  const sentences: Record<TurnFailure, [what: string, advice: string]> = {
+    'rate-limited': [
+      `Claude's rate limit is reached.${quoted} ${whenItEnds(context)}`,
+      whatAfterLimit(context),
+    ],
+    overloaded: [
+      'Claude is overloaded at the moment and did not answer after several tries.',
+      'Please send it again in a few minutes.',
+    ],
+    'context-full': [
+      'This conversation no longer fits into what Claude can read at once, even after compacting.',
+      'Start a new one with /new.',
+    ],
+    'login-refused': [
+      `Claude refused the login.${quoted} The owner of this agent must log in again with \`claude\`, or renew the API key.`,
+      '',
+    ],
+    'no-credit': [
+      `The account that pays for Claude has no credit left.${quoted} The owner of this agent must add some.`,
+      '',
+    ],
+    'model-unknown': [
+      `Claude does not offer this model to this account.${quoted}`,
+      'Choose another with /model.',
+    ],
+    unreachable: [
+      `Claude could not be reached.${quoted}`,
+      'Check the network connection, then send it again.',
+    ],
+    'budget-reached': [`The budget of this conversation is spent.${quoted}`, 'Raise the budget to continue.'],
+    'max-turns': [`Claude stopped after the allowed number of steps.${quoted}`, 'Send "continue" to go on.'],
+    'session-missing': [
+      'Claude no longer has its record of this conversation.',
+      'The next message starts a new one from what Rockpool has kept.',
+    ],
+    'start-failed': [`Claude could not be started.${quoted}`, ''],
+    stalled: [
+      `${said || 'Claude gave no sign of life for too long'}, so the turn was ended.`,
+      'Please send it again.',
+    ],
+    'process-died': [`Claude's process ended in the middle of the turn.${quoted}`, 'Please send it again.'],
+    'api-error': [
+      `Claude could not answer.${quoted}`,
+      'Please send it again; if that does not help, look at `rockpool doctor`.',
+    ],
   }
-  return sentences[why]
+  const [what, advice] = sentences[why]
+  return { what, message: [what, advice].filter(Boolean).join(' ') }
 }
 
 /** The limit of an API key comes without an end: Claude waits and tries again by itself, or gives up at once. A time
@@ -87,11 +122,16 @@ function isAhead(context: FailureContext): context is FailureContext & { retryAt
 }
 
 function whenItEnds(context: FailureContext): string {
-  if (!isAhead(context))
-    return 'Claude does not say when it ends. Send your message again in a few minutes; if it happens often, use a smaller model or ask for a higher limit.'
+  if (!isAhead(context)) return 'Claude does not say when it ends.'
   const { retryAt, now, timeZone } = context
   const minutes = Math.max(1, Math.ceil((retryAt - now) / 60_000))
   const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', ...(timeZone ? { timeZone } : {}) })
   const duration = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
-  return `It ends at ${time.format(retryAt)} (in about ${duration}); send your message again then.`
+  return `It ends at ${time.format(retryAt)} (in about ${duration}).`
+}
+
+function whatAfterLimit(context: FailureContext): string {
+  return isAhead(context)
+    ? 'Send your message again then.'
+    : 'Send your message again in a few minutes; if it happens often, use a smaller model or ask for a higher limit.'
 }

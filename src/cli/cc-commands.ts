@@ -37,7 +37,7 @@ export const commands: LocalCommand[] = [
 ]
 
 interface Attachable {
-  session: { sessionId: string; repoPath: string; isRunning: boolean; filePath: string }
+  session: { sessionId: string; repoPath: string; isRunning: boolean; filePath: string; pid?: number }
   /** If it is one of ours. */
   coding?: { id: string; name: string; lifecycle: string; unsaid: string[]; machine?: string }
 }
@@ -86,7 +86,9 @@ function checkAttachable(host: Host, ref: string, { session, coding }: Attachabl
   }
   if (session.isRunning && coding?.lifecycle !== 'awaiting-input') {
     throw new RockpoolError('conflict', `${ref} is at work; two writers would tear it apart.`, {
-      hint: 'Answer it with `rockpool cc respond`, stop it with `rockpool cc interrupt`, or fork it with `rockpool cc fork`.',
+      hint: coding
+        ? 'Answer it with `rockpool cc respond`, stop it with `rockpool cc interrupt`, or fork it with `rockpool cc fork`.'
+        : `Close it in its own terminal${session.pid === undefined ? '' : ` (process ${session.pid})`} first, or fork it: \`rockpool cc fork ${ref}\`.`,
     })
   }
   if (host.terminal.canAsk) return

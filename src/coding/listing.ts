@@ -42,11 +42,10 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
 export function formatOutput(session: CodingSession, blocks: OutputBlock[], now: number): string {
   const took = formatDuration(durationOf(session, now))
   const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
-  return [
-    heading,
-    '─'.repeat(60),
-    formatBlocks([...blocks, ...writingOf(session)]) || '(no output yet)',
-  ].join('\n')
+  const { end, status } = session
+  const said = formatBlocks([...blocks, ...writingOf(session)])
+  const ended = end?.message ? `${endIcons[status]} ${end.message}` : ''
+  return [heading, '─'.repeat(60), [said, ended].filter(Boolean).join('\n') || '(no output yet)'].join('\n')
 }
 
 export function formatBlocks(blocks: OutputBlock[]): string {

@@ -54,8 +54,8 @@ export type TurnFailure =
 export type TurnEnd =
   | { kind: 'completed' }
   | { kind: 'interrupted' }
-  /** `message` is a sentence for the person: what happened and what to do. */
-  | { kind: 'failed'; why: TurnFailure; message: string; retryAt?: number }
+  /** `message` tells the person in a chat what happened and what to do; `what` says only what happened. */
+  | { kind: 'failed'; why: TurnFailure; message: string; what?: string; retryAt?: number }
 
 export interface TurnResult {
   end: TurnEnd

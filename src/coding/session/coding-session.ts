@@ -5,7 +5,7 @@ import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '..
 import type { OutputKind, Waiting } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
-import { reasonOfFailure, reasonOfGoing } from './end-reason.ts'
+import { failureText, reasonOfFailure, reasonOfGoing } from './end-reason.ts'
 import { givenTo } from '../machines/hand-over.ts'
 import type { HandOver } from '../machines/hand-over.ts'
 import { LiveRecord } from './live-record.ts'
@@ -281,10 +281,10 @@ export class CodingRun {
       aside,
     }))
     if (result.end.kind === 'failed') {
-      const { why, message } = result.end
+      const { why } = result.end
       await this.claude.close()
       const lifecycle = why === 'process-died' || why === 'stalled' ? 'suspended' : 'ended'
-      return this.#end('failed', lifecycle, reasonOfFailure(why), message)
+      return this.#end('failed', lifecycle, reasonOfFailure(why), failureText(result.end, this.session))
     }
     if (this.#messages.next !== undefined) return
     if (!this.session.request.multiTurn && result.end.kind === 'completed') {

@@ -25,6 +25,11 @@ const machine = z
 
 const note = z.string().optional().describe('Why it will not get far: Claude is not connected here.')
 
+/** A command that waited for the end of the turn fails with it. */
+function hasFailed({ status, output }: Record<string, unknown>): boolean {
+  return output !== undefined && (status === 'failed' || status === 'killed')
+}
+
 /** Reported at launch, not only when the session is looked at. */
 function noteOn(app: App, { machine: its }: { machine?: string }): { note?: string } {
   const claude = lookForClaude(app.environment, app.config.claude.credential)
@@ -93,6 +98,7 @@ const launch = operation({
     paths: ['workdir'],
     here: 'workdir',
     staysBehind: (input) => input['wait'] !== true,
+    failed: hasFailed,
     examples: [
       'rockpool cc launch "fix the failing test" --repo . --wait',
       'rockpool cc launch "review the diff" --fresh --model haiku',
@@ -129,6 +135,7 @@ const resume = operation({
     positional: ['session', 'prompt'],
     takesWords: true,
     staysBehind: (input) => input['wait'] !== true,
+    failed: hasFailed,
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {

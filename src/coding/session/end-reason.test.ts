@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import type { TurnFailure } from '../../domain/turn.ts'
+import { failureText } from './end-reason.ts'
+
+const failures: TurnFailure[] = [
+  'rate-limited',
+  'overloaded',
+  'context-full',
+  'login-refused',
+  'model-unknown',
+  'unreachable',
+  'stalled',
+  'process-died',
+  'api-error',
+]
+
+test.each(failures)('after %s a session advises only what works for one that has ended', (why) => {
+  const end = {
+    kind: 'failed',
+    why,
+    message: 'It broke. Please send it again, or use /new.',
+    what: 'It broke.',
+  } as const
+  const said = failureText(end, { name: 'fix-login', sdkSessionId: 's' })
+  expect(said).toMatch(/^It broke\. .*`rockpool cc (?:resume fix-login|launch)/)
+  expect(said).not.toMatch(/send it again|\/new|\/model/i)
+})
+
+test('a session that never reached Claude is launched again', () => {
+  const end = { kind: 'failed', why: 'unreachable', message: 'Away.' } as const
+  expect(failureText(end, { name: 'x' })).toMatch(/rockpool cc launch/)
+})

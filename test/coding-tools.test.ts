@@ -100,6 +100,19 @@ describe('tools of a chat', () => {
     expect(again).not.toContain('one')
   })
 
+  test.each(['   ', '\n\t'])('a prompt without a word (%j) starts nothing', async (prompt) => {
+    const house = await openGateway()
+    const workdir = newRepo(house)
+    for (const [method, input] of [
+      ['coding.launch', { prompt, workdir, fresh: true }],
+      ['coding.resume', { session: 'x', prompt }],
+      ['coding.respond', { session: 'x', message: prompt }],
+      ['sessions.spawn', { task: prompt, mode: 'claude-code', repo: workdir }],
+    ] as const)
+      expect((await rpc(house, method, input)).error?.data?.code).toBe('input-invalid')
+    expect(house.app.coding().store.list()).toEqual([])
+  })
+
   test('4.6 no. 1: the configured permission mode has an effect, and what is asked for wins', async () => {
     const house = await openGateway({ coding: { permissionMode: 'plan' } })
     const modeOf = async (input: Record<string, unknown>): Promise<string> => {

@@ -145,6 +145,18 @@ test('a client that does not read is closed; the others hear everything', async 
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
 })
 
+test('a request that is too large says so, and the next one is answered', async () => {
+  const house = await open()
+  const client = new GatewayClient({ url: house.gateway.wsUrl, token: house.token })
+  const large = { message: 'x'.repeat(1_100_000) }
+  await expect(client.callByName('turns.send', large)).rejects.toMatchObject({
+    code: 'input-invalid',
+    message: expect.stringContaining('too large'),
+  })
+  await expect(client.callByName('health')).resolves.toMatchObject({ ok: true })
+  client.close()
+})
+
 test('a repeated request with the same idempotency key is done once and answered alike', async () => {
   const house = await open()
   const request = { key: 'main', label: 'once', idempotencyKey: 'k1' }

@@ -494,6 +494,19 @@ test('while watching, a session that begins to wait is told, and nothing else is
   await stop()
 })
 
+test('a session whose transcript was just deleted is not found, before the index knows of it', async () => {
+  const configDir = copyOfFixtures()
+  const discovery = discover([configDir])
+  const stop = await discovery.watch(() => {})
+  const { sessionId, filePath } = await discovery.get(numbered('2'))
+  rmSync(filePath)
+  await expect(discovery.health(sessionId)).rejects.toMatchObject({
+    code: 'not-found',
+    message: expect.stringContaining(sessionId),
+  })
+  await stop()
+})
+
 test('config directories come from the environment, the home and the configuration, each once', () => {
   const home = folder()
   mkdirSync(join(home, '.claude'))

@@ -1,10 +1,23 @@
 // How healthy a transcript is: what a resume would find in it, and what it would lose.
+import { RockpoolError } from '../domain/errors.ts'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
 
 export async function xray(sessionId: string, path: string): Promise<SessionHealth> {
-  return healthOf(sessionId, await readChain(path))
+  return healthOf(
+    sessionId,
+    await readChain(path).catch((error: unknown) => Promise.reject(inWords(error, sessionId))),
+  )
+}
+
+/** The transcript may have been deleted before the index knows of it. */
+function inWords(error: unknown, sessionId: string): unknown {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error
+  return new RockpoolError('not-found', `The transcript of ${sessionId} was deleted.`, {
+    hint: '`rockpool cc list` shows the sessions that are left.',
+    cause: error,
+  })
 }
 
 export function healthOf(sessionId: string, chain: Chain): SessionHealth {

@@ -61,6 +61,7 @@ interface Pending {
 const firstDelayMs = 250
 const longestDelayMs = 10_000
 const policyViolation = 1008
+const messageTooBig = 1009
 
 export class GatewayClient {
   #options: ClientOptions
@@ -189,9 +190,7 @@ export class GatewayClient {
 
   /** What was under way fails; what is listened to comes back by itself. */
   #lost(code: number): RockpoolError {
-    const error = new RockpoolError('unavailable', 'The gateway is not connected.', {
-      hint: 'Is `rockpool up` running?',
-    })
+    const error = code === messageTooBig ? tooLarge() : notConnected()
     this.#ready = undefined
     for (const pending of this.#pending.values()) pending.reject(error)
     this.#pending.clear()
@@ -207,6 +206,18 @@ export class GatewayClient {
     setTimeout(again, this.#delayMs * (0.5 + Math.random() / 2))
     this.#delayMs = Math.min(this.#delayMs * 2, longestDelayMs)
   }
+}
+
+function notConnected(): RockpoolError {
+  return new RockpoolError('unavailable', 'The gateway is not connected.', {
+    hint: 'Is `rockpool up` running?',
+  })
+}
+
+function tooLarge(): RockpoolError {
+  return new RockpoolError('input-invalid', 'The request is too large: the gateway takes at most 1 MiB.', {
+    hint: 'Shorten it, or put the text into a file and name the file.',
+  })
 }
 
 /** The close handler has already rejected pending calls and scheduled the next attempt. */

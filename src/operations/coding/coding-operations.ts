@@ -13,6 +13,7 @@ import type { App } from '../app.ts'
 import { refuseWider } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
+import { words } from '../words.ts'
 
 const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
 
@@ -63,7 +64,7 @@ const launch = operation({
   name: 'coding.launch',
   says: 'Start Claude Code in a repository, in the background; resume the right session for the task, or begin a new one.',
   input: z.strictObject({
-    prompt: z.string().min(1).describe('What to do.'),
+    prompt: words.describe('What to do.'),
     workdir: z
       .string()
       .optional()
@@ -121,7 +122,7 @@ const resume = operation({
   says: 'Go on with an earlier session, or fork it.',
   input: z.strictObject({
     session: ref,
-    prompt: z.string().default('Continue where you left off.').describe('What to say.'),
+    prompt: words.default('Continue where you left off.').describe('What to say.'),
     fork: z.boolean().default(false).describe('Leave the earlier one as it is.'),
     atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
     originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
@@ -155,7 +156,7 @@ const respond = operation({
   says: 'Send a message to a running session.',
   input: z.strictObject({
     session: ref,
-    message: z.string().min(1).describe('What to say.'),
+    message: words.describe('What to say.'),
     interrupt: z.boolean().default(false).describe('Stop what it does first.'),
     userInitiated: z
       .boolean()

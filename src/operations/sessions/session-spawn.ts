@@ -13,12 +13,13 @@ import { modelForTurn } from '../turns/known-model.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
+import { words } from '../words.ts'
 import { addSpawnedRow } from '../coding/spawned-coding.ts'
 import { beginSubagent, depthOf, runningChildren } from './subagents.ts'
 import { visibleAgents } from './which-session.ts'
 
 const input = z.strictObject({
-  task: z.string().min(1).max(100_000).describe('What to do.'),
+  task: words.max(100_000).describe('What to do.'),
   label: z
     .string()
     .max(60)

@@ -1,7 +1,7 @@
 // Coding sessions with the real Claude binary: tools that really run, questions, budgets, kills.
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { asOwner } from '../src/coding/session/run-state.ts'
@@ -140,6 +140,25 @@ test('a session whose Rockpool was killed just after the start continues under t
   ])
   expect(toldIn(lost.newSdkSessionId)).toEqual([expect.stringContaining('again')])
 })
+
+test('a new session has its name as the title of its Claude session, although the id was chosen before', async () => {
+  const workdir = coding.house.repo('title')
+  const { id } = await coding.launch(inline({ text: 'ready' }), { workdir, name: 'heron-watch' })
+  const { sdkSessionId, newSdkSessionId } = await coding.until(id, 'awaiting-input')
+  expect(sdkSessionId).toBe(newSdkSessionId)
+  expect(titlesOf(sdkSessionId!)).toContain('heron-watch')
+})
+
+function titlesOf(sdkSessionId: string): Array<string | undefined> {
+  const projects = join(coding.real.home.configDir, 'projects')
+  const names = readdirSync(projects, { recursive: true, encoding: 'utf8' })
+  const file = join(
+    projects,
+    names.find((name) => name.endsWith(`${sdkSessionId}.jsonl`))!,
+  )
+  const records = readFileSync(file, 'utf8').trimEnd().split('\n')
+  return records.map((line) => (JSON.parse(line) as { customTitle?: string }).customTitle)
+}
 
 test('a waiting session that is continued in a terminal is noticed before its next turn: resumed with those words, or forked while it is open there', async () => {
   const workdir = coding.house.repo('terminal')

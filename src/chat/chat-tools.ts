@@ -61,7 +61,7 @@ export async function chatTools(
       return performOperation(app, operation, isOwners ? input : { sessionKey: session.key }, caller)
     }
     const tools = names
-      .filter(({ name }) => isOwners || name === ofThisSession)
+      .filter(({ name }) => isOwners || (rights.ownTools === 'this-session' && name === ofThisSession))
       .map((tool) => ({
         name: tool.name,
         description: tool.description,

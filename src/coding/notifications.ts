@@ -7,6 +7,7 @@ import type { Log } from '../domain/log.ts'
 import type { Reply } from '../domain/reply.ts'
 import { formatUsd } from '../domain/usd.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import type { Author } from '../rights/author.ts'
 import { formatDuration, oneLine } from './session/names.ts'
 import { approvalReply } from './approvals/approval-reply.ts'
 import { addressOfOrigin } from './session/origin.ts'
@@ -27,7 +28,13 @@ export interface NotificationParts {
     isOutput?: boolean,
   ) => Promise<void>
   /** A system event for the agent: it takes a turn at once. The same key wakes once. */
-  wake: (event: { text: string; agentId: string; sessionKey?: string; key: string }) => Promise<void>
+  wake: (event: {
+    text: string
+    agentId: string
+    sessionKey?: string
+    key: string
+    askedBy: Author
+  }) => Promise<void>
   /** A note for a session, to be read with its next message. */
   note: (progress: Progress) => Promise<void>
 }
@@ -221,10 +228,11 @@ export class NotificationRouter {
   }
 
   async #wake(session: CodingSession, text: string, what: string): Promise<void> {
-    const { launchedBy, originSessionKey: sessionKey } = session.request
+    const { launchedBy, originSessionKey: sessionKey, byProgram } = session.request
+    const askedBy = byProgram ? 'program' : 'owner'
     const agentId = launchedBy ?? session.request.agentId
     const key = `coding:${session.id}:${what}`
-    await this.#orSay(key, this.#parts.wake({ text, agentId, sessionKey, key }))
+    await this.#orSay(key, this.#parts.wake({ text, agentId, sessionKey, key, askedBy }))
   }
 
   async #deliver(...[address, reply, key, codingId, isOutput]: Parameters<NotificationParts['deliver']>) {

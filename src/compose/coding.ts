@@ -130,10 +130,11 @@ function deliverFor(app: App): NotificationParts['deliver'] {
 
 /** In the gateway the agent takes a turn at once; elsewhere the turn waits for the next gateway. */
 function wakeFor(app: App): NotificationParts['wake'] {
-  return async ({ text, agentId, sessionKey, key: once }) => {
+  return async ({ text, agentId, sessionKey, key: once, askedBy }) => {
     const key = sessionKey ?? `agent:${agentId}:${app.config.session.mainKey}`
     const conversations = await app.conversations()
-    await conversations.wake({ text, agentId, sessionKey: key, key: once, later: app.gateway === undefined })
+    const later = app.gateway === undefined
+    await conversations.wake({ text, agentId, sessionKey: key, key: once, later, askedBy })
   }
 }
 

@@ -136,7 +136,7 @@ async function flowParts(
     isOwners,
     toolsFor: (session, address, rights) => [
       ...bridgeFor(app, bridge, session, rights),
-      ownTools(session, address, rights),
+      ...(rights.ownTools === 'none' ? [] : [ownTools(session, address, rights)]),
     ],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),

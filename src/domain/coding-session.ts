@@ -69,6 +69,8 @@ export interface CodingRequest {
   originSessionKey?: string
   /** The agent that launched it, when it did so for another one: it sees it too, and is the one that is woken. */
   launchedBy?: string
+  /** A program whose token is bound to an agent launched it: what it says is told as that program's words. */
+  byProgram?: boolean
   /** Its row among the sessions of its agent, when that goes with the session's end. */
   childSessionKey?: string
   /** How many sessions above it began one another. */

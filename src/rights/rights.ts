@@ -12,8 +12,8 @@ export interface Rights {
   tools: ToolRights
   /** Rules for what Claude may use without asking, of the tools that are open. */
   allowedRules: readonly string[]
-  /** Rockpool's tools: all that are offered to an agent, or only what tells about this very session. */
-  ownTools: 'all' | 'this-session'
+  /** Rockpool's tools: all that are offered to an agent, only what tells about this very session, or none. */
+  ownTools: 'all' | 'this-session' | 'none'
   /** Which tools of the bridge. */
   bridgeTools: readonly BridgeToolName[]
   /** The scopes with which Rockpool's tools call operations. */
@@ -45,7 +45,7 @@ export function rightsOf(author: Author, grants: Grants): Rights {
     author,
     tools: toolsOf(author, grants.shared.tools),
     allowedRules: allowedRules(author, grants, sharedFiles),
-    ownTools: isOwners ? 'all' : 'this-session',
+    ownTools: isOwners ? 'all' : author === 'hook' ? 'none' : 'this-session',
     bridgeTools: bridgeToolsOf(author),
     scopes: isOwners ? ['read', 'write'] : ['read'],
     files: isOwners ? 'workspace' : 'own',

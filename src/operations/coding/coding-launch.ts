@@ -8,6 +8,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
 import { resolveOriginChannel } from '../../coding/session/origin.ts'
 import { newCodingId } from '../../coding/session/names.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { findCoding } from './coding-row.ts'
 import { refuseDirectory } from './launch-rights.ts'
@@ -110,6 +111,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     timeoutSeconds: input.timeoutSeconds,
     spawnDepth: input.spawnDepth,
     launchedBy: input.launchedBy === agentId ? undefined : input.launchedBy,
+    byProgram: callerAuthor(caller) === 'program' || undefined,
     relay: input.relay,
     originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,

@@ -76,7 +76,9 @@ test('a session shows what it is made of, what it changed, and what going on wou
   ])
     await about.getByText(text).waitFor()
   const price = await about.getByLabel('What going on costs').textContent()
-  expect(price).toMatch(/Resume\$\d.*warm for.*Compact first\$\d.*Begin anew\$\d/)
+  expect(price).toMatch(
+    /Resume\$\d.*cold \(Claude Code started it with other tools.*Compact first\$\d.*Begin anew\$\d/,
+  )
   await about.locator('.chart-space canvas').waitFor()
   expect(await about.locator('li', { hasText: 'src/checkout.ts' }).textContent()).toContain('1 changed')
   await page.locator('.cliff').waitFor()

@@ -1,13 +1,15 @@
 // The gateway with 10,000 sessions, as a client on the same machine sees it. The program is the built one.
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { WebSocket } from 'ws'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answersDuring, floodNames } from '../test/support/gateway-floods.ts'
 import { fillStateDir, keyOf } from './gateway/many-sessions.ts'
+import { measureMemory } from './gateway/memory.ts'
+import { openClient, startGateway, startProgram } from './gateway/program.ts'
+import type { BenchClient } from './gateway/program.ts'
+import { atMost } from './result.ts'
 import type { BenchResult } from './result.ts'
 
 const count = 10_000
@@ -16,7 +18,8 @@ export async function bench(): Promise<BenchResult[]> {
   const dir = mkdtempSync(join(tmpdir(), 'rockpool-bench-'))
   try {
     await fillStateDir(dir, count)
-    return await measure(dir)
+    const memory = await measureMemory(dir)
+    return [...(await measure(dir)), ...memory]
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
@@ -24,21 +27,14 @@ export async function bench(): Promise<BenchResult[]> {
 
 async function measure(dir: string): Promise<BenchResult[]> {
   const started = performance.now()
-  const gateway = await startProgram(
-    [join(import.meta.dirname, '../bin/rockpool.js'), 'up', '--port', '0', '--json'],
-    {
-      ROCKPOOL_STATE_DIR: dir,
-      HOME: dir,
-    },
-  )
+  const gateway = await startGateway(dir)
   const readyMs = performance.now() - started
-  const { wsUrl, url, pid } = JSON.parse(gateway.line) as { wsUrl: string; url: string; pid: number }
-  const token = readFileSync(join(dir, 'credentials', 'gateway-token'), 'utf8').trim()
+  const { url, wsUrl, token } = gateway
   try {
     const client = await openClient(wsUrl, token)
     await client.call('sessions.list', { limit: 50 })
-    await new Promise((resolve) => setTimeout(resolve, 5000))
-    const idleMb = residentMb(pid)
+    // The indexing thread of the start has ended by then.
+    await sleep(5_000)
     const list = await times(300, () => client.call('sessions.list', { limit: 50 }))
     const patch = await times(300, (n) =>
       client.call('sessions.patch', { key: keyOf(n), thinkingLevel: 'high' }),
@@ -51,23 +47,22 @@ async function measure(dir: string): Promise<BenchResult[]> {
     const floods = await slowestDuringFloods({ port: Number(new URL(url).port), token })
     const ratio = rates.gateway / rates.echo
     return [
-      result('ready with 10,000 sessions', readyMs, 2000, 'ms', '`rockpool up` to its ready line'),
-      result(
+      atMost('ready with 10,000 sessions', readyMs, 2000, 'ms', '`rockpool up` to its ready line'),
+      atMost(
         'sessions.list {limit: 50}, p50',
         median(list),
         3,
         'ms',
         '300 calls, one after the other, one WebSocket',
       ),
-      result('sessions.patch, durable, p50', median(patch), 5, 'ms', '300 calls on different sessions'),
-      result(
+      atMost('sessions.patch, durable, p50', median(patch), 5, 'ms', '300 calls on different sessions'),
+      atMost(
         'longest block of the event loop',
         blockedMs,
         50,
         'ms',
         `five lists of all 10,000 (p50 ${median(all).toFixed(0)} ms)`,
       ),
-      result('idle memory', idleMb, 150, 'MB', 'resident, five seconds after the first list'),
       {
         name: 'requests a second against a bare ws echo',
         measured: `${ratio.toFixed(2)} (${Math.round(rates.gateway)}/s of ${Math.round(rates.echo)}/s)`,
@@ -78,7 +73,7 @@ async function measure(dir: string): Promise<BenchResult[]> {
       ...floods,
     ]
   } finally {
-    gateway.process.kill('SIGTERM')
+    await gateway.stop()
   }
 }
 
@@ -89,63 +84,9 @@ async function slowestDuringFloods(target: { port: number; token: string }): Pro
     const answers = (await answersDuring(flood, target)).toSorted((a, b) => a - b)
     const p99 = answers[Math.floor(answers.length * 0.99)]!
     const how = `the slowest of ${answers.length} answers to another client (p99 ${p99.toFixed(1)} ms)`
-    results.push(result(`answers to others during ${flood}`, answers.at(-1)!, 100, 'ms', how))
+    results.push(atMost(`answers to others during ${flood}`, answers.at(-1)!, 100, 'ms', how))
   }
   return results
-}
-
-function result(name: string, value: number, limit: number, unit: string, how: string): BenchResult {
-  const measured = `${value.toFixed(value < 10 ? 2 : 0)} ${unit}`
-  return { name, measured, wanted: `at most ${limit} ${unit}`, ok: value <= limit, how }
-}
-
-/** Starts a program and waits for its first line. */
-function startProgram(
-  args: string[],
-  env: Record<string, string>,
-): Promise<{ process: ChildProcess; line: string }> {
-  const { NODE_EXTRA_CA_CERTS: _unused, ...rest } = process.env
-  const child = spawn(process.execPath, args, {
-    env: { ...rest, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return new Promise((resolve, reject) => {
-    let text = ''
-    child.stdout.on('data', (chunk) => {
-      text += chunk
-      if (text.includes('\n')) resolve({ process: child, line: text })
-    })
-    child.on('exit', (code) => reject(new Error(`${args[0]} ended with ${code}`)))
-  })
-}
-
-interface BenchClient {
-  socket: WebSocket
-  call(method: string, params: object): Promise<void>
-}
-
-async function openClient(url: string, token?: string): Promise<BenchClient> {
-  const headers = token ? { authorization: `Bearer ${token}` } : {}
-  const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 100 << 20 })
-  const waiting = new Map<number, () => void>()
-  let next = 1
-  socket.on('message', (data: Buffer) => {
-    const text = data.toString('utf8')
-    const id = Number(text.match(/"id":(\d+)/)![1])
-    if (text.includes('"error":{"code"')) throw new Error(text.slice(0, 500))
-    waiting.get(id)!()
-    waiting.delete(id)
-  })
-  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
-  return {
-    socket,
-    call: (method, params) =>
-      new Promise((resolve) => {
-        const id = next++
-        waiting.set(id, resolve)
-        socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-      }),
-  }
 }
 
 async function times(rounds: number, work: (n: number) => Promise<void>): Promise<number[]> {
@@ -189,10 +130,6 @@ async function rate(url: string, token?: string): Promise<number> {
   await Promise.all(lanes)
   for (const { socket } of clients) socket.close()
   return done / 2
-}
-
-function residentMb(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)![1]) / 1024
 }
 
 /** The longest time since the last look that the gateway's event loop stood still. */

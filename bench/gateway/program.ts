@@ -1,0 +1,81 @@
+// A gateway or another server in a process of its own, and a client that calls it as fast as it can.
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { WebSocket } from 'ws'
+
+/** Starts a program and waits for its first line. */
+export function startProgram(
+  args: string[],
+  env: Record<string, string>,
+): Promise<{ process: ChildProcess; line: string }> {
+  const { NODE_EXTRA_CA_CERTS: _unused, ...rest } = process.env
+  const child = spawn(process.execPath, args, {
+    env: { ...rest, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return new Promise((resolve, reject) => {
+    let text = ''
+    child.stdout.on('data', (chunk) => {
+      text += chunk
+      if (text.includes('\n')) resolve({ process: child, line: text })
+    })
+    child.on('exit', (code) => reject(new Error(`${args[0]} ended with ${code}`)))
+  })
+}
+
+export interface BenchGateway {
+  url: string
+  wsUrl: string
+  pid: number
+  token: string
+  /** Resolves when the process has ended. */
+  stop(): Promise<void>
+}
+
+/** The built gateway with this state directory. */
+export async function startGateway(dir: string): Promise<BenchGateway> {
+  const program = join(import.meta.dirname, '../../bin/rockpool.js')
+  const started = await startProgram([program, 'up', '--port', '0', '--json'], {
+    ROCKPOOL_STATE_DIR: dir,
+    HOME: dir,
+  })
+  const { url, wsUrl, pid } = JSON.parse(started.line) as { url: string; wsUrl: string; pid: number }
+  const token = readFileSync(join(dir, 'credentials', 'gateway-token'), 'utf8').trim()
+  const ended = new Promise<void>((resolve) => started.process.once('exit', () => resolve()))
+  const stop = (): Promise<void> => {
+    started.process.kill('SIGTERM')
+    return ended
+  }
+  return { url, wsUrl, pid, token, stop }
+}
+
+export interface BenchClient {
+  socket: WebSocket
+  call(method: string, params: object): Promise<void>
+}
+
+export async function openClient(url: string, token?: string): Promise<BenchClient> {
+  const headers = token ? { authorization: `Bearer ${token}` } : {}
+  const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 100 << 20 })
+  const waiting = new Map<number, () => void>()
+  let next = 1
+  socket.on('message', (data: Buffer) => {
+    const text = data.toString('utf8')
+    const id = Number(text.match(/"id":(\d+)/)![1])
+    if (text.includes('"error":{"code"')) throw new Error(text.slice(0, 500))
+    waiting.get(id)!()
+    waiting.delete(id)
+  })
+  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+  return {
+    socket,
+    call: (method, params) =>
+      new Promise((resolve) => {
+        const id = next++
+        waiting.set(id, resolve)
+        socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      }),
+  }
+}

@@ -100,11 +100,12 @@ export function printLaunched(
   output: CodingRow & { action?: string; reason?: string; output?: string; note?: string },
   page: Page,
 ): string {
-  if (output.output !== undefined) return visible(output.output)
+  const note = output.note ? [styled(page, 'yellow', prose(output.note, page))] : []
+  if (output.output !== undefined) return [...note, visible(output.output)].join('\n')
   return [
     `${styled(page, 'bold', oneLine(output.name))} ${output.id} ${launchedAs(output)}${onOf(output)}`,
     ...(output.action ? [prose(howOf(output.action, output.reason ?? ''), page)] : []),
-    ...(output.note ? [styled(page, 'yellow', prose(output.note, page))] : []),
+    ...note,
     styled(
       page,
       'dim',

@@ -17,7 +17,8 @@ import type { RepoGate } from './queue/repo-queue.ts'
 export type NativeSession = Pick<
   DiscoveredSession,
   'sessionId' | 'repoPath' | 'isRunning' | 'agentId' | 'label' | 'pid'
->
+> &
+  Partial<Pick<DiscoveredSession, 'source' | 'entrypoint' | 'model' | 'permissionMode'>>
 
 export interface Choice {
   action: 'resume' | 'fork' | 'fresh' | 'queue'

@@ -60,6 +60,7 @@ test('a session that Claude Code used last is cold for us, whatever its cache ho
   ]) {
     const cold = priced({ ...recent, ...about })
     expect(cold).toMatchObject({ cache: 'cold', coldBecause: expect.stringContaining('other tools') })
+    expect(cold.resumesWith).toMatch(/Rockpool's tools and settings/)
     expect(cold.resumeUsd).toBeCloseTo(0.375, 10)
   }
   expect(priced({ cacheTtlMinutes: 5 }).coldBecause).toBeUndefined()

@@ -49,6 +49,7 @@ export function priceSession(session: DiscoveredSession, prices: PriceTable, now
     cache: warmForMs > 0 ? 'warm' : 'cold',
     ...(warmForMs > 0 ? { warmForMs } : {}),
     ...(cachedForMs > warmForMs ? { coldBecause: otherPrefix } : {}),
+    ...(hasOurPrefix(session) ? {} : { resumesWith: ourSettings }),
     resumeUsd,
     // A fork begins with the same words, so it finds the same cache.
     forkUsd: resumeUsd,
@@ -61,8 +62,14 @@ export function priceSession(session: DiscoveredSession, prices: PriceTable, now
 
 const otherPrefix = 'Claude Code started it with other tools than Rockpool sends'
 
+export const ourSettings =
+  "it continues with Rockpool's tools and settings, not with those that it was started with"
+
 /** A cache serves only a request that begins with the same tools and system prompt: the last call must have been ours. */
-function hasOurPrefix({ source, entrypoint }: DiscoveredSession): boolean {
+export function hasOurPrefix({
+  source,
+  entrypoint,
+}: Partial<Pick<DiscoveredSession, 'source' | 'entrypoint'>>): boolean {
   return source === 'rockpool' && entrypoint === 'sdk-ts'
 }
 

@@ -119,7 +119,10 @@ function continueLatest(
   if (!latest) return { ...unscored('fresh', whyFresh(scores, request.config.resumeThreshold)), scores }
   const action = latest.isRunning ? 'fork' : 'resume'
   const why = 'the task only says to continue, and this session was used last'
-  return { ...unscored(action, `${action} ${short(latest.sessionId)}: ${why}`, latest.sessionId), scores }
+  return {
+    ...unscored(action, `${action} ${short(latest.sessionId)}: ${why}${changesOf(latest)}`, latest.sessionId),
+    scores,
+  }
 }
 
 /** A label is an explicit request: it overrides scores and ceilings. */
@@ -228,8 +231,13 @@ function chooseBest(
       ? ''
       : `; as good as ${short(best.sessionId)} (${best.total.toFixed(2)}) and cheaper: ${dollars(costOf(chosen))} instead of ${dollars(costOf(best))}`
   const running = chosen.isRunning ? ', running elsewhere' : ''
-  const words = `${action} ${short(chosen.sessionId)} (${chosen.total.toFixed(2)}, ${dollars(costOf(chosen))}): ${chosen.reason}${running}${cheaper}`
+  const words = `${action} ${short(chosen.sessionId)} (${chosen.total.toFixed(2)}, ${dollars(costOf(chosen))}): ${chosen.reason}${running}${cheaper}${changesOf(chosen)}`
   return { action, sessionId: chosen.sessionId, reason: words }
+}
+
+/** Said before the session is resumed, so that nobody is surprised by other tools. */
+function changesOf({ price }: SessionScore): string {
+  return price?.resumesWith === undefined ? '' : `; ${price.resumesWith}`
 }
 
 function whyFresh(scores: SessionScore[], threshold: number): string {

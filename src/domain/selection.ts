@@ -44,6 +44,8 @@ export interface SessionPrice {
   warmForMs?: number
   /** Why the cache does not serve, although Claude Code filled it a moment ago. */
   coldBecause?: string
+  /** What a resume changes in the session, when Rockpool did not start it. */
+  resumesWith?: string
   resumeUsd: number
   forkUsd: number
   compactThenResumeUsd: number

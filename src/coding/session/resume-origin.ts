@@ -1,6 +1,8 @@
 // What a resumed session comes from: an earlier one of ours, or one that Claude Code made without us.
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
-import type { CodingParts } from '../coding-parts.ts'
+import type { CodingConfig } from '../../domain/config/coding-settings.ts'
+import { hasOurPrefix, ourSettings } from '../../discovery/price.ts'
+import type { CodingParts, NativeSession } from '../coding-parts.ts'
 import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
 
 export interface Origin {
@@ -48,4 +50,23 @@ export async function checkResumable(
 ): Promise<void> {
   const resumable = await (await runtime()).resumable(sdkSessionId)
   if (!resumable.ok) throw notResumable(resumable)
+}
+
+/** What changes when Rockpool resumes a session that Claude Code made without it; nothing for one of Rockpool's own. */
+export function resumeChanges(
+  native: NativeSession,
+  config: Pick<CodingConfig, 'defaultModel' | 'permissionMode'>,
+): string | undefined {
+  if (hasOurPrefix(native)) return undefined
+  const { defaultModel, permissionMode } = config
+  const differs = (ours: string | undefined, theirs: string | undefined): boolean =>
+    ours !== undefined && theirs !== undefined && ours !== theirs
+  const changes = [
+    ...(differs(defaultModel, native.model) ? [`model ${defaultModel} instead of ${native.model}`] : []),
+    ...(differs(permissionMode, native.permissionMode)
+      ? [`permission mode ${permissionMode} instead of ${native.permissionMode}`]
+      : []),
+  ]
+  const listed = changes.length === 0 ? '' : ` (${changes.join(', ')})`
+  return `Claude Code started this session: ${ourSettings}${listed}.`
 }

@@ -46,6 +46,7 @@ const anatomy = operation({
       cache: z.enum(['warm', 'cold']),
       warmForMs: z.number().optional(),
       coldBecause: z.string().optional(),
+      resumesWith: z.string().optional(),
       resumeUsd: z.number(),
       forkUsd: z.number(),
       compactThenResumeUsd: z.number(),

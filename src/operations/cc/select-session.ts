@@ -16,6 +16,7 @@ const price = z.object({
   cache: z.enum(['warm', 'cold']),
   warmForMs: z.number().optional(),
   coldBecause: z.string().optional(),
+  resumesWith: z.string().optional(),
   resumeUsd: z.number(),
   forkUsd: z.number(),
   compactThenResumeUsd: z.number(),

@@ -5,6 +5,7 @@ import { lookForClaude } from '../../agent/choose.ts'
 import { budgetsLeft } from '../../coding/budget/budget.ts'
 import type { BudgetLeft } from '../../coding/budget/budget.ts'
 import { formatOutput, formatStats } from '../../coding/listing.ts'
+import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import { launchCoding } from './coding-launch.ts'
 import { resumeCoding } from './coding-resume.ts'
 import { ref, watching } from './coding-output.ts'
@@ -24,7 +25,10 @@ const machine = z
   .optional()
   .describe('The machine that is to do it: its name, or a label that it carries.')
 
-const note = z.string().optional().describe('Why it will not get far: Claude is not connected here.')
+const note = z
+  .string()
+  .optional()
+  .describe('What to know about it: Claude is not connected here, or a resume changes its tools.')
 
 /** A command that waited for the end of the turn fails with it. */
 function hasFailed({ status, output }: Record<string, unknown>): boolean {
@@ -141,15 +145,26 @@ const resume = operation({
   },
   async run(app, input, caller) {
     const { pool } = app.coding()
+    const changes = await changesOf(app, input.session)
     const session = await resumeCoding(app, input, caller)
-    if (!input.wait) return { ...rowOf(app, session), ...noteOn(app, session) }
+    const note = [changes, noteOn(app, session).note].filter(Boolean).join(' ')
+    const known = note === '' ? {} : { note }
+    if (!input.wait) return { ...rowOf(app, session), ...known }
     const quiet = await pool.whenQuiet(session.id)
     return {
       ...rowOf(app, quiet),
+      ...known,
       output: formatOutput(quiet, pool.output(quiet.id, 200).blocks, app.clock.now()),
     }
   },
 })
+
+/** For a session that Claude Code made without Rockpool. */
+async function changesOf(app: App, ref: string): Promise<string | undefined> {
+  const { pool, store } = app.coding()
+  const native = store.resolve(ref).length > 0 ? undefined : await pool.findNative(ref)
+  return native && resumeChanges(native, app.config.coding)
+}
 
 const respond = operation({
   name: 'coding.respond',

@@ -98,7 +98,7 @@ async function turnBy({ take, key }: Path, text = 'hello'): Promise<Conversation
   mark = opened.length
   await take(text)
   const found = (): ConversationOptions | undefined => opened.slice(mark).find((one) => key.test(one.key))
-  await vi.waitFor(() => expect(found()).toBeDefined(), { timeout: 20_000, interval: 20 })
+  await vi.waitFor(() => expect(found()).toBeDefined(), { timeout: 60_000, interval: 20 })
   await (await house.app.conversations()).converse.idle()
   return found()!
 }
@@ -196,17 +196,16 @@ async function sends(path: Path, cwd: string): Promise<string[]> {
 async function asksOwner({ askPermission }: ConversationOptions): Promise<boolean> {
   const request = { requestId: 'r', kind: 'tool' as const, toolName: 'Bash', input: { command: 'id' } }
   const stopped = new AbortController()
-  const answer = askPermission(request, stopped.signal).then(() => false)
-  const pending = vi.waitFor(() => expect(house.app.coding().approvals.pending()).not.toEqual([]), 10_000)
-  const asked = await Promise.race([
-    answer,
-    pending.then(
-      () => true,
-      () => false,
-    ),
-  ])
+  let isAnswered = false
+  const answer = askPermission(request, stopped.signal).then(
+    () => void (isAnswered = true),
+    () => void (isAnswered = true),
+  )
+  const isAsked = (): boolean => house.app.coding().approvals.pending().length > 0
+  await vi.waitFor(() => expect(isAnswered || isAsked()).toBe(true), { timeout: 60_000, interval: 10 })
+  const asked = isAsked()
   stopped.abort()
-  await answer.catch(() => false)
+  await answer
   return asked
 }
 
@@ -269,7 +268,7 @@ async function commandTable(): Promise<string[]> {
     for (const name of names) {
       const before = channel.sent.length
       await path(`/${name}`)
-      await vi.waitFor(() => expect(channel.sent.length).toBeGreaterThan(before), 20_000)
+      await vi.waitFor(() => expect(channel.sent.length).toBeGreaterThan(before), 60_000)
       if (channel.sent[before]!.reply.text?.startsWith('Only the owner')) refused.push(`/${name}`)
     }
     rows.push(`| ${giver} | ${refused.join(' ') || 'none'} |`)
@@ -303,7 +302,7 @@ async function operationTable(): Promise<string[]> {
   ]
 }
 
-test('the walk finds no way up, and docs/security.md shows what it found', { timeout: 120_000 }, async () => {
+test('the walk finds no way up, and docs/security.md shows what it found', { timeout: 300_000 }, async () => {
   const rows: string[] = []
   for (const name of Object.keys(paths)) rows.push(await walk(name))
   const tables = [[...turnHeading, ...rows], toolTable(), await commandTable(), await operationTable()].map(

@@ -7,7 +7,7 @@ import { expect, test, vi } from 'vitest'
 import { asOwner } from '../src/coding/session/run-state.ts'
 import { launched } from '../src/coding/session/session-changes.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
-import { identifyProcess, descendantsOf } from '../src/store/disk/process-identity.ts'
+import { descendantsOf, identifyProcess, isSameProcess } from '../src/store/disk/process-identity.ts'
 import { claudeBinary, testModel } from './support/claude-home.ts'
 import { deadProcess } from './support/coding-bench.ts'
 import { inline } from './support/messages-api.ts'
@@ -112,6 +112,35 @@ test('a kill ends the process and the command that it runs; the killed session i
   await coding.until(resumed.id, 'awaiting-input')
   expect(coding.real.api.calls().at(-1)!.text).toContain('time.sleep(60)')
 })
+
+/** Starts three processes that leave Claude's process tree: their shell ends, and one of them has closed its output. */
+const detaching = [
+  "setsid sh -c 'echo $$ >> pids; exec sleep 300' &",
+  "sh -c 'echo $$ >> pids; exec sleep 300' &",
+  '(setsid sh -c \'trap "" TERM; echo $$ >> pids; sleep 300; true\' > /dev/null 2>&1 < /dev/null &)',
+  'until [ "$(wc -l < pids)" = 3 ]; do sleep 0.05; done',
+].join('\n')
+
+test.each(['kill', 'shutdown', 'crash of Claude'] as const)(
+  'after the %s nothing is left that the session started, not even detached processes',
+  async (end) => {
+    const workdir = coding.house.repo(`detach-${end.replaceAll(' ', '-')}`)
+    const { id } = await coding.launch(
+      inline({ tools: [{ name: 'Bash', input: { command: detaching } }] }, { text: 'started them' }),
+      { workdir, allowedTools: ['Bash'] },
+    )
+    await coding.until(id, 'awaiting-input')
+    const detached = readFileSync(join(workdir, 'pids'), 'utf8').trim().split('\n').map(Number)
+    const before = detached.map((pid) => identifyProcess(pid)!)
+    expect(before).toHaveLength(3)
+    expect(descendantsOf(process.pid).map(({ pid }) => pid)).not.toContain(before[0]!.pid)
+    if (end === 'kill') await coding.house.pool.kill(id)
+    const conversation = coding.real.agent.live(`coding:${id}`)
+    if (end === 'shutdown') await conversation!.close()
+    if (end === 'crash of Claude') process.kill(conversation!.pid!, 'SIGKILL')
+    await vi.waitFor(() => expect(before.filter(isSameProcess)).toEqual([]), { timeout: 10_000 })
+  },
+)
 
 test('a session whose Rockpool was killed just after the start continues under the id that was chosen for it: Claude gets the first prompt once', async () => {
   const prompt = `the first word of a heron ${inline({ text: 'I listen' })}`

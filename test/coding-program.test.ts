@@ -5,9 +5,17 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { codingJourneys, sleeping } from './support/coding-journeys.ts'
 import { inline } from './support/messages-api.ts'
+import type { Step } from './support/messages-api.ts'
 
 const here = codingJourneys()
 const waiting = { timeout: 60_000, interval: 50 }
+
+/** Leaves two processes behind that are not below Claude any more. */
+const detaching: Step = {
+  tools: [
+    { name: 'Bash', input: { command: 'setsid sleep 300 > /dev/null 2>&1 &\nsleep 300 > /dev/null 2>&1 &' } },
+  ],
+}
 
 test('`cc launch --wait` runs in its own process, is answered from another terminal without any gateway, and leaves nothing behind', async () => {
   const touch = { tools: [{ name: 'Bash', input: { command: 'touch from-afar' } }] }
@@ -38,7 +46,7 @@ test('`cc launch --wait` of a session that fails says why, what helps, and ends 
 
 test('`cc launch` starts a gateway; killed with -9 its session is found by any command, its processes end, it is told once and resumed with what it was told last', async () => {
   const args = ['--name', 'sleeper', '--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
-  const ran = await here.launch([sleeping], ...args)
+  const ran = await here.launch([detaching, sleeping], ...args)
   const pid = Number(/started one in the background \(process (\d+)\)/.exec(ran.stderr)![1])
   const gateway = JSON.parse(readFileSync(join(here.claude.stateDir, 'gateway.json'), 'utf8')) as {
     process: { pid: number }
@@ -46,7 +54,7 @@ test('`cc launch` starts a gateway; killed with -9 its session is found by any c
   expect(gateway.process.pid).toBe(pid)
   const { id } = await here.untilStored('sleeper', {
     lifecycle: 'active',
-    doing: expect.stringMatching(/^Bash/),
+    doing: expect.stringMatching(/^Bash.*python3/),
   })
   // It joins the turn: Claude has it, and writes it down only when its tool is done.
   await here.run('cc', 'respond', 'sleeper', inline({ text: 'the gap is minded' }))

@@ -5,7 +5,7 @@ import type { AskStructured, StructuredQuestion } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Credential } from './credentials.ts'
 import { childEnvironment } from './environment.ts'
-import { endTree, spawnClaude } from './process.ts'
+import { spawnClaude } from './process.ts'
 import type { ClaudeProcess } from './process.ts'
 
 export interface AskStructuredOptions {
@@ -83,7 +83,7 @@ async function askProcess(
   const { environment, credential, temporaryDirectory, version, binary } = options
   const settings = { credential, temporaryDirectory, version, maxRetries: 1, passEnvironment: [] }
   const spawned: ClaudeProcess[] = []
-  const end = (): void => void Promise.all(spawned.map(({ identity }) => endTree(identity, 0)))
+  const end = (): void => void Promise.all(spawned.map((process) => process.end(0)))
   signal.addEventListener('abort', end, { once: true })
   try {
     const messages = query({

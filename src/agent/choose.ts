@@ -3,6 +3,7 @@ import type { AgentRuntime } from '../domain/agent.ts'
 import type { ClaudeAgentOptions } from './claude.ts'
 import type { ClaudeConfig } from '../domain/config/agent-settings.ts'
 import type { Environment } from '../store/config-file.ts'
+import { findOwnCgroup } from '../store/disk/cgroup.ts'
 import { findCredential } from './credentials.ts'
 import { howToConnect, makeOfflineAgent } from './offline.ts'
 
@@ -20,7 +21,8 @@ export async function chooseAgent(options: Omit<ClaudeAgentOptions, 'credential'
     'Claude answers.',
   )
   const { openClaudeAgent } = await import('./claude.ts')
-  return openClaudeAgent({ ...options, credential })
+  const cgroups = findOwnCgroup()
+  return openClaudeAgent({ ...options, credential, ...(cgroups === undefined ? {} : { cgroups }) })
 }
 
 /** By which credential Claude answers here, or why it does not and what to do about it. */

@@ -21,6 +21,8 @@ export interface Surroundings {
   binary?: string
   /** Where Claude's transcripts go besides its own files, when several machines share them. */
   sessionStore?: SessionStore
+  /** The cgroup in which each of Claude's processes gets one of its own, where that is possible. */
+  cgroups?: string
   /** Paths that no agent may read or change: our own state. */
   deniedPaths: readonly string[]
 }

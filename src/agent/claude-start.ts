@@ -8,7 +8,7 @@ import type { Binding, Surroundings } from './claude-options.ts'
 import { shapeOf, systemPromptOf, toSdkOptions } from './claude-options.ts'
 import { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
-import { endTree, spawnClaude } from './process.ts'
+import { spawnClaude } from './process.ts'
 import { withinMs } from './within.ts'
 
 export interface Started {
@@ -74,7 +74,7 @@ export class Starter {
     this.#spares.delete(shape)
     if (!spare) return
     spare.parked.close()
-    await endTree(spare.process.identity)
+    await spare.process.end()
   }
 
   async close(): Promise<void> {
@@ -92,7 +92,7 @@ export class Starter {
       const input = new InputStream()
       return { query: warm.query(input), input, process: spawned[0]!, binding }
     } catch (error) {
-      for (const process of spawned) await endTree(process.identity, 0)
+      for (const process of spawned) await process.end(0)
       throw startFailure(error, spawned[0]?.lastWords() ?? '')
     }
   }
@@ -116,7 +116,7 @@ export class Starter {
       return await claimSpare(spare, options)
     } catch (error) {
       this.#log.info({ error: String(error) }, 'A spare process could not be used; starting another one.')
-      await endTree(spare.process.identity)
+      await spare.process.end()
       return undefined
     }
   }
@@ -124,7 +124,7 @@ export class Starter {
   #spawning(key: string): { spawn: (options: SpawnOptions) => SpawnedProcess; spawned: ClaudeProcess[] } {
     const spawned: ClaudeProcess[] = []
     const spawn = (options: SpawnOptions): SpawnedProcess => {
-      const process = spawnClaude(options)
+      const process = spawnClaude(options, this.#around.cgroups)
       spawned.push(process)
       this.#onSpawn(process, key)
       return process.spawned

@@ -8,6 +8,7 @@ import type { Log } from '../domain/log.ts'
 import { ClaudeProcesses } from '../store/sqlite/claude-processes.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
+import { processesOf } from '../store/disk/process-scope.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { shapeOf } from './claude-options.ts'
 import type { Surroundings } from './claude-options.ts'
@@ -21,7 +22,7 @@ import { LastWatch } from './process-reaper.ts'
 import { TranscriptWatch } from './other-writers.ts'
 import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
-import { endTree } from './process.ts'
+import { endProcesses } from './process.ts'
 import type { TranscriptLook } from './resume.ts'
 import { receivedPrompts, recordsOfSession } from './received-prompts.ts'
 import { checkStartable, inUse, notResumable } from './refusals.ts'
@@ -38,6 +39,8 @@ export interface ClaudeAgentOptions {
   version: string
   /** Claude's transcripts, when several machines share them. */
   transcripts?: SharedClaudeTranscripts
+  /** The cgroup in which each of Claude's processes gets one of its own, where that is possible. */
+  cgroups?: string
 }
 
 const spareDelayMs = 60_000
@@ -45,14 +48,17 @@ const spareDelayMs = 60_000
 /** Ends what a crashed Rockpool left behind, and is then ready to take turns. */
 export async function openClaudeAgent(options: ClaudeAgentOptions): Promise<AgentRuntime> {
   const processes = new ClaudeProcesses(options.paths.claudeProcesses)
-  const orphans = processes.orphans()
-  if (orphans.length > 0) {
+  const orphans = processes
+    .orphans()
+    .map((scope) => ({ scope, pids: processesOf(scope).map(({ pid }) => pid) }))
+  const pids = [...new Set(orphans.flatMap((orphan) => orphan.pids))]
+  if (pids.length > 0) {
     options.log.warn(
-      { pids: orphans.map((orphan) => orphan.pid) },
-      "Ending Claude's processes of a Rockpool that is gone.",
+      { event: 'orphans-found', pids },
+      'A Rockpool that no longer runs left processes of Claude behind. Ending them.',
     )
   }
-  await Promise.all(orphans.map((orphan) => endTree(orphan)))
+  await Promise.all(orphans.map(({ scope }) => endProcesses(scope)))
   await processes.tidy()
   return new ClaudeAgent(options, processes)
 }
@@ -68,7 +74,7 @@ class ClaudeAgent implements AgentRuntime {
   /** Opens of the same key wait for each other. */
   #opening = new Map<string, Promise<unknown>>()
   #looks: LookCache
-  #lastWatch = new LastWatch()
+  #lastWatch: LastWatch
   #cancelSpare: (() => void) | undefined
   #tagged = new Set<string>()
   /** Notes about processes that are still being written. */
@@ -80,6 +86,7 @@ class ClaudeAgent implements AgentRuntime {
     this.billing = options.credential?.billing ?? 'api'
     this.#configDir = claudeConfigDir(options.environment)
     this.#processes = processes
+    this.#lastWatch = new LastWatch(options.cgroups)
     this.#looks = new LookCache(options.transcripts)
     const idleMs = claude.idleMinutes * 60_000
     const { maxLive, maxStarts } = claude
@@ -249,10 +256,10 @@ class ClaudeAgent implements AgentRuntime {
     })
   }
 
-  #register({ identity, exited }: ClaudeProcess, key: string): void {
-    this.#lastWatch.add(identity)
-    this.#note(() => this.#processes.add(identity, key))
-    void exited.then(() => this.#note(() => this.#processes.remove(identity)))
+  #register({ scope, exited, end }: ClaudeProcess, key: string): void {
+    this.#lastWatch.add(scope.root)
+    this.#note(() => this.#processes.add(scope, key))
+    void exited.then(() => this.#note(() => end().then(() => this.#processes.remove(scope.root))))
   }
 
   /** Each id that Claude gave the conversation gets the tag once. */
@@ -298,6 +305,7 @@ function surroundingsOf({
   credential,
   version,
   transcripts,
+  cgroups,
 }: ClaudeAgentOptions): Surroundings {
   mkdirSync(paths.claudeTemporary, { recursive: true, mode: 0o700 })
   return {
@@ -309,6 +317,7 @@ function surroundingsOf({
       version,
     }),
     credential,
+    ...(cgroups === undefined ? {} : { cgroups }),
     ...(transcripts ? { sessionStore: transcripts.sdkStore } : {}),
     binary: config.claude.binary,
     deniedPaths: [...deniedPathsOf(paths), ...loginFilesOf(environment)],

@@ -15,7 +15,6 @@ import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { StreamItem, StreamReader } from './claude-events.ts'
 import type { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
-import { endTree } from './process.ts'
 import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explain } from './turn-failures.ts'
@@ -85,7 +84,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   get pid(): number {
-    return this.#parts.process.identity.pid
+    return this.#parts.process.scope.root.pid
   }
 
   get busy(): boolean {
@@ -200,7 +199,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   async #endProcess(): Promise<void> {
-    await endTree(this.#parts.process.identity)
+    await this.#parts.process.end()
     this.#parts.query.close()
     await this.ended
   }
@@ -219,7 +218,7 @@ export class ClaudeConversation implements Conversation {
       // Also thrown after a result that already reported the failure; then the turn has ended.
       thrown = error instanceof Error ? error.message : String(error)
     }
-    await endTree(this.#parts.process.identity)
+    await this.#parts.process.end()
     const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.lastWords() || thrown })
     for (const watchdog of [this.#watchdog, this.#answering]) watchdog.stop()
     if (this.#turns.asked) this.#finish(this.#turns.asked, this.#endOfUnfinished(end))

@@ -1,20 +1,24 @@
-// When Rockpool dies, the kernel asks Claude's processes to end. One that does not listen would run on until the next
-// start. So a shell waits beside us: when the pipe to it closes, it ends the remaining processes and their children.
+// When Rockpool dies, the kernel asks Claude's processes to end. Some do not listen, and some were detached from Claude; they
+// would run on until the next start. So a shell waits beside us: when the pipe to it closes, it ends what is left.
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
+import { cgroupName, markerVariable, ownerMarker, ownIdentity } from '../store/disk/process-scope.ts'
 
-/** Reads `number start` lines until the pipe closes. In /proc/N/stat, after the name, the 2nd field is the parent and the
- *  20th the start. Nothing is started for a look: a busy machine has little time left for us. */
+/** Reads `number start` lines until the pipe closes. $1 is the variable that marks our processes, $2 the beginning of the
+ *  paths of our cgroups, $3 this Rockpool itself as `number:start`. In /proc/N/stat, after the name, the 1st field is the
+ *  state (Z: a zombie), the 2nd the parent and the 20th the start. Little is started for a look: a busy machine has little
+ *  time left for us. A process is killed only if it is the same one before and after the look at its environment. */
 const script = `
-list=
+marker=$1 cgroups=$2 owner=$3 list=
 while read -r pid start; do list="$list $pid:$start"; done
 sleep 2
 look() {
   parent= start= line=
   read -r line 2>/dev/null < "/proc/$1/stat" || return
   set -- \${line##*) }
-  parent=$2 start=\${20}
+  [ "$1" = Z ] || parent=$2 start=\${20}
 }
 end_tree() {
   for path in /proc/[0-9]*; do
@@ -23,19 +27,44 @@ end_tree() {
   done
   kill -KILL "$1" 2>/dev/null
 }
+end_marked() {
+  look "$1"
+  before=$start
+  [ -O "/proc/$1" ] && grep -qsaF "$marker" "/proc/$1/environ" || return
+  look "$1"
+  [ "$start" = "$before" ] && kill -KILL "$1" 2>/dev/null
+}
 for entry in $list; do
   look "\${entry%%:*}"
   [ "$start" = "\${entry##*:}" ] && end_tree "\${entry%%:*}"
 done
+# Rockpool still runs: only this watch was closed. Others of its processes have the same marker.
+look "\${owner%%:*}"
+[ "$start" = "\${owner##*:}" ] && exit
+[ -n "$cgroups" ] && for cgroup in "$cgroups"*; do { echo 1 > "$cgroup/cgroup.kill"; } 2>/dev/null; done
+# What a process starts while it is being ended is found by the next round.
+for round in 1 2 3; do
+  for path in $(grep -lsaF "$marker" /proc/[0-9]*/environ); do
+    path=\${path%/environ}
+    end_marked "\${path#/proc/}"
+  done
+done
+[ -n "$cgroups" ] && rmdir "$cgroups"* 2>/dev/null
 `
 
 export class LastWatch {
+  #cgroups: string | undefined
   #pipe: Writable | undefined
 
-  /** Watches over this process too. */
+  /** `cgroups`: where Claude's processes have cgroups of their own, if they do. */
+  constructor(cgroups?: string) {
+    this.#cgroups = cgroups
+  }
+
+  /** Watches over this process and everything that is started with a marker of ours. */
   add({ pid, startTime }: ProcessIdentity): void {
     if (process.platform !== 'linux' || startTime === '') return
-    this.#pipe ??= startWatch()
+    this.#pipe ??= startWatch(this.#cgroups)
     this.#pipe.write(`${pid} ${startTime}\n`)
   }
 
@@ -45,8 +74,17 @@ export class LastWatch {
   }
 }
 
-function startWatch(): Writable {
-  const shell = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+function startWatch(cgroups: string | undefined): Writable {
+  const own = ownIdentity()
+  const marker = ownerMarker(own)
+  const ours = cgroups === undefined ? '' : join(cgroups, cgroupName(marker))
+  const args = [`${markerVariable}=${marker}`, ours, `${own.pid}:${own.startTime}`]
+  const shell = spawn('/bin/sh', ['-c', script, 'sh', ...args], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // Without a marker of the session in which this Rockpool may run itself: the shell ends a moment later than we do.
+    env: { PATH: '/usr/bin:/bin' },
+  })
   // Without it the next start still finds what was left; it must not keep us alive, nor end us.
   shell.on('error', () => {})
   shell.stdin.on('error', () => {})

@@ -1,18 +1,24 @@
-// Claude's process and everything below it: started so that it ends with us, and ended so that nothing of it is left.
-// Tools that Claude runs are in sessions of their own, which neither our death nor the end of a process group reaches:
-// only Claude itself ends them, when it is asked to (SIGTERM), or we do, by walking down the tree.
+// Claude's process and everything that it starts: started so that it ends with us, and ended so that nothing of it is left.
+// Tools that Claude runs are in sessions of their own, which neither our death nor the end of a process group reaches, and a
+// tool may detach processes from Claude's tree. So each of Claude's processes has a scope (store/disk/process-scope.ts).
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SpawnOptions, SpawnedProcess } from '@anthropic-ai/claude-agent-sdk'
+import { killCgroup, makeCgroup, removeCgroup } from '../store/disk/cgroup.ts'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
-import { descendantsOf, identifyProcess, isSameProcess } from '../store/disk/process-identity.ts'
+import { identifyProcess, isSameProcess } from '../store/disk/process-identity.ts'
+import type { ProcessScope } from '../store/disk/process-scope.ts'
+import { cgroupName, markerVariable, newMarker, processesOf } from '../store/disk/process-scope.ts'
 
 export interface ClaudeProcess {
-  identity: ProcessIdentity
+  scope: ProcessScope
   /** What the SDK talks to. */
   spawned: SpawnedProcess
   exited: Promise<void>
+  /** Ends it with everything that it started; done by itself when it exits. */
+  end: (waitMs?: number) => Promise<void>
   /** The last lines it wrote on stderr: why it could not start. */
   lastWords(): string
 }
@@ -20,11 +26,17 @@ export interface ClaudeProcess {
 /** Time to write down where things stand, before a process is ended by force. */
 const graceMs = 2_000
 
-export function spawnClaude(options: SpawnOptions): ClaudeProcess {
-  const [command, args] = endingWithUs(options.command, options.args)
+/** The same, for what Claude left running when it ended. */
+const leftGraceMs = 500
+
+/** In a cgroup of its own inside `cgroups`, if that is given and one can be made there. */
+export function spawnClaude(options: SpawnOptions, cgroups?: string): ClaudeProcess {
+  const marker = newMarker()
+  const cgroup = cgroups === undefined ? undefined : makeCgroup(cgroups, cgroupName(marker))
+  const [command, args] = insideCgroup(cgroup, endingWithUs([options.command, options.args]))
   const child = spawn(command, args, {
     cwd: options.cwd,
-    env: options.env,
+    env: { ...options.env, [markerVariable]: marker },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   })
@@ -38,7 +50,8 @@ export function spawnClaude(options: SpawnOptions): ClaudeProcess {
     child.once('exit', () => resolve())
     child.once('error', () => resolve())
   })
-  const identity = identifyProcess(child.pid ?? -1) ?? { pid: child.pid ?? -1, startTime: '', domain: '' }
+  const root = identifyProcess(child.pid ?? -1) ?? { pid: child.pid ?? -1, startTime: '', domain: '' }
+  const scope = { root, marker, ...(cgroup === undefined ? {} : { cgroup }) }
   const spawned: SpawnedProcess = {
     stdin: child.stdin,
     stdout: child.stdout,
@@ -51,36 +64,47 @@ export function spawnClaude(options: SpawnOptions): ClaudeProcess {
     get signalCode() {
       return child.signalCode
     },
-    // The SDK's own last resort; kill the children too, or they would become orphans.
-    kill: (signal) => signalTree(identity, signal),
+    // The SDK's own last resort. What Claude started is ended when Claude has exited.
+    kill: (signal) => signalIfSame(root, signal),
     on: (event: 'exit' | 'error', listener: never) => void child.on(event, listener),
     once: (event: 'exit' | 'error', listener: never) => void child.once(event, listener),
     off: (event: 'exit' | 'error', listener: never) => void child.off(event, listener),
   }
-  return { identity, spawned, exited, lastWords: () => tail.trim() }
+  let ending: Promise<void> | undefined
+  const end = (waitMs?: number): Promise<void> => (ending ??= endProcesses(scope, waitMs))
+  void exited.then(() => end())
+  return { scope, spawned, exited, end, lastWords: () => tail.trim() }
 }
 
-/** Asks the process to end, waits a moment, then ends it and everything below it by force. In real time, and with timers
- *  that keep us alive: other programs do not run by our clock. */
-export async function endTree(root: ProcessIdentity, waitMs = graceMs): Promise<void> {
-  const tree = [root, ...descendantsOf(root.pid)]
-  signalIfSame(root, 'SIGTERM')
-  await gone(tree, waitMs)
-  // What came into being in between belongs to the tree too.
-  const late = isSameProcess(root) ? descendantsOf(root.pid) : []
-  for (const identity of [...late, ...tree]) signalIfSame(identity, 'SIGKILL')
-  await gone([...late, ...tree], 5_000)
+/** Asks Claude to end, waits a moment, then ends by force what is left of the scope. In real time, and with timers that
+ *  keep us alive: other programs do not run by our clock. */
+export async function endProcesses(scope: ProcessScope, waitMs = graceMs): Promise<void> {
+  let found = processesOf(scope)
+  // Claude ends its tools by itself.
+  signalIfSame(scope.root, 'SIGTERM')
+  await gone([scope.root], waitMs)
+  found = processesOf(scope, found)
+  for (const identity of found) signalIfSame(identity, 'SIGTERM')
+  await gone(found, Math.min(waitMs, leftGraceMs))
+  await killProcesses(scope, found)
+  if (scope.cgroup !== undefined) removeCgroup(scope.cgroup)
+}
+
+/** A process may start another one while it is being ended, so the scope is searched until it is empty. */
+async function killProcesses(scope: ProcessScope, known: ProcessIdentity[]): Promise<void> {
+  const deadline = performance.now() + 5_000
+  let found = known
+  while (found.length > 0 && performance.now() < deadline) {
+    if (scope.cgroup !== undefined) killCgroup(scope.cgroup)
+    for (const identity of found) signalIfSame(identity, 'SIGKILL')
+    await gone(found, deadline - performance.now())
+    found = processesOf(scope, found)
+  }
 }
 
 async function gone(processes: ProcessIdentity[], withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   while (processes.some(isSameProcess) && performance.now() < deadline) await pause(20)
-}
-
-function signalTree(root: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  const below = signal === 'SIGKILL' ? descendantsOf(root.pid) : []
-  for (const identity of below) signalIfSame(identity, signal)
-  return signalIfSame(root, signal)
 }
 
 function signalIfSame(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
@@ -93,11 +117,20 @@ function signalIfSame(identity: ProcessIdentity, signal: NodeJS.Signals): boolea
   }
 }
 
+type Command = [command: string, args: string[]]
+
 /** On Linux the kernel asks Claude to end when we are gone, however we went. */
-function endingWithUs(command: string, args: string[]): [string, string[]] {
+function endingWithUs([command, args]: Command): Command {
   const setpriv = '/usr/bin/setpriv'
   if (process.platform !== 'linux' || !isExecutable(setpriv)) return [command, args]
   return [setpriv, ['--pdeathsig', 'TERM', '--', command, ...args]]
+}
+
+/** The command joins the cgroup before it starts anything. Where that is refused, the marker must do. */
+function insideCgroup(cgroup: string | undefined, [command, args]: Command): Command {
+  if (cgroup === undefined) return [command, args]
+  const script = '{ echo 0 > "$0"; } 2> /dev/null; exec "$@"'
+  return ['/bin/sh', ['-c', script, join(cgroup, 'cgroup.procs'), command, ...args]]
 }
 
 function isExecutable(path: string): boolean {

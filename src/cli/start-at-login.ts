@@ -85,7 +85,8 @@ function programFromHere(): string {
   return join('..', '..', 'bin', 'rockpool.js')
 }
 
-/** The gateway is given 20 s to end what runs; systemd waits longer than that. */
+/** The gateway is given 20 s to end what runs; systemd waits longer than that. With Delegate the gateway may give each of
+ *  Claude's processes a cgroup of its own. */
 export function systemdUnit(command: string[], stateDir: string): string {
   return `[Unit]
 Description=Rockpool, the session layer for Claude agents
@@ -100,6 +101,7 @@ RestartSec=5
 RestartPreventExitStatus=2 78
 TimeoutStopSec=40
 KillMode=mixed
+Delegate=yes
 UMask=0077
 NoNewPrivileges=yes
 

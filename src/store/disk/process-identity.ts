@@ -1,6 +1,6 @@
 // Who a process is: its number and when it started. Numbers are given out again, so a number alone is never enough to
 // say that a process still lives, nor to end it.
-import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 
 export interface ProcessIdentity {
   pid: number
@@ -59,16 +59,42 @@ export function ancestorsOf(pid: number): number[] {
   return found
 }
 
-interface SeenProcess {
+export interface SeenProcess {
   pid: number
   parent: number
+  /** On Linux the session (setsid), elsewhere the process group: it is inherited, and changed only to a new one. */
+  group: number
   startTime: string
 }
 
-function allProcesses(): SeenProcess[] {
+export function allProcesses(): SeenProcess[] {
   if (!hasProc()) return askPs(['-A'])
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.flatMap((name) => readStat(Number(name)) ?? [])
+}
+
+/** The numbers of our user's processes that have a variable in their environment that begins with `text`: `NAME=value`. */
+export function withVariable(text: string, processes: readonly SeenProcess[]): Set<number> {
+  if (!hasProc()) return readPsEnvironments(runPs(['-A', '-E', '-ww', '-o', 'pid=', '-o', 'command=']), text)
+  const found = processes.filter(({ pid }) => environmentOf(pid).some((entry) => entry.startsWith(text)))
+  return new Set(found.map(({ pid }) => pid))
+}
+
+/** `  501 sleep 30 HOME=/ NAME=value`: a line of ps with the environment after the command. */
+export function readPsEnvironments(output: string, text: string): Set<number> {
+  const lines = output.split('\n').filter((line) => line.includes(` ${text}`))
+  return new Set(lines.map((line) => Number.parseInt(line, 10)))
+}
+
+/** Empty for processes of others, which are not ours to look at, also when we are root. */
+function environmentOf(pid: number): string[] {
+  try {
+    if (statSync(`/proc/${pid}`).uid !== process.geteuid?.()) return []
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
+  } catch {
+    // It ended, or does not let itself be looked at.
+    return []
+  }
 }
 
 function hasProc(): boolean {
@@ -85,36 +111,41 @@ function readStat(pid: number): SeenProcess | undefined {
   }
   // The name in parentheses may hold anything, also spaces and parentheses; the fields begin after the last one.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  const [state, parent] = fields
+  const [state, parent, , session] = fields
   if (state === 'Z' || state === 'X') return undefined
-  return { pid, parent: Number(parent), startTime: fields[19] ?? '' }
+  return { pid, parent: Number(parent), group: Number(session), startTime: fields[19] ?? '' }
 }
 
 /** Where there is no /proc, as on macOS. Dates are asked for in one language and time zone, whatever the caller's: two
  *  processes must see the same start of a third. */
 function askPs(which: string[]): SeenProcess[] {
-  const columns = ['-o', 'pid=', '-o', 'ppid=', '-o', 'stat=', '-o', 'lstart=']
+  return readPs(runPs(['-o', 'pid=', '-o', 'ppid=', '-o', 'pgid=', '-o', 'stat=', '-o', 'lstart=', ...which]))
+}
+
+function runPs(args: string[]): string {
   const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' }
   try {
     const { execFileSync } = process.getBuiltinModule('node:child_process')
-    return readPs(execFileSync('ps', [...columns, ...which], { encoding: 'utf8', env }))
+    return execFileSync('ps', args, { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 })
   } catch {
     // ps fails when there is no such process.
-    return []
+    return ''
   }
 }
 
-/** `  501     1 Ss   Mon Nov  2 08:12:01 2026`: a line of ps. A zombie is left out. */
+/** `  501     1   501 Ss   Mon Nov  2 08:12:01 2026`: a line of ps. A zombie is left out. */
 export function readPs(text: string): SeenProcess[] {
   return text.split('\n').flatMap((line) => {
-    const [pid, parent, state, ...date] = line.trim().split(/\s+/)
+    const [pid, parent, group, state, ...date] = line.trim().split(/\s+/)
     const started = Date.parse(`${date.join(' ')} UTC`)
     if (!state || state.startsWith('Z') || Number.isNaN(started)) return []
-    return [{ pid: Number(pid), parent: Number(parent), startTime: String(started / 1000) }]
+    return [
+      { pid: Number(pid), parent: Number(parent), group: Number(group), startTime: String(started / 1000) },
+    ]
   })
 }
 
-function processDomain(): string {
+export function processDomain(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().replaceAll('-', '')
     return `linux:${boot}:${pidNamespace()}`

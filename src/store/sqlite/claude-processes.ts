@@ -2,7 +2,9 @@
 // own, so that all Rockpools of this state directory agree: a lease is looked at and taken in one step.
 import { Database } from './database.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
-import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
+import { isSameProcess } from '../disk/process-identity.ts'
+import type { ProcessScope } from '../disk/process-scope.ts'
+import { ownerMarker, ownIdentity } from '../disk/process-scope.ts'
 
 const migrations = [
   `CREATE TABLE process (
@@ -14,6 +16,7 @@ const migrations = [
      sdk_session_id TEXT PRIMARY KEY, key TEXT NOT NULL,
      owner_pid INTEGER NOT NULL, owner_start_time TEXT NOT NULL, owner_domain TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
+  'ALTER TABLE process ADD COLUMN cgroup TEXT',
 ]
 
 interface OwnerRow {
@@ -26,6 +29,7 @@ interface ProcessRow extends OwnerRow {
   pid: number
   start_time: string
   domain: string
+  cgroup: string | null
 }
 
 export type Lease = { taken: true } | { taken: false; holder: { pid: number; key: string } }
@@ -37,46 +41,52 @@ export class ClaudeProcesses {
   constructor(path: string) {
     // A power cut ends every process, so losing the last rows to one does no harm.
     this.#database = Database.open(path, migrations, { durability: 'relaxed' })
-    this.#self = identifyProcess(process.pid) ?? { pid: process.pid, startTime: '', domain: '' }
+    this.#self = ownIdentity()
   }
 
-  async add(child: ProcessIdentity, key: string): Promise<void> {
+  async add({ root, cgroup }: ProcessScope, key: string): Promise<void> {
     const { pid, startTime, domain } = this.#self
     await this.#database.write((q) =>
       q.run(
-        'INSERT OR REPLACE INTO process VALUES (?, ?, ?, ?, ?, ?, ?)',
-        child.pid,
-        child.startTime,
-        child.domain,
+        'INSERT OR REPLACE INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        root.pid,
+        root.startTime,
+        root.domain,
         key,
         pid,
         startTime,
         domain,
+        cgroup ?? null,
       ),
     )
   }
 
+  /** Once nothing runs any more that it started. */
   async remove(child: ProcessIdentity): Promise<void> {
     await this.#database.write((q) =>
       q.run('DELETE FROM process WHERE pid = ? AND start_time = ?', child.pid, child.startTime),
     )
   }
 
-  /** Processes of Claude whose Rockpool is gone, and which still run. Those of a living Rockpool are its own affair. */
-  orphans(): ProcessIdentity[] {
+  /** What a Rockpool of this machine left behind that no longer runs: Claude's processes, and what they started, whether
+   *  Claude itself still runs or not. The processes of a running Rockpool are its own affair, and so are those of one in
+   *  another container, which we could not tell from a dead one. */
+  orphans(): ProcessScope[] {
     const rows = this.#database.read((q) => q.all<ProcessRow>('SELECT * FROM process'))
     return rows
-      .filter((row) => !isSameProcess(ownerOf(row)))
-      .map((row) => ({ pid: row.pid, startTime: row.start_time, domain: row.domain }))
-      .filter(isSameProcess)
+      .filter((row) => row.owner_domain === this.#self.domain && !isSameProcess(ownerOf(row)))
+      .map((row) => ({
+        root: { pid: row.pid, startTime: row.start_time, domain: row.domain },
+        marker: ownerMarker(ownerOf(row)),
+        ...(row.cgroup === null ? {} : { cgroup: row.cgroup }),
+      }))
   }
 
-  /** Forgets processes that ended and leases whose holder is gone. */
+  /** Forgets the processes and leases of Rockpools that no longer run; their orphans must have been ended. */
   async tidy(): Promise<void> {
     await this.#database.write((q) => {
       for (const row of q.all<ProcessRow>('SELECT * FROM process')) {
-        const identity = { pid: row.pid, startTime: row.start_time, domain: row.domain }
-        if (isSameProcess(identity)) continue
+        if (isSameProcess(ownerOf(row))) continue
         q.run('DELETE FROM process WHERE pid = ? AND start_time = ?', row.pid, row.start_time)
       }
       for (const row of q.all<OwnerRow & { sdk_session_id: string }>('SELECT * FROM lease')) {

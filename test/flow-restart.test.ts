@@ -2,7 +2,9 @@
 import { rmSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { Conversations } from '../src/flow/conversations.ts'
+import { Converse } from '../src/flow/converse.ts'
 import { releaseTurn } from '../src/flow/turn-recovery.ts'
+import type { LaneShare } from '../src/store/work-store.ts'
 import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
 import { openFlow } from './support/flow-bench.ts'
 import { aDelivery, anInput } from './support/work-store-contract.ts'
@@ -199,6 +201,32 @@ test('a session in which another process takes a turn is waited for; one that a 
   alive = false
   await bench.channel.untilSent(1)
   expect(bench.channel.texts).toEqual(['at last'])
+})
+
+test('where lanes are shared, a lane with a lost turn goes back: what was lost is taken before what came later', async () => {
+  const bench = await flow()
+  const failed: string[] = []
+  const share: LaneShare = {
+    serves: false,
+    take: async (_room, up) => {
+      failed.push(...up.failed)
+      return []
+    },
+    lost: async () => [],
+    wakeOthers: () => {},
+    onWork: () => () => {},
+    onBuried: () => {},
+    setReach: async () => {},
+  }
+  const converse = new Converse({ ...bench.converse.parts, work: { ...bench.work, share } })
+  const lost = { id: 'lost', lane: key, agentId: 'main', kind: 'message' as const, owner: 'me' }
+  await bench.work.lanes.begin({ ...lost, inputs: [] })
+  const later = (await bench.work.inbox.accept(anInput(2, key)))!
+  converse.shared!.start()
+  await converse.resume([later])
+  await expect.poll(() => failed).toEqual([key])
+  expect(await bench.work.inbox.waiting(key)).toMatchObject([{ id: later.id }])
+  await converse.shared!.stop()
 })
 
 test('stopping takes nothing new, waits for what runs, and loses nothing', async () => {

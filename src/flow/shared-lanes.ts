@@ -35,6 +35,7 @@ export class SharedLanes {
   #mayLack = false
   #looking: Promise<void> | undefined
   #mustLookAgain = false
+  #mustSweep = false
   #stops: Array<() => void> = []
   #cancelSweep: () => void = () => {}
   #handing = new Map<string, Promise<void>>()
@@ -130,6 +131,8 @@ export class SharedLanes {
   async #lookUntilDone(): Promise<void> {
     do {
       this.#mustLookAgain = false
+      // Never beside a take, which would bring what comes after a lost turn before its inputs wait again.
+      if (this.#mustSweep) await this.#sweep()
       await this.#takeOnce()
     } while (this.#mustLookAgain && this.#isRunning)
   }
@@ -177,19 +180,15 @@ export class SharedLanes {
 
   #sweepLater(): void {
     this.#cancelSweep = this.#parts.clock.after(lookEveryMs, () => {
-      void this.#sweep()
-        .catch((error: unknown) =>
-          this.#parts.log.warn({ error: String(error) }, 'Lost turns could not be looked for; trying again.'),
-        )
-        .then(() => {
-          this.look()
-          if (this.#isRunning) this.#sweepLater()
-        })
+      this.#mustSweep = true
+      this.look()
+      if (this.#isRunning) this.#sweepLater()
     })
   }
 
   /** What processes that died have left. */
   async #sweep(): Promise<void> {
+    this.#mustSweep = false
     if (!this.#share.serves) return
     const { release, queue, deliverer } = this.#parts
     for (const turn of await this.#share.lost(queue.activeLanes())) {

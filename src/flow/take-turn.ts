@@ -124,13 +124,17 @@ function failedBefore(error: unknown): Conducted {
 /** Another process has taken the inputs. */
 class NotOurs extends Error {}
 
-/** Claims the lane. Another process may have it: then we wait for it, or take over what a dead one left. */
+/**
+ * Claims the lane. Another process may have it: then we wait for it, or take over what a dead one left. Shared lanes are not
+ * waited for: what was lost there belongs before these inputs, so they go back and come again in order.
+ */
 async function beginWhenFree(turnId: string, batch: Batch, parts: TurnParts): Promise<boolean> {
   const { work, self, isAlive, clock } = parts
   const kind = batch.inputs[0]!.wish?.heartbeat ? 'heartbeat' : 'message'
   const agentId = batch.inputs[0]!.agentId
   const inputs = batch.inputs.map((input) => input.id)
   while (!(await work.lanes.begin({ id: turnId, lane: batch.lane, agentId, kind, owner: self, inputs }))) {
+    if (work.share) return false
     const other = (await work.lanes.running()).find((turn) => turn.lane === batch.lane)
     // No turn runs here, so somebody else has taken the inputs.
     if (!other || parts.isAbandoned()) return false

@@ -39,6 +39,7 @@ test('a tool that was approved really runs, a denied one does not, and the marke
   expect(existsSync(join(workdir, 'no'))).toBe(false)
   const said = coding.house.store.lastOutput(id, 50).map((block) => block.text)
   expect(said).toContain('went on without')
+  expect(said.filter((text) => text.startsWith('failed: '))).toEqual([expect.stringContaining('not here')])
   const sent = coding.real.api.calls().map((call) => call.prompt)
   expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
   expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)

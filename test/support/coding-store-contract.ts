@@ -56,6 +56,8 @@ export function codingStoreContract(
     expect(coding.lastOutput('a', 3).map(({ seq }) => seq)).toEqual([10, 11, 12])
     expect(coding.outputAfter('a', 0)[0]).toMatchObject({ seq: 3, text: 'block 2 \0 🦞' })
     expect(coding.outputAfter('a', 11)).toEqual([{ seq: 12, ...blocks[3] }])
+    await here.coding.addOutput('a', [{ at: 1, kind: 'prompt', text: 'not counted' }])
+    expect(here.coding.lastOutput('a', 3).map(({ seq }) => seq)).toEqual([10, 11, 12, 13])
     expect(coding.outputAfter('b', 0)).toEqual([])
   })
 

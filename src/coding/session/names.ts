@@ -61,6 +61,9 @@ export function outputOf(event: TurnEvent): { kind: OutputKind; text: string } |
       return { kind: 'notice', text: `${event.reason}; trying again (${event.attempt})` }
     case 'tool-start':
       return { kind: 'tool', text: describeTool(event.name, event.input) }
+    case 'tool-end':
+      // Also what a person denied: Claude gets the refusal as a failed result.
+      return event.isError ? { kind: 'tool', text: `failed: ${oneLine(event.output, 300)}` } : undefined
     case 'compaction':
       return event.phase === 'end' ? { kind: 'notice', text: 'Context compacted.' } : undefined
     default:

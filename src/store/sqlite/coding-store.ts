@@ -131,14 +131,16 @@ export class CodingStore {
     )
   }
 
+  /** The last blocks, with the prompts between them. Prompts are not counted, because lists of output do not show them. */
   lastOutput(id: string, limit: number): OutputBlock[] {
-    return this.#db.queries
-      .all<OutputBlock>(
-        'SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? ORDER BY seq DESC LIMIT ?',
-        id,
-        limit,
-      )
-      .reverse()
+    return this.#db.queries.all<OutputBlock>(
+      `SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? AND seq >= coalesce(
+         (SELECT seq FROM coding_output WHERE session_id = ? AND kind <> 'prompt' ORDER BY seq DESC LIMIT 1 OFFSET ?), 0)
+       ORDER BY seq`,
+      id,
+      id,
+      limit - 1,
+    )
   }
 
   watches(codingId: string): Watch[] {

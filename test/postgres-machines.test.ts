@@ -15,7 +15,7 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { formatOriginChannel } from '../src/domain/address.ts'
 import type { Approval, Grant } from '../src/domain/coding-session.ts'
 import type { PostgresTranscripts } from '../src/store/postgres/transcript-store.ts'
-import { sessionMediaFolder } from '../src/store/media/media-files.ts'
+import { attachmentFolder, sessionMediaFolder } from '../src/store/media/media-files.ts'
 import { StoreAway } from '../src/store/store-unavailable.ts'
 import { openMachine } from './support/machine-flow.ts'
 import { machineLeaves } from './support/machines.ts'
@@ -210,7 +210,7 @@ test('a file that one machine took in is there for the turn and for the reply on
     // Another machine has another disk.
     rmSync(here.app.paths.media, { recursive: true })
     await (await there.app.conversations()).start()
-    const copy = join(there.app.paths.workspace('main'), 'attachments', 'a.bin')
+    const copy = join(attachmentFolder(there.app.paths.workspace('main'), { agentId: 'main', key }), 'a.bin')
     await vi.waitFor(() => expect(readFileSync(copy).equals(bytes)).toBe(true))
     const files = [{ name: 'b.bin', bytes: bytes.length }]
     await vi.waitFor(() =>

@@ -56,7 +56,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const { clock = systemClock, log = silentLog, version } = options
   const { config } = await loadConfig(environment)
   const paths = pathsOf(environment, config)
-  for (const warning of secureStateDirectory(paths.root)) log.warn({}, warning)
+  for (const warning of secureStateDirectory(paths.root)) log.warn({ event: 'config-warning' }, warning)
   const parts = new Parts()
   const shared = openShared(config, environment, { clock, log, serves: options.isGateway === true })
   const stores = storesOf({ environment, config, paths, clock, log, version }, parts, shared)
@@ -95,7 +95,12 @@ function storesOf(
   shared: Shared | undefined,
 ): Stores {
   const { environment, config, paths, clock, log } = basis
-  const events = makeEvents((error) => log.error({ error: String(error) }, 'A listener failed.'))
+  const events = makeEvents((error) =>
+    log.error(
+      { event: 'event-listener-failed', error: String(error) },
+      'An event listener threw; other listeners are not affected.',
+    ),
+  )
   const { sessionCacheTtlMs } = environment
   const storeParts = { config, paths, clock, log, events, sessionCacheTtlMs, ...shared }
   const database = parts.once<Database>(

@@ -49,7 +49,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       await serve(app, options, log)
     } catch (error) {
       // A command that started the gateway in the background reads only this log.
-      log.error({ error: String(error) }, 'The gateway stopped because of an error.')
+      log.error({ event: 'gateway-failed', error: String(error) }, 'The gateway stopped because of an error.')
       throw error
     } finally {
       await app.close()
@@ -74,7 +74,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   const { url, wsUrl, movedFrom } = gateway
   writeGatewayFile(environment.stateDir, { url, wsUrl, startedAt: app.startedAt, version })
   log.info(
-    { url, movedFrom, version },
+    { event: 'gateway-ready', url, movedFrom, version },
     movedFrom ? `Port ${movedFrom} is taken; listening at ${url}.` : 'Ready.',
   )
   const claude = lookForClaude(environment, config.claude.credential)
@@ -91,14 +91,14 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   if (input.console) await talkHere(app)
   const stopReloading = reloadConfigOnChange(app)
   const why = await options.untilStopped
-  log.info({ why }, 'Stopping.')
+  log.info({ event: 'gateway-stopping', why }, 'Stopping.')
   removeGatewayFile(environment.stateDir)
   stopReloading()
   await rest()
   // Callers who wait for a turn are answered when it ends, so both have the same time.
   const conversations = await app.conversations()
   await Promise.all([gateway.close(drainMs), conversations.stop(drainMs)])
-  log.info({}, 'Stopped.')
+  log.info({ event: 'gateway-stopped' }, 'Stopped.')
 }
 
 /** The terminal that the gateway was started in becomes a channel. */

@@ -8,5 +8,5 @@ test('a failure that nobody waited for is logged, with its reason', () => {
   const process = new EventEmitter()
   reportStrays(process, { ...silentLog, error: (fields) => told.push(fields) })
   process.emit('unhandledRejection', new Error('no room'))
-  expect(told).toEqual([{ error: new Error('no room') }])
+  expect(told).toEqual([{ event: 'unhandled-error', error: new Error('no room') }])
 })

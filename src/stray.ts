@@ -8,6 +8,9 @@ interface Strays {
 
 export function reportStrays(process: Strays, log: Log): void {
   process.on('unhandledRejection', (error) =>
-    log.error({ error }, 'Unhandled error in a background task; the process continues.'),
+    log.error(
+      { event: 'unhandled-error', error },
+      'Unhandled error in a background task; the process continues.',
+    ),
   )
 }

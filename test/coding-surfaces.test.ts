@@ -311,7 +311,9 @@ describe('sessions_spawn with mode claude-code', () => {
     const notes = async (): Promise<string[]> =>
       (await house.app.work().systemEvents.waiting(parentKey)).map(({ text }) => text)
     await vi.waitFor(async () =>
-      expect(await notes()).toEqual([expect.stringMatching(/^Untrusted, from a program: ⏳ \[shed\] works since \d+s: writing$/)]),
+      expect(await notes()).toEqual([
+        expect.stringMatching(/^Untrusted, from a program: ⏳ \[shed\] works since \d+s: writing$/),
+      ]),
     )
     expect(house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:%'")).toEqual([])
     await house.app.coding().pool.kill(String(session))

@@ -536,7 +536,7 @@ describe('attacks on approvals', () => {
     expect(await press(true, 'group')).toMatchObject({ text: expect.stringContaining('in private') })
     expect(approvals.pending()).toHaveLength(1)
     // A busy machine is warned of, too.
-    expect(warned.filter((text) => text.startsWith('A button was refused'))).toHaveLength(3)
+    expect(warned.filter((text) => text.startsWith('Refused a button press'))).toHaveLength(3)
     expect(await press(true, 'direct', `approve:${id}x:allow`)).toMatchObject({ isError: true })
     await press(true, 'direct')
     expect(approvals.pending()).toEqual([])

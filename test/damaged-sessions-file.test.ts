@@ -79,7 +79,7 @@ test.each(damagedTexts())(
     expect(statSync(join(dirname(path), asideOf()[0]!)).mode & 0o777).toBe(0o600)
     expect(told).toEqual([
       expect.stringContaining('10 sessions come from sessions.json.bak'),
-      expect.stringContaining('was put together anew'),
+      expect.stringContaining('Rebuilt '),
     ])
     expect(await store.damage()).toEqual([])
   },

@@ -17,8 +17,13 @@ export async function chooseAgent(options: Omit<ClaudeAgentOptions, 'credential'
     return makeOfflineAgent({ clock, reason })
   }
   log.info(
-    { credential: credential.kind, source: credential.source, billing: credential.billing },
-    'Claude answers.',
+    {
+      event: 'agent-claude',
+      credential: credential.kind,
+      source: credential.source,
+      billing: credential.billing,
+    },
+    'Using Claude.',
   )
   const { openClaudeAgent } = await import('./claude.ts')
   const cgroups = findOwnCgroup()

@@ -115,7 +115,10 @@ export class Starter {
     try {
       return await claimSpare(spare, options)
     } catch (error) {
-      this.#log.info({ error: String(error) }, 'A spare process could not be used; starting another one.')
+      this.#log.info(
+        { event: 'spare-process-failed', error: String(error) },
+        'Could not use the spare Claude process; starting another one.',
+      )
       await spare.process.end()
       return undefined
     }

@@ -212,7 +212,10 @@ class ClaudeAgent implements AgentRuntime {
     this.#cancelSpare = clock.after(spareDelayMs, () => {
       if (this.#pool.all().length >= config.claude.maxLive) return
       this.#starter.prewarm(options).catch((error: unknown) => {
-        log.warn({ error: String(error) }, 'No spare process could be started.')
+        log.warn(
+          { event: 'spare-start-failed', error: String(error) },
+          'Could not start a spare Claude process; the next conversation starts without one.',
+        )
       })
     })
   }
@@ -250,8 +253,8 @@ class ClaudeAgent implements AgentRuntime {
       const lease = await this.#processes.lease(sdkSessionId, key)
       if (lease.taken) return
       this.#options.log.warn(
-        { sdkSessionId, key, holder: lease.holder },
-        'Two conversations write to one session.',
+        { event: 'session-lease-conflict', sdkSessionId, key, holder: lease.holder },
+        'Two conversations hold the same Claude session; one of them may lose turns.',
       )
     })
   }
@@ -282,8 +285,8 @@ class ClaudeAgent implements AgentRuntime {
     const note = write()
       .catch((error: unknown) =>
         this.#options.log.error(
-          { error: String(error) },
-          "A note about one of Claude's sessions could not be written.",
+          { event: 'process-record-failed', error: String(error) },
+          'Could not record the state of a Claude process; it may be missed when orphans are ended.',
         ),
       )
       .finally(() => this.#notes.delete(note))

@@ -142,7 +142,10 @@ export class ClaudeConversation implements Conversation {
       await withinMs(5_000, this.#parts.query.interrupt())
     } catch (error) {
       // The conversation ended meanwhile, which its end reports; or it does not react, which the watchdog will see.
-      this.#parts.log.debug({ key: this.key, error: String(error) }, 'An interrupt was not answered.')
+      this.#parts.log.debug(
+        { event: 'interrupt-unanswered', key: this.key, error: String(error) },
+        'Claude did not answer an interrupt.',
+      )
     }
   }
 
@@ -260,7 +263,7 @@ export class ClaudeConversation implements Conversation {
     if (onUnprompted) onUnprompted.ended(result)
     else
       this.#parts.log.info(
-        { key: this.key, text: result.text.length },
+        { event: 'unprompted-turn', key: this.key, text: result.text.length },
         'Claude took an unprompted turn without a listener; its output is not shown.',
       )
   }
@@ -305,7 +308,10 @@ export class ClaudeConversation implements Conversation {
   }
 
   #stalled(): void {
-    this.#parts.log.warn({ key: this.key, pid: this.pid }, 'Claude gave no sign of life; the turn is ended.')
+    this.#parts.log.warn(
+      { event: 'turn-silent', key: this.key, pid: this.pid },
+      'Claude sent nothing for too long; ending the turn.',
+    )
     this.#giveUp('stalled', undefined)
   }
 

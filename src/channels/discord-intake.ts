@@ -137,7 +137,10 @@ export class DiscordIntake {
       await this.#offerPlain(readInteraction(source, place, self, now))
       // The press is taken; that Discord shows a failure beside it changes nothing.
       await this.#answerInteraction(source).catch((error: unknown) =>
-        this.#parts.host.log.debug({ error: describeFailure(error) }, 'a press was not acknowledged'),
+        this.#parts.host.log.debug(
+          { event: 'button-ack-failed', error: describeFailure(error) },
+          'Could not acknowledge a button press.',
+        ),
       )
     })
   }
@@ -161,7 +164,10 @@ export class DiscordIntake {
       .run(channelId, async () => work(await this.#placeOf(channelId), self))
       .catch((error: unknown) => {
         if (signal.aborted) throw error
-        host.log.error({ error: describeFailure(error) }, 'a Discord event was not taken')
+        host.log.error(
+          { event: 'discord-event-failed', error: describeFailure(error) },
+          'Could not process a Discord event; it is dropped.',
+        )
       })
   }
 
@@ -192,7 +198,10 @@ export class DiscordIntake {
         return (await rest.get(route, { query })) as T
       } catch (error) {
         if (signal.aborted || error instanceof DiscordAPIError) throw error
-        host.log.warn({ error: describeFailure(error), failures }, 'Discord is asked again')
+        host.log.warn(
+          { event: 'discord-retry', error: describeFailure(error), failures },
+          'A request to Discord failed; retrying.',
+        )
         const waitMs = error instanceof RateLimitError ? error.retryAfter : backOffMs(failures)
         await pause(host.clock, waitMs, signal)
       }

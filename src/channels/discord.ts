@@ -157,7 +157,10 @@ export class DiscordChannel extends PlatformChannel {
     try {
       await registerCommands(this.#rest, applicationId, this.host.commands)
     } catch (error) {
-      this.host.log.warn({ error: describeFailure(error) }, 'Discord did not take our list of commands')
+      this.host.log.warn(
+        { event: 'discord-commands-failed', error: describeFailure(error) },
+        'Could not register the chat commands with Discord; typing them still works.',
+      )
     }
   }
 

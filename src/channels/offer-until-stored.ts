@@ -25,7 +25,10 @@ export async function untilStored(
       if (signal.aborted) throw error
       failures += 1
       const reason = error instanceof Error ? error.message : String(error)
-      host.log.error({ error: reason, failures }, 'Could not store a message; retrying.')
+      host.log.error(
+        { event: 'message-store-failed', error: reason, failures },
+        'Could not store a message; retrying.',
+      )
       await pause(host.clock, backOffMs(failures), signal)
     }
   }

@@ -71,7 +71,7 @@ export abstract class PlatformChannel implements Channel {
     try {
       await work()
     } catch (error) {
-      this.host.log.debug({ error: this.describe(error) }, complaint)
+      this.host.log.debug({ event: 'optional-step-failed', error: this.describe(error) }, complaint)
     }
   }
 }

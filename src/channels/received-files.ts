@@ -15,7 +15,10 @@ export async function addFile(
     message.media.push(await fetch())
   } catch (error) {
     const reason = error instanceof RockpoolError ? error.message : describe(error)
-    host.log.warn({ reason }, 'a file that came with a message is missing')
+    host.log.warn(
+      { event: 'attachment-missing', reason },
+      'Could not store an attachment; the message says that it is missing.',
+    )
     const line = `A file came with this message but is missing: ${reason}`
     message.untrusted = [...(message.untrusted ?? []), line]
   }

@@ -28,7 +28,10 @@ export async function listenForUpdates(
     void answer(request, path, webhook.secret, take)
       .catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
-        log.error({ error: reason }, 'a webhook update was not taken')
+        log.error(
+          { event: 'webhook-update-failed', error: reason },
+          'Could not process a webhook update; Telegram will send it again.',
+        )
         return 500
       })
       .then((status) => reply(response, status))

@@ -67,7 +67,10 @@ export class TelegramChannel extends PlatformChannel {
     this.#stopping = new AbortController()
     const run = webhook ? await this.#listen(webhook, accept) : () => this.#poll(accept)
     this.#running = run().catch((error: unknown) => {
-      this.host.log.error({ error: describeFailure(error) }, 'telegram stopped receiving')
+      this.host.log.error(
+        { event: 'telegram-stopped', error: describeFailure(error) },
+        'Telegram polling stopped.',
+      )
       this.board.set('failed', { lastError: describeFailure(error) })
     })
   }
@@ -149,7 +152,10 @@ export class TelegramChannel extends PlatformChannel {
     try {
       await this.#api.setMyCommands(commands.slice(0, 100), {}, grammySignal(this.#stopping.signal))
     } catch (error) {
-      this.host.log.warn({ error: describeFailure(error) }, 'Telegram did not take our list of commands')
+      this.host.log.warn(
+        { event: 'telegram-commands-failed', error: describeFailure(error) },
+        'Could not register the chat commands with Telegram; typing them still works.',
+      )
     }
   }
 
@@ -191,7 +197,10 @@ export class TelegramChannel extends PlatformChannel {
       await this.#api.getUpdates({ offset, timeout: 0, limit: 1 }, grammySignal(AbortSignal.timeout(2_000)))
     } catch (error) {
       // Then they come again, and the inbox knows them.
-      this.host.log.debug({ error: describeFailure(error) }, 'the last updates were not confirmed')
+      this.host.log.debug(
+        { event: 'telegram-confirm-failed', error: describeFailure(error) },
+        'Could not confirm the last updates; Telegram will send them again.',
+      )
     }
   }
 
@@ -242,7 +251,10 @@ export class TelegramChannel extends PlatformChannel {
       error instanceof GrammyError && error.error_code === 409
         ? 'Another program receives the messages of this bot. Stop it, or give it a bot of its own.'
         : describeFailure(error)
-    this.host.log.warn({ error: reason, failures }, 'telegram is not reachable')
+    this.host.log.warn(
+      { event: 'telegram-unreachable', error: reason, failures },
+      'Telegram is not reachable; retrying.',
+    )
     this.board.set('reconnecting', { lastError: reason })
     await pause(this.host.clock, retryAfterMs(error) ?? backOffMs(failures), signal)
   }

@@ -45,7 +45,10 @@ export class WhatsappIntake {
         .catch((error: unknown) => {
           const reason = error instanceof Error ? error.message : String(error)
           if (!this.#parts.signal.aborted)
-            this.#parts.host.log.error({ error: reason }, 'a WhatsApp message was not taken')
+            this.#parts.host.log.error(
+              { event: 'whatsapp-message-failed', error: reason },
+              'Could not process a WhatsApp message; it is tried again after a restart.',
+            )
         })
     }
   }
@@ -77,8 +80,8 @@ export class WhatsappIntake {
     if (isOld) {
       const { sender, sentAt, id } = message
       host.log.warn(
-        { id, from: sender.id, sentAt },
-        'a message that came while we were away is too old to answer',
+        { event: 'whatsapp-message-too-old', id, from: sender.id, sentAt },
+        'Skipped a message that arrived while offline and is too old to answer.',
       )
     }
     return isOld

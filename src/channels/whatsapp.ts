@@ -113,7 +113,10 @@ export class WhatsappChannel extends PlatformChannel {
       // WhatsApp asks for a new connection right after a pairing, and when a QR code has not been used in time.
       if (reason === DisconnectReason.restartRequired || ended.hadQr) continue
       if (reason === DisconnectReason.loggedOut) {
-        this.host.log.warn({}, 'WhatsApp was unlinked on the phone; a new QR code is needed')
+        this.host.log.warn(
+          { event: 'whatsapp-unlinked' },
+          'WhatsApp was unlinked on the phone; link it again with a new QR code.',
+        )
         await store.clear()
         continue
       }
@@ -218,7 +221,10 @@ export class WhatsappChannel extends PlatformChannel {
       return group.subject
     } catch (error) {
       // The title is only for show.
-      this.host.log.debug({ error: describeFailure(error) }, 'a group would not say its name')
+      this.host.log.debug(
+        { event: 'group-name-failed', error: describeFailure(error) },
+        'Could not read the name of a group.',
+      )
       return undefined
     }
   }

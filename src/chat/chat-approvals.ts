@@ -31,7 +31,12 @@ export function askInChat(
       const options = { key: `approval:${approval.id}`, sessionKey: session.key }
       conversations()
         .send(address, reply, options)
-        .catch((error: unknown) => app.log.error({ error: String(error) }, 'A question could not be sent.'))
+        .catch((error: unknown) =>
+          app.log.error(
+            { event: 'approval-send-failed', error: String(error) },
+            'Could not send an approval request to the chat.',
+          ),
+        )
     })
   }
 }
@@ -121,8 +126,8 @@ export async function pressedButton(app: App, message: Message, owner: boolean):
   if (refusal !== undefined) {
     const { address, sender } = message
     app.log.warn(
-      { approval: id, channel: address.channel, sender: sender.id },
-      `A button was refused: ${refusal}`,
+      { event: 'button-refused', approval: id, channel: address.channel, sender: sender.id },
+      `Refused a button press: ${refusal}`,
     )
     return { text: refusal }
   }

@@ -244,7 +244,10 @@ export class NotificationRouter {
     try {
       await telling
     } catch (error) {
-      this.#parts.log.error({ notice: key, error: String(error) }, 'A notice could not be given.')
+      this.#parts.log.error(
+        { event: 'notice-failed', notice: key, error: String(error) },
+        'Could not queue a notification.',
+      )
     }
   }
 

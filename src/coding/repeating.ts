@@ -21,7 +21,10 @@ export class Repeating {
     this.#cancel = this.#parts.clock.after(afterMs, () => {
       this.#work()
         .catch((error: unknown) =>
-          this.#parts.log.error({ error: String(error) }, 'The upkeep of coding sessions failed.'),
+          this.#parts.log.error(
+            { event: 'coding-upkeep-failed', error: String(error) },
+            'Periodic maintenance of coding sessions failed; it runs again at the next interval.',
+          ),
         )
         .finally(() => this.start(this.#everyMs))
     })

@@ -28,8 +28,8 @@ async function removeHere(app: App, since: string): Promise<void> {
     await app.search().purge(found)
   } catch (error) {
     app.log.warn(
-      { error: String(error) },
-      "Claude's record of a session that was purged elsewhere is still here.",
+      { event: 'purge-local-failed', error: String(error) },
+      "Could not remove Claude's transcript of a session that was purged on another machine.",
     )
   }
 }

@@ -66,7 +66,7 @@ export class SearchFollower {
       (progress) => {
         if (this.reading) this.reading = progress
       },
-      (message) => app.log.warn({}, message),
+      (message) => app.log.warn({ event: 'search-warning' }, message),
     )
   }
 
@@ -218,7 +218,10 @@ export class SearchFollower {
       await work()
     } catch (error) {
       if (!this.#isStopped)
-        this.#app.log.warn({ error: String(error) }, 'The search index could not be updated.')
+        this.#app.log.warn(
+          { event: 'search-index-failed', error: String(error) },
+          'Could not update the search index; retrying later.',
+        )
     }
   }
 }

@@ -154,7 +154,10 @@ function fileOf(
   try {
     return transcriptFile(dir, agentId, ref)
   } catch (error) {
-    app.log.warn({ agentId, error: String(error) }, 'A transcript is not indexed.')
+    app.log.warn(
+      { event: 'transcript-not-indexed', agentId, error: String(error) },
+      'Could not copy a transcript for the search index; search does not find it.',
+    )
     return undefined
   }
 }

@@ -93,7 +93,10 @@ class Search implements SearchPart {
     }
     this.#renewing ??= (this.#follower?.during(exchange) ?? exchange()).finally(() => {
       this.#renewing = undefined
-      this.#app.log.warn({}, 'The search index is missing or damaged; rebuilding it.')
+      this.#app.log.warn(
+        { event: 'search-index-rebuilt' },
+        'The search index is missing or damaged; rebuilding it.',
+      )
     })
     return this.#renewing
   }

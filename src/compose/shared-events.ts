@@ -65,14 +65,20 @@ export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
       bring: (agentId) =>
         memory.sync(agentId).catch((error: unknown) => {
           if (error instanceof StoreAway) throw error
-          app.log.warn({ agentId, error: String(error) }, 'Notes of the others are not here.')
+          app.log.warn(
+            { event: 'notes-fetch-failed', agentId, error: String(error) },
+            'Could not fetch notes from other machines; the turn runs without them.',
+          )
         }),
       // The turn has its answer; what could not be told now is told at the next look.
       give: (agentId) =>
         memory
           .give(agentId)
           .catch((error: unknown) =>
-            app.log.warn({ agentId, error: String(error) }, 'Notes of a turn go to the others later.'),
+            app.log.warn(
+              { event: 'notes-share-delayed', agentId, error: String(error) },
+              'Could not share the notes of a turn; they are shared later.',
+            ),
           ),
     },
   }

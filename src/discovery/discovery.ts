@@ -196,8 +196,8 @@ class SessionDiscovery implements Discovery {
         for (const id of await this.#fileChanges(change)) onChange(id, 'file')
       } catch (error) {
         this.#parts.log.warn(
-          { reason: String(error) },
-          'Changed sessions could not be read; the next look will.',
+          { event: 'discovery-refresh-failed', reason: String(error) },
+          'Could not read changed sessions; the next refresh tries again.',
         )
       }
     })

@@ -126,8 +126,8 @@ async function ask(source: RegistrySource, log: Log): Promise<RegistryRow[]> {
     return await source()
   } catch (error) {
     log.warn(
-      { reason: String(error) },
-      'A registry of sessions cannot be read; the files are listed all the same.',
+      { event: 'registry-unreadable', reason: String(error) },
+      'Could not read a session registry; sessions are listed without its data.',
     )
     return []
   }

@@ -74,7 +74,7 @@ export async function selectSession(
   const selection = await decide(sources, request, free)
   const { action, sessionId, relevanceBy, fallback, scores } = selection
   sources.log.info(
-    { action, sessionId, relevanceBy, fallback, candidates: scores.length },
+    { event: 'session-selected', action, sessionId, relevanceBy, fallback, candidates: scores.length },
     `select: ${selection.reason}`,
   )
   return selection

@@ -1,6 +1,7 @@
 // What the rest of the program needs of a logger. store/log-file.ts makes a real one (pino).
 
-type Fields = Record<string, unknown>
+/** `event` is a stable name of what happened, to search logs for; the message may be reworded. */
+type Fields = { event: string } & Record<string, unknown>
 
 export interface Log {
   debug(fields: Fields, message: string): void
@@ -8,7 +9,7 @@ export interface Log {
   warn(fields: Fields, message: string): void
   error(fields: Fields, message: string): void
   /** The same log with these fields on every line. */
-  child(fields: Fields): Log
+  child(fields: Record<string, unknown>): Log
 }
 
 export const silentLog: Log = {

@@ -138,7 +138,7 @@ export class Door {
 
   async #refuse(message: Message, { reason, say }: { reason: string; say?: string }): Promise<void> {
     const { channel, to: chat } = message.address
-    this.#parts.log.info({ channel, chat, reason }, 'A message was refused.')
+    this.#parts.log.info({ event: 'message-refused', channel, chat, reason }, 'Refused a message.')
     if (say === undefined) return
     const key = `refused:${messageKey(message)}`
     await this.#deliverer.deliver([noticeFor(message.address, say, key, this.#parts.clock.now())])

@@ -94,8 +94,8 @@ function historyOf(turn: AgentTurn, parts: FlowParts): Promise<string | undefine
 
 async function afterLoss(turn: AgentTurn, parts: FlowParts, reason: string): Promise<WayBack> {
   parts.log.warn(
-    { key: turn.session.key, reason },
-    'Claude has lost this conversation; it goes on from our transcript.',
+    { event: 'conversation-lost', key: turn.session.key, reason },
+    'Claude no longer has this conversation; continuing from our transcript.',
   )
   const history = await historyOf(turn, parts)
   if (history === undefined) return {}

@@ -87,7 +87,10 @@ async function answerTo(
 /** A command that fails says so; it is not tried again behind somebody's back. */
 function failed(thrown: unknown, input: WaitingInput, parts: CommandParts): Reply {
   const { message, hint } = asRockpoolError(thrown)
-  parts.log.warn({ lane: input.lane, error: String(thrown) }, 'A command failed.')
+  parts.log.warn(
+    { event: 'command-failed', lane: input.lane, error: String(thrown) },
+    'A chat command failed.',
+  )
   return { text: `That did not work: ${message}${hint ? ` ${hint}` : ''}`, isError: true }
 }
 

@@ -193,15 +193,18 @@ export class Conversations {
     runtime
       .prewarm(conversationOptions(session, agent, { address, rights }, this.#parts))
       .catch((error: unknown) => {
-        log.info({ error: String(error) }, 'No process could be started ahead of time.')
+        log.info(
+          { event: 'prestart-failed', error: String(error) },
+          'Could not start a Claude process ahead of time.',
+        )
       })
   }
 
   /** Turns that are interrupted now wait again after the next start, marked as retried. */
   async #interruptRest(closed: Promise<void>): Promise<void> {
     this.#parts.log.warn(
-      { lanes: this.converse.queue.busyLanes() },
-      'Turns did not end in time; they are retried after the next start.',
+      { event: 'shutdown-timeout', lanes: this.converse.queue.busyLanes() },
+      'Turns did not end before the shutdown limit; they are retried after the next start.',
     )
     this.converse.abandon()
     await Promise.race([this.converse.queue.interruptAll().then(() => closed), this.#pause(2_000)])
@@ -212,7 +215,12 @@ export class Conversations {
       const cancel = this.#parts.clock.after(everyMs, () => {
         this.#cancels.splice(this.#cancels.indexOf(cancel), 1)
         void work()
-          .catch((error: unknown) => this.#parts.log.error({ error: String(error) }, 'Upkeep failed.'))
+          .catch((error: unknown) =>
+            this.#parts.log.error(
+              { event: 'maintenance-failed', error: String(error) },
+              'Periodic maintenance failed; it runs again at the next interval.',
+            ),
+          )
           .then(again)
       })
       this.#cancels.push(cancel)

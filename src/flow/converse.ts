@@ -48,11 +48,14 @@ export class Converse {
       drop: (inputs, told) => this.#door.turnAway(inputs, told),
       mayJoin: (input, others) => this.#mayJoin(input, others),
       onError: (lane, error) => {
-        parts.log.error({ lane, error: String(error) }, 'A turn could not be taken.')
+        parts.log.error({ event: 'turn-failed', lane, error: String(error) }, 'Could not run a turn.')
         this.shared?.failed(lane)
       },
       onUnplaced: (lane, error) =>
-        parts.log.warn({ lane, error: String(error) }, 'A message waits for a turn of its own.'),
+        parts.log.warn(
+          { event: 'message-not-joined', lane, error: String(error) },
+          'Could not add a message to the running turn; it waits for the next turn.',
+        ),
       onIdle: (lane) => this.shared?.idle(lane),
     })
     const { share } = parts.work
@@ -171,7 +174,10 @@ export class Converse {
     const done = before
       .then(() => runCommand(command, input, parts))
       .catch((error: unknown) =>
-        this.parts.log.error({ lane: input.lane, error: String(error) }, 'A command could not be run.'),
+        this.parts.log.error(
+          { event: 'command-error', lane: input.lane, error: String(error) },
+          'Could not run a chat command.',
+        ),
       )
       .then(() => {
         if (this.#commands.get(input.lane) === done) this.#commands.delete(input.lane)
@@ -186,7 +192,10 @@ export class Converse {
     try {
       await this.ask(await wakeInput(woken, this.parts))
     } catch (error) {
-      this.parts.log.warn({ lane, error: String(error) }, 'Words of another program wait for the next turn.')
+      this.parts.log.warn(
+        { event: 'quoted-text-waits', lane, error: String(error) },
+        'Could not add the text of another program to the running turn; it waits for the next turn.',
+      )
     }
   }
 

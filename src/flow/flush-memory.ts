@@ -66,7 +66,11 @@ async function flush(
     ...(timeZone === undefined ? {} : { timeZone }),
   }
   const { end, usage, costUsd } = await runMemoryFlush(parts.runtime, options, about)
-  if (end.kind === 'failed') parts.log.warn({ key: session.key, why: end.why }, 'A memory flush failed.')
+  if (end.kind === 'failed')
+    parts.log.warn(
+      { event: 'memory-flush-failed', key: session.key, why: end.why },
+      'The memory flush failed; the compaction continues without it.',
+    )
   const stored = await parts
     .sessions(session.agentId)
     .update(session.key, (entry) => entry && { ...entry, ...flushDone(entry, now) })

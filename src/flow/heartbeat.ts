@@ -85,7 +85,10 @@ export class Heartbeats {
       void this.beat(agentId).then(
         (done) => this.#schedule(agentId, every, done ? every : Math.min(every, busyPauseMs)),
         (error: unknown) => {
-          this.#parts.log.error({ agentId, error: String(error) }, 'A heartbeat failed.')
+          this.#parts.log.error(
+            { event: 'agent-heartbeat-failed', agentId, error: String(error) },
+            'A heartbeat turn failed.',
+          )
           this.#schedule(agentId, every, every)
         },
       )

@@ -90,8 +90,13 @@ export class OpenChannels {
       if (this.#parts.work.share && isForLater) return this.#standBy(channel)
       // One channel that cannot start must not keep the others from it; its status says why.
       this.#parts.log.error(
-        { channel: channel.name, account: channel.accountId, error: String(error) },
-        'A channel could not be started.',
+        {
+          event: 'channel-start-failed',
+          channel: channel.name,
+          account: channel.accountId,
+          error: String(error),
+        },
+        'Could not start a channel.',
       )
     }
   }
@@ -101,7 +106,7 @@ export class OpenChannels {
       .stop()
       .catch((error: unknown) =>
         this.#parts.log.warn(
-          { channel: channel.name, error: String(error) },
+          { event: 'channel-stop-failed', channel: channel.name, error: String(error) },
           'A channel did not stop cleanly.',
         ),
       )

@@ -121,7 +121,10 @@ export class SharedLanes {
     }
     this.#looking = this.#lookUntilDone()
       .catch((error: unknown) =>
-        this.#parts.log.warn({ error: String(error) }, 'Work could not be looked for; trying again.'),
+        this.#parts.log.warn(
+          { event: 'lane-take-failed', error: String(error) },
+          'Could not look for queued messages; retrying.',
+        ),
       )
       .finally(() => {
         this.#looking = undefined

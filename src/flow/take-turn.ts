@@ -32,7 +32,7 @@ export async function takeTurn(
     }
     if (error instanceof StoreAway) return giveBack(turnId, error, parts)
     parts.log.error(
-      { lane: batch.lane, turnId, error: String(error) },
+      { event: 'turn-failed', lane: batch.lane, turnId, error: String(error) },
       'A turn failed before the agent answered.',
     )
     return finish(turnId, batch, parts, failedBefore(error))
@@ -66,8 +66,8 @@ async function finish(
   // The next turn reads the session; it must be as this one leaves it. The answer stands, also when that fails.
   await conducted.settled.catch((error: unknown) =>
     parts.log.error(
-      { lane: batch.lane, turnId, error: String(error) },
-      'A session does not know of its last turn.',
+      { event: 'session-update-failed', lane: batch.lane, turnId, error: String(error) },
+      'Could not update a session after its turn; its usage is not counted.',
     ),
   )
   const agentId = batch.inputs[0]!.agentId

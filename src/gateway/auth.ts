@@ -228,7 +228,10 @@ export class Auth {
     } catch (thrown) {
       const { message, hint } = asRockpoolError(thrown)
       if (message !== this.#trouble)
-        this.#log.error({ error: message, hint }, 'Credentials of the gateway could not be read.')
+        this.#log.error(
+          { event: 'credentials-unreadable', error: message, hint },
+          'Could not read the credentials of the gateway; requests are refused until they can be read.',
+        )
       this.#trouble = message
       this.#mark = ''
       return undefined

@@ -126,8 +126,8 @@ export class Calls {
   #reportInternal(name: string, error: RockpoolError): void {
     const stack = error.cause instanceof Error ? error.cause.stack : undefined
     this.app.log.error(
-      { operation: name, error: error.message, stack },
-      'An operation failed in a way nobody foresaw.',
+      { event: 'operation-failed', operation: name, error: error.message, stack },
+      'An operation failed with an unexpected error.',
     )
   }
 }

@@ -29,7 +29,10 @@ export async function followHookRun(calls: Calls, caller: Caller, run: HookRun):
     const error = asRockpoolError(thrown)
     // A gateway that stops takes up nothing new; the turn itself is resumed with the next one.
     if (error.code !== 'unavailable')
-      calls.app.log.warn({ runId: run.runId, error: error.message }, 'A hook was not followed to its end.')
+      calls.app.log.warn(
+        { event: 'hook-follow-failed', runId: run.runId, error: error.message },
+        'Could not follow the turn of a hook to its end.',
+      )
   }
 }
 

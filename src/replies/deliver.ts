@@ -129,7 +129,10 @@ export class Deliverer {
     const work: Promise<void> = this.#drain(lane)
       .catch((error: unknown) => {
         // What is left is for the next process.
-        this.#options.log.error({ lane, error: String(error) }, 'Replies could not be sent.')
+        this.#options.log.error(
+          { event: 'delivery-failed', lane, error: String(error) },
+          'Could not send the replies of a lane; retrying.',
+        )
         for (const row of this.#lanes.get(lane) ?? []) this.#arrivals.forget(row)
         this.#lanes.delete(lane)
       })
@@ -158,7 +161,10 @@ export class Deliverer {
       return await this.#untilStored(lane, () => this.#attempt(row))
     } catch (error) {
       if (asRockpoolError(error).code !== 'lock-lost') throw error
-      this.#options.log.warn({ lane, delivery: row.delivery.id }, 'A reply was given to another process.')
+      this.#options.log.warn(
+        { event: 'delivery-reassigned', lane, delivery: row.delivery.id },
+        'A reply was assigned to another process.',
+      )
       return 'theirs'
     }
   }
@@ -171,7 +177,10 @@ export class Deliverer {
       } catch (error) {
         if (this.#stopped || asRockpoolError(error).code === 'lock-lost') throw error
         const { log, clock } = this.#options
-        log.warn({ lane, error: String(error) }, 'Replies wait for the store.')
+        log.warn(
+          { event: 'delivery-waiting', lane, error: String(error) },
+          'The store is unavailable; replies wait.',
+        )
         await this.#sleep(lane, clock.now() + storePauseMs)
       }
     }
@@ -250,8 +259,8 @@ export class Deliverer {
     const { onSent, log } = this.#options
     await onSent?.(delivery, messageIds).catch((error: unknown) =>
       log.warn(
-        { delivery: delivery.id, error: String(error) },
-        'Answers to this message will not find its session.',
+        { event: 'reply-map-failed', delivery: delivery.id, error: String(error) },
+        "Could not store which session a sent message belongs to; answers to it go to the chat's own session.",
       ),
     )
   }
@@ -267,7 +276,10 @@ export class Deliverer {
     await onDead(delivery, { reason, isUncertain })
     await outbox.change(delivery.id, { state: 'dead', reason })
     events.emit({ type: 'reply-failed', ...keyOf(delivery), deliveryId: delivery.id, reason })
-    log.warn({ delivery: delivery.id, lane: delivery.lane, reason }, 'A reply was not delivered.')
+    log.warn(
+      { event: 'reply-undelivered', delivery: delivery.id, lane: delivery.lane, reason },
+      'A reply was not delivered.',
+    )
     return 'settled'
   }
 

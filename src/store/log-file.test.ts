@@ -25,7 +25,7 @@ test('a line is one JSON object without secrets, also in nested fields, errors a
   log
     .child({ token: 'very-secret-value', agentId: 'main' })
     .error(
-      { deep: { list: ['very-secret-value'] }, error: new Error('at very-secret-value') },
+      { event: 'test', deep: { list: ['very-secret-value'] }, error: new Error('at very-secret-value') },
       'very-secret-value',
     )
   const text = readFileSync(file, 'utf8')
@@ -40,7 +40,7 @@ test('a line is one JSON object without secrets, also in nested fields, errors a
 test('text from outside cannot make a line of its own', () => {
   const file = join(folder, 'x.log')
   openLog({ level: 'info', file, redactor: makeRedactor() }).info(
-    { id: 'a\n[ERROR] fake \u001b[31m' },
+    { event: 'test', id: 'a\n[ERROR] fake \u001b[31m' },
     'x\ny',
   )
   expect(readFileSync(file, 'utf8').match(/\n/g)).toHaveLength(1)
@@ -50,9 +50,9 @@ test('text from outside cannot make a line of its own', () => {
 test('lines below the level are not written, and nothing is made before the first line', () => {
   const file = join(folder, 'x.log')
   const log = openLog({ level: 'warn', file, redactor: makeRedactor() })
-  log.info({}, 'no')
+  log.info({ event: 'test' }, 'no')
   expect(readdirSync(folder)).toEqual([])
-  log.warn({}, 'yes')
+  log.warn({ event: 'test' }, 'yes')
   expect(linesOf(file).map((line) => line['msg'])).toEqual(['yes'])
 })
 
@@ -60,7 +60,7 @@ test('the file is ours alone whatever the umask, is rotated at its size, and fiv
   const file = join(folder, 'x.log')
   const before = process.umask(0)
   const log = openLog({ level: 'info', file, redactor: makeRedactor(), rotateAtBytes: 1_000 })
-  for (let i = 0; i < 80; i++) log.info({}, 'x y '.repeat(40))
+  for (let i = 0; i < 80; i++) log.info({ event: 'test' }, 'x y '.repeat(40))
   process.umask(before)
   expect(readdirSync(folder).sort()).toEqual(['x.log', ...[1, 2, 3, 4, 5].map((n) => `x.log.${n}`)])
   for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
@@ -73,7 +73,7 @@ test('a log that cannot be written, or is a link, ends nothing and follows nothi
   writeFileSync(elsewhere, 'as it was')
   symlinkSync(elsewhere, join(folder, 'x.log'))
   for (const file of [join(folder, 'x.log'), join(elsewhere, 'x.log')]) {
-    openLog({ level: 'info', file, redactor: makeRedactor() }).info({}, `not in ${file}`)
+    openLog({ level: 'info', file, redactor: makeRedactor() }).info({ event: 'test' }, `not in ${file}`)
     expect(String(stderr.mock.lastCall?.[0])).toContain(`not in ${file}`)
   }
   expect(readFileSync(elsewhere, 'utf8')).toBe('as it was')

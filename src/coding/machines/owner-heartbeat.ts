@@ -26,7 +26,10 @@ export class SignOfLife {
       this.#cancel = undefined
       if (!this.#isNeeded()) return
       this.give().catch((error: unknown) =>
-        this.#parts.log.error({ error: String(error) }, 'A sign of life could not be written.'),
+        this.#parts.log.error(
+          { event: 'heartbeat-failed', error: String(error) },
+          'Could not write the heartbeat; other processes may consider this one dead.',
+        ),
       )
     })
     await this.#parts.store.markOwner(nameOfOwner(this.#owner), this.#parts.clock.now())

@@ -55,8 +55,8 @@ export class OwnerDesk {
       this.#answer(id, () => this.perform(codingId, action, input))
         .catch((error: unknown) =>
           this.#parts.log.error(
-            { action, error: String(error) },
-            'What another process asked was not answered.',
+            { event: 'owner-request-failed', action, error: String(error) },
+            'Could not answer a request of another process.',
           ),
         )
         .finally(() => this.#begun.delete(id))

@@ -199,7 +199,8 @@ export class CodingRun {
     } catch (thrown) {
       if (this.isOver) return
       const error = asRockpoolError(thrown)
-      this.#parts.log.error({ coding: this.session.id, error: error.message }, 'A coding session failed.')
+      const failure = { event: 'coding-failed', coding: this.session.id, error: error.message }
+      this.#parts.log.error(failure, 'A coding session failed.')
       await this.claude.kill()
       const reason = this.session.turns === 0 ? 'start-failed' : 'turn-failed'
       await this.#end('failed', 'ended', reason, error.message)

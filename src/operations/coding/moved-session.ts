@@ -26,7 +26,10 @@ export async function sidesOf(
   const from = { machine, workdir: request.workdir }
   const [before, after] = await Promise.all([
     lookAt(app, from.machine, from.workdir).catch((error: unknown) => {
-      app.log.warn({ ...from, error: asRockpoolError(error).message }, 'Where a session was is not known.')
+      app.log.warn(
+        { event: 'moved-state-unknown', ...from, error: asRockpoolError(error).message },
+        'Could not read the git state on the previous machine; continuing without it.',
+      )
       return undefined
     }),
     lookAt(app, to.machine, to.workdir),

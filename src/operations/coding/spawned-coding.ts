@@ -43,6 +43,9 @@ async function tidy(app: App, { request, lifecycle }: CodingSession): Promise<vo
     if (!(await app.sessions(agentId).get(key))) return
     await deleteSession(partsOf(app, { agentId }), key, { purge: false })
   } catch (error) {
-    app.log.warn({ key, error: asRockpoolError(error).message }, 'A sub-agent could not be cleaned up.')
+    app.log.warn(
+      { event: 'subagent-cleanup-failed', key, error: asRockpoolError(error).message },
+      'Could not remove the session of a finished sub-agent.',
+    )
   }
 }

@@ -130,7 +130,10 @@ async function readable<T>(app: App, { key }: Row, read: () => Promise<T>): Prom
   try {
     return await read()
   } catch (error) {
-    app.log.warn({ key, error: String(error) }, 'a session in the list could not be read')
+    app.log.warn(
+      { event: 'session-unreadable', key, error: String(error) },
+      'Could not read a session of the list.',
+    )
     return undefined
   }
 }

@@ -119,7 +119,10 @@ async function preview(
     const items = await previewOf(app, found[0]!, limit, maxChars)
     return { key, status: items.length > 0 ? 'ok' : 'empty', items }
   } catch (error) {
-    app.log.warn({ key, error: String(error) }, 'A session could not be previewed.')
+    app.log.warn(
+      { event: 'preview-failed', key, error: String(error) },
+      'Could not read the preview of a session.',
+    )
     return { key, status: 'error', items: [] }
   }
 }

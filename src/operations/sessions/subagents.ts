@@ -99,7 +99,10 @@ export async function followSubagents(app: App): Promise<void> {
 
 function follow(app: App, agentId: string, key: string): void {
   announceWhenOver(app, agentId, key).catch((error: unknown) =>
-    app.log.error({ key, error: String(error) }, 'The result of a sub-agent could not be announced.'),
+    app.log.error(
+      { event: 'subagent-announce-failed', key, error: String(error) },
+      'Could not announce the result of a sub-agent; retrying.',
+    ),
   )
 }
 
@@ -145,7 +148,10 @@ async function announce(app: App, session: Session, run: SubagentRun, outcome: s
     .update(key, (stored) => stored && { ...stored, subagentRun: { ...run, state: 'announced' } })
   if (run.cleanup !== 'delete') return
   await deleteSession(partsOf(app, { agentId }), key, { purge: false }).catch((error: unknown) =>
-    app.log.warn({ key, error: asRockpoolError(error).message }, 'A sub-agent could not be cleaned up.'),
+    app.log.warn(
+      { event: 'subagent-cleanup-failed', key, error: asRockpoolError(error).message },
+      'Could not remove the session of a finished sub-agent.',
+    ),
   )
 }
 

@@ -55,6 +55,6 @@ async function eachToldOf(
 ): Promise<void> {
   for (const [n, file] of files.entries()) {
     await copy(file)
-    if (n % 100 === 99) app.log.info({ media: n + 1, of: files.length }, 'Copying.')
+    if (n % 100 === 99) app.log.info({ event: 'copy-progress', media: n + 1, of: files.length }, 'Copying.')
   }
 }

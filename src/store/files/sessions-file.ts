@@ -102,7 +102,10 @@ export class SessionsFile {
   #tellRecovered({ recovered, identity, damage }: FileContent): void {
     if (!recovered || this.#told === identity) return
     this.#told = identity
-    this.#options.log.error({ path: this.path }, `${damage.join('; ')}. Nothing was changed yet.`)
+    this.#options.log.error(
+      { event: 'sessions-json-damaged', path: this.path },
+      `${damage.join('; ')}. Nothing was changed yet.`,
+    )
   }
 
   forget(): void {
@@ -175,7 +178,10 @@ export class SessionsFile {
       backup: this.#backupOf(content),
     })
     if (content.recovered)
-      this.#options.log.error({ damage: content.damage }, `${this.path} was put together anew.`)
+      this.#options.log.error(
+        { event: 'sessions-json-rebuilt', damage: content.damage },
+        `Rebuilt ${this.path}.`,
+      )
     const saved = { entries, unusable, identity, plain: true, recovered: false, damage: describe(unusable) }
     this.#cache = { content: saved, readAt: this.#options.clock.monotonic() }
   }

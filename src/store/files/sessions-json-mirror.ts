@@ -102,7 +102,10 @@ export class SessionsJsonMirror {
     } catch (error) {
       // Another program is busy with the file. Its edit is still there the next time we look.
       if (asRockpoolError(error).code !== 'locked') throw error
-      this.#options.log.warn({ path: this.#options.path }, asRockpoolError(error).message)
+      this.#options.log.warn(
+        { event: 'sessions-json-refused', path: this.#options.path },
+        asRockpoolError(error).message,
+      )
     }
   }
 
@@ -182,8 +185,8 @@ export class SessionsJsonMirror {
       // Said once: a disk may stay full for days.
       if (!this.#isFailing)
         log.warn(
-          { path, error: asRockpoolError(error).message },
-          'sessions.json could not be written; will try again',
+          { event: 'sessions-json-write-failed', path, error: asRockpoolError(error).message },
+          'Could not write sessions.json; retrying.',
         )
       this.#isFailing = true
       this.schedule()
@@ -266,8 +269,8 @@ export class SessionsJsonMirror {
     const aside = `${path}.corrupt-${timestamp(clock.now())}`
     await rename(path, aside)
     log.error(
-      { path, aside, error: asRockpoolError(error).message },
-      `${path} could not be read and was set aside as ${basename(aside)}; the sessions are as they were.`,
+      { event: 'sessions-json-set-aside', path, aside, error: asRockpoolError(error).message },
+      `${path} could not be read and was set aside as ${basename(aside)}; no session was changed.`,
     )
     this.schedule()
   }

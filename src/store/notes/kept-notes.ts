@@ -40,11 +40,14 @@ export async function restoreAbandoned(copies: string, log: Log): Promise<void> 
       if (isSameProcess(owner)) continue
       const mended = await restoreLost(new Map(notes))
       if (mended.length > 0)
-        log.warn({ notes: mended }, 'Notes that a crash left overwritten are whole again.')
+        log.warn({ event: 'notes-restored', notes: mended }, 'Restored notes that a crash left overwritten.')
       rmSync(path, { force: true })
     } catch (error) {
       // Kept for the next start: it may be all that is left of a note.
-      log.warn({ path, error: String(error) }, 'A copy of notes could not be put back.')
+      log.warn(
+        { event: 'notes-restore-failed', path, error: String(error) },
+        'Could not restore a copy of notes.',
+      )
     }
   }
 }

@@ -67,7 +67,10 @@ function readNodes(path: string, log: Log): Record<string, unknown> {
     )
     return Object.fromEntries(rows.map(({ key, entry }) => [key, parse(entry)]))
   } catch (error) {
-    log.warn({ path, reason: String(error) }, "OpenClaw's sessions cannot be read.")
+    log.warn(
+      { event: 'openclaw-unreadable', path, reason: String(error) },
+      "Could not read OpenClaw's sessions.",
+    )
     return {}
   } finally {
     void database?.close()
@@ -80,7 +83,10 @@ function readJson(path: string, log: Log): Record<string, unknown> {
     return isRecord(value) ? value : {}
   } catch (error) {
     if (errorCode(error) !== 'ENOENT')
-      log.warn({ path, reason: String(error) }, "OpenClaw's sessions cannot be read.")
+      log.warn(
+        { event: 'openclaw-unreadable', path, reason: String(error) },
+        "Could not read OpenClaw's sessions.",
+      )
     return {}
   }
 }

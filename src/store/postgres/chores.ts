@@ -108,6 +108,9 @@ export class SharedChores implements Chores {
   }
 
   #mention(error: unknown): void {
-    this.#options.log.warn({ error: String(error) }, 'The queue of chores failed; it is tried again.')
+    this.#options.log.warn(
+      { event: 'chores-failed', error: String(error) },
+      'The maintenance queue failed; retrying.',
+    )
   }
 }

@@ -162,7 +162,7 @@ export class Postgres {
     const slow = { ms: Math.round(took), statement: sql.replaceAll(/\s+/g, ' ').trim().slice(0, 120) }
     this.#health.slow++
     this.#health.lastSlow = { at: clock.now(), ...slow }
-    log.warn(slow, 'PostgreSQL answered slowly.')
+    log.warn({ event: 'postgres-slow', ...slow }, 'PostgreSQL answered slowly.')
   }
 
   async #patiently<T>(ms: number, work: () => Promise<T>, tries = mostTries): Promise<T> {
@@ -204,8 +204,13 @@ export class Postgres {
     const wasLost = this.#health.state === 'lost'
     this.#health = { ...this.#health, state, since: this.#options.clock.now() }
     const { log } = this.#options
-    if (state === 'lost') log.error({ place: this.place, error: messageOf(error) }, 'PostgreSQL is away.')
-    else if (wasLost) log.info({ place: this.place }, 'PostgreSQL is back.')
+    if (state === 'lost')
+      log.error(
+        { event: 'postgres-unavailable', place: this.place, error: messageOf(error) },
+        'PostgreSQL is unavailable; work waits until it is back.',
+      )
+    else if (wasLost)
+      log.info({ event: 'postgres-available', place: this.place }, 'PostgreSQL is available again.')
   }
 
   #open(): Promise<Pool> {

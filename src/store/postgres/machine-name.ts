@@ -42,7 +42,10 @@ export async function holdName(
       throw nameIsTaken(machine, holder)
     if (first?.id !== holder.id) {
       first = holder
-      log.info({ machine, before: holder.id }, 'Waits until the process that had this name is gone.')
+      log.info(
+        { event: 'machine-name-wait', machine, before: holder.id },
+        'Waiting until the previous process of this machine name has ended.',
+      )
     }
     await new Promise<void>((resolve) => void clock.after(lookEveryMs, resolve))
   }

@@ -157,7 +157,10 @@ export class SharedMedia {
       }
     } catch (error) {
       if (!this.#isClosed)
-        log.warn({ error: String(error) }, 'Files that were removed elsewhere are still here.')
+        log.warn(
+          { event: 'media-purge-failed', error: String(error) },
+          'Could not remove local copies of files that were removed on another machine.',
+        )
     }
   }
 

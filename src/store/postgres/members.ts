@@ -143,8 +143,8 @@ export class Members {
     if (me !== null) {
       await this.#postgres.write('DELETE FROM member WHERE id = $1', [me]).catch((error: unknown) => {
         this.#options.log.warn(
-          { error: String(error) },
-          'Could not say good-bye; the others notice by themselves.',
+          { event: 'leave-failed', error: String(error) },
+          'Could not sign off; other machines notice after the heartbeat limit.',
         )
       })
     }
@@ -198,7 +198,10 @@ export class Members {
     this.#later(beatMs, () => {
       void this.#beat()
         .catch((error: unknown) =>
-          this.#options.log.warn({ error: String(error) }, 'Others may take this process for dead.'),
+          this.#options.log.warn(
+            { event: 'heartbeat-failed', error: String(error) },
+            'Could not write the heartbeat; other machines may consider this process dead.',
+          ),
         )
         .then(() => this.#again())
     })
@@ -244,7 +247,10 @@ export class Members {
 
   async #wasBuried(): Promise<void> {
     if (!this.#hasLetGo) {
-      this.#options.log.warn({}, 'This process was taken for dead; it lets go of its work and joins again.')
+      this.#options.log.warn(
+        { event: 'declared-dead' },
+        'Other machines considered this process dead; releasing its work and joining again.',
+      )
       await this.#onBuried()
       this.#hasLetGo = true
     }
@@ -267,7 +273,7 @@ export class Members {
     if (!holder) return false
     await this.#postgres.write('DELETE FROM member WHERE id = $1', [id])
     const { message, hint } = nameIsTaken(this.machine, holder)
-    log.error({ hint }, message)
+    log.error({ event: 'members-failed', hint }, message)
     return true
   }
 

@@ -146,7 +146,10 @@ export class SharedMemory {
   async #orLater(work: () => Promise<void>): Promise<void> {
     if (this.#isClosed) return
     await work().catch((error: unknown) =>
-      this.#parts.log.debug({ error: String(error) }, 'Notes could not be shared; trying again.'),
+      this.#parts.log.debug(
+        { event: 'notes-share-failed', error: String(error) },
+        'Could not share notes; retrying.',
+      ),
     )
   }
 
@@ -180,7 +183,10 @@ export class SharedMemory {
       const said = `note ${name} of ${agentId}: ${asRockpoolError(error).message}`
       if (this.#said.has(said)) return
       this.#said.add(said)
-      this.#parts.log.warn({ agentId, name, error: String(error) }, 'A note is not shared with the others.')
+      this.#parts.log.warn(
+        { event: 'note-not-shared', agentId, name, error: String(error) },
+        'Could not share a note with the other machines.',
+      )
     }
   }
 
@@ -259,8 +265,8 @@ export class SharedMemory {
     if (path === undefined || !makeNote(path, body))
       throw notShared('its versions cannot be kept side by side')
     log.warn(
-      { agentId, name, beside },
-      'A note was rewritten on two machines; what this one had is kept beside it.',
+      { event: 'note-conflict', agentId, name, beside },
+      "A note was rewritten on two machines; kept this machine's version beside it.",
     )
     await this.#agree(agentId, places, beside)
   }

@@ -229,7 +229,10 @@ export class SharedRecords {
 
   async #catchUpOrLater(): Promise<void> {
     await this.catchUp().catch((error: unknown) =>
-      this.#parts.log.debug({ error: String(error) }, 'The shared records could not be read; trying again.'),
+      this.#parts.log.debug(
+        { event: 'records-read-failed', error: String(error) },
+        'Could not read the shared records; retrying.',
+      ),
     )
   }
 }

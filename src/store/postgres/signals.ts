@@ -50,7 +50,10 @@ export class Signals {
     if (this.#waiting.length > 1) return
     this.#cancel = this.#parts.clock.after(gatherMs, () => {
       this.#sendAll(this.#waiting.splice(0)).catch((error: unknown) =>
-        this.#parts.log.warn({ error: String(error) }, 'Something could not be told to the others.'),
+        this.#parts.log.warn(
+          { event: 'notify-failed', error: String(error) },
+          'NOTIFY failed; other machines will find the change by polling.',
+        ),
       )
     })
   }
@@ -62,8 +65,8 @@ export class Signals {
       for (const signal of told.signals ?? (await this.#fetch(told.body))) this.tell(signal)
     } catch (error) {
       this.#parts.log.warn(
-        { error: String(error) },
-        'Something that another Rockpool said was not understood.',
+        { event: 'notify-invalid', error: String(error) },
+        'Ignored a notification that could not be parsed.',
       )
     }
   }

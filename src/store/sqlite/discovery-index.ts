@@ -120,15 +120,18 @@ function openOrRebuild(path: string, log: Log): Database {
     return openOrMakeAnew(
       () => openDatabase(path),
       ({ message }) => {
-        log.warn({ path, reason: message }, 'The discovery index is made anew.')
+        log.warn(
+          { event: 'discovery-index-rebuilt', path, reason: message },
+          'Rebuilding the discovery index.',
+        )
         removeDatabase(path)
       },
     )
   } catch (error) {
     if (!(error instanceof RockpoolError) || error.code !== 'disk-failed') throw error
     log.warn(
-      { path, reason: error.message },
-      'The discovery index cannot be kept; every look reads all files.',
+      { event: 'discovery-index-unusable', path, reason: error.message },
+      'Could not open the discovery index; every listing reads all files.',
     )
     return Database.open(':memory:', migrations)
   }

@@ -155,9 +155,8 @@ const paths: Record<string, Path> = {
     take: asBound('turns.run', { sessionKey: 'agent:main:telegram:direct:502' }),
     key: guests,
   },
-  // Last: when they end, the main session is told, in turns of its own.
+  // Last: when it waits or ends, the main session may be told, in a turn of its own.
   'bound token: coding session': { take: launch, key: /^coding:/ },
-  'bound token: main is told of its coding session': { take: launch, key: inMain },
 }
 
 /** Calls every tool of Rockpool's that the turn has, with every input that names something of the owner's. */

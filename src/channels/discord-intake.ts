@@ -25,7 +25,7 @@ import { isLater } from './discord-marks.ts'
 import type { DiscordMarks } from './discord-marks.ts'
 import { fetchDiscordFiles } from './discord-files.ts'
 import { describeFailure } from './discord-send.ts'
-import { Lanes } from './chat-queue.ts'
+import { KeyedQueue } from '../domain/async.ts'
 import { offerUntilTaken, untilStored } from './offer-until-stored.ts'
 import type { OfferParts } from './offer-until-stored.ts'
 
@@ -43,7 +43,7 @@ const pageSize = 100
 
 export class DiscordIntake {
   #parts: IntakeParts
-  #lanes = new Lanes()
+  #lanes = new KeyedQueue()
   #places = new Map<string, DiscordPlace>()
   /** What we knew when the session began. */
   #before: { channels: ReadonlySet<string>; newest: string }

@@ -2,7 +2,7 @@
 // after the last part that was sent, also after a crash, so that no part is sent twice.
 import type { SendOptions, SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { Lanes } from './chat-queue.ts'
+import { KeyedQueue } from '../domain/async.ts'
 
 export type PartOutcome = { kind: 'sent'; messageId: string } | Exclude<SendOutcome, { kind: 'sent' }>
 
@@ -27,7 +27,7 @@ export function marked(text: string, isSecondCopy: boolean): string {
 }
 
 export class PartSender {
-  #lanes = new Lanes()
+  #lanes = new KeyedQueue()
 
   /** Sends what is left of the parts. Replies in the same `lane` (a chat) never mix. */
   async send<Part>(

@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream'
 import type { WAMessage } from 'baileys'
 import type { Message } from '../domain/message.ts'
-import { Lanes } from './chat-queue.ts'
+import { KeyedQueue } from '../domain/async.ts'
 import { offerUntilTaken } from './offer-until-stored.ts'
 import type { OfferParts } from './offer-until-stored.ts'
 import type { Recent } from './recent-items.ts'
@@ -28,7 +28,7 @@ export interface MessageLine {
 
 export class WhatsappIntake {
   #parts: IntakeParts
-  #lanes = new Lanes()
+  #lanes = new KeyedQueue()
 
   constructor(parts: IntakeParts) {
     this.#parts = parts

@@ -11,7 +11,7 @@ import type {
   SearchQuestion,
   SearchStatus,
 } from '../domain/search.ts'
-import { AtMost } from '../domain/at-most.ts'
+import { AtMost } from '../domain/async.ts'
 import { indexSources } from '../search/index-files.ts'
 import { addSomePieces, addSomeTools, lackingTools } from '../search/index-tiers.ts'
 import { parseQuery } from '../search/query.ts'

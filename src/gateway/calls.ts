@@ -1,6 +1,6 @@
 // A request from outside, whichever way it came: looked up, performed, counted, answered.
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import { AtMost } from '../domain/at-most.ts'
+import { AtMost } from '../domain/async.ts'
 import type { App } from '../operations/app.ts'
 import { resolveAlias } from '../operations/aliases.ts'
 import { findOperation } from '../operations/all.ts'

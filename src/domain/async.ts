@@ -1,0 +1,115 @@
+// Small tools for waiting: one queue for each key, a limit on parallel tasks, a pause, a limit on waiting, a task that repeats.
+import type { Clock } from './clock.ts'
+import { RockpoolError } from './errors.ts'
+
+/** Runs the tasks of one key one after another; tasks of different keys do not wait for each other. */
+export class KeyedQueue {
+  #last = new Map<string, Promise<unknown>>()
+
+  /** The returned promise settles as `task` does. A task that fails does not stop the next one. */
+  run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
+    const previous = this.#last.get(key) ?? Promise.resolve()
+    const result = previous.then(task)
+    const settled = result.then(
+      () => {},
+      () => {},
+    )
+    this.#last.set(key, settled)
+    void settled.then(() => this.#last.get(key) === settled && this.#last.delete(key))
+    return result
+  }
+
+  isBusy(key: string): boolean {
+    return this.#last.has(key)
+  }
+
+  /** Resolves when every queue is empty. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values())
+  }
+}
+
+/** Limits how many tasks run at once. The others wait in order of arrival; when too many wait, further ones are refused. */
+export class AtMost {
+  readonly #atOnce: number
+  readonly #waitingLimit: number
+  #running = 0
+  #waiting: Array<() => void> = []
+
+  constructor(atOnce: number, waitingLimit: number) {
+    this.#atOnce = atOnce
+    this.#waitingLimit = waitingLimit
+  }
+
+  /** Nothing runs and nothing waits. */
+  get isIdle(): boolean {
+    return this.#running === 0 && this.#waiting.length === 0
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#atOnce) await this.#turn()
+    else this.#running++
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      // The next one takes over the place of this one.
+      if (next) next()
+      else this.#running--
+    }
+  }
+
+  #turn(): Promise<void> {
+    if (this.#waiting.length >= this.#waitingLimit)
+      throw new RockpoolError('busy', `${this.#waiting.length} requests of this kind wait already.`, {
+        hint: 'Try again in a moment.',
+      })
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+}
+
+/** A pause on `clock`. It does not keep the process alive. */
+export function sleep(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve))
+}
+
+/** The result of `work`, or of `late()` when `work` takes longer than `ms`. `late` may throw. */
+export async function within<T, L>(
+  clock: Clock,
+  ms: number,
+  work: Promise<T>,
+  late: () => L,
+): Promise<T | L> {
+  let cancel = (): void => {}
+  const tooLate = new Promise<L>((resolve, reject) => {
+    cancel = clock.after(ms, () => {
+      try {
+        resolve(late())
+      } catch (error) {
+        reject(error)
+      }
+    })
+  })
+  try {
+    return await Promise.race([work, tooLate])
+  } finally {
+    cancel()
+  }
+}
+
+/**
+ * Runs `task` every `ms`, counted from the end of the previous run, until the returned function is called.
+ * `task` handles its own errors.
+ */
+export function repeat(clock: Clock, ms: number, task: () => Promise<void> | void): () => void {
+  let isStopped = false
+  let cancel = (): void => {}
+  const later = (): void => {
+    if (!isStopped) cancel = clock.after(ms, () => void Promise.resolve(task()).finally(later))
+  }
+  later()
+  return () => {
+    isStopped = true
+    cancel()
+  }
+}

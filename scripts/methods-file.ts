@@ -21,9 +21,9 @@ export async function writeMethods(): Promise<void> {
   if (!existsSync(file) || readFileSync(file, 'utf8') !== text) writeFileSync(file, text)
 }
 
-function methodOf({ name, says, input, output, acts }: Operation): string {
-  const taken = acts ? input.extend({ idempotencyKey: z.string().optional() }) : input
-  return `  /** ${says} */
+function methodOf({ name, description, input, output, changesState }: Operation): string {
+  const taken = changesState ? input.extend({ idempotencyKey: z.string().optional() }) : input
+  return `  /** ${description} */
   '${name}': {
     input: ${typeOf(z.toJSONSchema(taken, { io: 'input' }))}
     output: ${typeOf(z.toJSONSchema(output, { io: 'output' }))}

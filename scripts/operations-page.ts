@@ -4,7 +4,7 @@ import { allLocalCommands } from '../src/cli/commands.ts'
 import { routes } from '../src/gateway/routes.ts'
 import { topics } from '../src/gateway/subscriptions.ts'
 import { toolName } from '../src/operations/agent-tools.ts'
-import { aliases, asNamed, commandOf } from '../src/operations/aliases.ts'
+import { aliases, underAlias, commandName } from '../src/operations/aliases.ts'
 import { allOperations } from '../src/operations/all.ts'
 import { fieldsOf } from '../src/operations/fields.ts'
 import type { Field } from '../src/operations/fields.ts'
@@ -31,26 +31,26 @@ export async function renderPage(): Promise<string> {
 }
 
 function describe(operation: Operation): string {
-  const { name, says, scope, acts, destructive, forAgents, needsGateway, command } = operation
-  const typed = asNamed(operation, aliases.command[commandOf(name)])
+  const { name, description, scope, changesState, destructive, forAgents, needsGateway, command } = operation
+  const typed = underAlias(operation, aliases.command[commandName(name)])
   const facts = [
     `scope ${scope}`,
-    ...(acts ? ['acts'] : []),
+    ...(changesState ? ['acts'] : []),
     ...(destructive ? ['asks first'] : []),
     ...(needsGateway ? ['needs the gateway'] : []),
-    ...(command?.hidden ? [] : [`command \`rockpool ${commandOf(name)}\``]),
+    ...(command?.hidden ? [] : [`command \`rockpool ${commandName(name)}\``]),
     ...(forAgents ? [`tool \`${toolName(name)}\``] : []),
     ...otherNames(name),
   ]
   const rows = fieldsOf(typed).map((field) => fieldRow(field, command?.positional ?? []))
   const table = rows.length > 0 ? `\n| field | takes | |\n|---|---|---|\n${rows.join('\n')}\n` : ''
-  return `### ${name}\n\n${says}\n\n${facts.join(' · ')}\n${table}`
+  return `### ${name}\n\n${description}\n\n${facts.join(' · ')}\n${table}`
 }
 
 function otherNames(name: string): string[] {
   const named = Object.entries(aliases).flatMap(([door, table]) =>
     Object.entries(table as Record<string, { of: string }>)
-      .filter(([alias, { of }]) => of === name && !(door === 'command' && alias === commandOf(name)))
+      .filter(([alias, { of }]) => of === name && !(door === 'command' && alias === commandName(name)))
       .map(([alias]) =>
         door === 'command' ? `\`rockpool ${alias}\`` : door === 'chat' ? `\`/${alias}\`` : `\`${alias}\``,
       ),
@@ -67,14 +67,14 @@ function fieldRow(field: Field, positional: readonly string[]): string {
   const cells = [
     `\`${field.name}\` (${typed})`,
     `${takes}${field.nullable ? ' or null' : ''}${needed}${fallback}`,
-    field.says,
+    field.description,
   ]
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`
 }
 
 async function commandsPart(): Promise<string> {
   const local = await allLocalCommands()
-  const rows = local.map(({ name, says }) => `| \`rockpool ${commandOf(name)}\` | ${says} |`)
+  const rows = local.map(({ name, description }) => `| \`rockpool ${commandName(name)}\` | ${description} |`)
   return `## Commands of the terminal alone
 
 They start, install or explain something, so they are no operations. Each has \`--help\` with its options and examples.

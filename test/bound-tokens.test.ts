@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
-import { isOperators } from '../src/operations/authorize.ts'
+import { isOperatorOnly } from '../src/operations/authorize.ts'
 import type { Operation } from '../src/operations/operation.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { openHouse, rpc } from './support/gateway-house.ts'
@@ -67,7 +67,7 @@ async function askFor(agentId: string): Promise<void> {
 }
 
 test("what belongs to all agents is the operator's, whatever the token's scopes", async () => {
-  const operators = operations.filter(isOperators)
+  const operators = operations.filter(isOperatorOnly)
   const answers = await Promise.all(operators.map(({ name }) => bound(name)))
   const open = operators.filter((_, n) => answers[n]!.error?.data?.code !== 'forbidden')
   expect(open.map(({ name }) => name)).toEqual([])
@@ -77,7 +77,7 @@ test("what belongs to all agents is the operator's, whatever the token's scopes"
 })
 
 test('an operation that is open to it looks at who asks', () => {
-  const careless = operations.filter((operation) => !isOperators(operation) && operation.run.length < 3)
+  const careless = operations.filter((operation) => !isOperatorOnly(operation) && operation.run.length < 3)
   // A run is named by a number that nobody can guess; that the gateway is well is no secret.
   expect(careless.map(({ name }) => name)).toEqual(['health', 'turns.wait'])
 })
@@ -86,7 +86,7 @@ test('no reading operation gives it anything of another agent, by no name', { ti
   const workspace = join(house.app.paths.workspace('main'))
   mkdirSync(workspace, { recursive: true })
   writeFileSync(join(workspace, 'README.md'), secret)
-  const reading = operations.filter((operation) => operation.scope === 'read' && !isOperators(operation))
+  const reading = operations.filter((operation) => operation.scope === 'read' && !isOperatorOnly(operation))
   for (const operation of reading) {
     for (const params of questions(operation, workspace)) {
       const { result } = await bound(operation.name, params)

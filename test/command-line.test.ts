@@ -272,9 +272,12 @@ describe('help and completion', () => {
     const catalog = await makeCatalog(await allLocalCommands())
     expect(catalog.length).toBeGreaterThan(40)
     for (const entry of catalog) {
-      expect([entry.command, entry.says]).toEqual([entry.command, expect.stringMatching(/^[A-Z].*\.$/)])
+      expect([entry.command, entry.description]).toEqual([
+        entry.command,
+        expect.stringMatching(/^[A-Z].*\.$/),
+      ])
       for (const option of entry.options) {
-        expect([entry.command, option.flag, option.says]).toEqual([
+        expect([entry.command, option.flag, option.description]).toEqual([
           entry.command,
           option.flag,
           expect.stringMatching(/\S/),

@@ -6,7 +6,7 @@ import { topics } from '../src/gateway/subscriptions.ts'
 import { operationTools } from '../src/operations/agent-tools.ts'
 import { aliases } from '../src/operations/aliases.ts'
 import { allOperations } from '../src/operations/all.ts'
-import { includes } from '../src/operations/authorize.ts'
+import { hasScope } from '../src/operations/authorize.ts'
 import { scopes } from '../src/operations/operation.ts'
 import type { Operation, Scope } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
@@ -16,7 +16,7 @@ import type { House } from './support/gateway-house.ts'
 
 const operations = await allOperations()
 /** The scopes that are closest to a needed one and do not include it. */
-const tooNarrow = (needed: Scope): Scope[] => scopes.filter((scope) => !includes([scope], needed))
+const tooNarrow = (needed: Scope): Scope[] => scopes.filter((scope) => !hasScope([scope], needed))
 
 let house: House
 const tokens = Object.fromEntries(scopes.map((scope) => [scope, newToken()])) as Record<Scope, string>
@@ -43,7 +43,7 @@ test('every operation has a name, a sentence, a scope and a schema that refuses 
   expect(operations.length).toBeGreaterThan(30)
   for (const operation of operations) {
     expect(operation.name).toMatch(/^[a-z][a-z-]*(\.[a-z][a-z-]*)*$/)
-    expect(operation.says).toMatch(/^[A-Z].*\.$/)
+    expect(operation.description).toMatch(/^[A-Z].*\.$/)
     expect(scopes).toContain(operation.scope)
     const unknown = operation.input.safeParse({ 'no-such-field': 1 })
     const codes = unknown.success ? [] : unknown.error.issues.map((issue) => issue.code)
@@ -52,7 +52,7 @@ test('every operation has a name, a sentence, a scope and a schema that refuses 
 })
 
 test('what changes something is not open to readers', () => {
-  const changing = operations.filter((operation) => operation.acts || operation.destructive)
+  const changing = operations.filter((operation) => operation.changesState || operation.destructive)
   expect(changing.filter((operation) => operation.scope === 'read').map(({ name }) => name)).toEqual([])
 })
 
@@ -177,10 +177,10 @@ describe('tools', () => {
       const tools = await operationTools([scope], async () => undefined)
       for (const { operation } of tools) {
         expect(offered(operation)).toBe(true)
-        expect(includes([scope], operation.scope)).toBe(true)
+        expect(hasScope([scope], operation.scope)).toBe(true)
       }
       const expected = operations.filter(
-        (operation) => offered(operation) && includes([scope], operation.scope),
+        (operation) => offered(operation) && hasScope([scope], operation.scope),
       )
       expect(new Set(tools.map(({ operation }) => operation.name))).toEqual(
         new Set(expected.map(({ name }) => name)),

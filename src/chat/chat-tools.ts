@@ -66,7 +66,7 @@ export async function chatTools(
         name: tool.name,
         description: tool.description,
         inputSchema: tool.inputSchema,
-        readOnly: tool.operation.acts !== true,
+        readOnly: tool.operation.changesState !== true,
         call: tool.callAs(ask),
       }))
     return { name: chatToolServer, tools }

@@ -23,12 +23,12 @@ const timeout = z
 export const commands: LocalCommand[] = [
   {
     name: 'agent',
-    says: 'Ask an agent, and show its answer as it comes.',
+    description: 'Ask an agent, and show its answer as it comes.',
     input: z.strictObject({ ...askFields, message: askFields.message.optional(), local, timeout }),
     command: {
       positional: ['message'],
-      takesWords: true,
-      short: { message: 'm', to: 't' },
+      joinsRest: true,
+      shortFlags: { message: 'm', to: 't' },
       examples: [
         'rockpool agent -m "What is on my list today?"',
         'git diff | rockpool agent --thinking high',
@@ -59,9 +59,9 @@ export const commands: LocalCommand[] = [
   },
   {
     name: 'chat',
-    says: 'Talk to an agent in this terminal. Type /help to see what can be typed, /exit to leave.',
+    description: 'Talk to an agent in this terminal. Type /help to see what can be typed, /exit to leave.',
     input: z.strictObject({ ...whose, model: askFields.model, thinking: askFields.thinking, local, timeout }),
-    command: { short: { to: 't' }, examples: ['rockpool chat', 'rockpool chat --session-key main'] },
+    command: { shortFlags: { to: 't' }, examples: ['rockpool chat', 'rockpool chat --session-key main'] },
     async run(host, input, json) {
       if (json) {
         throw new RockpoolError('usage', '`rockpool chat` is interactive and has no --json mode.', {

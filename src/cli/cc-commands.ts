@@ -13,7 +13,8 @@ import { oneLine } from './print.ts'
 export const commands: LocalCommand[] = [
   {
     name: 'cc.watch',
-    says: 'See all coding sessions live on the whole screen; look, answer, approve and end them with keys.',
+    description:
+      'See all coding sessions live on the whole screen; look, answer, approve and end them with keys.',
     input: z.strictObject({}),
     command: { examples: ['rockpool cc watch'] },
     async run(host) {
@@ -24,7 +25,7 @@ export const commands: LocalCommand[] = [
   },
   {
     name: 'cc.attach',
-    says: 'Go on with a session in Claude Code itself, in this terminal.',
+    description: 'Go on with a session in Claude Code itself, in this terminal.',
     input: z.strictObject({
       session: z.string().min(1).describe('A session: id, name, Claude id or a prefix.'),
     }),

@@ -52,7 +52,7 @@ const linkMs = 180_000
 export const commands: LocalCommand[] = [
   {
     name: 'channels.add',
-    says: 'Set up Telegram, Discord or WhatsApp.',
+    description: 'Set up Telegram, Discord or WhatsApp.',
     input: z.strictObject({
       channel: z.enum(['telegram', 'discord', 'whatsapp']).describe('The platform.'),
       account: z.string().default('default').describe('A name for it, when you have several.'),

@@ -11,9 +11,11 @@ export async function printCommandHelp(typeable: Typeable, words: string, host: 
   const { implied = [] } = typeable.command ?? {}
   const fields = fieldsOf(typeable).filter(({ name }) => !implied.includes(name))
   const positional = positionalFields(typeable, fields)
-  const { short = {} } = typeable.command ?? {}
+  const { shortFlags = {} } = typeable.command ?? {}
   // An argument that has a letter, too, is given by it as often: `agent -m`.
-  const options = fields.filter((field) => !positional.includes(field) || short[field.name] !== undefined)
+  const options = fields.filter(
+    (field) => !positional.includes(field) || shortFlags[field.name] !== undefined,
+  )
   const usage = [
     'Usage: rockpool',
     words,
@@ -21,7 +23,7 @@ export async function printCommandHelp(typeable: Typeable, words: string, host: 
     '[options]',
   ].join(' ')
   const { width, color } = host.terminal
-  const parts = [usage, wrap(typeable.says, width).join('\n')]
+  const parts = [usage, wrap(typeable.description, width).join('\n')]
   const below = commandsBelow(words, await host.catalog())
   if (below.length > 0) parts.push(onShelves(words, below, { width, color, now: 0 }))
   if (positional.length > 0)
@@ -42,13 +44,13 @@ export async function printCommandHelp(typeable: Typeable, words: string, host: 
 }
 
 function argumentUsage(field: Field, { command }: Typeable): string {
-  const takesMore = command?.takesWords === true && field.name === command.positional?.at(-1)
+  const takesMore = command?.joinsRest === true && field.name === command.positional?.at(-1)
   const name = field.kind === 'list' || takesMore ? `${field.name}...` : field.name
   return field.required ? `<${name}>` : `[${name}]`
 }
 
 function optionLine(field: Field, typeable: Typeable): [string, string] {
-  const short = typeable.command?.short?.[field.name]
+  const short = typeable.command?.shortFlags?.[field.name]
   const isOn = field.kind === 'yes-no' && field.default === true
   const flag = isOn ? field.flag.replace('--', '--no-') : field.flag
   const value = {
@@ -61,7 +63,7 @@ function optionLine(field: Field, typeable: Typeable): [string, string] {
   }
   return [
     `${short ? `-${short}, ` : ''}${flag}${value[field.kind]}`,
-    isOn ? turnedOff(field.says) : explain(field),
+    isOn ? turnedOff(field.description) : explain(field),
   ]
 }
 
@@ -72,12 +74,12 @@ function explain(field: Field): string {
     field.nullable ? 'An empty text clears it.' : '',
     defaultOf(field),
   ]
-  return [field.says, ...notes].filter((note) => note !== '').join(' ')
+  return [field.description, ...notes].filter((note) => note !== '').join(' ')
 }
 
 /** `--no-model` says what it does, not what happens without it. */
-function turnedOff(says: string): string {
-  return `Do not ${says[0]!.toLowerCase()}${says.slice(1)}`
+function turnedOff(description: string): string {
+  return `Do not ${description[0]!.toLowerCase()}${description.slice(1)}`
 }
 
 function defaultOf({ default: value }: Field): string {
@@ -88,7 +90,7 @@ function defaultOf({ default: value }: Field): string {
 
 function common(typeable: Typeable): Array<[string, string]> {
   return [
-    ...(typeable.command?.follow ? [['-f, --follow', 'Go on as more comes.'] as [string, string]] : []),
+    ...(typeable.command?.nextInput ? [['-f, --follow', 'Go on as more comes.'] as [string, string]] : []),
     ...(typeable.destructive ? [['-y, --yes', 'Do not ask first.'] as [string, string]] : []),
     ['--json', 'Print one JSON document.'],
     ['-h, --help', 'Show this.'],

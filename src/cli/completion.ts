@@ -6,7 +6,7 @@ import type { LocalCommand } from './local-command.ts'
 export const commands: LocalCommand[] = [
   {
     name: 'completion',
-    says: 'Print the completion script for a shell.',
+    description: 'Print the completion script for a shell.',
     input: z.strictObject({ shell: z.enum(['bash', 'zsh', 'fish']).describe('The shell.') }),
     command: {
       positional: ['shell'],
@@ -59,10 +59,10 @@ function fishScript(catalog: CatalogEntry[]): string {
   const lines = catalog.flatMap((entry) => {
     const words = entry.command.split(' ')
     const before = words.slice(0, -1)
-    const name = `complete -c rockpool -f -n ${quoted(fishAt(before))} -a ${words.at(-1)} -d ${quoted(entry.says)}`
+    const name = `complete -c rockpool -f -n ${quoted(fishAt(before))} -a ${words.at(-1)} -d ${quoted(entry.description)}`
     const options = entry.options.map(
       (option) =>
-        `complete -c rockpool -n ${quoted(fishAt(words))} -l ${option.flag.slice(2)} -d ${quoted(option.says)}` +
+        `complete -c rockpool -n ${quoted(fishAt(words))} -l ${option.flag.slice(2)} -d ${quoted(option.description)}` +
         (option.takesValue ? ' -r' : '') +
         (option.choices ? ` -f -a ${quoted(option.choices.join(' '))}` : ''),
     )

@@ -14,15 +14,15 @@ export async function confirm(
   const what = Object.values(input)
     .filter((value) => typeof value === 'string')
     .join(' ')
-  const message = `${operation.says.replace(/\.$/, '')}: ${what}. Are you sure?`
+  const message = `${operation.description.replace(/\.$/, '')}: ${what}. Are you sure?`
   const yes = await prompts.confirm({ message, initialValue: false })
   if (yes !== true)
     throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
 }
 
 async function isThere(operation: Operation, input: Record<string, unknown>, asker: Asker): Promise<boolean> {
-  const look = operation.command?.looksFirst?.(input)
+  const look = operation.command?.confirmIfFound?.(input)
   if (!look) return true
   const found = (await asker.ask({ name: look.name }, look.input ?? {})) as Record<string, unknown>
-  return look.has?.(found) ?? true
+  return look.isFound?.(found) ?? true
 }

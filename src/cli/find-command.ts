@@ -1,6 +1,6 @@
 // From the words of a command line to the command that they name: an operation, one of its other names, or a command of
 // the command line alone.
-import { asNamed, findAlias } from '../operations/aliases.ts'
+import { underAlias, findAlias } from '../operations/aliases.ts'
 import { findOperation } from '../operations/all.ts'
 import type { Operation } from '../operations/operation.ts'
 import { localGroups } from './commands.ts'
@@ -23,10 +23,10 @@ export async function findCommand(args: readonly string[]): Promise<Found | unde
     if (operation) {
       return {
         kind: 'operation',
-        operation: asNamed(operation, alias),
+        operation: underAlias(operation, alias),
         words: name,
         rest,
-        given: { ...alias?.given },
+        given: { ...alias?.implied },
       }
     }
     const command = await localCommand(name.replaceAll(' ', '.'))

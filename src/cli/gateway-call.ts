@@ -11,7 +11,7 @@ import type { Host, LocalCommand } from './local-command.ts'
 export const commands: LocalCommand[] = [
   {
     name: 'gateway.call',
-    says: 'Call a method by its name, with its parameters as JSON.',
+    description: 'Call a method by its name, with its parameters as JSON.',
     input: z.strictObject({
       method: z.string().describe('The method, such as sessions.list.'),
       params: z.string().default('{}').describe('Its parameters, as a JSON object.'),
@@ -24,7 +24,7 @@ export const commands: LocalCommand[] = [
   },
   {
     name: 'dashboard',
-    says: 'Give an address that opens the dashboard once, within a minute.',
+    description: 'Give an address that opens the dashboard once, within a minute.',
     input: z.strictObject({}),
     command: { examples: ['rockpool dashboard'] },
     async run(host, _input, json) {

@@ -1,6 +1,6 @@
 // The help above single commands: everything there is, or the commands of one noun; and what was probably meant.
 import { RockpoolError } from '../domain/errors.ts'
-import { typedNouns } from '../operations/aliases.ts'
+import { nounsInCommands } from '../operations/aliases.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
 import { inShort, shelves } from './help-order.ts'
 import type { Host } from './local-command.ts'
@@ -8,7 +8,7 @@ import { nearest } from './nearest.ts'
 import { pad, styled, wrap } from './print.ts'
 import type { Page } from './print.ts'
 
-type Line = Pick<CatalogEntry, 'command' | 'says'>
+type Line = Pick<CatalogEntry, 'command' | 'description'>
 
 const footer = 'Every command takes --json. `rockpool <command> --help` shows its options and examples.'
 
@@ -54,7 +54,7 @@ export function commandsBelow(noun: string, catalog: readonly CatalogEntry[]): L
   const next = Map.groupBy(within, ({ command }) => start + command.slice(start.length).split(' ', 1)[0]!)
   return [...next].map(([command, entries]) => {
     const own = entries.find((entry) => entry.command === command)
-    return { command, says: inShort[command] ?? own?.says ?? '' }
+    return { command, description: inShort[command] ?? own?.description ?? '' }
   })
 }
 
@@ -75,15 +75,15 @@ export function onShelves(noun: string, lines: readonly Line[], page: Page): str
     .join('\n\n')
 }
 
-function shown({ command, says }: Line, width: number, page: Page): string {
+function shown({ command, description }: Line, width: number, page: Page): string {
   const indent = `\n${' '.repeat(width + 4)}`
-  const text = wrap(says, Math.max(24, page.width - width - 4)).join(indent)
+  const text = wrap(description, Math.max(24, page.width - width - 4)).join(indent)
   return `  ${styled(page, 'bold', pad(command, width))}  ${text}`
 }
 
 /** The noun of the operations is shown as the one that people type. */
 function nounOf(word: string): string {
-  return Object.hasOwn(typedNouns, word) ? typedNouns[word]! : word
+  return Object.hasOwn(nounsInCommands, word) ? nounsInCommands[word]! : word
 }
 
 function unknownCommand(words: string[], catalog: CatalogEntry[]): RockpoolError {

@@ -25,7 +25,7 @@ const input = z.strictObject({
 export const commands: LocalCommand[] = [
   {
     name: 'mcp',
-    says: 'Offer Rockpool to an MCP client over stdin and stdout.',
+    description: 'Offer Rockpool to an MCP client over stdin and stdout.',
     input,
     command: {
       examples: [

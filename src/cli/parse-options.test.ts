@@ -4,7 +4,7 @@ import { parseTyped } from './parse-options.ts'
 
 const command = {
   name: 'shells.list',
-  says: 'List shells.',
+  description: 'List shells.',
   input: z.strictObject({
     beach: z.string().max(5).optional(),
     limit: z.union([z.int().min(1), z.literal('all')]).optional(),
@@ -30,7 +30,7 @@ test('a value is read as what its field takes', () => {
 })
 
 test('a number below zero after an option is its value: groups on Telegram have such numbers', () => {
-  const shapes = { ...command, command: { short: { beach: 'b' } } }
+  const shapes = { ...command, command: { shortFlags: { beach: 'b' } } }
   for (const args of [['-b', '-100'], ['--beach', '-100'], ['--beach=-100']]) {
     expect(parseTyped(shapes, 'shells list', [...args, '--port', '80']).input).toEqual({
       beach: '-100',
@@ -60,7 +60,7 @@ test.each([
 
 test('where the last argument is a text, further words belong to it', () => {
   const search = { ...command, input: z.strictObject({ beach: z.string(), words: z.string() }) }
-  const shape = { positional: ['beach', 'words'], takesWords: true }
+  const shape = { positional: ['beach', 'words'], joinsRest: true }
   const typed = (...args: string[]): unknown => parseTyped({ ...search, command: shape }, 'find', args).input
   expect(typed('west', 'two', 'red  shells')).toEqual({ beach: 'west', words: 'two red  shells' })
   expect(typed('west', 'one')).toEqual({ beach: 'west', words: 'one' })

@@ -11,7 +11,7 @@ import { nearest } from './nearest.ts'
 /** What can be typed: an operation, or a command of the command line alone. */
 export interface Typeable {
   name: string
-  says: string
+  description: string
   input: z.ZodObject
   command?: CommandShape
   destructive?: boolean
@@ -40,7 +40,7 @@ export function parseTyped(
   const help = values['help'] === true
   const input = help
     ? {}
-    : { ...given, ...readPositionals(positional, positionals, words, typeable.command?.takesWords) }
+    : { ...given, ...readPositionals(positional, positionals, words, typeable.command?.joinsRest) }
   for (const field of fields) {
     const value = values[field.flag.slice(2)]
     if (value === undefined) continue
@@ -58,11 +58,11 @@ export function positionalFields(typeable: Typeable, fields: Field[]): Field[] {
 
 function optionsOf(typeable: Typeable, fields: Field[]): Options {
   const options: Options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } }
-  if (typeable.command?.follow) options['follow'] = { type: 'boolean', short: 'f' }
+  if (typeable.command?.nextInput) options['follow'] = { type: 'boolean', short: 'f' }
   if (typeable.destructive) options['yes'] = { type: 'boolean', short: 'y' }
   // An argument may be given by its name as well: `system event --text …`.
   for (const field of fields) {
-    const short = typeable.command?.short?.[field.name]
+    const short = typeable.command?.shortFlags?.[field.name]
     options[field.flag.slice(2)] = {
       type: field.kind === 'yes-no' ? 'boolean' : 'string',
       multiple: field.kind === 'list',
@@ -110,10 +110,10 @@ function readPositionals(
   fields: Field[],
   given: string[],
   words: string,
-  takesWords = false,
+  joinsRest = false,
 ): Record<string, unknown> {
   const input: Record<string, unknown> = {}
-  const before = takesWords ? fields.length - 1 : given.length
+  const before = joinsRest ? fields.length - 1 : given.length
   const text = given.slice(before).join(' ')
   const rest = [...given.slice(0, before), ...(given.length > before ? [text] : [])]
   for (const field of fields) {

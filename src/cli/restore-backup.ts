@@ -10,7 +10,7 @@ import type { LocalCommand } from './local-command.ts'
 export const commands: LocalCommand[] = [
   {
     name: 'restore-backup',
-    says: 'Put a backup in the place of the state; what was there is moved aside.',
+    description: 'Put a backup in the place of the state; what was there is moved aside.',
     input: z.strictObject({ from: z.string().describe('The folder of the backup.') }),
     destructive: true,
     command: {

@@ -48,7 +48,10 @@ function withPaths(
   cwd: string,
 ): Record<string, unknown> {
   const { paths = [] } = command ?? {}
-  const here = typeof command?.here === 'function' ? command.here(input) : command?.here
+  const here =
+    typeof command?.currentDirectory === 'function'
+      ? command.currentDirectory(input)
+      : command?.currentDirectory
   const settled = here === undefined ? { ...input } : { [here]: cwd, ...input }
   for (const field of paths) {
     const typed = settled[field]
@@ -91,7 +94,7 @@ async function performCommand(
   json: boolean,
 ): Promise<number> {
   const { openAsker } = await import('./call-operation.ts')
-  if (operation.command?.staysBehind?.(typed.input)) {
+  if (operation.command?.startsBackgroundWork?.(typed.input)) {
     await (await import('./background-gateway.ts')).ensureGateway(host)
   }
   const asker = await openAsker(host)
@@ -104,7 +107,7 @@ async function performCommand(
     waiting?.stop()
     await print(operation.name, output, host, json, typed.follow, typed.input)
     if (typed.follow) await follow(operation, typed.input, output, asker, host, json)
-    return operation.command?.failed?.(output as Record<string, unknown>) ? 1 : 0
+    return operation.command?.isFailure?.(output as Record<string, unknown>) ? 1 : 0
   } finally {
     waiting?.stop()
     await asker.close()
@@ -134,7 +137,7 @@ async function follow(
 ): Promise<void> {
   for (let last = output; ;) {
     await new Promise((resolve) => setTimeout(resolve, 500))
-    input = operation.command!.follow!(input, last as Record<string, unknown>)
+    input = operation.command!.nextInput!(input, last as Record<string, unknown>)
     last = await asker.ask(operation, input)
     await print(operation.name, last, host, json, true)
   }

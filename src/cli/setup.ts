@@ -23,7 +23,7 @@ interface Findings {
 export const commands: LocalCommand[] = [
   {
     name: 'setup',
-    says: 'Set things up: Claude, an agent, a first channel, the service. Every step can be skipped.',
+    description: 'Set things up: Claude, an agent, a first channel, the service. Every step can be skipped.',
     input: z.strictObject({}),
     command: { examples: ['rockpool setup', 'rockpool setup --json'] },
     async run(host, _input, json) {

@@ -14,7 +14,7 @@ const nothing = z.strictObject({})
 export const commands: LocalCommand[] = [
   {
     name: 'service.install',
-    says: 'Start the gateway at every log-in, and now.',
+    description: 'Start the gateway at every log-in, and now.',
     input: z.strictObject({
       start: z.boolean().default(true).describe('Start it now.'),
     }),
@@ -23,21 +23,21 @@ export const commands: LocalCommand[] = [
   },
   {
     name: 'service.status',
-    says: 'Say whether the service is installed and runs.',
+    description: 'Say whether the service is installed and runs.',
     input: nothing,
     command: { examples: ['rockpool service status --json'] },
     run: (host) => serviceStatus(host),
   },
   {
     name: 'service.logs',
-    says: "Show what the service wrote to the system's log.",
+    description: "Show what the service wrote to the system's log.",
     input: z.strictObject({ limit: z.int().min(1).max(10_000).default(100).describe('How many lines.') }),
     command: { examples: ['rockpool service logs --limit 20'] },
     run: (host, input, json) => logs(host, Number(input['limit']), json),
   },
   {
     name: 'service.uninstall',
-    says: 'Stop the service and remove its file. Sessions and settings stay.',
+    description: 'Stop the service and remove its file. Sessions and settings stay.',
     input: nothing,
     command: { examples: ['rockpool service uninstall'] },
     run: (host) => uninstall(host),

@@ -11,7 +11,7 @@ import type { Host, LocalCommand, ReadyLine } from './local-command.ts'
 export const commands: LocalCommand[] = [
   {
     name: 'up',
-    says: 'Start the gateway: live sessions, channels, coding sessions, and one door for programs.',
+    description: 'Start the gateway: live sessions, channels, coding sessions, and one door for programs.',
     input: z.strictObject({
       port: z.int().min(0).max(65_535).optional().describe('The port; 0 takes any free one.'),
       bind: z.string().optional().describe('The address to listen on; this machine only unless given.'),
@@ -31,7 +31,8 @@ export const commands: LocalCommand[] = [
   },
   {
     name: 'down',
-    says: 'End the gateway that runs here. What it has not answered yet is answered after the next start.',
+    description:
+      'End the gateway that runs here. What it has not answered yet is answered after the next start.',
     input: z.strictObject({}),
     command: { examples: ['rockpool down'] },
     run: (host, _input, json) => down(host, json),

@@ -6,7 +6,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
 import type { Caller } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
-import { includes } from '../operations/authorize.ts'
+import { hasScope } from '../operations/authorize.ts'
 import {
   credentialsMark,
   ensureGatewayToken,
@@ -280,7 +280,7 @@ export class TooManyTries extends RockpoolError {
 export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; agentId?: string }): Caller {
   const asked = wanted.scopes?.map((scope) => scope.replace(/^operator\./, ''))
   const known = allScopes.filter((scope) => asked?.includes(scope))
-  const kept = allScopes.filter((scope) => includes(known, scope) && includes(caller.scopes, scope))
+  const kept = allScopes.filter((scope) => hasScope(known, scope) && hasScope(caller.scopes, scope))
   return {
     ...caller,
     ...(asked === undefined ? {} : { scopes: kept }),

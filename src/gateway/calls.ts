@@ -105,7 +105,7 @@ export class Calls {
       this.#operations.set(name, operation)
     }
     const work = (): Promise<unknown> => performOperation(this.app, operation, input, caller)
-    return operation.largeAnswer && share ? this.#performLarge(work, share) : work()
+    return operation.largeOutput && share ? this.#performLarge(work, share) : work()
   }
 
   async #performLarge(work: () => Promise<unknown>, share: Share): Promise<unknown> {

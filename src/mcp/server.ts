@@ -44,9 +44,9 @@ function describeTool({ name, description, inputSchema, operation }: OperationTo
     description,
     inputSchema,
     annotations: {
-      readOnlyHint: !operation.acts,
+      readOnlyHint: !operation.changesState,
       destructiveHint: operation.destructive === true,
-      idempotentHint: !operation.acts,
+      idempotentHint: !operation.changesState,
       openWorldHint: false,
     },
   }

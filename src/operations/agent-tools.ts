@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
 import { allOperations } from './all.ts'
-import { includes } from './authorize.ts'
+import { hasScope } from './authorize.ts'
 import { compactAnswer } from './compact-answers.ts'
 import { wordsFor, wordsForError } from './coding/coding-text.ts'
 import type { Operation, Scope } from './operation.ts'
@@ -36,12 +36,12 @@ const maxText = 60_000
 /** Every tool that these scopes may call: under the operation's name, and under the names that others fixed. */
 export async function operationTools(scopes: readonly Scope[], ask: AskOperation): Promise<OperationTool[]> {
   const offered = (await allOperations()).filter(
-    ({ forAgents, scope }) => forAgents && includes(scopes, scope),
+    ({ forAgents, scope }) => forAgents && hasScope(scopes, scope),
   )
   const own = offered.map((operation) => makeTool(operation, toolName(operation.name), {}, {}, ask))
   const others = Object.entries(aliases.tool).flatMap(([name, alias]) => {
     const operation = offered.find((candidate) => candidate.name === alias.of)
-    return operation ? [makeTool(operation, name, alias.fields ?? {}, alias.given ?? {}, ask)] : []
+    return operation ? [makeTool(operation, name, alias.fields ?? {}, alias.implied ?? {}, ask)] : []
   })
   return [...own, ...others]
 }
@@ -72,7 +72,15 @@ function makeTool(
     }
   const inputSchema = schemaOf(operation, rename, given)
   const isListed = isAlias(name) || !Object.values(aliases.tool).some(({ of }) => of === operation.name)
-  return { name, description: operation.says, inputSchema, operation, isListed, call: callAs(ask), callAs }
+  return {
+    name,
+    description: operation.description,
+    inputSchema,
+    operation,
+    isListed,
+    call: callAs(ask),
+    callAs,
+  }
 }
 
 function isAlias(name: string): boolean {

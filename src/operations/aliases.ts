@@ -8,9 +8,9 @@ export interface Alias {
   /** Fields that callers of this name spell differently: theirs to ours. */
   fields?: Readonly<Record<string, string>>
   /** Input that this name implies; what the caller gives wins. The help leaves it out. */
-  given?: Readonly<Record<string, unknown>>
+  implied?: Readonly<Record<string, unknown>>
   /** What it does under this name, and how it looks in use, when that is something of its own. */
-  says?: string
+  description?: string
   examples?: string[]
 }
 
@@ -82,9 +82,13 @@ export const aliases: AliasTable = {
     'cc respond': { of: 'coding.respond' },
     'cc fg': {
       of: 'coding.foreground',
-      says: 'Stream a session into a chat, after what the chat has missed; `cc output --follow` streams it here.',
+      description:
+        'Stream a session into a chat, after what the chat has missed; `cc output --follow` streams it here.',
     },
-    'cc bg': { of: 'coding.background', says: 'Stop streaming a session, or all of them, into a chat.' },
+    'cc bg': {
+      of: 'coding.background',
+      description: 'Stop streaming a session, or all of them, into a chat.',
+    },
     'cc interrupt': { of: 'coding.interrupt' },
     'cc release': { of: 'coding.release' },
     'cc kill': { of: 'coding.kill' },
@@ -92,8 +96,9 @@ export const aliases: AliasTable = {
     'cc resume': { of: 'coding.resume' },
     'cc fork': {
       of: 'coding.resume',
-      given: { fork: true },
-      says: 'Go on with a copy of an earlier session, from its end or from a message; the earlier one stays as it is.',
+      implied: { fork: true },
+      description:
+        'Go on with a copy of an earlier session, from its end or from a message; the earlier one stays as it is.',
       examples: [
         'rockpool cc fork fix-login-bug "try it with the other parser"',
         'rockpool cc fork fix-login-bug "from here" --at-message 3f2a0b1c-… --wait',
@@ -109,8 +114,8 @@ export const aliases: AliasTable = {
     },
     'cc deny': {
       of: 'approvals.answer',
-      given: { decision: 'deny', always: false },
-      says: 'Refuse what a session asks, with a reason if you like.',
+      implied: { decision: 'deny', always: false },
+      description: 'Refuse what a session asks, with a reason if you like.',
       examples: ['rockpool cc deny 3fa9', 'rockpool cc deny 3fa9 --text "not on main"'],
     },
     'cc approvals': {
@@ -142,33 +147,33 @@ export const aliases: AliasTable = {
     claude_respond: { of: 'coding.respond' },
     claude_stats: { of: 'coding.stats' },
     approve: { of: 'approvals.answer' },
-    deny: { of: 'approvals.answer', given: { decision: 'deny' } },
+    deny: { of: 'approvals.answer', implied: { decision: 'deny' } },
   },
 }
 
 /** Nouns of operations that people type otherwise. Both work; the help, the completion and the pages show theirs. */
-export const typedNouns: Readonly<Record<string, string>> = { coding: 'cc' }
+export const nounsInCommands: Readonly<Record<string, string>> = { coding: 'cc' }
 
-export type Door = keyof AliasTable
+export type NameKind = keyof AliasTable
 
 /** What a name means at a door: the operation's own name, and the input in the operation's own spelling. */
 export function resolveAlias(
-  door: Door,
+  door: NameKind,
   name: string,
   input: Record<string, unknown>,
 ): { name: string; input: Record<string, unknown> } {
   const alias = findAlias(door, name)
   if (!alias) return { name, input }
   const spelled = Object.entries(input).map(([field, value]) => [alias.fields?.[field] ?? field, value])
-  return { name: alias.of, input: { ...alias.given, ...Object.fromEntries(spelled) } }
+  return { name: alias.of, input: { ...alias.implied, ...Object.fromEntries(spelled) } }
 }
 
-export function findAlias(door: Door, name: string): Alias | undefined {
+export function findAlias(door: NameKind, name: string): Alias | undefined {
   return Object.hasOwn(aliases[door], name) ? aliases[door][name] : undefined
 }
 
 /** The operation as a command of this name: with its options, its words and its examples, and without what it implies. */
-export function asNamed<Named extends Pick<Operation, 'says' | 'command'>>(
+export function underAlias<Named extends Pick<Operation, 'description' | 'command'>>(
   operation: Named,
   alias: Alias | undefined,
 ): Named {
@@ -178,21 +183,21 @@ export function asNamed<Named extends Pick<Operation, 'says' | 'command'>>(
   const examples = alias.examples ?? operation.command?.examples
   return {
     ...operation,
-    says: alias.says ?? operation.says,
+    description: alias.description ?? operation.description,
     command: {
       ...operation.command,
       flags,
-      implied: Object.keys(alias.given ?? {}),
+      implied: Object.keys(alias.implied ?? {}),
       ...(examples ? { examples } : {}),
     },
   }
 }
 
 /** How it is called in a terminal: `sessions.list` is `sessions list`, `coding.kill` is `cc kill`. */
-export function commandOf(operationName: string): string {
+export function commandName(operationName: string): string {
   const [noun, ...verbs] = operationName.split('.')
-  if (!Object.hasOwn(typedNouns, noun!)) return [noun, ...verbs].join(' ')
-  const theirs = `${typedNouns[noun!]} `
+  if (!Object.hasOwn(nounsInCommands, noun!)) return [noun, ...verbs].join(' ')
+  const theirs = `${nounsInCommands[noun!]} `
   const named = Object.entries(aliases.command).find(
     ([name, { of }]) => of === operationName && name.startsWith(theirs),
   )

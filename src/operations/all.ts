@@ -5,7 +5,7 @@ import type { Operation } from './operation.ts'
 type Group = () => Promise<{ operations: Operation[] }>
 
 /** A group whose operations are in several files. */
-const together =
+const merged =
   (...loads: Group[]): Group =>
   async () => ({
     operations: (await Promise.all(loads.map((load) => load()))).flatMap((one) => one.operations),
@@ -17,14 +17,14 @@ export const groups: Readonly<Record<string, Group>> = {
   sessions: () => import('./sessions/session-operations.ts'),
   agents: () => import('./system/agent-operations.ts'),
   turns: () => import('./turns/turns.ts'),
-  cc: together(
+  cc: merged(
     () => import('./cc/cc.ts'),
     () => import('./cc/cc-read.ts'),
     () => import('./cc/cc-anatomy.ts'),
     () => import('./cc/select-session.ts'),
   ),
   project: () => import('./cc/projects.ts'),
-  coding: together(
+  coding: merged(
     () => import('./coding/coding-operations.ts'),
     () => import('./coding/coding-interrupt.ts'),
     () => import('./coding/coding-move.ts'),
@@ -49,7 +49,7 @@ export const groups: Readonly<Record<string, Group>> = {
 }
 
 /** Asked so often from a terminal that they are loaded without the rest of their group. */
-const alone: Readonly<Record<string, () => Promise<Operation>>> = {
+const singleOperations: Readonly<Record<string, () => Promise<Operation>>> = {
   'sessions.search': async () => (await import('./search/search-sessions.ts')).searchSessions,
   'cc.list': async () => (await import('./cc/cc-list.ts')).listSessions,
   'sessions.list': async () => (await import('./sessions/session-list.ts')).listSessions,
@@ -57,7 +57,7 @@ const alone: Readonly<Record<string, () => Promise<Operation>>> = {
 
 /** The operation with exactly this name; aliases are resolved before. */
 export async function findOperation(name: string): Promise<Operation | undefined> {
-  if (Object.hasOwn(alone, name)) return alone[name]!()
+  if (Object.hasOwn(singleOperations, name)) return singleOperations[name]!()
   const load = groupOf(name)
   return load && (await load()).operations.find((operation) => operation.name === name)
 }

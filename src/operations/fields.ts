@@ -12,7 +12,7 @@ export interface Field {
   /** `null` is a value: it clears what is stored. */
   nullable: boolean
   choices: string[]
-  says: string
+  description: string
   default?: unknown
   schema: z.core.$ZodType
 }
@@ -28,7 +28,7 @@ interface Unwrapped {
   inner: z.core.$ZodType
   required: boolean
   nullable: boolean
-  says: string
+  description: string
   default?: unknown
 }
 
@@ -40,10 +40,10 @@ function describeField(name: string, schema: z.core.$ZodType): Omit<Field, 'flag
 
 /** Takes off what only says whether a value must be there, and remembers it. */
 function unwrap(schema: z.core.$ZodType): Unwrapped {
-  const found: Unwrapped = { inner: schema, required: true, nullable: false, says: '' }
+  const found: Unwrapped = { inner: schema, required: true, nullable: false, description: '' }
   for (;;) {
     const description = (found.inner as z.ZodType).description
-    if (description && found.says === '') found.says = description
+    if (description && found.description === '') found.description = description
     const { def } = (found.inner as z.core.$ZodTypes)._zod
     if (def.type === 'optional') found.required = false
     else if (def.type === 'nullable') found.nullable = true

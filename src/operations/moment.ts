@@ -3,7 +3,7 @@ import { RockpoolError } from '../domain/errors.ts'
 
 const spans: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-export function momentOf(text: string, now: number): number {
+export function parseTime(text: string, now: number): number {
   const ago = /^(\d{1,6})([mhdw])$/.exec(text.trim())
   if (ago) return now - Number(ago[1]) * spans[ago[2]!]!
   const at = Date.parse(text)

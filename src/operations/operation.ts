@@ -5,7 +5,7 @@ import type { Address } from '../domain/address.ts'
 import type { Author } from '../rights/author.ts'
 import type { App, HeavyPart } from './app.ts'
 
-/** What a caller may do. Each includes the ones before it, except that `approve` does not include `write`. */
+/** What a caller may do. Each scope includes the ones before it, except that `approve` does not include `write`. */
 export type Scope = 'read' | 'write' | 'approve' | 'admin'
 
 export const scopes: readonly Scope[] = ['read', 'write', 'approve', 'admin']
@@ -13,80 +13,82 @@ export const scopes: readonly Scope[] = ['read', 'write', 'approve', 'admin']
 export interface Caller {
   via: 'rpc' | 'cli' | 'mcp' | 'chat' | 'hook'
   scopes: readonly Scope[]
-  /** Set for an agent that calls: it sees its own world only. Operators have none and see all. */
+  /** Set for agents and for tokens that are bound to one: they see only what belongs to this agent. */
   agentId?: string
   /** The session that an agent calls from. */
   sessionKey?: string
-  /** For whom an agent calls: the author of its turn. */
+  /** The author of the turn in which an agent calls. */
   author?: Author
   /** The chat that a command came from. */
   address?: Address
-  /** Who it is, for the idempotency store and the log: a token's name, never the token. */
+  /** The caller's name for the idempotency store and the log: the name of a token, never the token. */
   name?: string
 }
+
+type Fields = Record<string, unknown>
 
 /** How an operation looks as a command. Everything else follows from its schema. */
 export interface CommandShape {
   /** Input fields given by position, in order. An array field takes all that remain. */
   positional?: readonly string[]
-  /** The last of them is a text: further words belong to it, without quotes around them. */
-  takesWords?: boolean
-  /** One-letter names: `{ message: 'm' }`. */
-  short?: Readonly<Record<string, string>>
+  /** The last positional field is a text: it takes all further words, without quotes around them. */
+  joinsRest?: boolean
+  /** One-letter options: `{ message: 'm' }` is `-m`. */
+  shortFlags?: Readonly<Record<string, string>>
   /** Options with another name than their field: `{ activeMinutes: 'active' }` is `--active`. */
   flags?: Readonly<Record<string, string>>
-  /** Fields that this name of it settles: the help leaves them out. */
+  /** Fields that this name of the command sets itself; the help leaves them out. */
   implied?: readonly string[]
-  /** Fields that name a file or directory: what is typed is made absolute before it is asked. */
+  /** Fields that name a file or directory: the command line makes them absolute. */
   paths?: readonly string[]
-  /** The one of them that is the current directory when it is not typed. */
-  here?: string | ((input: Record<string, unknown>) => string | undefined)
+  /** The path field that defaults to the current directory. */
+  currentDirectory?: string | ((input: Fields) => string | undefined)
   /** Whole command lines, shown in the help. */
   examples?: readonly string[]
-  /** What it starts must outlive the command: without a gateway, one is started in the background first. */
-  staysBehind?(input: Record<string, unknown>): boolean
-  /** The answer itself says that something could not be done: the command then ends with 1. */
-  failed?(output: Record<string, unknown>): boolean
-  /** Lookup to run before the confirmation prompt; there is no prompt if the target does not exist. */
-  looksFirst?(input: Record<string, unknown>): {
+  /** The started work must outlive the command: without a gateway, the command first starts one in the background. */
+  startsBackgroundWork?(input: Fields): boolean
+  /** The output reports a failure: the command then exits with 1. */
+  isFailure?(output: Fields): boolean
+  /** The operation to call before the confirmation prompt; there is no prompt if the target does not exist. */
+  confirmIfFound?(input: Fields): {
     name: string
-    input?: Record<string, unknown>
-    has?(output: Record<string, unknown>): boolean
+    input?: Fields
+    isFound?(output: Fields): boolean
   }
   /** Not offered as a command of its own name. */
   hidden?: boolean
-  /** Offers `--follow`: what to ask next, given the last question and its answer. Asked twice a second. */
-  follow?(input: Record<string, unknown>, output: Record<string, unknown>): Record<string, unknown>
+  /** Offers `--follow`: the input of the next call, made from the last input and output. Called twice a second. */
+  nextInput?(input: Fields, output: Fields): Fields
 }
 
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> {
   /** Noun and verb: `sessions.list`. */
   name: string
-  /** One sentence, for the help and the reference page. */
-  says: string
-  /** A strict object: unknown fields are refused at the door. */
+  /** One sentence that begins with a verb, for the help and the reference page. */
+  description: string
+  /** A strict object: unknown fields are refused. */
   input: Input
   output: Output
   scope: Scope
-  /** What it shows or changes belongs to no agent, or to all; so does everything that needs `admin`. Whoever is bound to
-   *  an agent is refused. */
-  ofOperator?: boolean
-  /** It changes something: the door then accepts an `idempotencyKey` and answers a repeat with the first answer. */
-  acts?: boolean
-  /** Its answer is a secret that is shown once, so it is never kept for a repeat: a repeat is refused by the work itself. */
-  secretAnswer?: boolean
-  /** It shows what people, agents or platforms wrote: whatever looks like a secret is taken out of its answer. */
-  showsTexts?: boolean
-  /** Its answer may be as long as a transcript: few of them are made at the same time for one credential. */
-  largeAnswer?: boolean
-  /** It takes something away: MCP clients are told, and a person at a terminal is asked first. */
+  /** Refused for callers that are bound to an agent, because the data belongs to no agent or to all. Every operation with
+   *  the scope `admin` is. */
+  operatorOnly?: boolean
+  /** Accepts an `idempotencyKey`: a repeated request gets the answer of the first. */
+  changesState?: boolean
+  /** The output is a secret that is shown once, so no answer is stored for a repeated request. */
+  returnsSecret?: boolean
+  /** The output contains texts of people, agents or platforms: whatever looks like a secret is masked in it. */
+  redactOutput?: boolean
+  /** The output may be as long as a transcript: few such calls run at the same time for one credential. */
+  largeOutput?: boolean
+  /** Removes something: MCP clients see it in the tool's description, and a person at a terminal must confirm. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */
   forAgents?: boolean
-  /** It works with live sessions, so only the running gateway can do it. */
+  /** Works with live sessions, so only the running gateway can perform it. */
   needsGateway?: boolean
-  /** The heavy parts that it works with: others are not even loaded for it. All of them when absent. */
-  needs?: readonly HeavyPart[]
+  /** The heavy parts to load before `run`; all of them when absent. */
+  heavyParts?: readonly HeavyPart[]
   command?: CommandShape
   run(app: App, input: z.output<Input>, caller: Caller): Promise<z.input<Output>>
 }
@@ -95,6 +97,6 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
 export function operation<Input extends z.ZodObject, Output extends z.ZodType>(
   definition: Operation<Input, Output>,
 ): Operation {
-  // The registry holds operations of every type; each one's `run` only ever sees what its own schema let through.
+  // The registry holds operations of every type; `run` only ever gets input that the operation's own schema accepted.
   return definition
 }

@@ -29,16 +29,16 @@ export async function performOperation(
   authorizeOperation(caller, operation)
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
-  await app.prepare(operation.needs)
+  await app.prepare(operation.heavyParts)
   const work = async (): Promise<unknown> => {
     try {
       const output: unknown = await operation.run(app, checked, caller)
-      return operation.showsTexts ? maskTexts(output, app.redactor().everything) : output
+      return operation.redactOutput ? maskTexts(output, app.redactor().everything) : output
     } catch (error) {
       throw withoutSecrets(error, app.redactor())
     }
   }
-  if (idempotencyKey === undefined || operation.secretAnswer) return work()
+  if (idempotencyKey === undefined || operation.returnsSecret) return work()
   const { repeatable, sqliteAnswers } = await import('../store/sqlite/answers.ts')
   const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
   const answers = app.postgres
@@ -70,7 +70,7 @@ function takeIdempotencyKey(
   operation: Operation,
   input: Record<string, unknown>,
 ): { idempotencyKey: string | undefined; fields: Record<string, unknown> } {
-  if (!operation.acts || !Object.hasOwn(input, 'idempotencyKey'))
+  if (!operation.changesState || !Object.hasOwn(input, 'idempotencyKey'))
     return { idempotencyKey: undefined, fields: input }
   const { idempotencyKey, ...fields } = input
   if (typeof idempotencyKey === 'string' && idempotencyKey !== '' && idempotencyKey.length <= 200) {

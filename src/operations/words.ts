@@ -1,4 +1,4 @@
 // Text for an agent: something must be in it.
 import { z } from 'zod'
 
-export const words = z.string().regex(/\S/, 'It has no words.')
+export const nonBlankText = z.string().regex(/\S/, 'It has no words.')

@@ -13,7 +13,8 @@ import { operation } from '../operation.ts'
 
 const anatomy = operation({
   name: 'cc.anatomy',
-  says: 'Show what a session is made of: its context by kind, cost over time, files, sub-agents, and what going on costs.',
+  description:
+    'Show what a session is made of: its context by kind, cost over time, files, sub-agents, and what going on costs.',
   input: z.strictObject({ id: sessionId }),
   output: z.object({
     sessionId: z.string(),
@@ -74,14 +75,14 @@ const changed = z.object({ sessionId: z.string(), title: z.string().optional(), 
 
 const label = operation({
   name: 'cc.label',
-  says: 'Give a Claude Code session a title of your own; Claude Code shows it, too.',
+  description: 'Give a Claude Code session a title of your own; Claude Code shows it, too.',
   input: z.strictObject({ id: sessionId, title: z.string().min(1).max(200).describe('The title.') }),
   output: changed,
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['id', 'title'],
-    takesWords: true,
+    joinsRest: true,
     examples: ['rockpool cc label 3f2a "the login form"'],
   },
   async run(app, input, caller) {
@@ -95,14 +96,14 @@ const label = operation({
 
 const archive = operation({
   name: 'cc.archive',
-  says: 'Put a Claude Code session out of the lists, or bring it back; nothing is lost.',
+  description: 'Put a Claude Code session out of the lists, or bring it back; nothing is lost.',
   input: z.strictObject({
     id: sessionId,
     restore: z.boolean().default(false).describe('Bring it back instead.'),
   }),
   output: changed,
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['id'],
     examples: ['rockpool cc archive 3f2a', 'rockpool cc archive 3f2a --restore'],

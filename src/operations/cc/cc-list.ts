@@ -85,7 +85,7 @@ export const discoveredSession = z.lazy(() =>
 
 export const listSessions = operation({
   name: 'cc.list',
-  says: 'List every Claude Code session on this machine: running ones first, then the newest.',
+  description: 'List every Claude Code session on this machine: running ones first, then the newest.',
   input: z.strictObject({
     repo: z.string().max(4_096).optional().describe('Only sessions of this repository and its worktrees.'),
     all: z.boolean().default(false).describe('Show all of them in the terminal, archived ones included.'),
@@ -116,7 +116,7 @@ export const listSessions = operation({
   ),
   scope: 'read',
   forAgents: true,
-  needs: ['discovery'],
+  heavyParts: ['discovery'],
   command: {
     paths: ['repo'],
     examples: [

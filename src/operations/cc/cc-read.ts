@@ -37,7 +37,8 @@ const subagent = z.object({
 
 const readSession = operation({
   name: 'cc.read',
-  says: 'Read a Claude Code session from its end, card by card: prompts, answers, tools and their results.',
+  description:
+    'Read a Claude Code session from its end, card by card: prompts, answers, tools and their results.',
   input: z.strictObject({
     id: sessionId,
     subagent: z.string().min(1).max(200).optional().describe('Read this sub-agent of it, by its id.'),
@@ -60,8 +61,8 @@ const readSession = operation({
     after: z.number().optional().describe('The mark after which there is more.'),
   }),
   scope: 'read',
-  largeAnswer: true,
-  showsTexts: true,
+  largeOutput: true,
+  redactOutput: true,
   command: {
     positional: ['id'],
     examples: ['rockpool cc read 3f2a --limit 20', 'rockpool cc read 3f2a --subagent ad05f388'],

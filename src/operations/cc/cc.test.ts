@@ -161,7 +161,7 @@ test('costs begin at a date, a time or so long ago; anything else is refused', a
 
 test('each operation has a sentence, examples and a scope; only the repair writes', () => {
   for (const operation of operations) {
-    expect(operation.says).toMatch(/^[A-Z].*\.$/)
+    expect(operation.description).toMatch(/^[A-Z].*\.$/)
     expect(operation.command?.examples?.length).toBeGreaterThan(0)
   }
   expect(operations.filter((operation) => operation.scope !== 'read').map(({ name }) => name)).toEqual([

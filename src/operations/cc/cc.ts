@@ -6,7 +6,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { discoveredSession, listSessions, seenBy, written } from './cc-list.ts'
 import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
-import { momentOf } from '../moment.ts'
+import { parseTime } from '../moment.ts'
 import { codingStoreOf, withoutTranscript } from './unstarted-sessions.ts'
 import { operation } from '../operation.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
@@ -51,7 +51,8 @@ export const sessionId = z.string().min(1).max(200).describe("Claude's id of the
 
 const showSession = operation({
   name: 'cc.info',
-  says: 'Show one Claude Code session: where it stands, what it cost, and whether it can be resumed whole.',
+  description:
+    'Show one Claude Code session: where it stands, what it cost, and whether it can be resumed whole.',
   input: z.strictObject({
     id: z
       .string()
@@ -83,7 +84,7 @@ const showSession = operation({
 
 const addUpCosts = operation({
   name: 'cc.costs',
-  says: 'Add up tokens and dollars over all Claude Code sessions, each message once.',
+  description: 'Add up tokens and dollars over all Claude Code sessions, each message once.',
   input: z.strictObject({
     since: z.string().max(64).optional().describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.'),
     until: z.string().max(64).optional().describe('Up to this time.'),
@@ -113,8 +114,8 @@ const addUpCosts = operation({
     return app.discovery().costs({
       by,
       repoPath: repo,
-      since: since === undefined ? undefined : momentOf(since, now),
-      until: until === undefined ? undefined : momentOf(until, now),
+      since: since === undefined ? undefined : parseTime(since, now),
+      until: until === undefined ? undefined : parseTime(until, now),
       ...seenBy(caller, agent),
     })
   },
@@ -122,11 +123,12 @@ const addUpCosts = operation({
 
 const repairSession = operation({
   name: 'cc.repair',
-  says: 'Make a repaired copy of a damaged session, as a session of its own; the original is not touched.',
+  description:
+    'Make a repaired copy of a damaged session, as a session of its own; the original is not touched.',
   input: z.strictObject({ id: sessionId }),
   output: z.object({ sessionId: z.string(), filePath: z.string(), health: sessionHealth, left: z.number() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: { positional: ['id'], examples: ['rockpool cc repair 3f2a'] },
   async run(app, { id }, caller) {
     const session = await ownSession(app, id, caller)

@@ -62,18 +62,18 @@ const doc = { path: z.string(), bytes: z.number(), changedAt: z.number() }
 export const operations = [
   operation({
     name: 'project.docs',
-    says: 'List the documents of a project: notes for Claude, README, specifications, pages of docs.',
+    description: 'List the documents of a project: notes for Claude, README, specifications, pages of docs.',
     input: z.strictObject({ repo: repository }),
     output: z.object({ docs: z.array(z.object(doc)) }),
     scope: 'read',
-    command: { paths: ['repo'], here: 'repo', examples: ['rockpool project docs'] },
+    command: { paths: ['repo'], currentDirectory: 'repo', examples: ['rockpool project docs'] },
     async run(app, input, caller) {
       return { docs: await listDocs(repoOf(app, input.repo, caller)) }
     },
   }),
   operation({
     name: 'project.doc',
-    says: 'Read a document of a project; of a very long one the first 256 KB.',
+    description: 'Read a document of a project; of a very long one the first 256 KB.',
     input: z.strictObject({
       path: z.string().min(1).max(1_000).describe('Where it is in the repository: docs/config.md.'),
       repo: repository,
@@ -83,7 +83,7 @@ export const operations = [
     command: {
       positional: ['path'],
       paths: ['repo'],
-      here: 'repo',
+      currentDirectory: 'repo',
       examples: ['rockpool project doc README.md', 'rockpool project doc CLAUDE.md --repo ~/code/shop'],
     },
     async run(app, input, caller) {
@@ -92,7 +92,7 @@ export const operations = [
   }),
   operation({
     name: 'project.status',
-    says: 'Show the state of a project: git, pull requests, sessions, documents.',
+    description: 'Show the state of a project: git, pull requests, sessions, documents.',
     input: z.strictObject({
       repo: repository,
       agent: z.string().optional().describe('Whose sessions count as own.'),
@@ -102,7 +102,7 @@ export const operations = [
     scope: 'read',
     command: {
       paths: ['repo'],
-      here: 'repo',
+      currentDirectory: 'repo',
       examples: ['rockpool project status', 'rockpool project status --repo ~/code/shop --json'],
     },
     async run(app, input, caller) {

@@ -78,7 +78,8 @@ const decision = z.object({
 export const operations = [
   operation({
     name: 'cc.select',
-    says: 'Explain which session would take a task, without acting; or test the choice against history.',
+    description:
+      'Explain which session would take a task, without acting; or test the choice against history.',
     input: z.strictObject({
       task: z.string().max(100_000).optional().describe('What is to be done.'),
       repo: z.string().optional().describe('The repository; the current directory when not given.'),
@@ -92,9 +93,9 @@ export const operations = [
     scope: 'read',
     command: {
       positional: ['task'],
-      takesWords: true,
+      joinsRest: true,
       paths: ['repo'],
-      here: (input) => (input['eval'] === true ? undefined : 'repo'),
+      currentDirectory: (input) => (input['eval'] === true ? undefined : 'repo'),
       examples: [
         'rockpool cc select "fix the login form"',
         'rockpool cc select "fix the login form" --repo ~/code/shop --json',
@@ -123,7 +124,7 @@ export const operations = [
   }),
   operation({
     name: 'cc.why',
-    says: 'Show why a session was chosen, or not: the decisions about it, newest first.',
+    description: 'Show why a session was chosen, or not: the decisions about it, newest first.',
     input: z.strictObject({
       id: z
         .string()

@@ -53,14 +53,14 @@ function choicesOf({ kind, input }: Approval): string[] {
 
 const list = operation({
   name: 'approvals.list',
-  says: 'List what waits for an answer: commands, questions, plans and budgets.',
+  description: 'List what waits for an answer: commands, questions, plans and budgets.',
   input: z.strictObject({
     all: z.boolean().default(false).describe('Also those that are settled, newest first.'),
     limit: z.number().int().min(1).max(1000).default(100).describe('How many.'),
   }),
   output: z.object({ approvals: z.array(row), count: z.number() }),
   scope: 'read',
-  showsTexts: true,
+  redactOutput: true,
   command: { examples: ['rockpool approvals list', 'rockpool approvals list --all --limit 20'] },
   async run(app, { all, limit }, caller) {
     const { approvals, approvalStore } = app.coding()
@@ -72,7 +72,7 @@ const list = operation({
 
 const answer = operation({
   name: 'approvals.answer',
-  says: 'Allow or deny what a session asks; answer its question; raise its budget.',
+  description: 'Allow or deny what a session asks; answer its question; raise its budget.',
   input: z.strictObject({
     id: z
       .string()
@@ -91,7 +91,7 @@ const answer = operation({
   }),
   output: z.object({ approvals: z.array(row) }),
   scope: 'approve',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['id'],
     examples: [
@@ -118,7 +118,7 @@ function meantBy(app: App, { address }: Caller): ReturnType<typeof shownWith> | 
 
 const grants = operation({
   name: 'approvals.grants',
-  says: 'List what was allowed once and for all.',
+  description: 'List what was allowed once and for all.',
   input: z.strictObject({}),
   output: z.object({
     grants: z.array(
@@ -142,11 +142,11 @@ const grants = operation({
 
 const revoke = operation({
   name: 'approvals.revoke',
-  says: 'Take back what was allowed once and for all.',
+  description: 'Take back what was allowed once and for all.',
   input: z.strictObject({ id: z.string().min(1).describe('The grant.') }),
   output: z.object({ id: z.string(), revoked: z.boolean() }),
   scope: 'approve',
-  acts: true,
+  changesState: true,
   command: { positional: ['id'], examples: ['rockpool approvals revoke 7c1d'] },
   async run(app, input, caller) {
     const isThere = grantsSeenBy(app, caller).some(({ id }) => id === input.id)

@@ -6,13 +6,13 @@ import { operation } from '../operation.ts'
 export const operations = afterRecovery([
   operation({
     name: 'coding.interrupt',
-    says: 'Stop what a session does right now; it stays, and waits for what is said next.',
+    description: 'Stop what a session does right now; it stays, and waits for what is said next.',
     input: z.strictObject({
       session: z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.'),
     }),
     output: codingRow,
     scope: 'write',
-    acts: true,
+    changesState: true,
     command: { positional: ['session'], examples: ['rockpool cc interrupt fix-login-bug'] },
     async run(app, input, caller) {
       return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id))
@@ -20,13 +20,14 @@ export const operations = afterRecovery([
   }),
   operation({
     name: 'coding.release',
-    says: 'Release a session that waits for its next message, to continue it elsewhere; it can be resumed.',
+    description:
+      'Release a session that waits for its next message, to continue it elsewhere; it can be resumed.',
     input: z.strictObject({
       session: z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.'),
     }),
     output: codingRow,
     scope: 'write',
-    acts: true,
+    changesState: true,
     command: { positional: ['session'], examples: ['rockpool cc release fix-login-bug'] },
     async run(app, input, caller) {
       return rowOf(app, await app.coding().pool.release(findCoding(app, caller, input.session).id))

@@ -20,7 +20,8 @@ const side = z.object({
 
 const move = operation({
   name: 'coding.move',
-  says: 'Move a session to another machine that has its repository; it continues there with its whole conversation.',
+  description:
+    'Move a session to another machine that has its repository; it continues there with its whole conversation.',
   input: z.strictObject({
     session: ref,
     machine: z
@@ -35,10 +36,10 @@ const move = operation({
     warnings: z.array(z.string()).describe('What is not the same there.'),
   }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['session'],
-    staysBehind: () => true,
+    startsBackgroundWork: () => true,
     examples: ['rockpool cc move fix-login-bug --machine office'],
   },
   async run(app, input, caller) {

@@ -14,7 +14,7 @@ import type { App } from '../app.ts'
 import { refuseWider } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
-import { words } from '../words.ts'
+import { nonBlankText } from '../words.ts'
 
 const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
 
@@ -44,7 +44,7 @@ function noteOn(app: App, { machine: its }: { machine?: string }): { note?: stri
 
 const sessions = operation({
   name: 'coding.sessions',
-  says: 'List coding sessions: running, waiting, and those that ended.',
+  description: 'List coding sessions: running, waiting, and those that ended.',
   input: z.strictObject({
     status: z
       .enum(['all', 'starting', 'running', 'completed', 'failed', 'killed'])
@@ -66,9 +66,10 @@ const sessions = operation({
 
 const launch = operation({
   name: 'coding.launch',
-  says: 'Start Claude Code in a repository, in the background; resume the right session for the task, or begin a new one.',
+  description:
+    'Start Claude Code in a repository, in the background; resume the right session for the task, or begin a new one.',
   input: z.strictObject({
-    prompt: words.describe('What to do.'),
+    prompt: nonBlankText.describe('What to do.'),
     workdir: z
       .string()
       .optional()
@@ -95,15 +96,15 @@ const launch = operation({
   }),
   output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional(), note }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: {
     positional: ['prompt'],
-    takesWords: true,
+    joinsRest: true,
     paths: ['workdir'],
-    here: 'workdir',
-    staysBehind: (input) => input['wait'] !== true,
-    failed: hasFailed,
+    currentDirectory: 'workdir',
+    startsBackgroundWork: (input) => input['wait'] !== true,
+    isFailure: hasFailed,
     examples: [
       'rockpool cc launch "fix the failing test" --repo . --wait',
       'rockpool cc launch "review the diff" --fresh --model haiku',
@@ -123,10 +124,10 @@ const launch = operation({
 
 const resume = operation({
   name: 'coding.resume',
-  says: 'Go on with an earlier session, or fork it.',
+  description: 'Go on with an earlier session, or fork it.',
   input: z.strictObject({
     session: ref,
-    prompt: words.default('Continue where you left off.').describe('What to say.'),
+    prompt: nonBlankText.default('Continue where you left off.').describe('What to say.'),
     fork: z.boolean().default(false).describe('Leave the earlier one as it is.'),
     atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
     originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
@@ -135,12 +136,12 @@ const resume = operation({
   }),
   output: codingRow.extend({ output: z.string().optional(), note }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['session', 'prompt'],
-    takesWords: true,
-    staysBehind: (input) => input['wait'] !== true,
-    failed: hasFailed,
+    joinsRest: true,
+    startsBackgroundWork: (input) => input['wait'] !== true,
+    isFailure: hasFailed,
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {
@@ -168,10 +169,10 @@ async function changesOf(app: App, ref: string): Promise<string | undefined> {
 
 const respond = operation({
   name: 'coding.respond',
-  says: 'Send a message to a running session.',
+  description: 'Send a message to a running session.',
   input: z.strictObject({
     session: ref,
-    message: words.describe('What to say.'),
+    message: nonBlankText.describe('What to say.'),
     interrupt: z.boolean().default(false).describe('Stop what it does first.'),
     userInitiated: z
       .boolean()
@@ -180,11 +181,11 @@ const respond = operation({
   }),
   output: codingRow,
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: {
     positional: ['session', 'message'],
-    takesWords: true,
+    joinsRest: true,
     examples: ['rockpool cc respond fix-login-bug "use the other parser"'],
   },
   async run(app, input, caller) {
@@ -200,11 +201,11 @@ const respond = operation({
 
 const kill = operation({
   name: 'coding.kill',
-  says: 'End a session now, with everything it started.',
+  description: 'End a session now, with everything it started.',
   input: z.strictObject({ session: ref }),
   output: codingRow.extend({ killed: z.boolean() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: { positional: ['session'], examples: ['rockpool cc kill fix-login-bug'] },
   async run(app, input, caller) {
@@ -215,7 +216,8 @@ const kill = operation({
 
 const stats = operation({
   name: 'coding.stats',
-  says: 'Show figures over all coding sessions: cost by day, states, durations, the most expensive one.',
+  description:
+    'Show figures over all coding sessions: cost by day, states, durations, the most expensive one.',
   input: z.strictObject({}),
   output: z.object({
     totalCostUsd: z.number(),

@@ -13,7 +13,7 @@ export const ref = z.string().min(1).describe('Id, name, Claude id, or the begin
 
 const output = operation({
   name: 'coding.output',
-  says: 'Show what a session said and did.',
+  description: 'Show what a session said and did.',
   input: z.strictObject({
     session: ref,
     lines: z.number().int().min(1).default(50).describe('How many of the last blocks.'),
@@ -34,11 +34,11 @@ const output = operation({
     result: z.string(),
   }),
   scope: 'read',
-  showsTexts: true,
+  redactOutput: true,
   forAgents: true,
   command: {
     positional: ['session'],
-    follow: ({ session }, last) => ({ session, after: last['lastSeq'] }),
+    nextInput: ({ session }, last) => ({ session, after: last['lastSeq'] }),
     examples: ['rockpool cc output fix-login-bug --lines 20', 'rockpool cc output fix-login-bug --follow'],
   },
   async run(app, input, caller) {
@@ -72,7 +72,7 @@ const output = operation({
 
 const foreground = operation({
   name: 'coding.foreground',
-  says: 'Stream a session into this chat, after what the chat has missed.',
+  description: 'Stream a session into this chat, after what the chat has missed.',
   input: z.strictObject({
     session: ref,
     lines: z.number().int().min(1).default(30).describe('How much of what was said last.'),
@@ -80,7 +80,7 @@ const foreground = operation({
   }),
   output: z.object({ id: z.string(), name: z.string(), missed: z.string(), lastSeq: z.number() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: {
     positional: ['session'],
@@ -99,14 +99,14 @@ const foreground = operation({
 
 const background = operation({
   name: 'coding.background',
-  says: 'Stop streaming a session, or all of them, into this chat.',
+  description: 'Stop streaming a session, or all of them, into this chat.',
   input: z.strictObject({
     session: ref.optional(),
     channel: z.string().optional().describe('The chat: channel|target. The one that asks unless given.'),
   }),
   output: z.object({ ids: z.array(z.string()) }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: {
     positional: ['session'],

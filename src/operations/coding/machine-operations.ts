@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 
 const list = operation({
   name: 'machines.list',
-  says: 'List the machines that share the database, with their labels and repositories.',
+  description: 'List the machines that share the database, with their labels and repositories.',
   input: z.strictObject({}),
   output: z.object({
     machines: z.array(
@@ -29,8 +29,8 @@ const list = operation({
     ),
   }),
   scope: 'read',
-  ofOperator: true,
-  needs: ['coding'],
+  operatorOnly: true,
+  heavyParts: ['coding'],
   command: { examples: ['rockpool machines', 'rockpool machines --json'] },
   async run(app) {
     const { machines } = app.coding()

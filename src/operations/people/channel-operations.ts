@@ -42,28 +42,28 @@ const listOutput = z.object({ running: z.boolean(), channels: z.array(channelRow
 export const operations = [
   operation({
     name: 'channels.list',
-    says: 'List the channels that are set up.',
+    description: 'List the channels that are set up.',
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
-    ofOperator: true,
+    operatorOnly: true,
     command: { examples: ['rockpool channels list'] },
     run: async (app) => describeChannels(app),
   }),
   operation({
     name: 'channels.status',
-    says: 'Say how each channel is doing, and what it needs.',
+    description: 'Say how each channel is doing, and what it needs.',
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
-    showsTexts: true,
-    ofOperator: true,
+    redactOutput: true,
+    operatorOnly: true,
     command: { examples: ['rockpool channels status', 'rockpool channels status --json'] },
     run: async (app) => describeChannels(app),
   }),
   operation({
     name: 'channels.add',
-    says: 'Check the token of a bot and keep it.',
+    description: 'Check the token of a bot and keep it.',
     input: z.strictObject({ channel: channelName, accountId, token: z.string().optional() }),
     output: z.object({
       channel: z.string(),
@@ -72,7 +72,7 @@ export const operations = [
       next: z.array(z.string()),
     }),
     scope: 'admin',
-    acts: true,
+    changesState: true,
     // The command line asks for the token, so that it stands in no history of a shell.
     command: { hidden: true },
     async run(app, input) {
@@ -92,14 +92,14 @@ export const operations = [
   }),
   operation({
     name: 'channels.test',
-    says: 'Ask a platform whether it knows our token.',
+    description: 'Ask a platform whether it knows our token.',
     input: z.strictObject({ channel: channelName, accountId }),
     output: z.object({
       ok: z.boolean(),
       identity: z.object({ id: z.string(), name: z.string() }).optional(),
     }),
     scope: 'write',
-    ofOperator: true,
+    operatorOnly: true,
     command: {
       positional: ['channel'],
       flags: { accountId: 'account' },
@@ -109,18 +109,18 @@ export const operations = [
   }),
   operation({
     name: 'channels.remove',
-    says: 'Forget the token or the link of a channel.',
+    description: 'Forget the token or the link of a channel.',
     input: z.strictObject({ channel: channelName, accountId }),
     output: z.object({ removed: z.boolean(), note: z.string().optional() }),
     scope: 'admin',
-    acts: true,
+    changesState: true,
     destructive: true,
     command: {
       positional: ['channel'],
       flags: { accountId: 'account' },
-      looksFirst: ({ channel, accountId: id = 'default' }) => ({
+      confirmIfFound: ({ channel, accountId: id = 'default' }) => ({
         name: 'channels.list',
-        has: ({ channels }) =>
+        isFound: ({ channels }) =>
           (channels as Array<z.infer<typeof channelRow>>).some(
             (row) => row.channel === channel && row.accountId === id,
           ),

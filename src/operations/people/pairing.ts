@@ -27,7 +27,7 @@ const code = z.string().min(1).describe('The code that the person was told.')
 export const operations = [
   operation({
     name: 'pairing.list',
-    says: 'List who waits to be let in, and who may talk.',
+    description: 'List who waits to be let in, and who may talk.',
     input: z.strictObject({}),
     output: z.object({ pending: z.array(request), people: z.array(person) }),
     scope: 'admin',
@@ -39,11 +39,11 @@ export const operations = [
   }),
   operation({
     name: 'pairing.approve',
-    says: 'Let a person in.',
+    description: 'Let a person in.',
     input: z.strictObject({ code }),
     output: z.object({ person }),
     scope: 'admin',
-    acts: true,
+    changesState: true,
     command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
     async run(app, input, caller) {
       // The person at the machine, or with its admin token, is the owner; an agent or a chat never is.
@@ -55,17 +55,17 @@ export const operations = [
   }),
   operation({
     name: 'pairing.deny',
-    says: 'Turn a person away.',
+    description: 'Turn a person away.',
     input: z.strictObject({ code }),
     output: z.object({ request }),
     scope: 'admin',
-    acts: true,
+    changesState: true,
     command: { positional: ['code'], examples: ['rockpool pairing deny ABCD2345'] },
     run: async (app, input) => ({ request: await app.people().deny(input.code) }),
   }),
   operation({
     name: 'pairing.remove',
-    says: 'Take back that a person may talk.',
+    description: 'Take back that a person may talk.',
     input: z.strictObject({
       channel: z.string().describe('The platform.'),
       senderId: z.string().describe('Their id there.'),
@@ -73,14 +73,14 @@ export const operations = [
     }),
     output: z.object({ removed: z.boolean() }),
     scope: 'admin',
-    acts: true,
+    changesState: true,
     destructive: true,
     command: {
       positional: ['channel', 'senderId'],
       flags: { accountId: 'account' },
-      looksFirst: ({ channel, senderId, accountId = 'default' }) => ({
+      confirmIfFound: ({ channel, senderId, accountId = 'default' }) => ({
         name: 'pairing.list',
-        has: ({ people }) =>
+        isFound: ({ people }) =>
           (people as Array<z.infer<typeof person>>).some(
             (one) => one.channel === channel && one.senderId === senderId && one.accountId === accountId,
           ),

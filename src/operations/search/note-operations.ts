@@ -27,7 +27,7 @@ const note = z.object({
 
 const list = operation({
   name: 'memory.list',
-  says: 'List the notes that agents have made.',
+  description: 'List the notes that agents have made.',
   input: z.strictObject({ agent: z.string().max(100).optional().describe("Only this agent's.") }),
   output: z.object({ notes: z.array(note) }),
   scope: 'read',
@@ -45,7 +45,7 @@ const list = operation({
 
 const show = operation({
   name: 'memory.show',
-  says: 'Show one note of an agent.',
+  description: 'Show one note of an agent.',
   input: z.strictObject({
     name: z.string().min(1).max(1_000).describe('MEMORY.md, 2026-11-15 or memory/2026-11-15.md.'),
     agent,
@@ -67,16 +67,16 @@ const show = operation({
 
 const add = operation({
   name: 'memory.add',
-  says: "Add a paragraph to an agent's notes of today; what is there stays.",
+  description: "Add a paragraph to an agent's notes of today; what is there stays.",
   input: z.strictObject({
     text: z.string().trim().min(1).max(100_000).describe('What to remember.'),
     agent,
   }),
   output: z.object({ agentId: z.string(), name: z.string(), path: z.string() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
-  command: { positional: ['text'], takesWords: true, examples: ['rockpool memory add "Prefers green tea."'] },
+  command: { positional: ['text'], joinsRest: true, examples: ['rockpool memory add "Prefers green tea."'] },
   async run(app, { text, agent }, caller) {
     const agentId = whose(app, caller, agent)
     const day = dayOf(app.clock.now(), app.config.timeZone)
@@ -90,7 +90,8 @@ const add = operation({
 
 const status = operation({
   name: 'memory.status',
-  says: 'Show how much can be found: what is indexed, what is still being read, and which languages meaning knows.',
+  description:
+    'Show how much can be found: what is indexed, what is still being read, and which languages meaning knows.',
   input: z.strictObject({}),
   output: z.object({
     sources: z.number(),
@@ -111,20 +112,20 @@ const status = operation({
     lack: z.string().optional().describe('Why nothing is found by meaning.'),
   }),
   scope: 'read',
-  ofOperator: true,
-  needs: ['discovery', 'search'],
+  operatorOnly: true,
+  heavyParts: ['discovery', 'search'],
   command: { examples: ['rockpool memory status'] },
   run: async (app) => app.search().status(),
 })
 
 const rebuild = operation({
   name: 'memory.rebuild',
-  says: 'Throw the search index away and read everything again; no transcript and no note is touched.',
+  description: 'Throw the search index away and read everything again; no transcript and no note is touched.',
   input: z.strictObject({}),
   output: z.object({ files: z.number(), passages: z.number(), bytesRead: z.number() }),
   scope: 'admin',
-  acts: true,
-  needs: ['discovery', 'search'],
+  changesState: true,
+  heavyParts: ['discovery', 'search'],
   command: { examples: ['rockpool memory rebuild'] },
   async run(app) {
     const { files, passages, bytesRead } = await app.search().rebuild()

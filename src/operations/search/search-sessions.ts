@@ -9,7 +9,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/plain-text.ts'
 import type { SearchFilter, SearchHit, SearchQuestion } from '../../domain/search.ts'
 import type { App } from '../app.ts'
-import { momentOf } from '../moment.ts'
+import { parseTime } from '../moment.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 
@@ -53,7 +53,7 @@ const words = z.string().min(1).max(4_096)
 
 export const searchSessions = operation({
   name: 'sessions.search',
-  says: 'Find what was said in every session, and what was noted.',
+  description: 'Find what was said in every session, and what was noted.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     repo: z
@@ -77,12 +77,12 @@ export const searchSessions = operation({
   output: searchOutput,
   scope: 'read',
   forAgents: true,
-  needs: ['discovery', 'search'],
+  heavyParts: ['discovery', 'search'],
   command: {
     positional: ['query'],
-    takesWords: true,
+    joinsRest: true,
     paths: ['repo', 'near'],
-    here: 'near',
+    currentDirectory: 'near',
     examples: [
       'rockpool search login form',
       'rockpool search "retry*" --repo . --since 7d',
@@ -96,7 +96,7 @@ export const searchSessions = operation({
       text: query,
       repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
       near: near === undefined ? undefined : realPath(near),
-      since: since === undefined ? undefined : momentOf(since, app.clock.now()),
+      since: since === undefined ? undefined : parseTime(since, app.clock.now()),
       ...seenBy(caller, agent),
     })
   },
@@ -104,7 +104,7 @@ export const searchSessions = operation({
 
 export const searchMemory = operation({
   name: 'memory.search',
-  says: 'Find what was noted in the memory of agents.',
+  description: 'Find what was noted in the memory of agents.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
@@ -113,8 +113,8 @@ export const searchMemory = operation({
   output: searchOutput,
   scope: 'read',
   forAgents: true,
-  needs: ['discovery', 'search'],
-  command: { positional: ['query'], takesWords: true, examples: ['rockpool memory search favourite tea'] },
+  heavyParts: ['discovery', 'search'],
+  command: { positional: ['query'], joinsRest: true, examples: ['rockpool memory search favourite tea'] },
   async run(app, { query, agent, limit }, caller) {
     return answer(app, { text: query, limit, source: 'memory', ...seenBy(caller, agent) })
   },

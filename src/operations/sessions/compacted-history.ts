@@ -34,7 +34,8 @@ export interface Lost {
 
 export const recallLost = operation({
   name: 'sessions.lost',
-  says: 'Give what was said before the last compaction and is no longer in the context, all of it or what has some words.',
+  description:
+    'Give what was said before the last compaction and is no longer in the context, all of it or what has some words.',
   input: z.strictObject({
     key: z.string().min(1).max(2000).optional().describe("The session; an agent's own when absent."),
     query: z.string().max(1000).optional().describe('Only what has all of these words.'),
@@ -49,7 +50,7 @@ export const recallLost = operation({
     lines: z.array(z.object({ role: z.enum(['user', 'assistant']), text: z.string(), at: z.string() })),
   }),
   scope: 'read',
-  showsTexts: true,
+  redactOutput: true,
   forAgents: true,
   command: { positional: ['key'], examples: ['rockpool sessions lost main --query "harbour"'] },
   async run(app, { key, query, limit }, caller) {

@@ -21,7 +21,8 @@ export type ArchiveRow = z.output<typeof archive>
 
 export const listArchives = operation({
   name: 'sessions.archives',
-  says: 'List the conversations that a reset or a deletion put away, and what was cut off, the newest first.',
+  description:
+    'List the conversations that a reset or a deletion put away, and what was cut off, the newest first.',
   input: z.strictObject({
     agentId: z.string().optional().describe('Only this agent.'),
     limit: z.int().min(1).max(1000).default(50).describe('How many at most.'),

@@ -21,7 +21,7 @@ const compactOutput = z.object({
 
 export const compactSession = operation({
   name: 'sessions.compact',
-  says: 'Shorten a session: ask Claude to compact, or keep only the last lines of our transcript.',
+  description: 'Shorten a session: ask Claude to compact, or keep only the last lines of our transcript.',
   input: z.strictObject({
     key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
     agentId: z.string().optional().describe('Look only at this agent.'),
@@ -33,7 +33,7 @@ export const compactSession = operation({
   }),
   output: compactOutput,
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['key'],
     flags: { agentId: 'agent' },

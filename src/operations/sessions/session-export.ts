@@ -16,7 +16,7 @@ import { findSession, visibleAgents } from './which-session.ts'
 
 const exportOne = operation({
   name: 'sessions.export',
-  says: 'Give a whole transcript as JSONL, Markdown or HTML, without secrets.',
+  description: 'Give a whole transcript as JSONL, Markdown or HTML, without secrets.',
   input: z.strictObject({
     key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
     agentId: z.string().optional().describe('Look only at this agent.'),
@@ -29,7 +29,7 @@ const exportOne = operation({
     text: z.string(),
   }),
   scope: 'read',
-  largeAnswer: true,
+  largeOutput: true,
   command: {
     positional: ['key'],
     flags: { agentId: 'agent' },
@@ -69,7 +69,8 @@ const counts = z.object({ found: z.number(), added: z.number(), changed: z.numbe
 
 const importSessions = operation({
   name: 'sessions.import',
-  says: 'Take over the sessions of an OpenClaw, or one session from a file; nothing here is overwritten.',
+  description:
+    'Take over the sessions of an OpenClaw, or one session from a file; nothing here is overwritten.',
   input: z.strictObject({
     from: z
       .string()
@@ -97,7 +98,7 @@ const importSessions = operation({
       .optional(),
   }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['from'],
     flags: { agentId: 'agent' },
@@ -140,7 +141,7 @@ async function importFile(
 
 const cleanup = operation({
   name: 'sessions.cleanup',
-  says: 'Say which sessions and archives are too old or too many; with --enforce put them away.',
+  description: 'Say which sessions and archives are too old or too many; with --enforce put them away.',
   input: z.strictObject({
     agentId: z.string().optional().describe('Only this agent.'),
     enforce: z.boolean().default(false).describe('Do it. Without this, nothing changes.'),
@@ -153,7 +154,7 @@ const cleanup = operation({
     agents: z.array(z.object({ agentId: z.string(), failed: z.array(z.string()) })),
   }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: {
     flags: { agentId: 'agent' },
     examples: ['rockpool sessions cleanup', 'rockpool sessions cleanup --prune-after-days 90 --enforce'],

@@ -26,11 +26,11 @@ const changed = z.object({ ok: z.boolean(), key: z.string(), entry })
 
 const resetOperation = operation({
   name: 'sessions.reset',
-  says: 'Begin a new conversation under the same key; the old one is archived.',
+  description: 'Begin a new conversation under the same key; the old one is archived.',
   input: z.strictObject({ ...which, reason: z.enum(['new', 'reset']).default('reset').describe('Why.') }),
   output: changed.extend({ archived: z.string().optional() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: { positional: ['key'], flags, examples: ['rockpool sessions reset main'] },
   async run(app, input, caller) {
     const found = await findSession(app, caller, input.key, input.agentId)
@@ -41,7 +41,7 @@ const resetOperation = operation({
 
 const deleteOperation = operation({
   name: 'sessions.delete',
-  says: 'Delete a session; its transcript is archived first.',
+  description: 'Delete a session; its transcript is archived first.',
   input: z.strictObject({
     ...which,
     deleteTranscript: z.boolean().default(true).describe('Archive the transcript, too; so it is anyway.'),
@@ -63,12 +63,12 @@ const deleteOperation = operation({
     claudeFile: z.string().optional().describe("Claude's own record that was removed."),
   }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   destructive: true,
   command: {
     positional: ['key'],
     flags,
-    looksFirst: ({ key, agentId }) => ({ name: 'sessions.get', input: { key, agentId } }),
+    confirmIfFound: ({ key, agentId }) => ({ name: 'sessions.get', input: { key, agentId } }),
     examples: ['rockpool sessions delete 08ef14de', 'rockpool sessions delete old-label --purge --yes'],
   },
   async run(app, input, caller) {
@@ -91,7 +91,7 @@ const deleteOperation = operation({
 
 const forkOperation = operation({
   name: 'sessions.fork',
-  says: 'Begin a session of its own with what was said so far.',
+  description: 'Begin a session of its own with what was said so far.',
   input: z.strictObject({
     ...which,
     leafId: z.string().optional().describe('Fork at this entry of the transcript instead of at its end.'),
@@ -100,7 +100,7 @@ const forkOperation = operation({
   }),
   output: changed.extend({ parentKey: z.string() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: { positional: ['key'], flags, examples: ['rockpool sessions fork main --label experiment'] },
   async run(app, input, caller) {
@@ -115,7 +115,7 @@ const forkOperation = operation({
 
 const archiveOperation = operation({
   name: 'sessions.archive',
-  says: 'Put sessions out of the lists; nothing is lost, and a message brings one back.',
+  description: 'Put sessions out of the lists; nothing is lost, and a message brings one back.',
   input: z.strictObject({
     keys: z.array(z.string().min(1).max(2000)).min(1).max(1000).describe('Keys, ids or labels.'),
     dryRun: z.boolean().default(false).describe('Only say what would happen.'),
@@ -129,11 +129,11 @@ const archiveOperation = operation({
     ),
   }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['keys'],
     examples: ['rockpool sessions archive 08ef14de old-label'],
-    failed: (output) => output['ok'] === false,
+    isFailure: (output) => output['ok'] === false,
   },
   async run(app, input, caller) {
     const results = []
@@ -164,7 +164,7 @@ async function archiveOne(
 
 const restoreOperation = operation({
   name: 'sessions.restore',
-  says: 'Bring back an archived session, a deleted one, or the conversation before a reset.',
+  description: 'Bring back an archived session, a deleted one, or the conversation before a reset.',
   input: z.strictObject({
     ref: z
       .string()
@@ -176,7 +176,7 @@ const restoreOperation = operation({
   }),
   output: changed.extend({ archived: z.string().optional() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['ref'],
     flags,
@@ -213,14 +213,14 @@ async function restoreAnywhere(
 
 const injectOperation = operation({
   name: 'sessions.inject',
-  says: 'Write something into a transcript as if the agent had said it; nothing is sent.',
+  description: 'Write something into a transcript as if the agent had said it; nothing is sent.',
   input: z.strictObject({
     ...which,
     message: z.string().trim().min(1).max(100_000).describe('What was said.'),
   }),
   output: z.object({ ok: z.boolean(), key: z.string(), messageId: z.string() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: { hidden: true },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
@@ -234,14 +234,14 @@ const injectOperation = operation({
 
 const labelOperation = operation({
   name: 'sessions.label',
-  says: 'Give a session a label, or take it away.',
+  description: 'Give a session a label, or take it away.',
   input: z.strictObject({
     ...which,
     label: z.string().nullable().describe('The label; an empty one takes it away.'),
   }),
   output: changed,
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['key', 'label'],
     flags,

@@ -37,7 +37,7 @@ type ListInput = z.output<typeof listInput>
 
 export const listSessions = operation({
   name: 'sessions.list',
-  says: 'List sessions, the newest first.',
+  description: 'List sessions, the newest first.',
   input: listInput,
   output: z.lazy(() =>
     z.object({
@@ -55,7 +55,7 @@ export const listSessions = operation({
     }),
   ),
   scope: 'read',
-  needs: [],
+  heavyParts: [],
   forAgents: true,
   command: {
     flags: { activeMinutes: 'active', agentId: 'agent' },

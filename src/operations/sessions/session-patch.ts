@@ -13,12 +13,13 @@ import type { Caller } from '../operation.ts'
 import { findSessions, spellKey, visibleAgents } from './which-session.ts'
 import { withoutEffect } from './ignored-settings.ts'
 
-const levels = <const T extends readonly [string, ...string[]]>(values: T, says: string) =>
-  z.enum(values).nullable().optional().describe(says)
-const words = (says: string) => z.string().trim().min(1).max(200).nullable().optional().describe(says)
+const levels = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
+  z.enum(values).nullable().optional().describe(description)
+const words = (description: string) =>
+  z.string().trim().min(1).max(200).nullable().optional().describe(description)
 
 /** What OpenClaw decides with it; here Claude Code's own rules and `permissionMode` decide. */
-const kept = (says: string): string => `Kept for OpenClaw, without effect here: ${says}.`
+const kept = (description: string): string => `Kept for OpenClaw, without effect here: ${description}.`
 
 const settings = {
   label: z.string().nullable().optional().describe('A name of your own; one of a kind within an agent.'),
@@ -64,11 +65,11 @@ const patchOutput = z.object({
 
 export const patchSession = operation({
   name: 'sessions.patch',
-  says: 'Change the settings of a session.',
+  description: 'Change the settings of a session.',
   input: patchInput,
   output: patchOutput,
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   command: {
     positional: ['key'],

@@ -23,7 +23,7 @@ const storedSession = z.object({
 
 const getSession = operation({
   name: 'sessions.get',
-  says: 'Give everything that is stored about a session.',
+  description: 'Give everything that is stored about a session.',
   input: z.strictObject({
     ...which,
     full: z.boolean().default(false).describe('Also what is large and rarely needed: skills, prompt report.'),
@@ -45,7 +45,7 @@ const getSession = operation({
 
 const showSession = operation({
   name: 'sessions.show',
-  says: 'Show one session: its row, where its transcript is, and the last things said.',
+  description: 'Show one session: its row, where its transcript is, and the last things said.',
   input: z.strictObject({
     ...which,
     limit: z.int().min(0).max(200).default(6).describe('How much was said last.'),
@@ -57,7 +57,7 @@ const showSession = operation({
     withoutEffect: z.array(z.string()),
   }),
   scope: 'read',
-  showsTexts: true,
+  redactOutput: true,
   command: { positional: ['key'], flags: { agentId: 'agent' }, examples: ['rockpool sessions show main'] },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
@@ -74,7 +74,7 @@ const showSession = operation({
 
 const previewSessions = operation({
   name: 'sessions.preview',
-  says: 'Give the last things said in some sessions, shortened.',
+  description: 'Give the last things said in some sessions, shortened.',
   input: z.strictObject({
     keys: z.array(z.string().min(1).max(2000)).min(1).describe('Keys, ids or labels; the first 64 count.'),
     limit: z.int().min(1).max(200).default(12).describe('How many messages of each.'),
@@ -91,7 +91,7 @@ const previewSessions = operation({
     ),
   }),
   scope: 'read',
-  showsTexts: true,
+  redactOutput: true,
   forAgents: true,
   command: { positional: ['keys'], examples: ['rockpool sessions preview main --limit 4'] },
   async run(app, input, caller) {
@@ -129,7 +129,7 @@ async function preview(
 
 const resolveSession = operation({
   name: 'sessions.resolve',
-  says: 'Find the key of a session from its key, id or label.',
+  description: 'Find the key of a session from its key, id or label.',
   input: z.strictObject({
     key: z.string().min(1).optional().describe('A key, in any spelling.'),
     sessionId: z.string().min(1).optional().describe('An id, or its beginning.'),
@@ -191,7 +191,7 @@ const historyOutput = z.object({
 
 const readHistory = operation({
   name: 'sessions.history',
-  says: 'Read what was said in a session, the last part first.',
+  description: 'Read what was said in a session, the last part first.',
   input: z.strictObject({
     key: which.key.optional(),
     agentId: which.agentId,
@@ -201,8 +201,8 @@ const readHistory = operation({
   }),
   output: historyOutput,
   scope: 'read',
-  largeAnswer: true,
-  showsTexts: true,
+  largeOutput: true,
+  redactOutput: true,
   forAgents: true,
   command: {
     positional: ['key'],
@@ -271,7 +271,7 @@ async function page(
 
 const tailSession = operation({
   name: 'sessions.tail',
-  says: 'Show the end of a transcript, and follow it as it grows.',
+  description: 'Show the end of a transcript, and follow it as it grows.',
   input: z.strictObject({
     ...which,
     tail: z.int().min(0).max(5000).default(80).describe('How many entries.'),
@@ -279,13 +279,13 @@ const tailSession = operation({
   }),
   output: historyOutput,
   scope: 'read',
-  largeAnswer: true,
-  showsTexts: true,
+  largeOutput: true,
+  redactOutput: true,
   command: {
     positional: ['key'],
     flags: { agentId: 'agent' },
     examples: ['rockpool sessions tail main --follow', 'rockpool sessions tail main --tail 10 --json'],
-    follow(input, output) {
+    nextInput(input, output) {
       const last = (output['entries'] as Array<{ id: string }>).at(-1)?.id
       return last === undefined ? input : { ...input, after: last }
     },

@@ -13,13 +13,13 @@ import { modelForTurn } from '../turns/known-model.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
-import { words } from '../words.ts'
+import { nonBlankText } from '../words.ts'
 import { addSpawnedRow } from '../coding/spawned-coding.ts'
 import { beginSubagent, depthOf, runningChildren } from './subagents.ts'
 import { visibleAgents } from './which-session.ts'
 
 const input = z.strictObject({
-  task: words.max(100_000).describe('What to do.'),
+  task: nonBlankText.max(100_000).describe('What to do.'),
   label: z
     .string()
     .max(60)
@@ -65,11 +65,12 @@ const defaultTimeoutSeconds = 600
 
 export const spawnSession = operation({
   name: 'sessions.spawn',
-  says: 'Give a task to a sub-agent, or to Claude Code in a repository; the result is announced when it is there.',
+  description:
+    'Give a task to a sub-agent, or to Claude Code in a repository; the result is announced when it is there.',
   input,
   output,
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   needsGateway: true,
   command: {

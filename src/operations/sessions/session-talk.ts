@@ -12,7 +12,7 @@ import { findSession } from './which-session.ts'
 
 const sendToSession = operation({
   name: 'sessions.send',
-  says: 'Say something to another session, and wait a while for its answer.',
+  description: 'Say something to another session, and wait a while for its answer.',
   input: z.strictObject({
     sessionKey: z.string().min(1).describe('The session: key, id or label.'),
     message: z.string().min(1).max(100_000).describe('What is said.'),
@@ -30,7 +30,7 @@ const sendToSession = operation({
     reply: z.string().optional(),
   }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   forAgents: true,
   needsGateway: true,
   command: { positional: ['sessionKey', 'message'], examples: ['rockpool sessions send main "hello"'] },
@@ -62,7 +62,8 @@ const sendToSession = operation({
 
 const sessionStatus = operation({
   name: 'sessions.status',
-  says: 'Say how a session stands: model, context, tokens, cost. The one that asks when none is named.',
+  description:
+    'Say how a session stands: model, context, tokens, cost. The one that asks when none is named.',
   input: z.strictObject({
     sessionKey: z.string().min(1).optional().describe('The session: key, id or label.'),
   }),

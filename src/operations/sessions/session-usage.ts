@@ -17,7 +17,7 @@ type Totals = z.infer<typeof totals>
 
 export const sessionUsage = operation({
   name: 'sessions.usage',
-  says: 'Say what sessions used and cost.',
+  description: 'Say what sessions used and cost.',
   input: z.strictObject({
     key: z.string().min(1).max(2000).optional().describe('Only this session.'),
     agentId: z.string().optional().describe('Only this agent.'),

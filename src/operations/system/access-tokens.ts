@@ -17,7 +17,7 @@ const scope = z.enum(['read', 'write', 'approve', 'admin'])
 
 const listTokens = operation({
   name: 'tokens.list',
-  says: 'List the tokens that open the gateway, never their secrets.',
+  description: 'List the tokens that open the gateway, never their secrets.',
   input: z.strictObject({}),
   output: z.object({
     operatorTokenFile: z.string(),
@@ -49,7 +49,7 @@ const listTokens = operation({
 
 const addToken = operation({
   name: 'tokens.add',
-  says: 'Make a token that may do less than the operator; it is shown this once.',
+  description: 'Make a token that may do less than the operator; it is shown this once.',
   input: z.strictObject({
     name: z.string().trim().min(1).max(64).describe('What it is for.'),
     scopes: z.array(scope).min(1).default(['read']).describe('What it may do.'),
@@ -62,8 +62,8 @@ const addToken = operation({
     token: z.string(),
   }),
   scope: 'admin',
-  acts: true,
-  secretAnswer: true,
+  changesState: true,
+  returnsSecret: true,
   command: {
     positional: ['name'],
     flags: { scopes: 'scope', agentId: 'agent' },
@@ -90,17 +90,17 @@ function nameIsTaken(name: string): RockpoolError {
 
 const removeToken = operation({
   name: 'tokens.remove',
-  says: 'Withdraw a token; its open connections end within a second.',
+  description: 'Withdraw a token; its open connections end within a second.',
   input: z.strictObject({ name: z.string().min(1).describe('The token.') }),
   output: z.object({ ok: z.boolean(), name: z.string() }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   destructive: true,
   command: {
     positional: ['name'],
-    looksFirst: ({ name }) => ({
+    confirmIfFound: ({ name }) => ({
       name: 'tokens.list',
-      has: ({ tokens }) => (tokens as Array<{ name: string }>).some((token) => token.name === name),
+      isFound: ({ tokens }) => (tokens as Array<{ name: string }>).some((token) => token.name === name),
     }),
     examples: ['rockpool tokens remove grafana'],
   },
@@ -116,11 +116,11 @@ const removeToken = operation({
 
 const rotateToken = operation({
   name: 'tokens.rotate',
-  says: "Replace the operator's token or the hook token; the old one stops working within a second.",
+  description: "Replace the operator's token or the hook token; the old one stops working within a second.",
   input: z.strictObject({ which: z.enum(['operator', 'hook']).default('operator').describe('Which one.') }),
   output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string() }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: { positional: ['which'], examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook'] },
   async run(app, input) {
     const { root } = app.paths
@@ -139,7 +139,7 @@ const rotateToken = operation({
 
 const dashboardCode = operation({
   name: 'dashboard.code',
-  says: 'Give a code that opens the dashboard once, within a minute.',
+  description: 'Give a code that opens the dashboard once, within a minute.',
   input: z.strictObject({}),
   output: z.object({ url: z.string(), code: z.string(), expiresInMs: z.number() }),
   scope: 'admin',

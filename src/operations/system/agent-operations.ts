@@ -19,7 +19,7 @@ const agentRow = z.object({
 
 const listAgents = operation({
   name: 'agents.list',
-  says: 'List the agents.',
+  description: 'List the agents.',
   input: z.strictObject({}),
   output: z.object({ defaultId: z.string(), agents: z.array(agentRow) }),
   scope: 'read',
@@ -46,7 +46,7 @@ function rowOf(app: App, id: string): z.input<typeof agentRow> {
 
 const addAgent = operation({
   name: 'agents.add',
-  says: 'Add an agent, with a workspace and sessions of its own.',
+  description: 'Add an agent, with a workspace and sessions of its own.',
   input: z.strictObject({
     id: z.string().describe('Its id: a-z, 0-9, - and _.'),
     name: z.string().trim().min(1).max(100).optional().describe('A name for people.'),
@@ -56,7 +56,7 @@ const addAgent = operation({
   }),
   output: z.object({ ok: z.boolean(), id: z.string(), folder: z.string() }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['id'],
     paths: ['workspace'],
@@ -79,17 +79,17 @@ const addAgent = operation({
 
 const removeAgent = operation({
   name: 'agents.remove',
-  says: 'Remove an agent; its folder with all sessions is set aside, not deleted.',
+  description: 'Remove an agent; its folder with all sessions is set aside, not deleted.',
   input: z.strictObject({ id: z.string().describe('The agent.') }),
   output: z.object({ ok: z.boolean(), id: z.string(), setAside: z.string().optional() }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   destructive: true,
   command: {
     positional: ['id'],
-    looksFirst: ({ id }) => ({
+    confirmIfFound: ({ id }) => ({
       name: 'agents.list',
-      has: ({ agents, defaultId }) =>
+      isFound: ({ agents, defaultId }) =>
         id !== defaultId && (agents as Array<{ id: string }>).some((agent) => agent.id === id),
     }),
     examples: ['rockpool agents remove work'],

@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 
 export const showConfig = operation({
   name: 'config.show',
-  says: 'Show the configuration, and where each value comes from.',
+  description: 'Show the configuration, and where each value comes from.',
   input: z.strictObject({
     key: z.string().optional().describe('Only this key and what is below it: session.reset.'),
     origin: z.boolean().default(false).describe('Say for each value whether it is written, or a default.'),
@@ -25,7 +25,7 @@ export const showConfig = operation({
     environment: z.record(z.string(), z.string()),
   }),
   scope: 'read',
-  ofOperator: true,
+  operatorOnly: true,
   command: {
     positional: ['key'],
     examples: [

@@ -39,7 +39,7 @@ const report = z.object({
 
 const status = operation({
   name: 'db.status',
-  says: 'Show how the shared database is: schema, connection, which machines use it, and what waits.',
+  description: 'Show how the shared database is: schema, connection, which machines use it, and what waits.',
   input: z.strictObject({}),
   output: z.object({
     place: z.string(),
@@ -66,19 +66,19 @@ const status = operation({
     waiting: z.object({ inputs: z.number(), turns: z.number(), deliveries: z.number() }),
   }),
   scope: 'read',
-  showsTexts: true,
-  ofOperator: true,
+  redactOutput: true,
+  operatorOnly: true,
   command: { examples: ['rockpool db status', 'rockpool db status --json'] },
   run: (app) => withPostgres(app, (postgres) => statusOf(app, postgres)),
 })
 
 const migrate = operation({
   name: 'db.migrate',
-  says: 'Make the tables of the shared database, or bring them to this version.',
+  description: 'Make the tables of the shared database, or bring them to this version.',
   input: z.strictObject({}),
   output: z.object({ place: z.string(), version: z.number() }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: { examples: ['rockpool db migrate'] },
   run: (app) =>
     withPostgres(app, async (postgres) => ({
@@ -96,11 +96,12 @@ const fromTo = z.strictObject({
 
 const importAll = operation({
   name: 'db.import',
-  says: 'Copy what this machine keeps into the shared database: sessions, transcripts, messages, people, coding sessions, notes, media. Can be repeated; what is there stays.',
+  description:
+    'Copy what this machine keeps into the shared database: sessions, transcripts, messages, people, coding sessions, notes, media. Can be repeated; what is there stays.',
   input: fromTo,
   output: report,
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: { examples: ['rockpool db import', 'rockpool db import --from files'] },
   run: (app, { from }) =>
     withPostgres(app, async (postgres) => {
@@ -112,7 +113,8 @@ const importAll = operation({
 
 const exportAll = operation({
   name: 'db.export',
-  says: 'Copy what the shared database keeps to this machine: sessions, transcripts, messages, people, coding sessions, notes, media. Can be repeated; what is there stays.',
+  description:
+    'Copy what the shared database keeps to this machine: sessions, transcripts, messages, people, coding sessions, notes, media. Can be repeated; what is there stays.',
   input: z.strictObject({
     to: z
       .enum(['sqlite', 'files'])
@@ -121,7 +123,7 @@ const exportAll = operation({
   }),
   output: report,
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: { examples: ['rockpool db export', 'rockpool db export --to files'] },
   run: (app, { to }) =>
     withPostgres(app, async (postgres) => {
@@ -135,11 +137,11 @@ const exportAll = operation({
 
 const restore = operation({
   name: 'db.restore',
-  says: 'Put what a backup has of the shared database into an empty one.',
+  description: 'Put what a backup has of the shared database into an empty one.',
   input: z.strictObject({ from: z.string().describe('The folder of the backup.') }),
   output: z.object({ place: z.string(), rows: z.record(z.string(), z.number()) }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: {
     positional: ['from'],
     paths: ['from'],

@@ -9,7 +9,7 @@ const order = ['debug', 'info', 'warn', 'error']
 
 export const showLogs = operation({
   name: 'logs',
-  says: "Show the gateway's log.",
+  description: "Show the gateway's log.",
   input: z.strictObject({
     limit: z.int().min(1).max(5000).default(200).describe('How many lines.'),
     level: z
@@ -26,7 +26,7 @@ export const showLogs = operation({
   scope: 'admin',
   command: {
     examples: ['rockpool logs --follow', 'rockpool logs --level warn --limit 20'],
-    follow: (input, output) => ({ ...input, cursor: output['cursor'] }),
+    nextInput: (input, output) => ({ ...input, cursor: output['cursor'] }),
   },
   async run(app, input) {
     const file = app.config.log.file ?? join(app.paths.logs, 'rockpool.log')

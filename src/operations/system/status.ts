@@ -48,7 +48,8 @@ const undeliveredRow = z.object({
 
 export const showStatus = operation({
   name: 'status',
-  says: 'Show everything at a glance: channels, sessions, coding sessions, cost, and what waits for you.',
+  description:
+    'Show everything at a glance: channels, sessions, coding sessions, cost, and what waits for you.',
   input: z.strictObject({
     all: z.boolean().default(false).describe('Also look for damage and at the disk.'),
     usage: z.boolean().default(false).describe('Also what the days cost.'),
@@ -108,9 +109,9 @@ export const showStatus = operation({
       .optional(),
   }),
   scope: 'read',
-  showsTexts: true,
+  redactOutput: true,
   forAgents: true,
-  needs: ['discovery', 'coding'],
+  heavyParts: ['discovery', 'coding'],
   command: { examples: ['rockpool status', 'rockpool status --all --usage --json'] },
   async run(app, input, caller) {
     const now = app.clock.now()

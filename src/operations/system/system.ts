@@ -11,7 +11,7 @@ export const operations = [
   showLogs,
   operation({
     name: 'health',
-    says: 'Say whether the gateway is well.',
+    description: 'Say whether the gateway is well.',
     input: z.strictObject({}),
     output: z.object({
       ok: z.boolean(),

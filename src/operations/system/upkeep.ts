@@ -22,7 +22,7 @@ const finding = z.object({
 
 const doctor = operation({
   name: 'doctor',
-  says: 'Look for damage, leftovers, loose files and open modes; with --fix mend what can be mended.',
+  description: 'Look for damage, leftovers, loose files and open modes; with --fix mend what can be mended.',
   input: z.strictObject({
     fix: z.boolean().default(false).describe('Mend it. Without this, nothing changes.'),
     deep: z.boolean().default(false).describe('Also ask whether Claude still has each conversation.'),
@@ -35,9 +35,9 @@ const doctor = operation({
     notes: z.array(z.string()).describe('What is not damage, and yet missing.'),
   }),
   scope: 'admin',
-  showsTexts: true,
-  acts: true,
-  needs: ['discovery'],
+  redactOutput: true,
+  changesState: true,
+  heavyParts: ['discovery'],
   command: { examples: ['rockpool doctor', 'rockpool doctor --fix', 'rockpool doctor --json'] },
   async run(app, input) {
     const findings: Finding[] = []
@@ -70,7 +70,8 @@ async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Pr
 
 const backup = operation({
   name: 'backup',
-  says: 'Copy the whole state, complete and consistent, into a new folder; with PostgreSQL what the machines share too.',
+  description:
+    'Copy the whole state, complete and consistent, into a new folder; with PostgreSQL what the machines share too.',
   input: z.strictObject({ to: z.string().describe('The folder in which the backup is made.') }),
   output: z.object({
     folder: z.string(),
@@ -79,7 +80,7 @@ const backup = operation({
     warnings: z.array(z.string()),
   }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   command: { positional: ['to'], paths: ['to'], examples: ['rockpool backup ~/backups'] },
   async run(app, input) {
     if (!input.to.startsWith('/')) throw new RockpoolError('input-invalid', 'to must be an absolute path.')

@@ -12,7 +12,7 @@ import { openConfiguredChannel } from '../../flow/channel-host.ts'
 import { openMediaFiles } from '../../store/media/media-files.ts'
 import { copyForSending } from '../../store/media/outgoing-copy.ts'
 import type { App } from '../app.ts'
-import { includes } from '../authorize.ts'
+import { hasScope } from '../authorize.ts'
 import { isChatOfAgent } from '../coding/launch-rights.ts'
 import { mirrorIntoChat } from './mirror-into-chat.ts'
 import { operation } from '../operation.ts'
@@ -43,13 +43,13 @@ const waitMs = 20_000
 export const operations = [
   operation({
     name: 'message.send',
-    says: 'Send a message to a chat.',
+    description: 'Send a message to a chat.',
     input: sendInput,
     output: sendOutput,
     scope: 'write',
-    acts: true,
+    changesState: true,
     command: {
-      short: { target: 't', message: 'm' },
+      shortFlags: { target: 't', message: 'm' },
       paths: ['media'],
       examples: [
         'rockpool message send --channel telegram -t 123456789 -m "Done."',
@@ -98,7 +98,7 @@ async function refuseOtherChats(app: App, address: Address, { agentId }: Caller)
 async function mediaOf(app: App, source: string, caller: Caller): Promise<string> {
   const media = openMediaFiles(app.paths.media)
   if (/^https?:\/\//i.test(source)) return forAll(app, (await fetchMedia(source, { media })).path)
-  if (caller.agentId === undefined && includes(caller.scopes, 'admin'))
+  if (caller.agentId === undefined && hasScope(caller.scopes, 'admin'))
     return forAll(app, await copyForSending(app.paths.media, source))
   throw new RockpoolError('forbidden', 'Only an operator may send files of this machine.')
 }

@@ -7,7 +7,7 @@ const lookEveryMs = 100
 
 export const waitForTurn = operation({
   name: 'turns.wait',
-  says: 'Wait until a message that was handed over is answered.',
+  description: 'Wait until a message that was handed over is answered.',
   input: z.strictObject({
     runId: z.string().min(1).max(200).describe('What `turns.send` gave.'),
     timeoutMs: z.int().min(0).max(600_000).default(30_000).describe('How long to wait.'),

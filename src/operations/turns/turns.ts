@@ -60,7 +60,7 @@ const answerOutput = z.object({
 
 const run = operation({
   name: 'turns.run',
-  says: 'Ask an agent, and wait for its answer.',
+  description: 'Ask an agent, and wait for its answer.',
   input: z.strictObject({
     ...askFields,
     terminal: z
@@ -76,7 +76,7 @@ const run = operation({
   }),
   output: answerOutput,
   scope: 'write',
-  acts: true,
+  changesState: true,
   command: { hidden: true },
   async run(app, input, caller) {
     return askTurn(app, caller, input)
@@ -85,7 +85,7 @@ const run = operation({
 
 const where = operation({
   name: 'turns.where',
-  says: 'Say which session a question would go to.',
+  description: 'Say which session a question would go to.',
   input: z.strictObject(whose),
   output: z.object({ sessionKey: z.string(), agentId: z.string() }),
   scope: 'read',
@@ -98,11 +98,12 @@ const where = operation({
 
 const send = operation({
   name: 'turns.send',
-  says: 'Hand a message to a session. The answer comes when its turn is over; `turns.run` waits for it.',
+  description:
+    'Hand a message to a session. The answer comes when its turn is over; `turns.run` waits for it.',
   input: z.strictObject(askFields),
   output: z.object({ runId: z.string(), sessionKey: z.string(), accepted: z.boolean() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   needsGateway: true,
   command: { hidden: true },
   async run(app, input, caller) {
@@ -114,14 +115,14 @@ const send = operation({
 
 const stop = operation({
   name: 'turns.stop',
-  says: 'Stop the running turn of a session and forget what waits there.',
+  description: 'Stop the running turn of a session and forget what waits there.',
   input: z.strictObject({
     sessionKey: z.string().min(1).describe('The session: key, id or label.'),
     runId: z.string().optional().describe('Only this turn.'),
   }),
   output: z.object({ ok: z.boolean(), aborted: z.boolean(), forgotten: z.number() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   needsGateway: true,
   command: { positional: ['sessionKey'], examples: ['rockpool turns stop main'] },
   async run(app, input, caller) {
@@ -133,7 +134,7 @@ const stop = operation({
 
 const list = operation({
   name: 'turns.list',
-  says: 'List turns that are over, newest first: what each used and cost.',
+  description: 'List turns that are over, newest first: what each used and cost.',
   input: z.strictObject({
     sessionKey: z.string().min(1).optional().describe('Only of this session: key, id or label.'),
     agent: whose.agent,
@@ -159,7 +160,7 @@ const list = operation({
 
 const wake = operation({
   name: 'turns.wake',
-  says: 'Tell an agent that something happened.',
+  description: 'Tell an agent that something happened.',
   input: z.strictObject({
     text: z.string().min(1).max(maxText).describe('What happened.'),
     mode: z
@@ -175,11 +176,11 @@ const wake = operation({
   }),
   output: z.object({ ok: z.boolean(), sessionKey: z.string() }),
   scope: 'write',
-  acts: true,
+  changesState: true,
   needsGateway: true,
   command: {
     positional: ['text'],
-    takesWords: true,
+    joinsRest: true,
     examples: ['rockpool system event "The backup is done."'],
   },
   async run(app, { text, mode, agent, sessionKey: ref }, caller) {

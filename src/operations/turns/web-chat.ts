@@ -23,7 +23,7 @@ const uploadId = z.string().regex(/^[\w-]{8,64}$/)
 
 const write = operation({
   name: 'web.write',
-  says: 'Write into a chat of the web page, with files, or press one of its buttons.',
+  description: 'Write into a chat of the web page, with files, or press one of its buttons.',
   input: z.strictObject({
     chatId,
     text: z.string().max(100_000).default('').describe('What is said.'),
@@ -43,7 +43,7 @@ const write = operation({
   output: z.object({ messageId: z.string() }),
   // The author of these messages counts as the owner, so the operation needs all scopes.
   scope: 'admin',
-  acts: true,
+  changesState: true,
   needsGateway: true,
   command: { hidden: true },
   async run(app, { files, ...input }, caller) {
@@ -62,7 +62,7 @@ const write = operation({
 
 const attach = operation({
   name: 'web.attach',
-  says: 'Bring a file here in pieces, for a message that is about to be written.',
+  description: 'Bring a file here in pieces, for a message that is about to be written.',
   input: z.strictObject({
     id: uploadId.describe('Made by the page; the same for all pieces of a file.'),
     at: z.int().min(0).describe('Where in the file this piece begins.'),
@@ -70,7 +70,7 @@ const attach = operation({
   }),
   output: z.object({ bytes: z.number() }),
   scope: 'admin',
-  acts: true,
+  changesState: true,
   needsGateway: true,
   command: { hidden: true },
   async run(app, { id, at, data }) {
@@ -89,7 +89,8 @@ const file = z.object({
 
 const notices = operation({
   name: 'web.notices',
-  says: 'List what a chat of the web page was told that does not stand in its transcript: answers to commands, questions, news of coding sessions, files.',
+  description:
+    'List what a chat of the web page was told that does not stand in its transcript: answers to commands, questions, news of coding sessions, files.',
   input: z.strictObject({
     chatId,
     sessionKey: z.string().max(1_024).optional().describe('The session of that chat.'),
@@ -115,8 +116,8 @@ const notices = operation({
     ),
   }),
   scope: 'read',
-  showsTexts: true,
-  ofOperator: true,
+  redactOutput: true,
+  operatorOnly: true,
   command: { hidden: true },
   async run(app, { chatId: to, sessionKey, limit }) {
     const address = { channel: 'web', accountId: 'default', to }
@@ -140,7 +141,7 @@ const notices = operation({
 
 const fetchFile = operation({
   name: 'web.file',
-  says: 'Fetch a piece of a file that was sent to the web page.',
+  description: 'Fetch a piece of a file that was sent to the web page.',
   input: z.strictObject({
     delivery: z.string().max(100).describe('As `web.notices` names it.'),
     index: z.int().min(0).max(100),
@@ -151,7 +152,7 @@ const fetchFile = operation({
     bytes: z.number().describe('Of the whole file.'),
   }),
   scope: 'read',
-  ofOperator: true,
+  operatorOnly: true,
   command: { hidden: true },
   async run(app, { delivery, index, at }) {
     const row = await app.work().outbox.get(delivery)

@@ -149,8 +149,7 @@ function onlyOpenTools(options: ConversationOptions, binding: Binding): HookCall
   return async (input) => {
     if (input.hook_event_name !== 'PreToolUse') return {}
     const { toolRights, tools } = binding.conversation?.options ?? options
-    const servers = tools.map(({ name }) => name)
-    const refusal = refusalOf(input.tool_name, toolRights, servers)
+    const refusal = refusalOf(input.tool_name, toolRights, tools)
     return refusal === undefined ? {} : denied(refusal)
   }
 }

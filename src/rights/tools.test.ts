@@ -30,8 +30,20 @@ test('what the owner shares opens a tool to guests and groups, and to nobody les
   expect(toolsOf('hook', shared).open).toEqual([])
 })
 
+const ours = [{ name: 'rockpool', tools: [{ name: 'session_status' }] }]
+
 test('tools of servers are open when the server is ours, or when the settings of the owner name it', () => {
-  expect(refusalOf('mcp__rockpool__session_status', toolsOf('hook'), ['rockpool'])).toBeUndefined()
-  expect(refusalOf('mcp__mail__send', toolsOf('guest'), ['rockpool'])).toMatch(/not open/)
-  expect(refusalOf('mcp__mail__send', toolsOf('owner'), ['rockpool'])).toBeUndefined()
+  expect(refusalOf('mcp__rockpool__session_status', toolsOf('hook'), ours)).toBeUndefined()
+  expect(refusalOf('mcp__mail__send', toolsOf('guest'), ours)).toMatch(/not open/)
+  expect(refusalOf('mcp__mail__send', toolsOf('owner'), ours)).toBeUndefined()
+})
+
+test.each([
+  'mcp__rockpool__evil__x',
+  'mcp__rockpool___x',
+  'mcp__rockpool____x',
+  'mcp__x__rockpool__session_status',
+])('the tool %s of another server is never taken for one of ours', (name) => {
+  expect(refusalOf(name, toolsOf('guest'), ours)).toMatch(/not open/)
+  expect(refusalOf(name, toolsOf('hook'), ours)).toMatch(/not open/)
 })

@@ -69,21 +69,30 @@ export function toolsOf(author: Author | 'coding', shared: readonly string[] = [
   return { open, settingsServers: author === 'owner' || author === 'coding' }
 }
 
-/** Why a tool may not be used, in words for the model; undefined when it may. `ownServers` are the MCP servers that Rockpool
- *  itself gives to the conversation. */
+/** The reason why a tool is refused, as a text for the model; undefined when the tool may be used. `ownServers` are the MCP
+ *  servers that Rockpool itself gives to the conversation. */
 export function refusalOf(
   name: string,
   rights: ToolRights,
-  ownServers: readonly string[],
+  ownServers: readonly OfferedServer[],
 ): string | undefined {
-  const server = /^mcp__(.+?)__/.exec(name)?.[1]
-  if (server !== undefined) {
-    if (ownServers.includes(server) || rights.settingsServers) return undefined
+  if (name.startsWith('mcp__')) {
+    if (rights.settingsServers || isOwnTool(name, ownServers)) return undefined
     return `${name} is not open in this conversation.`
   }
   if (rights.open.includes(name)) return undefined
   if (!refusedEverywhere.includes(name)) return `${name} is not open in this conversation. Go on without it.`
   return `${name} is closed. Use Rockpool's own tools to reach other sessions or to schedule something.`
+}
+
+interface OfferedServer {
+  name: string
+  tools: ReadonlyArray<{ name: string }>
+}
+
+/** Compares whole names: `mcp__a__b__c` can be the tool `c` of a server `a__b`, or `b__c` of a server `a`. */
+function isOwnTool(name: string, servers: readonly OfferedServer[]): boolean {
+  return servers.some((server) => server.tools.some((tool) => name === `mcp__${server.name}__${tool.name}`))
 }
 
 function nameInRule(rule: string): string {

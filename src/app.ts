@@ -7,7 +7,7 @@ import { openSharedMedia, openSharedMemory } from './operations/system/shared-fi
 import { systemClock } from './domain/clock.ts'
 import type { Clock } from './domain/clock.ts'
 import type { Config } from './domain/config.ts'
-import { defaultAgentId } from './domain/default-agent.ts'
+import { defaultAgentId } from './domain/session-key.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
 import { makeEvents } from './domain/events.ts'
 import { silentLog } from './domain/log.ts'

@@ -123,7 +123,7 @@ export type {
   SessionSystemPromptReport,
 } from './domain/session.ts'
 export { scoreSession } from './discovery/score.ts'
-export type { SessionSelectionConfig } from './domain/config/discovery-settings.ts'
+export type { SessionSelectionConfig } from './domain/config/coding-settings.ts'
 export type { ProjectStatus } from './domain/project-status.ts'
 export type { SessionScore, SessionSelection, TaskRelevance } from './domain/selection.ts'
 

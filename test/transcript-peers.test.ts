@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { contextOf } from '../src/domain/transcript-context.ts'
+import { contextOf } from '../src/domain/transcript.ts'
 import type { TranscriptEntry } from '../src/domain/transcript.ts'
 import {
   all,

@@ -2,7 +2,7 @@
 // every turn would need a new process: no times, no names of who writes.
 import type { SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
 import type { Agent } from '../domain/agent.ts'
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 
 export interface PromptParts {
   agent: Agent

@@ -2,7 +2,7 @@
 // nothing of it.
 import { realpathSync } from 'node:fs'
 import type { Prompt } from '../domain/agent.ts'
-import { FairShare } from '../domain/fair-share.ts'
+import { TimeSlice } from '../domain/async.ts'
 import { recordsOf } from '../store/transcripts/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
 import { findTranscript } from './resume.ts'
@@ -35,11 +35,11 @@ export async function receivedPrompts(
 ): Promise<Set<string>> {
   const wanted = new Set<unknown>(prompts.map(({ uuid }) => uuid))
   const written = new Map<unknown, string>()
-  const share = new FairShare(pauseAfterMs)
+  const share = new TimeSlice(pauseAfterMs)
   for (const record of records) {
     const found = promptIn(record)
     if (found && wanted.has(found.uuid)) written.set(found.uuid, found.text)
-    if (share.isUsedUp) await share.giveWay()
+    if (share.isUsedUp) await share.yield()
   }
   const isWritten = ({ uuid, text }: Pick<Prompt, 'uuid' | 'text'>): boolean =>
     written.has(uuid) || [...written.values()].some((whole) => whole.includes(`${text}\n`))

@@ -2,7 +2,7 @@
 // skill's file when it needs it. A session keeps a snapshot, taken on its first turn and again when the files change.
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 

@@ -1,6 +1,7 @@
 // The status of a channel and its subscribers. Every channel holds one.
 import type { ChannelState, ChannelStatus } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
+import { errorText } from '../domain/errors.ts'
 
 type Details = Partial<Pick<ChannelStatus, 'identity' | 'lastError' | 'needs'>>
 
@@ -39,7 +40,7 @@ export class StatusBoard {
     try {
       await begin()
     } catch (error) {
-      this.set('failed', { lastError: error instanceof Error ? error.message : String(error) })
+      this.set('failed', { lastError: errorText(error) })
       throw error
     }
   }

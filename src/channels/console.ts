@@ -11,9 +11,9 @@ import type {
   SendOptions,
   SendOutcome,
 } from '../domain/channel.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, errorText } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
-import { printableText } from '../domain/plain-text.ts'
+import { printableText } from '../domain/text.ts'
 import type { Reply } from '../domain/reply.ts'
 import { resentMark } from './message-parts.ts'
 import { StatusBoard } from './channel-status.ts'
@@ -113,7 +113,7 @@ export class ConsoleChannel implements Channel {
 
   /** There is no platform that would offer the line again, so the person must know. */
   #report(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorText(error)
     this.#options.output.write(`That was not taken: ${printableText(reason)}\n`)
   }
 }

@@ -1,5 +1,6 @@
 // For platforms that send an event only once: retry until the message is stored, or until the process stops.
 import type { ChannelHost } from '../domain/channel.ts'
+import { errorText } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import { backOffMs, pause } from './back-off.ts'
 
@@ -24,7 +25,7 @@ export async function untilStored(
     } catch (error) {
       if (signal.aborted) throw error
       failures += 1
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = errorText(error)
       host.log.error(
         { event: 'message-store-failed', error: reason, failures },
         'Could not store a message; retrying.',

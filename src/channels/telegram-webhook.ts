@@ -5,7 +5,8 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Update } from 'grammy/types'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, errorText } from '../domain/errors.ts'
+import { parseRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
 
 export interface TelegramWebhook {
@@ -27,7 +28,7 @@ export async function listenForUpdates(
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
     void answer(request, path, webhook.secret, take)
       .catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = errorText(error)
         log.error(
           { event: 'webhook-update-failed', error: reason },
           'Could not process a webhook update; Telegram will send it again.',
@@ -60,9 +61,9 @@ async function answer(
   if (new URL(request.url ?? '/', 'http://localhost').pathname !== path) return 404
   const body = await readBody(request)
   if (body === undefined) return 413
-  const update = parseUpdate(body)
-  if (!update) return 400
-  await take(update)
+  const update = parseRecord(body)
+  if (update?.['update_id'] === undefined) return 400
+  await take(update as unknown as Update)
   return 200
 }
 
@@ -80,17 +81,6 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
-}
-
-function parseUpdate(body: string): Update | undefined {
-  try {
-    const value: unknown = JSON.parse(body)
-    const isUpdate = typeof value === 'object' && value !== null && 'update_id' in value
-    return isUpdate ? (value as Update) : undefined
-  } catch {
-    // Not JSON: the caller answers 400.
-    return undefined
-  }
 }
 
 function sameSecret(a: string, b: string): boolean {

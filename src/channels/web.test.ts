@@ -4,7 +4,7 @@ import type { Feature, Platform, Rig, Shown, Written } from '../../test/support/
 import { testHost } from '../../test/support/channel-host.ts'
 import { readFileSync } from 'node:fs'
 import { WebChannel } from './web.ts'
-import type { WebOutput } from '../domain/web-chat.ts'
+import type { WebOutput } from '../domain/channel.ts'
 
 const features = new Set<Feature>(['several-people', 'replies', 'buttons', 'media-out'])
 

@@ -10,11 +10,12 @@ import type {
   NotAccepted,
   SendOptions,
   SendOutcome,
+  WebMessage,
+  WebOutput,
 } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Message, Sender } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
-import type { WebMessage, WebOutput } from '../domain/web-chat.ts'
 import { StatusBoard } from './channel-status.ts'
 
 /** An action on the page. The gateway has already authenticated the person. */

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import type { WAMessage } from 'baileys'
 import type { Message } from '../domain/message.ts'
 import { KeyedQueue } from '../domain/async.ts'
+import { errorText } from '../domain/errors.ts'
 import { offerUntilTaken } from './offer-until-stored.ts'
 import type { OfferParts } from './offer-until-stored.ts'
 import type { Recent } from './recent-items.ts'
@@ -43,7 +44,7 @@ export class WhatsappIntake {
           if (source.key.id) await this.#parts.journal.done(source.key.id)
         })
         .catch((error: unknown) => {
-          const reason = error instanceof Error ? error.message : String(error)
+          const reason = errorText(error)
           if (!this.#parts.signal.aborted)
             this.#parts.host.log.error(
               { event: 'whatsapp-message-failed', error: reason },

@@ -2,7 +2,7 @@
 // shown while it does it.
 import { RockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
-import type { WebOutput } from '../domain/web-chat.ts'
+import type { WebOutput } from '../domain/channel.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
 import type { Call, InputOf, MethodName, OutputOf } from '../rpc/client.ts'

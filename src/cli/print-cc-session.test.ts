@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Card } from '../domain/card.ts'
+import type { Card } from '../domain/transcript-views.ts'
 import { printAnatomy, printCards, printPutAway } from './print-cc-session.ts'
 
 const at = Date.parse('2026-11-15T19:50:01Z')

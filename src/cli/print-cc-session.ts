@@ -1,6 +1,5 @@
 // One Claude Code session in a terminal: what was said in it, what it is made of, and what was done to it.
-import type { Anatomy } from '../domain/anatomy.ts'
-import type { Card } from '../domain/card.ts'
+import type { Anatomy, Card } from '../domain/transcript-views.ts'
 import type { SessionPrice } from '../domain/selection.ts'
 import { toolLine } from '../flow/tool-line.ts'
 import { barOf } from './print-costs.ts'

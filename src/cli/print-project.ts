@@ -1,6 +1,6 @@
 // `rockpool project status`, for people: what needs attention first.
 import type { ProjectStatus } from '../domain/project-status.ts'
-import { printableText } from '../domain/plain-text.ts'
+import { printableText } from '../domain/text.ts'
 import { ago, bytes, oneLine, pairs, styled, table } from './print.ts'
 import type { Column, Page } from './print.ts'
 

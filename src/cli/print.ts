@@ -1,7 +1,7 @@
 // How things look in a terminal: tables that fit, ages that people read, and stored text that cannot drive the
 // terminal. Everything that comes from outside passes `visible` before it is printed.
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { formatUsd } from '../domain/usd.ts'
+import { formatUsd } from '../domain/text.ts'
 import { cellWidth } from './cell-width.ts'
 
 /** What a printer needs to know of the terminal. */

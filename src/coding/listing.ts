@@ -1,6 +1,6 @@
 // Coding sessions as text for a chat: one entry each, as people who know the plugin expect it.
 import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding-session.ts'
-import { formatUsd } from '../domain/usd.ts'
+import { formatUsd } from '../domain/text.ts'
 import type { CodingMetrics } from './metrics.ts'
 import { writingOf } from './session/event-output.ts'
 import { formatDuration, oneLine } from './session/names.ts'

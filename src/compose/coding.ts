@@ -15,6 +15,7 @@ import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
+import { dayIn } from '../domain/local-time.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
@@ -69,10 +70,10 @@ export function openCodingWorld(app: App): CodingWorld {
     findNative: (ref) => findNative(app, ref),
     choose: (session) => choice.chooseFor(session),
     priceOf: callCost,
-    dayOf: (at) => dayIn(app.config.timeZone, at),
+    dayOf: (at) => dayIn(app.config.timeZone)(at),
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
-  const today = (): string => dayIn(app.config.timeZone, app.clock.now())
+  const today = (): string => dayIn(app.config.timeZone)(app.clock.now())
   return { pool, machines, notifications, approvals, approvalStore, store, spend, today, isTaken, choice }
 }
 
@@ -152,14 +153,4 @@ async function findNative(app: App, ref: string): Promise<DiscoveredSession | un
     if (asRockpoolError(error).code === 'not-found') return undefined
     throw error
   }
-}
-
-/** YYYY-MM-DD in the configured time zone, or the machine's. */
-function dayIn(timeZone: string | undefined, at: number): string {
-  return new Intl.DateTimeFormat('en-CA', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-  }).format(at)
 }

@@ -1,9 +1,9 @@
 // What a session is made of: what fills its context, how its cost and context grew, which files and sub-agents it used.
 // Claude reports only the size of the whole context, so the parts are weighed by their text and scaled to it.
 import { closeSync, fstatSync } from 'node:fs'
-import { contextKinds } from '../domain/anatomy.ts'
-import type { Anatomy, ContextKind } from '../domain/anatomy.ts'
-import { FairShare } from '../domain/fair-share.ts'
+import { contextKinds } from '../domain/transcript-views.ts'
+import type { Anatomy, ContextKind } from '../domain/transcript-views.ts'
+import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
 import { blocksIn, isFields } from './blocks.ts'
 import type { Fields } from './blocks.ts'
@@ -21,10 +21,10 @@ export async function anatomyOf(filePath: string, contextTokens: number): Promis
   try {
     const from = Math.max(0, fstatSync(fd).size - maxBytes)
     const study = new Study()
-    const share = new FairShare(fairMs)
+    const share = new TimeSlice(fairMs)
     for (const { bytes } of linesOfFile(fd, from)) {
       study.line(bytes)
-      if (share.isUsedUp) await share.giveWay()
+      if (share.isUsedUp) await share.yield()
     }
     return study.anatomy(contextTokens, from > 0)
   } finally {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { BridgeWorld } from '../domain/bridge.ts'
-import { mcpBridgeConfig } from '../domain/config/discovery-settings.ts'
+import { mcpBridgeConfig } from '../domain/config/coding-settings.ts'
 import { configSchema } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'

@@ -3,10 +3,10 @@
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'
 import type { BridgeToolName, BridgeWorld } from '../domain/bridge.ts'
-import type { McpBridgeConfig } from '../domain/config/discovery-settings.ts'
+import type { McpBridgeConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 
 /** Claude sees the tools as `mcp__openclaw-bridge__<tool>`. */

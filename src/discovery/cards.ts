@@ -2,7 +2,7 @@
 // session opens at once.
 import { statSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import type { Card, CardPage } from '../domain/card.ts'
+import type { Card, CardPage } from '../domain/transcript-views.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward } from '../store/transcripts/transcript-lines.ts'

@@ -1,7 +1,7 @@
 // Which directories of Claude's are looked into.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { DiscoveryConfig } from '../domain/config/discovery-settings.ts'
+import type { DiscoveryConfig } from '../domain/config/coding-settings.ts'
 import { realPath } from './slug.ts'
 
 export interface ConfigDirSources {

@@ -2,7 +2,7 @@
 // about its conversation. The scan (scan.ts) counts and is fast; this reads the words.
 import { closeSync } from 'node:fs'
 import { z } from 'zod'
-import { FairShare } from '../domain/fair-share.ts'
+import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
@@ -40,10 +40,10 @@ const sliceMs = 10
 /** In file order. Records of sub-agents and lines that cannot be read are passed over. */
 export async function* spokenIn(filePath: string): AsyncGenerator<Spoken> {
   const fd = openForeign(filePath)
-  const share = new FairShare(sliceMs)
+  const share = new TimeSlice(sliceMs)
   try {
     for (const { offset, bytes } of linesOfFile(fd, 0)) {
-      if (share.isUsedUp) await share.giveWay()
+      if (share.isUsedUp) await share.yield()
       if (!wanted.some((text) => bytes.includes(text))) continue
       const spoken = readRecord(bytes)
       if (spoken) yield { ...spoken, bytes: offset + bytes.length + 1 }

@@ -18,6 +18,7 @@ import type {
   UnreadablePath,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { dayIn } from '../domain/local-time.ts'
 import type { Log } from '../domain/log.ts'
 import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { Assembler, groupFiles, sessionIdOf, transcriptsOf } from './assemble.ts'
@@ -303,24 +304,6 @@ function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof Cos
 
 function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {
   return [...new Set(sessionIds)].flatMap((id) => groups.get(id) ?? [])
-}
-
-function dayIn(timeZone: string | undefined): (ms: number) => string {
-  // Sweden writes dates as ISO does.
-  const format = new Intl.DateTimeFormat('sv-SE', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-  })
-  const days = new Map<number, string>()
-  return (ms) => {
-    // Zones differ by quarters of an hour, so within one a day cannot change.
-    const quarter = Math.floor(ms / 900_000)
-    let day = days.get(quarter)
-    if (day === undefined) days.set(quarter, (day = format.format(ms)))
-    return day
-  }
 }
 
 function unknownSession(id: string): RockpoolError {

@@ -1,6 +1,6 @@
 // The git part of a project's status: independent questions asked at the same time, five seconds for each.
 // A question without an answer leaves its fields empty and a line in `problems`; the others still count.
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 import type { Commit, GitStatus, Worktree } from '../domain/project-status.ts'
 import type { Git } from './git.ts'
 import { withoutFilters } from './git.ts'

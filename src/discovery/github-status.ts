@@ -1,7 +1,7 @@
 // Open pull requests and failing checks, if `gh` is installed and answers. Works with every gh since 2.0: `pr checks`
 // is read as the tab-separated lines that it has always printed, because old ones know no `--json` there.
 import { z } from 'zod'
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 import type { GithubStatus } from '../domain/project-status.ts'
 import type { Variables } from './git.ts'
 import { gitEnvironment, gitTimeoutMs } from './git.ts'

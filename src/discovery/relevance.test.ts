@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import { systemClock } from '../domain/clock.ts'
-import type { SessionSelectionConfig } from '../domain/config/discovery-settings.ts'
-import { sessionSelectionConfig } from '../domain/config/discovery-settings.ts'
+import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
+import { sessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { AskStructured } from '../domain/selection.ts'
 import { assessTaskRelevance } from './relevance.ts'
 

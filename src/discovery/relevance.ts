@@ -2,10 +2,9 @@
 // slow, silent or talks nonsense, words are compared. It always answers, and in time.
 import { z } from 'zod'
 import type { Clock } from '../domain/clock.ts'
-import type { SessionSelectionConfig } from '../domain/config/discovery-settings.ts'
+import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { fillerWords } from '../domain/filler-words.ts'
-import { plainLine } from '../domain/plain-text.ts'
+import { fillerWords, plainLine } from '../domain/text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
 import { isContinuation } from './continuation.ts'
 import { withoutMarker } from './origin-marker.ts'

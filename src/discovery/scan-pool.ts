@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import { FairShare } from '../domain/fair-share.ts'
+import { TimeSlice } from '../domain/async.ts'
 import { TranscriptScanner } from './scan.ts'
 import { runScanJob } from './scan-job.ts'
 import type { ScanJob, ScanOutcome } from './scan-job.ts'
@@ -55,10 +55,10 @@ async function withSmallHeap(work: () => Promise<unknown>): Promise<void> {
 
 async function scanHere(jobs: ScanJob[], take: (outcomes: ScanOutcome[]) => void): Promise<void> {
   const scanner = new TranscriptScanner()
-  const share = new FairShare(pauseAfterMs)
+  const share = new TimeSlice(pauseAfterMs)
   for (const job of jobs) {
     take([runScanJob(scanner, job)])
-    if (share.isUsedUp) await share.giveWay()
+    if (share.isUsedUp) await share.yield()
   }
 }
 

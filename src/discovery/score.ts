@@ -1,6 +1,6 @@
 // How well a session fits a task: five factors and two ceilings of the seed, in whole hundredths, so that 0.60 is 0.60.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
 import { withoutMarker } from './origin-marker.ts'
 

@@ -1,7 +1,7 @@
 // Which session takes the next task? The decision tree of the seed: a label decides by itself; a session that we run
 // here is waited for; otherwise all own sessions are scored, and the best one above the threshold goes on.
 import type { Clock } from '../domain/clock.ts'
-import type { SessionSelectionConfig } from '../domain/config/discovery-settings.ts'
+import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'

@@ -1,7 +1,7 @@
 // The sub-agents of a session: who they are, by the note that Claude Code keeps beside each transcript of theirs, and
 // what they cost.
 import { basename } from 'node:path'
-import type { Anatomy } from '../domain/anatomy.ts'
+import type { Anatomy } from '../domain/transcript-views.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
 import type { SessionFiles } from './assemble.ts'
 import { redacted } from './indexed-text.ts'

@@ -11,7 +11,7 @@ export interface Address {
   threadId?: string
 }
 
-/** A session that somebody talks to in a terminal (`rockpool chat`): what it is told is shown there. */
+/** The terminal in which somebody talks to a session (`rockpool chat`). */
 export function terminalAddress(sessionKey: string): Address {
   return { channel: 'console', accountId: 'default', to: sessionKey }
 }
@@ -20,7 +20,12 @@ export function isTerminal({ channel, to }: Address): boolean {
   return channel === 'console' && to.startsWith('agent:')
 }
 
-/** One name for one place, threads apart. */
+/** Are both in one chat, whatever their threads? */
+export function isSameChat(one: Address, other: Address): boolean {
+  return one.channel === other.channel && one.accountId === other.accountId && one.to === other.to
+}
+
+/** One text for one place, threads apart. */
 export function chatKey({ channel, accountId, to, threadId }: Address): string {
   return JSON.stringify([channel, accountId, to, threadId])
 }

@@ -1,4 +1,5 @@
-// Small tools for waiting: one queue for each key, a limit on parallel tasks, a pause, a limit on waiting, a task that repeats.
+// Small tools for waiting: one queue for each key, a limit on parallel tasks, a pause, a limit on waiting, a task that
+// repeats, a time slice for long work.
 import type { Clock } from './clock.ts'
 import { RockpoolError } from './errors.ts'
 
@@ -111,5 +112,24 @@ export function repeat(clock: Clock, ms: number, task: () => Promise<void> | voi
   return () => {
     isStopped = true
     cancel()
+  }
+}
+
+/** Long work checks its time slice, and yields to the event loop when the slice is used up. */
+export class TimeSlice {
+  readonly #ms: number
+  #since = performance.now()
+
+  constructor(ms: number) {
+    this.#ms = ms
+  }
+
+  get isUsedUp(): boolean {
+    return performance.now() - this.#since > this.#ms
+  }
+
+  async yield(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    this.#since = performance.now()
   }
 }

@@ -3,7 +3,7 @@ import type { Address } from './address.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import type { Media, Message } from './message.ts'
-import type { Reply } from './reply.ts'
+import type { Reply, Button } from './reply.ts'
 
 export type ChannelState = 'starting' | 'connected' | 'reconnecting' | 'stopped' | 'failed'
 
@@ -138,3 +138,19 @@ export interface SecretStore {
   clear(): Promise<void>
   close(): Promise<void>
 }
+
+// Events for a page that shows a chat of the web channel. The text itself is also in the transcript.
+
+export interface WebMessage {
+  id: string
+  text: string
+  replyTo?: string
+  buttons: Button[][]
+  files: Array<Pick<OutgoingFile, 'path' | 'name' | 'mimeType' | 'bytes'>>
+  isError: boolean
+}
+
+export type WebOutput =
+  | { type: 'message'; address: Address; message: WebMessage }
+  | { type: 'edit'; address: Address; message: WebMessage }
+  | { type: 'typing'; address: Address }

@@ -1,15 +1,60 @@
-// The configuration: one file, every key known, every default here. store/config-file.ts reads it.
+// The configuration: one file, every key known, every default here. store/config-file.ts reads it, docs/config.md is
+// made from it, and the types of all settings are inferred from it.
 import { z } from 'zod'
 import { agentsConfig, claudeConfig } from './config/agent-settings.ts'
-import { bindingsConfig, checkBindings } from './config/binding-settings.ts'
-import { channelsConfig } from './config/channel-settings.ts'
-import { codingConfig } from './config/coding-settings.ts'
-import { discoveryConfig, mcpBridgeConfig, sessionSelectionConfig } from './config/discovery-settings.ts'
-import { gatewayConfig, hooksConfig } from './config/gateway-settings.ts'
-import { memoryConfig } from './config/memory-settings.ts'
-import { machineConfig } from './config/machine-settings.ts'
-import { messagesConfig } from './config/message-settings.ts'
-import { sessionConfig } from './config/session-settings.ts'
+import { bindingsConfig, channelsConfig, checkBindings } from './config/channel-settings.ts'
+import {
+  codingConfig,
+  discoveryConfig,
+  mcpBridgeConfig,
+  sessionSelectionConfig,
+} from './config/coding-settings.ts'
+import { messagesConfig, sessionConfig } from './config/session-settings.ts'
+
+const gatewayConfig = z.strictObject({
+  port: z.number().int().min(0).max(65_535).default(18_789),
+  bind: z.string().default('127.0.0.1'),
+  /** Further host names that the gateway accepts in requests, exact, with port. */
+  hosts: z.array(z.string()).default([]),
+  origins: z.array(z.string()).default([]),
+  allowPlaintextLan: z.boolean().default(false),
+})
+
+const hooksConfig = z.strictObject({
+  enabled: z.boolean().default(false),
+  allowRequestSessionKey: z.boolean().default(false),
+})
+
+/** What is indexed, and how search by meaning works. */
+const memoryConfig = z.strictObject({
+  /** Further folders with Markdown files. */
+  folders: z.array(z.string()).default([]),
+  /** Search by meaning: with word vectors on this machine, with an endpoint in OpenAI's format, or not at all. */
+  meaning: z
+    .strictObject({
+      use: z.enum(['machine', 'provider', 'none']).default('machine'),
+      /** The endpoint without `/embeddings`. */
+      url: z.url({ protocol: /^https?$/ }).optional(),
+      model: z.string().optional(),
+      apiKey: z.string().optional(),
+      /** The languages that the model knows, for people. */
+      languages: z.string().default('many languages'),
+    })
+    .refine(({ use, url, model }) => use !== 'provider' || (url !== undefined && model !== undefined), {
+      error: 'a provider needs `url` and `model`',
+    })
+    .prefault({}),
+})
+
+/** This machine among those that share one PostgreSQL. */
+const machineConfig = z.strictObject({
+  /** Its name for the others; the host name when absent. */
+  name: z.string().min(1).max(100).optional(),
+  /** What it can do that others cannot, for launches that ask for it: `gpu`, `office`. */
+  labels: z.array(z.string().min(1).max(64)).default([]),
+  /** How many chat turns it takes at once; others take the rest. */
+  turnsAtOnce: z.int().min(1).max(1_000).default(16),
+})
 
 const wholeConfig = z.strictObject({
   store: z.enum(['sqlite', 'files', 'postgres']).default('sqlite'),

@@ -1,11 +1,12 @@
 // Where the replies of a session go, as a row says it. There are three ways in which rows say it: as OpenClaw does
 // (`channel, to, accountId, threadId`), as one of the seeds does (`channel, target, account`), and in `last…` fields.
+import { isRecord } from './json.ts'
 import type { DeliveryContext, SessionEntry } from './session.ts'
 
 /** In OpenClaw's words, with nothing empty in it; undefined when it says nothing. */
 export function readDeliveryContext(value: unknown): DeliveryContext | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { channel, to, target, accountId, account, threadId } = value as Record<string, unknown>
+  if (!isRecord(value)) return undefined
+  const { channel, to, target, accountId, account, threadId } = value
   return withoutEmpty({
     channel: text(channel)?.toLowerCase(),
     to: text(to) ?? text(target),

@@ -56,14 +56,19 @@ export class RockpoolError extends Error {
 
   report(): ErrorReport {
     const { code, message, hint } = this
-    return { code, message, ...(hint === undefined ? {} : { hint }), retryable: errorKinds[code].retryable }
+    return { code, message, hint, retryable: errorKinds[code].retryable }
   }
 }
 
-/** Whatever was thrown, as an error that can be shown. Unknown errors keep their text and become `internal`. */
+/** The message of anything that was thrown, for a log line or inside another message. */
+export function errorText(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/** Anything that was thrown, as an error that can be shown. Unknown errors keep their message and become `internal`. */
 export function asRockpoolError(thrown: unknown): RockpoolError {
   if (thrown instanceof RockpoolError) return thrown
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  const message = errorText(thrown)
   if (diskFaults.test(message))
     return new RockpoolError('disk-failed', `${message}.`, {
       hint: 'Check free space and permissions.',
@@ -72,5 +77,5 @@ export function asRockpoolError(thrown: unknown): RockpoolError {
   return new RockpoolError('internal', message, { cause: thrown })
 }
 
-/** As Node begins what the system said. */
+/** How Node's messages for failures of the disk begin. */
 const diskFaults = /^(ENOSPC|EDQUOT|EROFS|EFBIG|EIO): /

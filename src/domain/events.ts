@@ -1,8 +1,7 @@
 // Events for subscribers: the gateway's clients, the indexer, the dashboard.
 // Events say that something changed and where; they are not the truth, the stores are.
-import type { ChannelStatus } from './channel.ts'
+import type { ChannelStatus, WebOutput } from './channel.ts'
 import type { TurnEnd, TurnEvent } from './turn.ts'
-import type { WebOutput } from './web-chat.ts'
 
 export type RockpoolEvent =
   | { type: 'session-changed'; agentId: string; key: string; why: string }

@@ -16,6 +16,15 @@ export const DEFAULT_AGENT_ID = 'main'
 export const DEFAULT_MAIN_KEY = 'main'
 export const DEFAULT_ACCOUNT_ID = 'default'
 
+/** The agent used when no agent is named: the one marked as default, else the first. Here and not beside the schema, so
+ *  that small commands need not load the schema. */
+export function defaultAgentId(config: {
+  agents: { list: ReadonlyArray<{ id: string; default?: boolean }> }
+}): string {
+  const { list } = config.agents
+  return (list.find((agent) => agent.default) ?? list[0])?.id ?? DEFAULT_AGENT_ID
+}
+
 /** One session for everybody: `session.scope: "global"`. */
 export const globalSessionKey = 'global'
 

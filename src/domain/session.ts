@@ -1,5 +1,6 @@
 // One ongoing conversation. Its key says who and where; its id names the current transcript.
 // The entry keeps OpenClaw's field names, because it is read and written beside OpenClaw.
+import type { MessagesConfig } from './config/session-settings.ts'
 import type { ChatType } from './message.ts'
 
 export interface DeliveryContext {
@@ -20,15 +21,8 @@ export interface SessionOrigin {
   threadId?: string | number
 }
 
-export type QueueMode =
-  | 'steer'
-  | 'followup'
-  | 'collect'
-  | 'interrupt'
-  | 'steer-backlog'
-  | 'steer+backlog'
-  | 'queue'
-export type QueueDrop = 'old' | 'new' | 'summarize'
+export type QueueMode = NonNullable<MessagesConfig['queue']['mode']>
+export type QueueDrop = NonNullable<MessagesConfig['queue']['drop']>
 
 export interface SessionSkillSnapshot {
   prompt: string

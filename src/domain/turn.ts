@@ -1,4 +1,5 @@
 // A turn: one prompt and all that follows until its result. What the agent reports while it runs, and how it ended.
+import { randomUUID } from 'node:crypto'
 
 export interface Usage {
   input: number
@@ -75,4 +76,11 @@ export interface TurnResult {
   contextWindow?: number
   compactions: number
   durationMs: number
+}
+
+/** The id of a turn or a delivery: UUID version 7, so ids sort by time. Rows that are written together are neighbours in
+ *  the index, and a commit writes a few pages instead of one for each row. */
+export function orderedId(now: number): string {
+  const time = Math.floor(now).toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
 }

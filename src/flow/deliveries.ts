@@ -1,8 +1,8 @@
 // From replies to deliveries: cut to what the channel takes in one message, each with a name so that it is said once.
 import type { Address } from '../domain/address.ts'
-import { orderedId } from '../domain/ordered-id.ts'
+import { orderedId } from '../domain/turn.ts'
 import type { Delivery, Reply, SessionPoint } from '../domain/reply.ts'
-import { splitText } from '../domain/split-text.ts'
+import { splitText } from '../domain/text.ts'
 
 /** Something that the program says to a chat by itself; the chat's history has it, too. */
 export function noticeFor(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { messagesConfig } from '../domain/config/message-settings.ts'
+import { messagesConfig } from '../domain/config/session-settings.ts'
 import { collectPrompt, parseDuration, parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
 
 const config = (queue: unknown) => messagesConfig.parse({ queue }).queue

@@ -1,5 +1,5 @@
 // What happens to messages while a turn runs: the settings, where they come from, and the texts that tell the agent.
-import type { MessagesConfig } from '../domain/config/message-settings.ts'
+import type { MessagesConfig } from '../domain/config/session-settings.ts'
 import { QUEUED_MESSAGES_MARKER } from '../inbound/normalize.ts'
 import type { QueueDrop, QueueMode, SessionEntry } from '../domain/session.ts'
 

@@ -1,8 +1,7 @@
 // When Claude's own memory of a conversation is gone, it goes on from ours: the last summary and the end of our
 // transcript, not more than fits.
-import { contextOf } from '../domain/transcript-context.ts'
-import type { ContextMessage } from '../domain/transcript-context.ts'
-import type { TranscriptEntry } from '../domain/transcript.ts'
+import { contextOf } from '../domain/transcript.ts'
+import type { ContextMessage, TranscriptEntry } from '../domain/transcript.ts'
 import { neutralizeMarkers } from '../inbound/normalize.ts'
 import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 

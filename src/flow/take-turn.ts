@@ -1,6 +1,6 @@
 // One turn, from the inputs that wait to the replies in the outbox. Whatever goes wrong, the people who wrote are told.
 import { asRockpoolError } from '../domain/errors.ts'
-import { orderedId } from '../domain/ordered-id.ts'
+import { orderedId } from '../domain/turn.ts'
 import { resolveSendPolicy } from '../sessions/send-policy.ts'
 import { StoreAway } from '../store/store-unavailable.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work-store.ts'

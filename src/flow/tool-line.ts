@@ -1,5 +1,5 @@
 // One line for a tool that the agent uses: its name and what it is about. For chats, terminals and the dashboard.
-import { plainLine } from '../domain/plain-text.ts'
+import { plainLine } from '../domain/text.ts'
 
 const tellingFields = [
   'command',

@@ -2,6 +2,7 @@
 // something and can have it again, the owner is told in another chat, and the agent hears of it before its next turn.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
+import { isSameChat } from '../domain/address.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
@@ -63,10 +64,6 @@ function noteInChat(delivery: Delivery, now: number): Delivery {
   const note = noticeFor(delivery.address, text, `unsure:${delivery.id}`, now, delivery.sessionKey)
   const buttons = [[{ label: 'Send it again', data: `again:${delivery.id}` }]]
   return { ...note, reply: { text, buttons }, repeats: 5 }
-}
-
-function isSameChat(a: Address, b: Address): boolean {
-  return a.channel === b.channel && a.accountId === b.accountId && a.to === b.to
 }
 
 /** What it says: announcements before the answer, in brackets, tell nobody which one it was. */

@@ -1,7 +1,7 @@
 // The last events, numbered, so that a client that was away can catch up or be told that something is missing.
 // Each event becomes text once, however many listen.
 import type { Events, RockpoolEvent } from '../domain/events.ts'
-import { jsonText } from '../domain/json-text.ts'
+import { jsonText } from '../domain/json.ts'
 
 export interface LoggedEvent {
   seq: number

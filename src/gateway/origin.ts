@@ -1,7 +1,7 @@
 // Which names the gateway answers to, and which web pages may talk to it. Both lists are exact: a page of another
 // site, another port or a name that merely points here is a stranger.
 import type { IncomingMessage } from 'node:http'
-import type { GatewayConfig } from '../domain/config/gateway-settings.ts'
+import type { Config } from '../domain/config.ts'
 
 export interface Doorplate {
   hosts: ReadonlySet<string>
@@ -10,7 +10,7 @@ export interface Doorplate {
 
 const localNames = ['127.0.0.1', 'localhost', '[::1]']
 
-export function doorplate(config: GatewayConfig, bind: string, port: number): Doorplate {
+export function doorplate(config: Config['gateway'], bind: string, port: number): Doorplate {
   const names = isLoopback(bind) || isWildcard(bind) ? localNames : [...localNames, bracketed(bind)]
   const own = names.map((name) => `${name}:${port}`)
   return {

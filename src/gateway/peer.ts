@@ -16,7 +16,7 @@ import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
 import { stringifyFairly } from './stringify.ts'
 import { concerns, topics } from './subscriptions.ts'
 import type { Topic } from './subscriptions.ts'
-import { jsonText } from '../domain/json-text.ts'
+import { jsonText } from '../domain/json.ts'
 
 export interface PeerParts {
   calls: Calls

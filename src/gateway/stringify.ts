@@ -1,5 +1,5 @@
 // JSON of a large answer without holding up everybody else: long lists become bytes a piece at a time.
-import { jsonText } from '../domain/json-text.ts'
+import { jsonText } from '../domain/json.ts'
 
 const piece = 250
 

@@ -1,7 +1,7 @@
 // Which agent a chat belongs to. Bindings only choose among agents; they let nobody in. The most exact one wins, in
 // OpenClaw's order: this chat or thread, the chat that a thread is in, a server and a role there, the server, the
 // account, the whole platform. Among equals the first one in the configuration.
-import type { Binding } from '../domain/config/binding-settings.ts'
+import type { Binding } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 
 type Match = Binding['match']

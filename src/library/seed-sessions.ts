@@ -3,7 +3,7 @@
 import { systemClock } from '../domain/clock.ts'
 import type { PermissionMode } from '../domain/agent.ts'
 import type { CodingRequest, CodingSession, CodingStatus } from '../domain/coding-session.ts'
-import { defaultAgentId } from '../domain/default-agent.ts'
+import { defaultAgentId } from '../domain/session-key.ts'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { CodingMetrics } from '../coding/metrics.ts'

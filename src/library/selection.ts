@@ -3,7 +3,7 @@
 import { assessTaskRelevance } from '../discovery/relevance.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'
 import { selectSession } from '../discovery/select.ts'
-import type { SessionSelectionConfig } from '../domain/config/discovery-settings.ts'
+import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import type { SessionSelection, TaskRelevance } from '../domain/selection.ts'

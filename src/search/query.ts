@@ -1,5 +1,5 @@
 // What a person typed, as full-text expressions. Quotes make phrases, a star makes a prefix, the rest are words.
-import { fillerWords } from '../domain/filler-words.ts'
+import { fillerWords } from '../domain/text.ts'
 import { joinedRuns, pairsOf, splitIdentifier } from './identifiers.ts'
 
 export interface ParsedQuery {

@@ -1,6 +1,7 @@
 // Keeping the store small. First a plan that says what would go and why; only then, and only if asked, the doing.
 // A session that runs, waits, is pinned or is the main one is never in a plan, and every session is archived first.
 import type { SessionConfig } from '../domain/config/session-settings.ts'
+import { errorText } from '../domain/errors.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session } from '../domain/session.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
@@ -57,7 +58,7 @@ export async function applyCleanup(parts: SessionParts, plan: CleanupPlan): Prom
   const failed: string[] = []
   const attempt = async (what: string, fn: () => Promise<unknown>): Promise<void> => {
     await fn().catch((error: unknown) => {
-      failed.push(`${what}: ${error instanceof Error ? error.message : String(error)}`)
+      failed.push(`${what}: ${errorText(error)}`)
     })
   }
   for (const { key, sessionId, updatedAt } of plan.sessions) {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import type { UnreadablePath } from '../domain/discovered-session.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Session } from '../domain/session.ts'
-import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
+import { RockpoolError, asRockpoolError, errorText } from '../domain/errors.ts'
 import {
   findDatabaseFault,
   findDeadLocks,
@@ -103,7 +103,7 @@ export async function fix(findings: readonly Finding[]): Promise<{ fixed: Findin
       await finding.fix()
       fixed.push(finding)
     } catch (error) {
-      failed.push(`${finding.where}: ${error instanceof Error ? error.message : String(error)}`)
+      failed.push(`${finding.where}: ${errorText(error)}`)
     }
   }
   return { fixed, failed }

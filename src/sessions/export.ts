@@ -7,7 +7,7 @@ import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { archiveNote, isArchiveNote } from './archive-note.ts'
 import { speechOf } from './readable-entry.ts'
 import type { Speech } from './readable-entry.ts'
-import { jsonText } from '../domain/json-text.ts'
+import { jsonText } from '../domain/json.ts'
 import { maskTexts } from '../domain/redact.ts'
 
 export type ExportFormat = 'jsonl' | 'markdown' | 'html'

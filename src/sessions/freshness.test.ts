@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sessionConfig } from '../domain/config/session-settings.ts'
 import { evaluateSessionFreshness, resetTypeOf, resolveResetPolicy } from './freshness.ts'
 import type { SessionResetPolicy } from './freshness.ts'
-import { lastTimeAtHour } from './local-time.ts'
+import { lastTimeAtHour } from '../domain/local-time.ts'
 
 const minute = 60_000
 const hour = 60 * minute

@@ -3,7 +3,7 @@
 import type { ResetPolicyConfig, SessionConfig } from '../domain/config/session-settings.ts'
 import { chatTypeOfKey, isThreadSessionKey } from '../domain/session-key-forms.ts'
 import type { SessionEntry } from '../domain/session.ts'
-import { lastTimeAtHour } from './local-time.ts'
+import { lastTimeAtHour } from '../domain/local-time.ts'
 
 export type SessionResetMode = 'none' | 'daily' | 'idle'
 export type SessionResetType = 'direct' | 'group' | 'thread'

@@ -2,11 +2,10 @@
 // stale, or begins as a fork of the chat that a thread hangs from.
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../domain/config.ts'
-import { defaultAgentId } from '../domain/default-agent.ts'
+import { defaultAgentId, resolveGroupSessionKey } from '../domain/session-key.ts'
 import type { Message } from '../domain/message.ts'
 import type { MsgContext, TemplateContext } from '../domain/msg-context.ts'
 import type { GroupKeyResolution } from '../domain/session-key.ts'
-import { resolveGroupSessionKey } from '../domain/session-key.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { SessionStore } from '../store/session-store.ts'
 import { isFresh } from './freshness.ts'

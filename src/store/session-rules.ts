@@ -1,6 +1,6 @@
 // What every session store holds to, whatever it keeps its rows in.
 import { RockpoolError } from '../domain/errors.ts'
-import { checkJsonDepth, hasProtoKey, isTooDeep } from '../domain/json-limits.ts'
+import { checkJsonDepth, hasProtoKey, isTooDeep } from '../domain/json.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { ListFilter } from './session-store.ts'
 

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import type { CodingSession, SharedLimit } from '../../domain/coding-session.ts'
-import { formatUsd } from '../../domain/usd.ts'
+import { formatUsd } from '../../domain/text.ts'
 import type { SpendBy, SpendStore } from '../../store/sqlite/spend-store.ts'
 import type { Asking } from '../approvals/approvals.ts'
 

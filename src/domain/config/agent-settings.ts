@@ -1,16 +1,16 @@
 // `agents` and `claude` in the configuration: who answers, with which model and tools, and how Claude is run.
 import { z } from 'zod'
 import { agentIdRule } from '../session-key.ts'
-import { sessionSelectionOverrides } from './discovery-settings.ts'
+import { sessionSelectionOverrides } from './coding-settings.ts'
 
 const heartbeat = z.strictObject({
   /** For example `30m`; off when absent. */
   every: z.string().optional(),
-  /** Where a heartbeat's words go: `channel|target`. Nowhere when absent. */
+  /** Where the text of a heartbeat is sent: `channel|target`. Nowhere when absent. */
   target: z.string().optional(),
 })
 
-/** Relative, and nowhere a step up. */
+/** Relative, without `..`. */
 const insideRule = /^(?!\/|~)(?!(?:.*\/)?\.\.(?:\/|$)).+$/
 
 const memoryFlush = z.strictObject({
@@ -28,7 +28,7 @@ const shared = z.strictObject({
   tools: z.array(z.string()).default([]),
 })
 
-/** It names a folder, and stands in every key: what is none is said before it is in force. */
+/** The id names a folder and is part of every session key, so a bad one is refused here. */
 const agentId = z
   .string()
   .regex(agentIdRule, 'a-z, 0-9, - and _, at most 64, beginning with a letter or digit, are expected')
@@ -39,13 +39,13 @@ const agentSettings = z.strictObject({
   systemPrompt: z.string().optional(),
   /** Tools that the agent may use without asking when it talks with the owner. When absent, it reads the whole machine. */
   allowedTools: z.array(z.string()).optional(),
-  /** What the owner shares with guests and groups, by name. They have nothing else of the agent's folder and tools. */
+  /** Files and tools that guests and groups may use. Everything else of the agent is closed to them. */
   shared: shared.optional(),
   settingSources: z.array(z.enum(['user', 'project', 'local'])).optional(),
   skills: z.array(z.string()).optional(),
   heartbeat: heartbeat.optional(),
   memoryFlush: memoryFlush.optional(),
-  /** What this agent wants otherwise than `sessionSelection` says. */
+  /** Overrides of `sessionSelection` for this agent. */
   sessionSelection: sessionSelectionOverrides.optional(),
 })
 
@@ -54,7 +54,7 @@ export const agentsConfig = z.strictObject({
     .extend({
       /** Model names people may use, and short names for them: `{ "haiku": "claude-haiku-5-5" }`. */
       models: z.record(z.string(), z.string()).default({}),
-      /** How many sub-agents a session may have at once, and how deep they may begin others. */
+      /** How many sub-agents a session may have at once, and how deep sub-agents may start others. */
       subagents: z
         .strictObject({
           maxSpawnDepth: z.number().int().min(0).default(2),
@@ -70,12 +70,11 @@ export const agentsConfig = z.strictObject({
     .default([]),
 })
 
-/** Tools that only look. Everything else is asked for, but what only looks in a shell (`ls`, `grep`), which Claude Code
- *  knows by itself; it has no tools of their own for that. */
+/** Tools that only read. Claude Code itself allows read-only shell commands (`ls`, `grep`); every other tool asks. */
 const readOnlyTools = ['Read']
 
-/** What an agent may use without asking. For anybody but the owner it may look at its own folder, which needs no rule, and
- *  not at the rest of the machine; unless the configuration says otherwise. */
+/** The tools that an agent may use without asking. Unless configured otherwise: for the owner it reads the whole machine,
+ *  for everybody else only its own folder, which needs no rule. */
 export function allowedToolsOf(
   { list, defaults }: z.infer<typeof agentsConfig>,
   agentId: string,
@@ -85,7 +84,7 @@ export function allowedToolsOf(
   return own?.allowedTools ?? defaults.allowedTools ?? (withOwner ? readOnlyTools : [])
 }
 
-/** Everything that the configuration grants with an agent, for rights/ to decide with. */
+/** What the configuration grants an agent, by author; rights/ decides with it. */
 export function grantsOf(config: z.infer<typeof agentsConfig>, agentId: string) {
   const own = config.list.find((agent) => agent.id === agentId)
   return {
@@ -98,7 +97,7 @@ export function grantsOf(config: z.infer<typeof agentsConfig>, agentId: string) 
 export const claudeConfig = z.strictObject({
   /** The user's own `claude`; the one that comes with Rockpool when absent. */
   binary: z.string().optional(),
-  /** Where a credential comes from; `auto` takes the first that is found, `none` leaves the chats to the offline agent. */
+  /** The source of the credential. `auto` takes the first that is found; with `none` the offline agent answers chats. */
   credential: z
     .enum([
       'auto',
@@ -112,17 +111,17 @@ export const claudeConfig = z.strictObject({
       'none',
     ])
     .default('auto'),
-  /** Further variables of Rockpool's own environment that Claude and its tools may see, by name. */
+  /** Names of further environment variables that Claude and its tools may see. */
   passEnvironment: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).default([]),
-  /** Keep one process ready for the next new conversation: from the start of the gateway, and while conversations begin. */
+  /** Keep one idle process ready for the next new conversation. */
   spare: z.boolean().default(true),
   maxLive: z.number().min(1).default(8),
   maxStarts: z.number().min(1).default(2),
   idleMinutes: z.number().min(1).default(30),
-  /** No sign of life from Claude for this long, and no tool running: the turn is ended. */
+  /** A turn ends when Claude sends nothing for this long and no tool runs. */
   silenceSeconds: z.number().min(1).default(300),
   toolSilenceSeconds: z.number().min(1).default(900),
-  /** How long Claude may write at one block of an answer; a longer one ends the turn. What was written is kept. */
+  /** How long Claude may write one block of an answer; then the turn ends. What was written is kept. */
   maxAnswerMinutes: z.number().positive().default(30),
   maxRetries: z.number().min(0).default(4),
 })

@@ -1,5 +1,6 @@
-// `channels` in the configuration. Secrets are better in credentials/ or the environment than here.
-// What is set for a platform holds for all its accounts; an account may say otherwise.
+// `channels` and `bindings` in the configuration: our accounts on each platform, who may write to them, and which agent
+// answers which chats. Settings of a platform apply to all its accounts; an account may override each. Secrets are
+// better in credentials/ or the environment than here.
 import { z } from 'zod'
 
 /** People are identified by ids that the platform never reassigns. */
@@ -24,15 +25,14 @@ function personId(platform: PlatformName) {
     })
 }
 
-const owner = z.string().refine((id) => ownerRule(id), {
+const owner = z.string().refine(isOwnerId, {
   error: (issue) =>
     `${JSON.stringify(issue.input)} is not an owner; use channel:id, such as telegram:123456789`,
 })
 
-function ownerRule(id: string): boolean {
+function isOwnerId(id: string): boolean {
   const [platform, ...rest] = id.split(':')
-  const found = personRules[platform as PlatformName]
-  return found !== undefined && found.rule.test(rest.join(':'))
+  return personRules[platform as PlatformName]?.rule.test(rest.join(':')) ?? false
 }
 
 function accountSettings<P extends PlatformName>(platform: P) {
@@ -118,7 +118,7 @@ const platforms = ['telegram', 'discord', 'whatsapp', 'web'] as const
 
 type AccountOf<P extends PlatformName> = Omit<NonNullable<ChannelsConfig[P]>, 'accounts'>
 
-/** The accounts of a platform, each with what is set for it over what is set for the platform. */
+/** The accounts of a platform, each with its own settings over those of the platform. */
 export function accountsOf<P extends PlatformName>(
   config: ChannelsConfig,
   platform: P,
@@ -131,7 +131,7 @@ export function accountsOf<P extends PlatformName>(
   return merged.map(([accountId, own]) => ({ accountId, settings: { ...shared, ...own } as AccountOf<P> }))
 }
 
-/** What is set for one account; nothing special when it is not in the configuration. */
+/** The settings of one account; the platform's when the account is not in the configuration. */
 export function accountSettingsOf(
   config: ChannelsConfig,
   channel: string,
@@ -144,7 +144,7 @@ export function accountSettingsOf(
   return shared
 }
 
-/** The configuration with accounts that have a secret but no words of their own: they were added by command. */
+/** The configuration with further accounts: those that were added by command and have a secret but no settings. */
 export function withAccounts(
   config: ChannelsConfig,
   kept: ReadonlyArray<{ channel: string; accountId: string }>,
@@ -164,3 +164,40 @@ export function withAccounts(
 
 export type ChannelsConfig = z.infer<typeof channelsConfig>
 export type AccountSettings = z.infer<typeof webAccount>
+
+const id = z.union([z.string(), z.number()]).transform(String)
+
+const match = z.strictObject({
+  channel: z.enum(['telegram', 'discord', 'whatsapp', 'web', 'console']),
+  /** Which of your accounts there: one by its name, `*` for all, the default one when absent. */
+  accountId: z.string().optional(),
+  /** One person in private, or one group; a thread as `<thread>`, a topic of Telegram as `<group>:topic:<topic>`. */
+  peer: z.strictObject({ kind: z.enum(['direct', 'dm', 'group', 'channel']), id }).optional(),
+  /** A server of Discord. */
+  guildId: id.optional(),
+  /** Roles on that server; one of them is enough. */
+  roles: z.array(id).optional(),
+})
+
+/** In OpenClaw's form. */
+export const bindingsConfig = z
+  .array(z.strictObject({ agentId: z.string(), comment: z.string().optional(), match }))
+  .default([])
+
+export type Binding = z.infer<typeof bindingsConfig>[number]
+
+/** A binding to an agent that is not configured would create an agent without workspace and name. */
+export function checkBindings(
+  config: { bindings: Binding[]; agents: { list: Array<{ id: string }> } },
+  context: z.RefinementCtx,
+): void {
+  const known = config.agents.list.length > 0 ? config.agents.list.map((agent) => agent.id) : ['main']
+  for (const [index, { agentId }] of config.bindings.entries()) {
+    if (known.includes(agentId)) continue
+    context.addIssue({
+      code: 'custom',
+      path: ['bindings', index, 'agentId'],
+      message: `there is no agent ${JSON.stringify(agentId)}; agents.list has ${known.join(', ')}`,
+    })
+  }
+}

@@ -1,13 +1,15 @@
-// `coding` in the configuration: background Claude Code sessions.
+// `coding`, `discovery`, `sessionSelection` and `mcpBridge` in the configuration: background Claude Code sessions, where
+// Claude's sessions are, how the session for the next task is chosen, and what a session may ask through the bridge.
 import { z } from 'zod'
+import { bridgeToolNames } from '../bridge.ts'
 
 export const codingConfig = z.strictObject({
-  /** Sessions at work at once on a machine; further ones wait in the queue. Idle sessions do not count: their processes end when
+  /** Busy sessions on one machine; further ones wait in the queue. Idle sessions do not count: their processes end when
    *  room is needed, and start again with the next message. */
   maxSessions: z.number().min(1).default(5),
   /** Sessions that may wait in the queue; a launch beyond that is refused. */
   maxQueued: z.number().min(0).default(50),
-  /** For a session that names no budget; also the most that an agent may give to one. */
+  /** The budget of a session that names none; also the most that an agent may grant. */
   defaultBudgetUsd: z.number().positive().default(5),
   defaultModel: z.string().optional(),
   defaultWorkdir: z.string().optional(),
@@ -33,7 +35,7 @@ export const codingConfig = z.strictObject({
       agentUsdPerDay: z.number().positive().optional(),
     })
     .prefault({}),
-  /** What a session does that another one began, told to that one while it works. */
+  /** A session that another session started reports its progress to that one. */
   progressRelay: z
     .strictObject({
       enabled: z.boolean().default(true),
@@ -48,3 +50,41 @@ export const codingConfig = z.strictObject({
 })
 
 export type CodingConfig = z.infer<typeof codingConfig>
+
+export const discoveryConfig = z.strictObject({
+  /** Claude config directories to look into, beside CLAUDE_CONFIG_DIR, ~/.claude and ~/.config/claude. */
+  configDirs: z.array(z.string()).default([]),
+  /** Leave the home directories out; only `configDirs` and CLAUDE_CONFIG_DIR. */
+  onlyConfigured: z.boolean().default(false),
+})
+
+/** Without defaults, so that an agent's own settings replace only what they name. */
+export const sessionSelectionOverrides = z
+  .strictObject({
+    relevanceModel: z.string(),
+    relevanceMaxTokens: z.number().min(1),
+    relevanceTimeoutMs: z.number().min(1),
+    resumeThreshold: z.number().min(0).max(1),
+    enabled: z.boolean(),
+  })
+  .partial()
+
+export const sessionSelectionConfig = sessionSelectionOverrides.extend({
+  relevanceModel: z.string().default('claude-haiku'),
+  relevanceMaxTokens: z.number().min(1).default(500),
+  relevanceTimeoutMs: z.number().min(1).default(3_000),
+  /** A session is resumed when its score is above this. */
+  resumeThreshold: z.number().min(0).max(1).default(0.6),
+  /** `false`: compare words instead of asking a model. */
+  enabled: z.boolean().default(true),
+})
+
+export const mcpBridgeConfig = z.strictObject({
+  enabled: z.boolean().default(true),
+  /** Each tool can be switched off: `{ "openclaw_announce": false }`. */
+  tools: z.partialRecord(z.enum(bridgeToolNames), z.boolean()).default({}),
+})
+
+export type DiscoveryConfig = z.infer<typeof discoveryConfig>
+export type SessionSelectionConfig = z.infer<typeof sessionSelectionConfig>
+export type McpBridgeConfig = z.infer<typeof mcpBridgeConfig>

@@ -1,6 +1,6 @@
 // What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
 import { existsSync } from 'node:fs'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { PermissionMode } from '../../domain/agent.ts'

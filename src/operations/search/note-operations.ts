@@ -1,7 +1,7 @@
 // The notes of agents: list them, show one, add to today's, and find something in them.
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'

@@ -1,7 +1,7 @@
 // Sessions in and out: a transcript as JSONL, Markdown or HTML; the sessions of an OpenClaw taken over; and what has
 // become too old or too much put away.
 import { z } from 'zod'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { applyCleanup, planCleanup } from '../../sessions/cleanup.ts'
 import type { CleanupPlan } from '../../sessions/cleanup.ts'

@@ -1,6 +1,6 @@
 // sessions.list: a page of sessions, newest first, over one agent or all of them.
 import { z } from 'zod'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Session } from '../../domain/session.ts'
 import { isCronRunSessionKey } from '../../domain/session-key-forms.ts'

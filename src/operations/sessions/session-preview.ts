@@ -1,7 +1,7 @@
 // What a session was about, from its transcript, without reading more of it than needed.
 import type { Session } from '../../domain/session.ts'
 import type { TranscriptEntry, TranscriptMessage } from '../../domain/transcript.ts'
-import { plainLine } from '../../domain/plain-text.ts'
+import { plainLine } from '../../domain/text.ts'
 import type { TranscriptPage } from '../../store/session-store.ts'
 import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 import type { App } from '../app.ts'

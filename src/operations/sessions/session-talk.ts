@@ -1,9 +1,8 @@
 // What an agent may say to its other sessions, and ask about them.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId, buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import { operation } from '../operation.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import { rowOf, sessionRow } from './session-row.ts'

@@ -1,6 +1,7 @@
 // sessions.usage: what sessions used and cost, by the totals that their rows keep.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { dayIn } from '../../domain/local-time.ts'
 import type { Session } from '../../domain/session.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
@@ -129,15 +130,6 @@ function zoneOf(
 }
 
 /** The day of a moment, as 2026-11-15. */
-function dayIn(timeZone: string | undefined): (at: number) => string {
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-  })
-  return (at) => format.format(at)
-}
 
 /** What the system prompt, the skills and the tools take of the context, as the last turn reported it. */
 async function weightOf(app: App, row: { agentId: string; key: string }): Promise<unknown> {

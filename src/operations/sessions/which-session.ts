@@ -1,5 +1,5 @@
 // Which session is meant: people and programs name one by its key, its id, the beginning of its id, or its label.
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Session } from '../../domain/session.ts'
 import { canonicalSessionKey } from '../../domain/session-key-forms.ts'

@@ -1,6 +1,6 @@
 // Who answers: the agents that are configured, and those that have sessions here.
 import { z } from 'zod'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { addAgentFolder, setAgentFolderAside } from '../../store/agent-folder.ts'
 import { editConfigFile } from '../../store/config-edit.ts'

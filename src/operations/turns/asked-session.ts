@@ -1,8 +1,7 @@
 // Which session a question is meant for, and where its answer goes: by id, by key, or by the person and the channel.
 import type { Address } from '../../domain/address.ts'
-import { defaultAgentId } from '../../domain/default-agent.ts'
+import { defaultAgentId, buildAgentMainSessionKey, sessionKeyOf } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { buildAgentMainSessionKey, sessionKeyOf } from '../../domain/session-key.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { checkChannel, checkSame } from './turn-target.ts'

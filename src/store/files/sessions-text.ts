@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import type JSON5 from 'json5'
 import { RockpoolError } from '../../domain/errors.ts'
-import { withoutProtoKeys } from '../../domain/json-limits.ts'
+import { withoutProtoKeys } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { faultOf } from '../session-rules.ts'
 

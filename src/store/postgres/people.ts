@@ -1,7 +1,7 @@
 // Who may talk, in PostgreSQL. Whether somebody may is asked in places that cannot wait, so everybody who may is in
 // memory too; the list follows the database at once when another machine says so, and every few seconds anyway.
 import type { Clock } from '../../domain/clock.ts'
-import { plainLine } from '../../domain/plain-text.ts'
+import { plainLine } from '../../domain/text.ts'
 import { codeLifeMs, maxPending, newCode, noSuchCode } from '../sqlite/people.ts'
 import type { PairedPerson, PairingAnswer, PairingRequest, People, PersonRef } from '../sqlite/people.ts'
 import type { Postgres, Statements } from './connection.ts'

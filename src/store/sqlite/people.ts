@@ -3,7 +3,7 @@
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { plainLine } from '../../domain/plain-text.ts'
+import { plainLine } from '../../domain/text.ts'
 import type { Database, Queries } from './database.ts'
 
 /** Who, on which platform and through which of our accounts. A person paired with one account is not with another. */

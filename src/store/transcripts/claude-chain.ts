@@ -2,7 +2,7 @@
 // the last one by going from child to parent. What hangs on no path to it is in the file and lost all the same. Whoever is
 // about to resume a session and whoever examines one look at the same chain.
 import { closeSync, fstatSync } from 'node:fs'
-import { FairShare } from '../../domain/fair-share.ts'
+import { TimeSlice } from '../../domain/async.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 
@@ -106,7 +106,7 @@ async function readLinks(path: string, chain: Chain): Promise<void> {
   const fd = openForeign(path, { noLink: true })
   try {
     const lines = linesOfFile(fd, 0, longestLineBytes)
-    const share = new FairShare(pauseAfterMs)
+    const share = new TimeSlice(pauseAfterMs)
     for (let next = lines.next(); ; next = lines.next()) {
       if (next.done) {
         chain.overlongLines = next.value.skipped
@@ -114,7 +114,7 @@ async function readLinks(path: string, chain: Chain): Promise<void> {
         return
       }
       // The bytes of a line are lent until the next one; a pause does not end that.
-      if (share.isUsedUp) await share.giveWay()
+      if (share.isUsedUp) await share.yield()
       const text = next.value.bytes.toString('utf8')
       if (text.trim() === '') continue
       const record = parseRecord(text)

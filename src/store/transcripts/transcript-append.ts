@@ -8,14 +8,13 @@ import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { checkJsonDepth } from '../../domain/json-limits.ts'
+import { checkJsonDepth, jsonText } from '../../domain/json.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { asFileError, syncDirectory } from '../disk/atomic-file.ts'
 import { readLine } from './transcript-entry.ts'
 import { linesBackward, linesForward, maxLineBytes } from './transcript-lines.ts'
 import type { Line } from './transcript-lines.ts'
 import { readTree } from './transcript-tree.ts'
-import { jsonText } from '../../domain/json-text.ts'
 
 /** Up to this size all ids are known and new ones are eight digits; beyond it new ones are long, and need no look. */
 const knownIdsBytes = 1 << 20

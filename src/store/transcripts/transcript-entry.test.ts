@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { historyBlock } from '../../flow/restore-context.ts'
-import { contextOf } from '../../domain/transcript-context.ts'
+import { contextOf } from '../../domain/transcript.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { readLine } from './transcript-entry.ts'
 

@@ -1,6 +1,6 @@
 // One line of a transcript: what it says, or why it cannot be read. Reads pi's versions 1 to 3, and the shapes that
 // older programs and documents gave to lines; what we do not know is kept as it is.
-import { isTooDeep } from '../../domain/json-limits.ts'
+import { isTooDeep } from '../../domain/json.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type { Line } from './transcript-lines.ts'
 

@@ -1,4 +1,23 @@
-// Clock time in a time zone. Days have 23 or 25 hours twice a year, so nothing here counts in 24 hours.
+// Clock time and dates in a time zone. Days have 23 or 25 hours twice a year, so nothing here counts in 24 hours.
+
+/** Formats moments as the date there: `2026-03-29`. The machine's time zone when none is given. */
+export function dayIn(timeZone?: string): (moment: number) => string {
+  // Sweden writes dates as ISO does.
+  const format = new Intl.DateTimeFormat('sv-SE', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  const days = new Map<number, string>()
+  return (moment) => {
+    // Formatting is slow. Zones differ by quarters of an hour, so within a quarter the date cannot change.
+    const quarter = Math.floor(moment / 900_000)
+    let day = days.get(quarter)
+    if (day === undefined) days.set(quarter, (day = format.format(moment)))
+    return day
+  }
+}
 
 /** The latest moment, not after `now`, at which clocks in the time zone showed this full hour. */
 export function lastTimeAtHour(hour: number, now: number, timeZone?: string): number {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mcpBridgeConfig, sessionSelectionConfig, sessionSelectionOverrides } from './discovery-settings.ts'
+import { mcpBridgeConfig, sessionSelectionConfig, sessionSelectionOverrides } from './coding-settings.ts'
 
 test('the selection of sessions has the defaults of the seed', () => {
   expect(sessionSelectionConfig.parse({})).toEqual({

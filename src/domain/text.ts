@@ -1,7 +1,33 @@
-// Text over a platform's limit becomes several pieces, cut where a reader would cut: between paragraphs, lines,
-// sentences, words. A code block that is cut is closed in one piece and opened again in the next.
+// Text for people: safe to show, short enough for its place, split where a reader would split it.
+import { stripVTControlCharacters } from 'node:util'
 
-/** Pieces of at most `limit` UTF-16 units each. Nothing but white space at a cut is left out. */
+// C0 and C1 controls, line and paragraph separators; and the invisible characters that change direction.
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
+const directions = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** Text from outside (a commit message, a branch name, a title) as one clean line of at most `maxCodePoints`: no escape
+ *  sequences, controls or direction marks; cut between characters, with `…` for what was left out. */
+export function plainLine(text: string, maxCodePoints = 200): string {
+  // Cut before cleaning: a text of many megabytes costs no more than a short one. Escapes are short, so 4x is plenty.
+  const near = text.length > maxCodePoints * 8 ? text.slice(0, maxCodePoints * 8) : text
+  const clean = stripVTControlCharacters(near).replace(controls, ' ').replace(directions, '').trim()
+  const points = Array.from(clean.toWellFormed())
+  return points.length <= maxCodePoints ? points.join('') : `${points.slice(0, maxCodePoints - 1).join('')}…`
+}
+
+/** Text of several lines without escape sequences, controls and direction marks. */
+export function printableText(text: string): string {
+  const lines = stripVTControlCharacters(text).replace(/\r\n?/g, '\n').split('\n')
+  return lines
+    .map((line) => line.replaceAll('\t', '  ').replace(controls, ' ').replace(directions, ''))
+    .join('\n')
+    .toWellFormed()
+}
+
+/**
+ * Pieces of at most `limit` UTF-16 units, cut between paragraphs, lines, sentences or words. A code block that is cut is
+ * closed in one piece and opened again in the next. Nothing but white space at a cut is left out.
+ */
 export function splitText(text: string, limit: number): string[] {
   const pieces: string[] = []
   let rest = text
@@ -58,4 +84,19 @@ function openFence(text: string): OpenFence | undefined {
     else if (fence.startsWith(open.fence) && info.trim() === '') open = undefined
   }
   return open
+}
+
+/** Words that nearly every English text has; a match on them alone means nothing. */
+export const fillerWords = new Set(
+  (
+    'a about after all also am an and any are as at be because been but by can could did do does for from get had has ' +
+    'have he her his how i if in into is it its me more most my no not of on one or our out she should so some than ' +
+    'that the their them then there they this to too up us was we were what when where which while who why will with ' +
+    'would you your'
+  ).split(' '),
+)
+
+/** Amounts below ten cents keep four digits: $0.0050 is not $0.01. */
+export function formatUsd(amount: number): string {
+  return `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 }

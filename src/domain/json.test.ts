@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { jsonText } from './json-text.ts'
+import { jsonText } from './json.ts'
 
 test.each([
   ['a\ud83d', 'a\ufffd'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { orderedId } from './ordered-id.ts'
+import { orderedId } from './turn.ts'
 
 test('ids are UUIDs of version 7: later ones sort after earlier ones, and no two are the same', () => {
   const ids = [0, 1, 1_000, 1_794_813_462_282, 1_794_813_462_283.9].map(orderedId)

@@ -1,0 +1,63 @@
+// JSON from outside and for outside: parsed with its limits checked, and written so that every reader accepts it.
+import { RockpoolError } from './errors.ts'
+
+/** An object with named fields; not an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The object that a text is as JSON; undefined for damaged text and for every other value. */
+export function parseRecord(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? value : undefined
+  } catch {
+    // Damaged: each caller decides whether that is worth a word.
+    return undefined
+  }
+}
+
+// A JavaScript string may contain half of a surrogate pair (a text that was cut inside an emoji). JSON.stringify writes
+// the half as `\ud…`, and many readers then refuse the whole line. An escaped backslash before `ud…` is ordinary text.
+const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
+
+/** JSON for a file or a socket. Half a surrogate pair becomes U+FFFD. */
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value)
+  // `undefined` has no JSON, whatever the types say.
+  if (!text?.includes('\\ud')) return text
+  // Two neighbouring matches share a boundary, so the second pass finds what the first one skipped.
+  return text.replace(halfPair, '$1\\ufffd').replace(halfPair, '$1\\ufffd')
+}
+
+/** Deeper values can be parsed but not written again: JSON.stringify overflows the stack. */
+export const maxJsonDepth = 64
+
+export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return limit === 0 || Object.values(value).some((inner) => isTooDeep(inner, limit - 1))
+}
+
+export function checkJsonDepth(value: unknown, what: string): void {
+  if (!isTooDeep(value)) return
+  throw new RockpoolError('input-invalid', `${what} is nested more than ${maxJsonDepth} levels deep.`, {
+    hint: 'Flatten it. Nothing was changed.',
+  })
+}
+
+/** The same value, or a copy without keys named `__proto__`: a careless copy would change what an object inherits. */
+export function withoutProtoKeys<T>(value: T): T {
+  return hasProtoKey(value) ? (copyWithoutProtoKeys(value) as T) : value
+}
+
+export function hasProtoKey(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProtoKey)
+}
+
+function copyWithoutProtoKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyWithoutProtoKeys)
+  if (!isRecord(value)) return value
+  const members = Object.entries(value).filter(([key]) => key !== '__proto__')
+  return Object.fromEntries(members.map(([key, inner]) => [key, copyWithoutProtoKeys(inner)]))
+}

@@ -151,6 +151,42 @@ test('two sub-agents ask at once: it waits until both are answered, and the time
   expect((await Promise.all(answers)).map(({ behavior }) => behavior)).toEqual(['allow', 'deny'])
 })
 
+describe('a question that outlives its turn', () => {
+  const request = { requestId: 'r', kind: 'tool', toolName: 'Bash', input: { command: 'make' } } as const
+
+  test('withdrawn after the turn has ended: the session still waits for a message', async () => {
+    const claude = directedAgent()
+    const house = open({ runtime: claude.runtime })
+    const { id } = await house.launch('x')
+    await begun(house, claude, id)
+    const withdrawn = new AbortController()
+    const answer = claude.opened[0]!.askPermission(request, withdrawn.signal)
+    await until(house, id, 'awaiting-approval')
+    claude.finish()
+    await until(house, id, 'awaiting-input')
+    withdrawn.abort()
+    expect(await answer).toMatchObject({ behavior: 'deny' })
+    expect(house.pool.resolve(id)).toMatchObject({ lifecycle: 'awaiting-input', waiting: { for: 'input' } })
+  })
+
+  test('asked by a background sub-agent between turns: answered, the session waits for a message again', async () => {
+    const clock = makeMovableClock()
+    const claude = directedAgent()
+    const house = open({ clock, runtime: claude.runtime })
+    const { id } = await house.launch('x', { timeoutSeconds: 60 })
+    await begun(house, claude, id)
+    claude.finish()
+    await until(house, id, 'awaiting-input')
+    const answer = claude.opened[0]!.askPermission(request, new AbortController().signal)
+    await until(house, id, 'awaiting-approval')
+    await house.approvals.answer(house.approvals.pending()[0]!.id, { behavior: 'allow', by: 'ada' })
+    expect(await answer).toMatchObject({ behavior: 'allow' })
+    expect(house.pool.resolve(id)).toMatchObject({ lifecycle: 'awaiting-input', waiting: { for: 'input' } })
+    await clock.advance(120_000)
+    expect(house.pool.resolve(id)).toMatchObject({ lifecycle: 'awaiting-input' })
+  })
+})
+
 describe('event texts', () => {
   const lines = Array.from({ length: 9 }, (_, i) => `line ${i} ${'x'.repeat(120)}`)
   const say = lines.map((line) => `[[offline: say ${line}]]`).join('')

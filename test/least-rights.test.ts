@@ -132,6 +132,15 @@ function launch(prompt: string): Promise<unknown> {
   return rpc(house, 'coding.launch', { prompt, workdir: house.app.paths.workspace('main') }, boundToken)
 }
 
+/** A turn in main, run by the bound token, launches a coding session with its own tool. */
+async function launchFromMain(prompt: string): Promise<void> {
+  const { tools } = await turnBy(paths['bound token: turns.run in main']!, prompt)
+  const tool = tools.flatMap((server) => server.tools).find(({ name }) => name === 'claude_launch')!
+  mark = opened.length
+  const { text } = await tool.call({ prompt, fresh: true })
+  expect(text).toContain('aunched')
+}
+
 const inMain = /^agent:main:main$/
 const owners = /:telegram:direct:501$/
 const guests = /:telegram:direct:502$/
@@ -155,8 +164,9 @@ const paths: Record<string, Path> = {
     take: asBound('turns.run', { sessionKey: 'agent:main:telegram:direct:502' }),
     key: guests,
   },
-  // Last: when it waits or ends, the main session may be told, in a turn of its own.
   'bound token: coding session': { take: launch, key: /^coding:/ },
+  // Last: a session that launched another is woken when that one waits or ends.
+  'bound token: main woken by its coding session': { take: launchFromMain, key: inMain },
 }
 
 /** Calls every tool of Rockpool's that the turn has, with every input that names something of the owner's. */

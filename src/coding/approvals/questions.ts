@@ -1,7 +1,7 @@
 // What a running session asks people: may this tool run, which of these, may it cost more. Several questions may be open
 // at once (sub-agents ask too); the session waits until the last of them is answered.
 import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
-import type { Approval } from '../../domain/coding-session.ts'
+import type { Approval, CodingSession } from '../../domain/coding-session.ts'
 import { askingAlike } from './identical-requests.ts'
 import { awaiting } from './awaiting.ts'
 import { budgetAsking, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
@@ -26,6 +26,8 @@ export class Questions {
   #record: LiveRecord
   #moments: QuestionMoments
   #open: Approval[] = []
+  /** The state to return to when the session already waited for a message as the first question came. */
+  #idle: Pick<CodingSession, 'lifecycle' | 'waiting'> | undefined
   #hold: Promise<string | undefined> | undefined
 
   constructor(parts: CodingParts, record: LiveRecord, moments: QuestionMoments) {
@@ -86,7 +88,7 @@ export class Questions {
   #await(approval: Approval): void {
     this.#open.push(approval)
     this.#moments.onAsked()
-    this.#record.later(waitingFor(approval))
+    this.#record.later((session) => this.#asking(session, approval))
     const { session } = this.#record
     const alike = askingAlike(this.#parts, approval, session.request)
     void this.#record.settle(this.#parts.notifications.onApproval(session, approval, alike))
@@ -96,13 +98,24 @@ export class Questions {
     this.#open = this.#open.filter((other) => other.id !== id)
     if (this.#moments.over.aborted) return
     const [next] = this.#open
-    if (next) return this.#record.change(waitingFor(next))
-    await this.#record.change({ lifecycle: 'active', waiting: undefined })
-    this.#moments.onAnswered()
+    if (next) return this.#record.change((session) => this.#asking(session, next))
+    await this.#record.change(({ waiting }) => {
+      // If the turn has ended meanwhile, or the next one has begun, the state is already right.
+      if (waiting?.approvalId === undefined) return {}
+      return this.#idle ?? { lifecycle: 'active', waiting: undefined }
+    })
+    if (this.#record.session.lifecycle === 'active') this.#moments.onAnswered()
+  }
+
+  /** A background sub-agent may ask between turns: the session then waits for a message again afterwards. */
+  #asking({ lifecycle, waiting }: CodingSession, approval: Approval): Partial<CodingSession> {
+    if (lifecycle === 'awaiting-input') this.#idle = { lifecycle, waiting }
+    else if (waiting?.approvalId === undefined) this.#idle = undefined
+    return waitingFor(approval)
   }
 }
 
-function waitingFor(approval: Approval): Parameters<LiveRecord['change']>[0] {
+function waitingFor(approval: Approval): Partial<CodingSession> {
   const { lifecycle, for: what } = awaiting[approval.kind]
   const about = oneLine(askedText(approval), 200)
   return { lifecycle, waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id } }

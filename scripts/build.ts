@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -38,6 +39,7 @@ await writeMethods()
 await bundleProgram()
 await writeCatalog()
 writeWordVectors()
+cpSync('src/store/postgres/sql', 'dist/sql', { recursive: true })
 emitTypes()
 if (existsSync('web/index.html')) await buildDashboard()
 writeFileSync(stamp, fingerprint)

@@ -2,7 +2,6 @@
 import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Pool } from 'pg'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { nameOfOwner } from '../src/coding/session/run-state.ts'
 import { systemClock } from '../src/domain/clock.ts'
@@ -18,7 +17,7 @@ import { sqliteReplyMap } from '../src/store/sqlite/reply-map.ts'
 import { SpendStore } from '../src/store/sqlite/spend-store.ts'
 import { sqliteWork } from '../src/store/sqlite/work.ts'
 import { Members } from '../src/store/postgres/members.ts'
-import { migrate, schemaState } from '../src/store/postgres/migrate.ts'
+import { schemaState } from '../src/store/postgres/migrate.ts'
 import { PostgresPeople } from '../src/store/postgres/people.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
 import {
@@ -178,18 +177,6 @@ else {
     const waiting = await postgresWork(postgres, systemClock).inbox.waiting()
     expect(waiting.map(({ message }) => message.id)).toEqual(['2', '3'])
   }, 30_000)
-  test('a database that was made earlier gets the functions of today', async () => {
-    const name = schema()
-    const pool = new Pool({ connectionString: server.url })
-    await migrate(pool, name, 2)
-    await pool.end()
-    const { inbox, lanes } = postgresWork(connect(name), systemClock)
-    const { id, lane } = (await inbox.accept(anInput(1)))!
-    const turn = { id: 't1', lane, agentId: 'main', kind: 'message' as const, owner: 'me' }
-    expect(await lanes.begin({ ...turn, inputs: [id] })).toBe(true)
-    // The answer to a first try was lost.
-    expect(await lanes.join('t1', [id])).toBe(true)
-  })
   test('copies of transcripts follow what is added, set aside and removed, and are whole again after a loss', async () => {
     const postgres = connect(schema())
     const transcripts = new PostgresTranscripts(postgres, {

@@ -1,53 +1,45 @@
-// Brings the schema to this program's version, one at a time over all machines; a newer schema is refused.
+// Brings the schema to this program's version; a newer schema is refused. The numbered files of sql/ make and change tables:
+// each runs once, and never changes after a release. The files of sql/functions/ hold the functions that the program calls:
+// they are applied again whenever their text has changed. A release whose functions an older Rockpool must not replace also
+// adds a numbered file, because an older Rockpool refuses the schema then.
+// Versions 3 and 8 to 11 only replaced functions; no files have these numbers.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
-import { deliveryFunctions, workFunctions } from './functions-work.ts'
-import { claudeTables } from './tables-claude.ts'
-import { copyTables } from './tables-copies.ts'
-import { mediaTables } from './tables-media.ts'
-import { memberTables } from './tables-members.ts'
-import { memoryStamps, memoryTables } from './tables-memory.ts'
-import { recordTables } from './tables-records.ts'
-import { sessionTables } from './tables-sessions.ts'
-import { workTables } from './tables-work.ts'
 
-/** Which version the schema has, and which one this program makes. */
+interface Migration {
+  version: number
+  file: URL
+}
+
+/** The version of the schema, and the version that this program makes. */
 export async function schemaState(postgres: {
   read<T>(sql: string): Promise<T[]>
 }): Promise<{ version: number; known: number }> {
   const [row] = await postgres.read<{ version: number }>('SELECT version FROM schema_version')
-  return { version: row?.version ?? 0, known: migrations.length }
+  return { version: row?.version ?? 0, known: latestOf(migrationsIn(sqlFolder())) }
 }
 
-/** Number n brings version n - 1 to version n. Never edited after a release, only added to. */
-const migrations: string[] = [
-  memberTables + claudeTables + sessionTables + workTables,
-  recordTables,
-  workFunctions,
-  copyTables,
-  memoryTables,
-  mediaTables,
-  memoryStamps,
-  deliveryFunctions,
-  // Once more: a reply is given out after all that is before it.
-  deliveryFunctions,
-  // Replaces the functions again: a member that was declared dead owns no coding sessions.
-  workFunctions,
-  // Once more: a turn begins after all that came before it.
-  workFunctions,
-  // How often the agent was asked about a message. One that an earlier version lost once may have been asked.
-  'ALTER TABLE inbox ADD COLUMN asked int NOT NULL DEFAULT 0; UPDATE inbox SET asked = lost_turns;',
-]
-
-/** To this program's version; to an earlier one only for a test of what comes after it. */
-export async function migrate(pool: Pool, schema: string, to = migrations.length): Promise<void> {
+export async function migrate(pool: Pool, schema: string): Promise<void> {
+  const folder = sqlFolder()
+  const migrations = migrationsIn(folder)
+  const functions = functionsIn(folder)
+  const wanted = { version: latestOf(migrations), functions: hashOf(functions) }
   const client = await pool.connect()
   try {
     // Most starts find everything in place, and need no lock.
-    if ((await versionOf(client, schema)) === to) return
+    if (isSame(await stateOf(client, schema), wanted)) return
     await client.query('BEGIN')
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`rockpool ${schema}`])
-    await bringUp(client, schema, to)
+    const { version } = await stateOf(client, schema)
+    if (version > wanted.version) throw newerSchema(schema, version, wanted.version)
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`)
+    await client.query(`SET LOCAL search_path TO ${quoted(schema)}`)
+    for (const migration of migrations)
+      if (migration.version > version) await client.query(readFileSync(migration.file, 'utf8'))
+    await client.query(functions)
+    await recordState(client, wanted)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {
@@ -59,31 +51,66 @@ export async function migrate(pool: Pool, schema: string, to = migrations.length
   }
 }
 
-async function bringUp(client: PoolClient, schema: string, to: number): Promise<void> {
-  const version = await versionOf(client, schema)
-  if (version > migrations.length) throw newerSchema(schema, version)
-  await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`)
-  await client.query(`SET LOCAL search_path TO ${quoted(schema)}`)
-  await client.query('CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL)')
-  for (const migration of migrations.slice(version, to)) await client.query(migration)
-  await client.query('DELETE FROM schema_version')
-  await client.query('INSERT INTO schema_version VALUES ($1)', [to])
+/** Beside this file, or beside the bundle: the build copies the folder into dist/. */
+function sqlFolder(): URL {
+  const candidates = ['./sql/', '../sql/'].map((path) => new URL(path, import.meta.url))
+  return candidates.find((folder) => existsSync(folder))!
 }
 
-async function versionOf(client: PoolClient, schema: string): Promise<number> {
+function migrationsIn(folder: URL): Migration[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.sql'))
+  return names.sort().map((name) => ({ version: Number.parseInt(name, 10), file: new URL(name, folder) }))
+}
+
+function latestOf(migrations: Migration[]): number {
+  return migrations.at(-1)!.version
+}
+
+function functionsIn(folder: URL): string {
+  const functions = new URL('functions/', folder)
+  const names = readdirSync(functions).sort()
+  return names.map((name) => readFileSync(new URL(name, functions), 'utf8')).join('\n')
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+interface SchemaState {
+  version: number
+  /** The hash of the functions; null in a database that a Rockpool before these files made. */
+  functions: string | null
+}
+
+function isSame(one: SchemaState, other: SchemaState): boolean {
+  return one.version === other.version && one.functions === other.functions
+}
+
+async function stateOf(client: PoolClient, schema: string): Promise<SchemaState> {
   const table = `${quoted(schema)}.schema_version`
-  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+  const none = { version: 0, functions: null }
+  const { rows } = await client.query<{ exists: boolean }>('SELECT to_regclass($1) IS NOT NULL AS exists', [
     table,
   ])
-  if (!rows[0]?.there) return 0
-  const found = await client.query<{ version: number }>(`SELECT version FROM ${table}`)
-  return found.rows[0]?.version ?? 0
+  if (!rows[0]?.exists) return none
+  // As JSON, because the column may not be there yet.
+  const found = await client.query<SchemaState>(
+    `SELECT version, to_jsonb(state)->>'functions' AS functions FROM ${table} AS state`,
+  )
+  return found.rows[0] ?? none
 }
 
-function newerSchema(schema: string, found: number): RockpoolError {
+async function recordState(client: PoolClient, { version, functions }: SchemaState): Promise<void> {
+  await client.query('CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL)')
+  await client.query('ALTER TABLE schema_version ADD COLUMN IF NOT EXISTS functions text')
+  await client.query('DELETE FROM schema_version')
+  await client.query('INSERT INTO schema_version (version, functions) VALUES ($1, $2)', [version, functions])
+}
+
+function newerSchema(schema: string, found: number, known: number): RockpoolError {
   return new RockpoolError(
     'schema-newer',
-    `The schema ${JSON.stringify(schema)} was written by a newer Rockpool (version ${found}; this one knows ${migrations.length}).`,
+    `The schema ${JSON.stringify(schema)} was written by a newer Rockpool (version ${found}; this one knows ${known}).`,
     { hint: 'Update this Rockpool, or point ROCKPOOL_DATABASE_URL at another database.' },
   )
 }

@@ -99,7 +99,7 @@ function loadedTogether(): Array<{
   // The entry stays where it is: it finds the package and the dashboard beside itself.
   start.delete(resolve('src/main.ts'))
   const discovery = modulesOf(['compose/discovery', 'operations/cc/cc-list'])
-  const search = modulesOf(['compose/search', 'operations/search/search-sessions'])
+  const search = modulesOf(['compose/open-search', 'operations/search/search-sessions'])
   return [
     { name: 'start', test: (id) => start.has(id) || /\/node_modules\/zod\//.test(id) },
     { name: 'discovery', test: (id) => discovery.has(id) },

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbedder } from '../../src/search/embedder.ts'
+import { openEmbedder } from '../../src/search/meaning.ts'
 import { indexSources } from '../../src/search/index-files.ts'
 import { NearestPassages } from '../../src/search/nearest-passages.ts'
 import { search } from '../../src/search/ranked-search.ts'
-import { addSomeVectors } from '../../src/search/embed-passages.ts'
+import { addSomeVectors } from '../../src/search/index-tiers.ts'
 import { SearchIndex } from '../../src/search/search-index.ts'
 import { readTopics, writeQualitySessions } from '../../test/support/search-quality.ts'
 

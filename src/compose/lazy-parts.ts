@@ -5,7 +5,7 @@ import type { HeavyPart } from '../operations/app.ts'
 
 const loads = {
   discovery: () => import('./discovery.ts'),
-  search: () => import('./search.ts'),
+  search: () => import('./open-search.ts'),
   coding: () => import('./selection-stores.ts'),
 }
 

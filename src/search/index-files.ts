@@ -1,22 +1,20 @@
-// Brings the index up to date with its sources: reads only what was appended, forgets what is gone.
+// Brings the index up to date with its sources: reads only what was appended, and removes files that no longer exist.
 import { closeSync, fstatSync, readFileSync, readSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import type { IndexProgress, SearchKind, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
-import { aboutSource } from './search-rows.ts'
-import type { Addition, FileState, KnownSource, NewPassage, SearchIndex } from './search-index.ts'
-import { indexedText } from './identifiers.ts'
+import { aboutSource } from './index-rows.ts'
+import type { FileState } from './index-rows.ts'
+import type { Addition, KnownSource, NewPassage, SearchIndex } from './search-index.ts'
+import { indexedText } from './query.ts'
 import { conversationOf, mayConverse } from './passages.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 
 export interface IndexOptions {
-  /** Secrets must not get into the index. */
+  /** Removes secrets, which must not get into the index. */
   redact: (text: string) => string
   onProgress?: (progress: IndexProgress) => void
-  /** Lets the event loop breathe; called between pieces of work. */
-  pause?: () => Promise<void>
-  signal?: AbortSignal
-  /** The sources are all that there are of these kinds; files of other kinds are left as they are. */
+  /** The sources are complete only for these kinds; files of other kinds stay in the index. */
   kinds?: SearchKind[]
 }
 
@@ -28,7 +26,7 @@ const groupFiles = 200
 const notWhole = -1
 const lineEnd = 10
 
-/** Reads what is new in all of these, and forgets every other file (of the kinds that these are all of). */
+/** Indexes what is new in these sources, and removes every other file from the index. */
 export async function indexSources(
   index: SearchIndex,
   sources: Iterable<SearchSource>,
@@ -38,11 +36,11 @@ export async function indexSources(
   const wanted = [...sources]
   const progress = await new Reading(index, known, options).read(wanted)
   for (const { path } of wanted) known.delete(path)
-  if (!options.signal?.aborted) await index.remove([...known.keys()])
+  await index.remove([...known.keys()])
   return progress
 }
 
-/** Reads what is new in these alone. */
+/** Indexes what is new in these sources only. */
 export function indexSome(
   index: SearchIndex,
   sources: SearchSource[],
@@ -51,7 +49,7 @@ export function indexSome(
   return new Reading(index, index.known(), options).read(sources)
 }
 
-/** One look at some sources. What several small files have goes into one transaction. */
+/** One pass over some sources. Several small files share one transaction. */
 class Reading {
   readonly #index: SearchIndex
   readonly #known: Map<string, KnownSource>
@@ -72,11 +70,9 @@ class Reading {
   async read(sources: SearchSource[]): Promise<IndexProgress> {
     this.#progress.files = sources.length
     for (const source of sources) {
-      if (this.#options.signal?.aborted) break
       await this.#readSource(source)
       this.#progress.filesDone++
-      if (!this.#isFull()) continue
-      await this.#write()
+      if (this.#isFull()) await this.#write()
     }
     await this.#write()
     await this.#index.remove(this.#gone)
@@ -104,7 +100,7 @@ class Reading {
   }
 
   #compare(source: SearchSource, known: KnownSource): void {
-    // After a reset no row names the chat any more; the index remembers.
+    // After a reset no session row names the chat any more; keep what the index knows.
     const described = { ...source, chat: source.chat ?? known.source.chat }
     const isSame = String(aboutSource(described)) === String(aboutSource(known.source))
     if (!isSame) this.#described.push(source)
@@ -130,7 +126,7 @@ class Reading {
     const reader = linesOfFile(fd, state.readBytes)
     for (;;) {
       const next = reader.next()
-      // The very last state says that the file was seen whole, also when nothing in it was worth indexing.
+      // The last state says that the whole file was read, even if it had nothing to index.
       if (next.done) return readTo(next.value.end, before + next.value.lines, Number(stat.size))
       const line = before + next.value.number
       const passage = this.#passageOf(next.value.bytes, next.value.offset, line, source)
@@ -139,7 +135,6 @@ class Reading {
       if (!this.#isFull()) continue
       readTo(next.value.offset + next.value.bytes.length + 1, line, notWhole)
       await this.#write()
-      if (this.#options.signal?.aborted) return
     }
   }
 
@@ -152,7 +147,7 @@ class Reading {
     return { text, line, offset, length: bytes.length, role: found.role, at: found.at }
   }
 
-  /** Notes are small: paragraph by paragraph, whole again after each change. */
+  /** Notes are small: they are read as a whole after each change, one passage for each paragraph. */
   #readNotes(source: SearchSource, fd: number, stat: BigIntStats): void {
     const bytes = readFileSync(fd)
     const passages = paragraphsOf(bytes).map((paragraph) => {
@@ -184,7 +179,6 @@ class Reading {
     this.#passages = this.#chars = 0
     if (additions.length > 0) await this.#index.add(additions)
     this.#options.onProgress?.(this.#progress)
-    await this.#options.pause?.()
   }
 }
 
@@ -204,7 +198,7 @@ export function paragraphsOf(
   return paragraphs
 }
 
-/** Split at empty lines, but not within a private key: half of one would not be known for what it is. */
+/** Split at empty lines, but not within a private key: the redactor would not recognise half of it. */
 function blocksOf(text: string): string[] {
   const keys = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:(?!-----)[\s\S])*/g
   const within = [...text.matchAll(keys)].map(({ index, 0: key }) => [index, index + key.length] as const)
@@ -258,7 +252,7 @@ export function openSource(path: string): number | undefined {
   try {
     return openForeign(path, { noLink: true })
   } catch {
-    // Gone, or a link to somewhere else: either way there is nothing of ours to index.
+    // Removed, or a link to another place: nothing to index.
     return undefined
   }
 }

@@ -1,28 +1,50 @@
-// What follows after the words of the conversation, the newest first, a small piece at a time: substrings, what tools were
-// asked and answered, and meaning.
+// Indexes in small steps what comes after the words of the conversation, the newest first: substrings, tool inputs and
+// results, and vectors.
 import { closeSync } from 'node:fs'
-import type { SearchSource } from '../domain/search.ts'
+import type { Embedder, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
-import type { KnownSource, NewPassage, SearchIndex } from './search-index.ts'
 import { openSource } from './index-files.ts'
-import { mayBeTool, toolTextOf } from './passages.ts'
-import { readPassage } from './snippet.ts'
+import { mayBeTool, readPassage, toolTextOf } from './passages.ts'
+import type { KnownSource, NewPassage, SearchIndex } from './search-index.ts'
+import { quantized, signsOf } from './search-vectors.ts'
 
 type Redact = (text: string) => string
 
-/** Makes some passages findable by substring; false when there is nothing left to do. */
+/** Makes some passages findable by substring; false when none is left. */
 export async function addSomePieces(index: SearchIndex, redact: Redact, limit = 200): Promise<boolean> {
-  const passages = index.lacking.newest('pieces', limit)
+  const passages = index.backlog.newest('pieces', limit)
   if (passages.length === 0) return false
-  // A passage whose file is gone has no text; it is marked all the same and goes with the file.
-  await index.lacking.addPieces(
-    passages.map((each) => ({ id: each.id, text: redact(readPassage(each) ?? '') })),
+  // A passage whose file was removed has no text. It is marked as done, and deleted with the file.
+  await index.backlog.addPieces(
+    passages.map((each) => ({ id: each.id, text: redact(readPassage(each)?.text ?? '') })),
   )
   return true
 }
 
-/** Files whose tools were not read to the end, the newest first. */
-export function lackingTools(index: SearchIndex): KnownSource[] {
+/** How much of a passage its vector stands for. */
+const embeddedChars = 2_000
+
+/** Computes the vectors of some passages; false when none is left. */
+export async function addSomeVectors(
+  index: SearchIndex,
+  embedder: Embedder,
+  redact: Redact,
+  limit = 200,
+): Promise<boolean> {
+  const passages = index.backlog.newest('vector', limit)
+  if (passages.length === 0) return false
+  const texts = passages.map((each) => redact(readPassage(each)?.text ?? '').slice(0, embeddedChars))
+  const vectors = await embedder.embed(texts)
+  const added = passages.map(({ id }, i) => {
+    const numbers = quantized(vectors[i]!)
+    return { id, numbers, signs: signsOf(numbers) }
+  })
+  await index.vectors.add(embedder.name, added)
+  return true
+}
+
+/** Files whose tool texts were not read to the end, the newest first. */
+export function filesWithoutTools(index: SearchIndex): KnownSource[] {
   return [...index.known().values()]
     .filter(({ source, toolsBytes, readBytes }) => source.kind !== 'memory' && toolsBytes < readBytes)
     .sort((a, b) => b.mtimeMs - a.mtimeMs)
@@ -31,7 +53,7 @@ export function lackingTools(index: SearchIndex): KnownSource[] {
 const groupChars = 1_000_000
 const groupBytes = 16 << 20
 
-/** Reads on in what tools were asked and answered, up to a bounded amount; false when the file was read to the end. */
+/** Indexes the next tool texts of a file, up to a bounded amount; false when the file was read to the end. */
 export async function addSomeTools(index: SearchIndex, known: KnownSource, redact: Redact): Promise<boolean> {
   const { source, ...before } = known
   const fd = openSource(source.path)

@@ -7,11 +7,11 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from './search-index.ts'
-import { lackOfMeaning, languagesOf, openEmbedder } from './embedder.ts'
+import { lackOfMeaning, languagesOf, openEmbedder } from './meaning.ts'
 import { indexSources } from './index-files.ts'
 import { NearestPassages } from './nearest-passages.ts'
 import { search } from './ranked-search.ts'
-import { addSomeVectors } from './embed-passages.ts'
+import { addSomeVectors } from './index-tiers.ts'
 
 let folder: string
 let index: SearchIndex
@@ -101,10 +101,10 @@ test('vectors are kept in batches, and made again for another model', async () =
   const counts = [...index.vectors.from('boats-and-food', 0)].map(({ count }) => count)
   expect(counts).toEqual([1_024, 76])
   await index.vectors.tidy('boats-and-food')
-  expect(index.lacking.newest('vector', 1)).toEqual([])
+  expect(index.backlog.newest('vector', 1)).toEqual([])
   await index.vectors.tidy('another')
   expect(index.vectors.isEmpty()).toBe(true)
-  expect(index.lacking.newest('vector', 3_000)).toHaveLength(1_100)
+  expect(index.backlog.newest('vector', 3_000)).toHaveLength(1_100)
 })
 
 test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent no secret', async () => {

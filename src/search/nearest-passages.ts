@@ -1,26 +1,26 @@
-// The passages nearest to a question in meaning. All vectors are in memory, so that a plain loop over them will do; when
-// they are many, a look at their signs alone says first which ones are worth it.
+// Finds the passages nearest to a question in meaning. All vectors are in memory and compared in a plain loop. If there are
+// many, their signs are compared first, and only the most promising in full.
 import type { Embedder, SearchFilter } from '../domain/search.ts'
 import type { SearchIndex } from './search-index.ts'
+import { quantized, signsOf } from './search-vectors.ts'
 import type { VectorBatch } from './search-vectors.ts'
-import { quantized, signsOf } from './embed-passages.ts'
 
-/** Below this two texts have nothing to do with each other. */
+/** Below this likeness two texts are unrelated. */
 const leastLikeness = 0.3
-const mostNear = 40
-/** What a provider has for a question; then the words must do. */
+const resultLimit = 40
+/** A provider must answer within this time; otherwise the search is by words only. */
 const questionMs = 3_000
-/** Up to this many are compared in full; of more, the most promising. */
+/** Up to this many vectors are compared in full. */
 const mostCompared = 4_000
-/** Batches that are read without a pause. */
+/** Batches that are read before other tasks get a turn. */
 const batchesAtOnce = 16
 
 export class NearestPassages {
   readonly #index: SearchIndex
   readonly #embedder: Embedder
   readonly #batches: VectorBatch[] = []
-  /** Those in which passages are gone. */
-  readonly #holed = new Set<VectorBatch>()
+  /** Batches with deleted passages. */
+  readonly #withDeleted = new Set<VectorBatch>()
   #reading: Promise<void> | undefined
 
   constructor(index: SearchIndex, embedder: Embedder) {
@@ -28,22 +28,23 @@ export class NearestPassages {
     this.#embedder = embedder
   }
 
-  /** The nearest first, of those that the filter lets through: another agent's must not crowd out one's own. */
+  /** The nearest first. The filter applies before the ranking, so that passages of other agents do not crowd out the caller's. */
   async find(text: string, filter: SearchFilter): Promise<number[]> {
     const [vector] = await this.#embedder.embed([text], questionMs)
     const question = quantized(vector!)
     if (question.every((value) => value === 0)) return []
     await this.readNew()
     const allowed = this.#index.sourceIds(filter)
-    // Passages that are gone may stand before others: then more are looked at.
-    for (let wanted = mostNear; ; wanted *= 8) {
+    // Deleted passages may rank first; then look at more.
+    for (let wanted = resultLimit; ; wanted *= 8) {
       const near = this.#nearest(question, allowed, wanted)
-      const there = this.#withPassage(near)
-      if (there.length >= mostNear || near.length < wanted) return there.slice(0, mostNear).map(passageOf)
+      const existing = this.#withPassage(near)
+      if (existing.length >= resultLimit || near.length < wanted)
+        return existing.slice(0, resultLimit).map(passageOf)
     }
   }
 
-  /** Reads the vectors that were made since the last time, with pauses: there may be hundreds of thousands at first. */
+  /** Loads the vectors that were added since the last search, with pauses: at first there may be hundreds of thousands. */
   readNew(): Promise<void> {
     this.#reading ??= this.#readBatches().finally(() => (this.#reading = undefined))
     return this.#reading
@@ -54,7 +55,7 @@ export class NearestPassages {
       const last = this.#batches.at(-1)
       let read = 0
       for (const batch of this.#index.vectors.from(this.#embedder.name, last?.batch ?? 0)) {
-        if (batch.batch === last?.batch) this.#holed.delete(this.#batches.pop()!)
+        if (batch.batch === last?.batch) this.#withDeleted.delete(this.#batches.pop()!)
         this.#batches.push(batch)
         if (++read === batchesAtOnce) break
       }
@@ -63,26 +64,28 @@ export class NearestPassages {
     }
   }
 
-  /** Vectors outlive their passages; those whose passage is gone are forgotten here. */
+  /** Vectors outlive their passages; those of deleted passages are marked here. */
   #withPassage(places: Place[]): Place[] {
-    const there = this.#index.existing(places.map(passageOf))
+    const existing = this.#index.existing(places.map(passageOf))
     return places.filter((place) => {
-      if (there.has(passageOf(place))) return true
-      place.batch.passages[place.at] = gone
-      this.#holed.add(place.batch)
+      if (existing.has(passageOf(place))) return true
+      place.batch.passages[place.at] = deleted
+      this.#withDeleted.add(place.batch)
       return false
     })
   }
 
-  /** Of all that are allowed; of too many, of those with most signs like the question's. */
+  /** The nearest of all allowed vectors; of too many, only those whose signs are most like the question's are compared. */
   #nearest(question: Int8Array, allowed: Set<number> | undefined, wanted: number): Place[] {
     const signs = signsOf(question)
     const fitting = this.#batches.filter((batch) => batch.numbers.length === batch.count * question.length)
     const counts = new Uint32Array(question.length + 1)
-    const unlike = fitting.map((batch) => compareSigns(signs, batch, allowed, this.#holed.has(batch), counts))
-    const most = mostUnlike(counts)
+    const unlike = fitting.map((batch) =>
+      compareSigns(signs, batch, allowed, this.#withDeleted.has(batch), counts),
+    )
+    const limit = unlikeLimit(counts)
     const best = new Best(wanted)
-    fitting.forEach((batch, i) => compareNumbers(question, batch, unlike[i]!, most, best))
+    fitting.forEach((batch, i) => compareNumbers(question, batch, unlike[i]!, limit, best))
     return best.places()
   }
 }
@@ -94,9 +97,9 @@ interface Place {
   likeness: number
 }
 
-/** Keeps the best without putting all in order: most are worse than those that were found before. */
+/** Keeps the best without sorting all: most are worse than those that were found before. */
 class Best {
-  /** What is not more than this need not be added. */
+  /** Only what exceeds this is added. */
   least = leastLikeness * 127 * 127
   #places: Place[] = []
   readonly #wanted: number
@@ -116,28 +119,28 @@ class Best {
   }
 }
 
-/** No passage has this number. */
-const gone = 0
+/** No passage has this id. */
+const deleted = 0
 const notAllowed = 0xffff
 
 function passageOf({ batch, at }: Place): number {
   return batch.passages[at]!
 }
 
-// Plain loops from here on: they run over every vector that there is.
+// Plain loops from here on: they run over every vector.
 
-/** Adds those with few signs unlike that are like the question. */
+/** Compares in full the vectors with at most `limit` unlike signs; adds those that are like the question. */
 function compareNumbers(
   question: Int8Array,
   batch: VectorBatch,
   unlike: Uint16Array,
-  mostUnlike: number,
+  limit: number,
   best: Best,
 ): void {
   const { numbers, count } = batch
   const width = question.length
   for (let at = 0; at < count; at++) {
-    if (unlike[at]! > mostUnlike) continue
+    if (unlike[at]! > limit) continue
     let likeness = 0
     for (let k = 0, from = at * width; k < width; k++, from++) {
       likeness = (likeness + Math.imul(question[k]!, numbers[from]!)) | 0
@@ -146,28 +149,28 @@ function compareNumbers(
   }
 }
 
-/** How many signs of each vector are other than the question's; counts how many vectors have how many. */
+/** The number of unlike signs of each vector; `counts` gets how many vectors have which number. */
 function compareSigns(
   question: Int32Array,
   batch: VectorBatch,
   allowed: Set<number> | undefined,
-  isHoled: boolean,
+  hasDeleted: boolean,
   counts: Uint32Array,
 ): Uint16Array {
   const { count, passages, sources } = batch
   const unlike = unlikeSigns(question, batch)
-  if (!allowed && !isHoled) {
+  if (!allowed && !hasDeleted) {
     for (let place = 0; place < count; place++) counts[unlike[place]!]!++
     return unlike
   }
   for (let place = 0; place < count; place++) {
-    if (passages[place] === gone || (allowed && !allowed.has(sources[place]!))) unlike[place] = notAllowed
+    if (passages[place] === deleted || (allowed && !allowed.has(sources[place]!))) unlike[place] = notAllowed
     else counts[unlike[place]!]!++
   }
   return unlike
 }
 
-/** Four numbers of the question at a time, for all vectors: that way they stay in registers. */
+/** Four words of the question at a time, for all vectors: that way they stay in registers. */
 function unlikeSigns(question: Int32Array, { count, signs }: VectorBatch): Uint16Array {
   const unlike = new Uint16Array(count)
   const width = question.length
@@ -187,14 +190,14 @@ function unlikeSigns(question: Int32Array, { count, signs }: VectorBatch): Uint1
   return unlike
 }
 
-/** With at most as many signs unlike, not too many are left to compare. */
-function mostUnlike(counts: Uint32Array): number {
+/** The number of unlike signs up to which not too many vectors are left to compare. */
+function unlikeLimit(counts: Uint32Array): number {
   let most = -1
   for (let taken = 0; most < counts.length - 1 && taken < mostCompared;) taken += counts[++most]!
   return most
 }
 
-/** How many bits of four numbers are set: counted in twos, in fours, and from there on for several at once. */
+/** How many bits of four words are set: counted in pairs, in fours, then for several words at once. */
 function bitsIn(a: number, b: number, c: number, d: number): number {
   const first = foursIn(a) + foursIn(b)
   const second = foursIn(c) + foursIn(d)

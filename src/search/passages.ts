@@ -1,22 +1,24 @@
-// What is worth finding in one line of a transcript: the words of people and agents first, tools in a second tier.
+// Reads passages: the text of people and agents in one line of a transcript, the text of its tools, a paragraph of a note.
+import { closeSync, readSync } from 'node:fs'
 import { cutBetweenWords } from '../domain/redact.ts'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
+import { openForeign } from '../store/disk/foreign-file.ts'
 
 export interface LineText {
   role: SearchRole
   text: string
-  /** Milliseconds since 1970, 0 if the line does not say. */
+  /** Milliseconds since 1970; 0 if the line has no time. */
   at: number
-  /** The name of the message in its transcript. */
+  /** The id of the message in its transcript. */
   id?: string
 }
 
 const maxTextChars = 200_000
-/** The beginning of what a tool said is enough to find it again. */
+/** The beginning of a tool's text is enough to find it. */
 const maxToolChars = 10_000
 
-/** Words in quotes, without what stands around them: another program may write `"type" : "user"`. Inside a text quotes are
- *  escaped, so nothing that is said looks like one of these. */
+/** Only the quoted words, without the key: another program may write `"type" : "user"`. Quotes inside a text are escaped, so
+ *  no text contains one of these. */
 const needles = {
   message: Buffer.from('"message"'),
   user: Buffer.from('"user"'),
@@ -28,27 +30,27 @@ const needles = {
   ourToolResult: Buffer.from('"toolResult"'),
 }
 
-/** A cheap look before a line is decoded: most bytes of a transcript are tools and their output. */
+/** A cheap check before a line is decoded: most bytes of a transcript are tool results. */
 export function mayConverse(bytes: Buffer, kind: SearchKind): boolean {
   if (kind !== 'native') return bytes.includes(needles.message) && !bytes.includes(needles.ourToolResult)
   if (bytes.includes(needles.user) && !bytes.includes(needles.toolResult)) return true
   return bytes.includes(needles.assistant) && bytes.includes(needles.text)
 }
 
-/** The same for what tools were asked and answered. */
+/** The same for tool inputs and results. */
 export function mayBeTool(bytes: Buffer, kind: SearchKind): boolean {
   if (kind === 'native') return bytes.includes(needles.toolResult) || bytes.includes(needles.toolUse)
   return bytes.includes(needles.ourToolResult) || bytes.includes(needles.ourToolCall)
 }
 
-/** The conversation text of a line, or undefined when it holds none. `kind` says whose format it is. */
+/** What a person or the agent said in a line; undefined for any other line. `kind` selects the format. */
 export function conversationOf(line: string, kind: SearchKind): LineText | undefined {
   const record = parseRecord(line)
   if (!record) return undefined
   return kind === 'native' ? nativeConversation(record) : ourConversation(record)
 }
 
-/** What tools were asked and what they answered, as one text. */
+/** Tool inputs and results of a line, as one text. */
 export function toolTextOf(line: string, kind: SearchKind): LineText | undefined {
   const record = parseRecord(line)
   const message = record && asRecord(record['message'])
@@ -60,6 +62,39 @@ export function toolTextOf(line: string, kind: SearchKind): LineText | undefined
   return text === ''
     ? undefined
     : { role: 'tool', text: cutBetweenWords(text, maxToolChars), ...aboutOf(record) }
+}
+
+export interface PassagePlace {
+  path: string
+  kind: SearchKind
+  role: SearchRole
+  offset: number
+  length: number
+}
+
+/** The text and the id of a passage; undefined when its file was removed or changed. */
+export function readPassage(place: PassagePlace): Pick<LineText, 'text' | 'id'> | undefined {
+  const bytes = readBytes(place)
+  if (!bytes) return undefined
+  const line = bytes.toString('utf8')
+  if (place.kind === 'memory') return { text: line.trim() }
+  return place.role === 'tool' ? toolTextOf(line, place.kind) : conversationOf(line, place.kind)
+}
+
+function readBytes(place: PassagePlace): Buffer | undefined {
+  let fd: number
+  try {
+    fd = openForeign(place.path, { noLink: true })
+  } catch {
+    // The file was removed since it was indexed; the caller leaves the hit out.
+    return undefined
+  }
+  try {
+    const bytes = Buffer.allocUnsafe(place.length)
+    return readSync(fd, bytes, 0, place.length, place.offset) === place.length ? bytes : undefined
+  } finally {
+    closeSync(fd)
+  }
 }
 
 type Fields = Record<string, unknown>
@@ -107,7 +142,7 @@ function blocksOf(content: unknown): Fields[] {
     : []
 }
 
-/** Claude names a message by `uuid`, we by `id`. */
+/** The id of a message is `uuid` in Claude's transcripts and `id` in ours. */
 function aboutOf(record: Fields): Pick<LineText, 'at' | 'id'> {
   const id = record['uuid'] ?? record['id']
   const at = timeOf(record)
@@ -124,7 +159,7 @@ function parseRecord(line: string): Fields | undefined {
   try {
     return asRecord(JSON.parse(line))
   } catch {
-    // A torn or foreign line has nothing to find; discovery and doctor report damage.
+    // Not a record; discovery and doctor report damaged lines.
     return undefined
   }
 }

@@ -1,13 +1,13 @@
-// What a person typed, as full-text expressions. Quotes make phrases, a star makes a prefix, the rest are words.
+// How text becomes words: a query becomes full-text expressions (quotes make phrases, a star makes a prefix), and an indexed
+// text gets the parts of its words added, so that `jsonl header` finds `parseJsonlHeader`.
 import { fillerWords } from '../domain/text.ts'
-import { joinedRuns, pairsOf, splitIdentifier } from './identifiers.ts'
 
 export interface ParsedQuery {
   /** All terms must be there. */
   all: string[]
-  /** Any of those that mean something; for when few have all. Empty when that would be the same. */
+  /** Any of the terms, for when few passages have all of them. Empty for a single term. */
   any: string[]
-  /** Substrings, for paths and symbols, and for when no word is found. */
+  /** Substrings, for paths and symbols, and for when no passage has the words. */
   pieces: PiecesQuery | undefined
   /** Plain words to mark in a snippet, lower-cased. */
   marks: string[]
@@ -15,9 +15,9 @@ export interface ParsedQuery {
 
 export interface PiecesQuery {
   expression: string
-  /** A passage has all of these; the index knows only their pieces. */
+  /** A passage must contain all of these; the index knows only their trigrams. */
   substrings: string[]
-  /** The words alone do not say it: look for substrings whatever the words find. */
+  /** The query has symbols: search for substrings even if words are found. */
   always: boolean
 }
 
@@ -38,7 +38,7 @@ export function parseQuery(text: string): ParsedQuery | undefined {
   }
 }
 
-/** A few words are meant one by one; in a whole sentence, those count that say something. */
+/** All words of a short query; of a longer one, those that are not filler words. */
 function wordsOf(terms: Term[]): string[] {
   const meaningful = terms.filter(
     ({ text, phrase, prefix }) => phrase || prefix || !fillerWords.has(text.toLowerCase()),
@@ -65,7 +65,7 @@ function termsOf(text: string): Term[] {
     .filter((term) => term.text !== '')
 }
 
-/** Everything is quoted, so that nothing a person types is read as an operator. */
+/** Everything is quoted, so that nothing a person types is an operator of the full-text search. */
 function expressionOf(term: Term): string {
   if (!/[\p{L}\p{N}]/u.test(term.text)) return ''
   const exact = quote(term.text) + (term.prefix ? '*' : '')
@@ -75,7 +75,7 @@ function expressionOf(term: Term): string {
   return parts === term.text ? exact : `(${exact} OR ${quote(parts)})`
 }
 
-/** A run without spaces is indexed by its characters and pairs of them. */
+/** Text without spaces is indexed by its characters and pairs of neighbours. */
 function runExpression(run: string): string {
   const pairs = pairsOf(run)
   return (pairs.length === 0 ? [run] : pairs).map(quote).join(' AND ')
@@ -88,8 +88,8 @@ function piecesOf(terms: Term[]): PiecesQuery | undefined {
   if (used.length === 0 || (always.length === 0 && long.length < terms.length)) return undefined
   const trigrams = new Set(used.flatMap(trigramsOf).slice(0, 200))
   return {
-    // The index keeps no positions, to stay small; that all pieces are there is asked here, that they stand together
-    // is seen in the text itself.
+    // The index keeps no positions, to stay small: it tells which passages have all trigrams; whether they are adjacent
+    // is checked in the text itself.
     expression: [...trigrams].map(quote).join(' AND '),
     substrings: used,
     always: always.length > 0,
@@ -103,4 +103,38 @@ function trigramsOf(text: string): string[] {
 
 function quote(text: string): string {
   return `"${text.replaceAll('"', '""')}"`
+}
+
+const camel = /[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*/g
+const hasCamel = /[a-z0-9][A-Z]|[A-Z]{2}[a-z]/
+const joined =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+/gu
+/** Scripts before this range (Latin, Greek, Cyrillic, Arabic, Indic) have spaces between words. */
+const mayBeJoined = /[\u0e00-\uffff]/
+
+/** The text, followed by the parts of its words. They are at the end, so that phrases stay intact. */
+export function indexedText(text: string): string {
+  const parts = new Set<string>()
+  if (hasCamel.test(text)) {
+    for (const word of text.match(camel) ?? []) if (word.length <= 80) parts.add(splitIdentifier(word))
+  }
+  if (mayBeJoined.test(text)) {
+    for (const run of joinedRuns(text))
+      for (const piece of [...Array.from(run), ...pairsOf(run)]) parts.add(piece)
+  }
+  return parts.size === 0 ? text : `${text}\n${[...parts].join(' ')}`
+}
+
+export function splitIdentifier(word: string): string {
+  return word.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
+}
+
+/** The parts of a text in scripts without spaces between words. */
+function joinedRuns(text: string): string[] {
+  return text.match(joined) ?? []
+}
+
+function pairsOf(run: string): string[] {
+  const characters = Array.from(run)
+  return characters.slice(1).map((character, i) => characters[i]! + character)
 }

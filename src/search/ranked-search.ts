@@ -1,34 +1,33 @@
-// Finds what was said: by word, by substring and by meaning, ranked together.
-import { basename } from 'node:path'
+// Searches by word, by substring and by meaning, and ranks all results together.
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
-import type { FoundPassage, SearchIndex } from './search-index.ts'
-import { withoutCopies } from './chat-copies.ts'
+import { fold, hitOf, isOwnMessage, placeOf, snippetOf, withoutCopies } from './hits.ts'
+import type { FoundPassage } from './index-rows.ts'
+import { readPassage } from './passages.ts'
 import { parseQuery } from './query.ts'
 import type { ParsedQuery } from './query.ts'
-import { fold, readMessage, snippetOf } from './snippet.ts'
-import type { PassagePlace } from './snippet.ts'
+import type { SearchIndex } from './search-index.ts'
 
 export interface SearchParts {
   index: SearchIndex
   redact: (text: string) => string
   now: () => number
-  /** Passages near the query in meaning, best first; absent without a model. */
+  /** The passages nearest to the query in meaning, the best first; absent without a model. */
   nearest?: (text: string, filter: SearchFilter) => Promise<number[]>
-  /** A command has to load the vectors first: when as many passages have all the words, meaning is not asked. */
+  /** With this many passages that have all words, meaning is not searched: a command would have to load the vectors. */
   enough?: number
 }
 
-/** Rank constant of reciprocal rank fusion: how much the very first places count over the following ones. */
+/** The constant of reciprocal rank fusion: the larger, the less the first ranks count over the following ones. */
 const fusionConstant = 60
 const candidates = 200
 const enough = 10
-/** A passage that has only some of the words, and one that is only near in meaning, against one that has all words. */
+/** The weight of a passage with only some of the words, and of one that is only near in meaning; with all words it is 1. */
 const someWeight = 0.5
 const meaningWeight = 0.7
-/** More than places in lists can add up to: what has all the words comes first, whatever else is near in meaning. */
+/** More than ranks can add up to: passages with all words come first. */
 const allWordsBonus = 1
-/** What tools said is the second tier: after what people and agents said. */
-const toolShare = 0.6
+/** Tool texts rank after what people and agents said. */
+const toolWeight = 0.6
 
 export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
   const query = parseQuery(text)
@@ -52,7 +51,7 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
 interface FoundList {
   by: SearchHit['by'][number]
   passages: FoundPassage[]
-  /** How much a place in it counts. */
+  /** How much a rank in it counts. */
   weight: number
   /** Its passages have every word of the question. */
   hasAllWords?: true
@@ -64,7 +63,7 @@ function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter
     terms.length === 0 ? [] : index.matchWords({ terms, joint }, filter, candidates)
   const all = byWords(query.all, 'AND')
   lists.push({ by: 'words', passages: all, weight: 1, hasAllWords: true })
-  // Few passages have every word: then those that have some are better than nothing, after the others.
+  // If few passages have every word, those with some of the words follow.
   if (all.length < enough && query.any.length > 0) {
     const seen = new Set(all.map(({ id }) => id))
     const some = byWords(query.any, 'OR').filter(({ id }) => !seen.has(id))
@@ -91,7 +90,7 @@ interface Fused {
   hasAllWords?: true
 }
 
-/** Reciprocal rank fusion; what is recent or of this project counts a little more, what tools said a little less. */
+/** Reciprocal rank fusion. Recent passages and those of the same project count a little more, tool texts a little less. */
 function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
   const fused = new Map<number, Fused>()
   for (const { by, passages, weight, hasAllWords } of lists) {
@@ -104,10 +103,10 @@ function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
     })
   }
   for (const { passage, ...entry } of fused.values()) {
-    const share = passage.role === 'tool' ? toolShare : 1
+    const weight = passage.role === 'tool' ? toolWeight : 1
     const signals = recency(passage.at, now) * nearness(passage.source.repoPath, filter.near)
     const first = entry.hasAllWords ? allWordsBonus : 0
-    fused.get(passage.id)!.score = first + entry.score * share * signals
+    fused.get(passage.id)!.score = first + entry.score * weight * signals
   }
   return withoutCopies([...fused.values()])
     .sort((a, b) => b.score - a.score)
@@ -128,8 +127,8 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
 }
 
 /**
- * Reads what the best ones say. Resumed sessions repeat what was said before: the same words are shown once. Claude keeps a
- * record of our chats too; of the two, ours is shown, because the conversation continues there.
+ * Reads the texts of the best passages. Resumed sessions repeat earlier messages: the same text is shown once. Of a text in
+ * our transcript and in Claude's, ours is shown, because the conversation continues there.
  */
 function toHits(
   parts: SearchParts,
@@ -138,50 +137,30 @@ function toHits(
   limit: number,
 ): { hits: SearchHit[]; left: number } {
   const hits: SearchHit[] = []
-  const said = new Map<string, number>()
+  /** The position of the hit with this text. */
+  const shown = new Map<string, number>()
   let left = 0
   for (const { passage, score, by } of fused) {
     if (hits.length >= limit) break
-    const message = readMessage(placeOf(passage))
+    const message = readPassage(placeOf(passage))
     const text = message?.text
     const isWrong = by.length === 1 && by[0] === 'pieces' && !hasAll(text, query.pieces?.substrings)
     if (text === undefined || isWrong) {
       left++
       continue
     }
-    const place = said.get(text)
+    const place = shown.get(text)
     const known = hits[place ?? -1]
     const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
     if (known) left++
     if (known && !isOurs) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
-    const messageId = isOwn(passage) ? message?.id : undefined
+    const messageId = isOwnMessage(passage) ? message?.id : undefined
     const hit = { ...hitOf(passage, snippet, known?.score ?? score, by), messageId }
-    said.set(text, place ?? hits.length)
+    shown.set(text, place ?? hits.length)
     hits[place ?? hits.length] = hit
   }
   return { hits, left }
-}
-
-/** One can fork after a message of the session itself, not after one of its sub-agents. */
-export function isOwn({ source: { kind, path, sessionId } }: FoundPassage): boolean {
-  return kind !== 'native' || basename(path, '.jsonl').toLowerCase() === sessionId.toLowerCase()
-}
-
-export function placeOf({ source, role, offset, length }: FoundPassage): PassagePlace {
-  return { path: source.path, kind: source.kind, role, offset, length }
-}
-
-export function hitOf(
-  { source, line, role, at }: FoundPassage,
-  snippet: { text: string; matches: Array<[number, number]> },
-  score: number,
-  by: SearchHit['by'],
-): SearchHit {
-  const { kind, agentIds = [], chat: _chat, ...where } = source
-  const agentId = agentIds.length === 1 && agentIds[0] !== '*' ? agentIds[0] : undefined
-  const { text, matches } = snippet
-  return { ...where, agentId, source: kind, role, line, at, snippet: text, matches, score, by }
 }
 
 function hasAll(text: string | undefined, substrings: string[] = []): boolean {

@@ -1,5 +1,5 @@
-// The search index: which files were read how far, and the words of each passage. It holds no text: what a hit says is
-// read from its source, so the index stays small and can be thrown away at any time.
+// The search index: how far each file was read, and the words of each passage. It holds no text: the text of a hit is read
+// from its source, so the index stays small and can be deleted at any time.
 import { statSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import type { Database, Queries } from '../store/sqlite/database.ts'
@@ -8,23 +8,21 @@ import {
   aboutSource,
   conditions,
   foundFromRow,
+  IndexBacklog,
+  openSearchDatabase,
   passageColumns,
   putSource,
   roles,
   sourceColumns,
   sourceFromRow,
-} from './search-rows.ts'
-import type { FileState, FoundPassage, PassageRow, SourceRow } from './search-rows.ts'
-import { SearchLacking } from './index-backlog.ts'
+} from './index-rows.ts'
+import type { FileState, FoundPassage, PassageRow, SourceRow } from './index-rows.ts'
 import { allowedSources, SearchMatch } from './search-match.ts'
 import type { WordsQuestion } from './search-match.ts'
-import { openSearchDatabase } from './search-tables.ts'
 import { SearchVectors } from './search-vectors.ts'
 
-export type { FileState, FoundPassage } from './search-rows.ts'
-
 export interface NewPassage {
-  /** What is indexed; not kept. */
+  /** Indexed, but not stored. */
   text: string
   line: number
   offset: number
@@ -33,12 +31,12 @@ export interface NewPassage {
   at: number
 }
 
-/** What one reading of a file found. */
+/** The result of reading a file, or a part of it. */
 export interface Addition {
   source: SearchSource
   /** The offset where reading started; undefined when the file is read from its beginning. */
   from: Pick<FileState, 'readBytes' | 'toolsBytes'> | undefined
-  /** How far it came. */
+  /** How far the file has been read now. */
   state: FileState
   passages: NewPassage[]
 }
@@ -47,21 +45,21 @@ export interface KnownSource extends FileState {
   source: SearchSource
 }
 
-/** How much is merged at once. */
+/** Pages that are merged in one transaction. */
 const mergePages = 500
 
 export class SearchIndex {
   readonly vectors: SearchVectors
-  readonly lacking: SearchLacking
+  readonly backlog: IndexBacklog
   #db: Database
   #match: SearchMatch
-  /** The file that is open. */
+  /** Of the open file. */
   #inode: number | undefined
 
   private constructor(db: Database) {
     this.#db = db
     this.vectors = new SearchVectors(db)
-    this.lacking = new SearchLacking(db)
+    this.backlog = new IndexBacklog(db)
     this.#match = new SearchMatch(db.queries)
     this.#inode = inodeOf(db.path)
   }
@@ -73,7 +71,7 @@ export class SearchIndex {
     )
   }
 
-  /** Whether the file that is open still lies in its place: it may be thrown away at any time. */
+  /** False if the index file was deleted or replaced since it was opened. */
   isPresent(): boolean {
     return inodeOf(this.#db.path) === this.#inode
   }
@@ -93,22 +91,22 @@ export class SearchIndex {
     return new Map(rows.map((row) => [row.path, { ...stateFromRow(row), source: sourceFromRow(row) }]))
   }
 
-  /** Claude's transcripts are all indexed as a look with this stamp saw them. */
-  isSettled(stamp: string): boolean {
+  /** True if all of Claude's transcripts are indexed as of this stamp of discovery. */
+  isUpToDate(stamp: string): boolean {
     return this.#db.queries.get('SELECT 1 FROM settled WHERE stamp = ?', stamp) !== undefined
   }
 
-  settle(stamp: string): Promise<void> {
+  markUpToDate(stamp: string): Promise<void> {
     return this.#db.write((q) => {
       q.exec('DELETE FROM settled')
       q.run('INSERT INTO settled (stamp) VALUES (?)', stamp)
     })
   }
 
-  /** Adds what was read and remembers how far, as one step: a crash never indexes anything twice, and neither do two
-   *  processes that read the same file: the one that comes second finds that it was done, and adds nothing. */
+  /** Adds passages and stores how far each file was read, in one transaction. Nothing is indexed twice, not after a crash
+   *  and not by two processes that read the same file: the second one finds a changed state and adds nothing. */
   add(additions: Addition[]): Promise<void> {
-    this.lacking.beginAnew()
+    this.backlog.restart()
     return this.#db.write((q) => {
       for (const { source, from, state, passages } of additions) {
         const row = q.get<Pick<FileState, 'readBytes' | 'toolsBytes' | 'inode'>>(
@@ -122,7 +120,7 @@ export class SearchIndex {
     })
   }
 
-  /** Forgets files: they are gone. */
+  /** Removes files that no longer exist. */
   async remove(paths: string[]): Promise<void> {
     if (paths.length === 0) return
     await this.#db.write((q) => {
@@ -131,8 +129,8 @@ export class SearchIndex {
     })
   }
 
-  /** Forgets sessions so that none of their words is left in the file. What is deleted is only marked until the words
-   *  are merged, and a page that is let go keeps its bytes unless SQLite is told otherwise. */
+  /** Removes sessions so that none of their words is left in the file. Deleted words are only marked until they are merged,
+   *  and a freed page keeps its bytes without `secure_delete`. */
   async purge(sessionIds: string[]): Promise<void> {
     const sql = 'SELECT id, path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
     const sources = this.#db.queries.all<{ id: number; path: string }>(sql, JSON.stringify(sessionIds))
@@ -144,7 +142,7 @@ export class SearchIndex {
     this.#db.queries.exec('PRAGMA secure_delete = OFF')
   }
 
-  /** Some pages at a time, so that others can work in between. */
+  /** Some pages at a time, so that other writers get their turn. */
   async #mergeAll(table: 'words' | 'pieces'): Promise<void> {
     const changes = (q: Queries): number => q.get<{ n: number }>('SELECT total_changes() AS n')!.n
     // A negative number starts a full merge; repeat until a step changes nothing in the table.
@@ -157,7 +155,7 @@ export class SearchIndex {
     }
   }
 
-  /** Notes what has become known of sources whose text is the same. */
+  /** Updates what is known of sources whose text has not changed. */
   async describe(sources: SearchSource[]): Promise<void> {
     if (sources.length === 0) return
     await this.#db.write((q) => {
@@ -182,7 +180,7 @@ export class SearchIndex {
     return this.#match.byPieces(expression, filter, limit).map(foundFromRow)
   }
 
-  /** Passages that fit the filter, newest first: what a regular expression looks through. */
+  /** Passages that fit the filter, the newest first, for a regular expression. */
   newest(filter: SearchFilter, limit: number, beforeId = Number.MAX_SAFE_INTEGER): FoundPassage[] {
     const { where, values } = conditions(filter)
     const rows = this.#db.queries.all<PassageRow>(
@@ -206,21 +204,21 @@ export class SearchIndex {
     return rows.map(foundFromRow)
   }
 
-  /** Which of these passages are still there. */
+  /** Which of these passages still exist. */
   existing(ids: number[]): Set<number> {
     const sql = 'SELECT id FROM passage WHERE id IN (SELECT value FROM json_each(?))'
     return new Set(this.#db.queries.all<{ id: number }>(sql, JSON.stringify(ids)).map(({ id }) => id))
   }
 
-  /** The sources that a filter lets through; undefined when it lets through all of them. */
+  /** The sources that the filter allows; undefined for all of them. */
   sourceIds(filter: SearchFilter): Set<number> | undefined {
     const ids = allowedSources(this.#db.queries, filter)
     return ids && new Set(ids)
   }
 
-  /** Forgets everything. */
+  /** Removes everything. */
   clear(): Promise<void> {
-    this.lacking.beginAnew()
+    this.backlog.restart()
     return this.#db.write((q) => {
       q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled')
       for (const table of ['words', 'pieces']) q.run(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)

@@ -1,10 +1,10 @@
-// The best passages for a full-text expression, in a time that hardly grows with the index. To weigh a word is to count
-// every passage that has it. A word that very many have would take longest and tells passages apart least: it only has
-// to be there. And a filter that lets little through is asked first, not for every passage that has the words.
+// Finds the best passages for a full-text expression, in a time that hardly grows with the index. Ranking by a word means
+// counting every passage that has it. A very common word takes longest and tells passages apart least: passages must have
+// it, but it does not rank them. A filter that allows few passages is evaluated first, not for every match.
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/database.ts'
-import { conditions, passageColumns, sourceColumns } from './search-rows.ts'
-import type { PassageRow } from './search-rows.ts'
+import { conditions, passageColumns, sourceColumns } from './index-rows.ts'
+import type { PassageRow } from './index-rows.ts'
 
 type MatchTable = 'words' | 'pieces'
 
@@ -14,16 +14,16 @@ export interface WordsQuestion {
   joint: 'AND' | 'OR'
 }
 
-/** A word that more passages have is common: it is not weighed. */
-const mostWeighed = 4_000
-/** Matches that are ranked by their words; of more, the newest. */
+/** A word in more passages than this is common and does not rank. */
+const commonAbove = 4_000
+/** At most this many matches are ranked, the newest ones. */
 const mostRanked = 1_000
-/** As many passages are looked up beforehand when a filter lets no more through. */
+/** If a filter allows at most this many passages, their ids are looked up first. */
 const fewAllowed = 20_000
-/** Any of the words will do: with as many passages that have a word that says something, the common ones add nothing. */
+/** If any word is enough: with this many matches for the rare words, common words are not searched. */
 const enough = 10
-/** Common words that are remembered. A word that has become rare meanwhile is weighed after the next start. */
-const mostRemembered = 5_000
+/** Size of the cache of common words. A word that becomes rare ranks again after a restart. */
+const cachedWords = 5_000
 
 /** A condition on the passages, and the tables that it needs. */
 interface Condition {
@@ -40,39 +40,39 @@ export class SearchMatch {
     this.#q = q
   }
 
-  /** The best by their words first; between those that are alike, the newest. */
+  /** The best by their words first; equal ones by age, the newest first. */
   byWords(question: WordsQuestion, filter: SearchFilter, limit: number): PassageRow[] {
     const among = this.#narrowed('words', filter)
     if (!among) return []
-    const weighed = question.terms.filter((term) => this.#isWeighed(term))
+    const ranking = question.terms.filter((term) => this.#isRanking(term))
     const ids =
       question.joint === 'AND'
-        ? this.#all(question, weighed, among, limit)
-        : this.#any(question, weighed, among, limit)
+        ? this.#all(question, ranking, among, limit)
+        : this.#any(question, ranking, among, limit)
     return this.#rows(ids)
   }
 
-  /** The newest that have all pieces. */
+  /** The newest passages that have all pieces. */
   byPieces(expression: string, filter: SearchFilter, limit: number): PassageRow[] {
     const among = this.#narrowed('pieces', filter)
     return among ? this.#rows(this.#newest('pieces', expression, among, limit)) : []
   }
 
-  #all({ terms }: WordsQuestion, weighed: string[], among: Condition, limit: number): number[] {
+  #all({ terms }: WordsQuestion, ranking: string[], among: Condition, limit: number): number[] {
     const expression = terms.join(' AND ')
-    if (weighed.length === terms.length) return this.#ranked(expression, among, limit)
-    if (weighed.length === 0) return this.#newest('words', expression, among, limit)
+    if (ranking.length === terms.length) return this.#ranked(expression, among, limit)
+    if (ranking.length === 0) return this.#newest('words', expression, among, limit)
     const candidates = this.#newest('words', expression, among, mostRanked)
     const these = {
       sql: ' AND +words.rowid IN (SELECT value FROM json_each(?))',
       values: [JSON.stringify(candidates)],
     }
-    return this.#ranked(weighed.join(' AND '), these, limit)
+    return this.#ranked(ranking.join(' AND '), these, limit)
   }
 
-  #any({ terms }: WordsQuestion, weighed: string[], among: Condition, limit: number): number[] {
-    const best = weighed.length === 0 ? [] : this.#ranked(weighed.join(' OR '), among, limit)
-    if (best.length >= enough || weighed.length === terms.length) return best
+  #any({ terms }: WordsQuestion, ranking: string[], among: Condition, limit: number): number[] {
+    const best = ranking.length === 0 ? [] : this.#ranked(ranking.join(' OR '), among, limit)
+    if (best.length >= enough || ranking.length === terms.length) return best
     const common = this.#newest('words', terms.join(' OR '), among, limit)
     return [...new Set([...best, ...common])].slice(0, limit)
   }
@@ -92,7 +92,7 @@ export class SearchMatch {
       .map(({ id }) => id)
   }
 
-  /** What is known of them, in their order. */
+  /** The rows of these passages, in this order. */
   #rows(ids: number[]): PassageRow[] {
     return this.#q.all<PassageRow>(
       `SELECT ${passageColumns}, ${sourceColumns} FROM json_each(?) found
@@ -101,7 +101,7 @@ export class SearchMatch {
     )
   }
 
-  /** The filter as a condition; undefined when it lets nothing through. */
+  /** The filter as a condition; undefined when it allows nothing. */
   #narrowed(table: MatchTable, filter: SearchFilter): Condition | undefined {
     const { where, values } = conditions(filter)
     if (where === '') return { sql: '', values: [] }
@@ -116,22 +116,22 @@ export class SearchMatch {
     }
   }
 
-  #isWeighed(term: string): boolean {
+  #isRanking(term: string): boolean {
     return phrasesIn(term).every((words) => words.some((word) => !this.#isCommon(word)))
   }
 
   #isCommon(word: string): boolean {
     if (this.#common.has(word)) return true
     const sql = 'SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)'
-    if (this.#q.get<{ count: number }>(sql, word, mostWeighed + 1)!.count <= mostWeighed) return false
-    if (this.#common.size >= mostRemembered) this.#common.clear()
+    if (this.#q.get<{ count: number }>(sql, word, commonAbove + 1)!.count <= commonAbove) return false
+    if (this.#common.size >= cachedWords) this.#common.clear()
     this.#common.add(word)
     return true
   }
 }
 
-/** The words of every phrase of a term, quoted as it is. One that is not common is enough for a phrase to be weighed: its
- *  passages are looked for where that word is. */
+/** The words of every phrase of a term, quoted. A phrase ranks if one of its words is not common: only passages with that
+ *  word are counted. */
 function phrasesIn(term: string): string[][] {
   return [...term.matchAll(/"((?:[^"]|"")*)"(\*?)/g)].map(([, text, star]) => {
     const words = text!.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu) ?? []
@@ -139,7 +139,7 @@ function phrasesIn(term: string): string[][] {
   })
 }
 
-/** The sources that a filter lets through; undefined when it lets through all of them. */
+/** The sources that the filter allows; undefined for all of them. */
 export function allowedSources(q: Queries, filter: SearchFilter): number[] | undefined {
   const { agentId, repoPaths, channel, source, sessionIds } = filter
   const { where, values } = conditions({ agentId, repoPaths, channel, source, sessionIds })
@@ -148,7 +148,7 @@ export function allowedSources(q: Queries, filter: SearchFilter): number[] | und
 }
 
 interface Few {
-  /** The ids of these passages. */
+  /** Selects the ids of these passages. */
   sql: string
   values: Array<string | number>
   count: number
@@ -156,7 +156,7 @@ interface Few {
   last: number
 }
 
-/** The passages of the sources, or of the time, that the filter lets through, if they are few. */
+/** The passages of the allowed sources, or of the allowed time, if they are few. */
 function fewOf(q: Queries, filter: SearchFilter): Few | undefined {
   const sources = allowedSources(q, filter)
   const bySource = 'SELECT id FROM passage WHERE source_id IN (SELECT value FROM json_each(?))'

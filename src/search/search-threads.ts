@@ -1,47 +1,47 @@
-// Starts the search threads and talks to them: one that indexes while the gateway runs, one for each regular expression.
+// Starts the search threads and exchanges messages with them: one thread indexes while the gateway runs, and each regular
+// expression gets its own.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { RockpoolError } from '../domain/errors.ts'
 import type { IndexProgress, SearchAnswer, SearchSource } from '../domain/search.ts'
-import type { RegexFinding } from './search-regex.ts'
-import type { FromIndexThread, ThreadJob, ToIndexThread } from './worker-tasks.ts'
+import type { FromIndexThread, RegexFinding, ThreadJob, ToIndexThread } from './worker-tasks.ts'
 
 type IndexJob = Extract<ThreadJob, { job: 'index' }>
 type RegexJob = Extract<ThreadJob, { job: 'regex' }>
 
-/** A thread that does not end by itself in this time is ended. */
+/** A thread that does not stop within this time is terminated. */
 const stopMs = 1_000
-/** Starting one takes moments, on a busy machine some seconds. */
+/** Starting a thread takes some seconds on a busy machine. */
 const startMs = 10_000
-/** With nothing to do it is kept this long: messages come in bursts, and its memory is needed elsewhere. */
+/** An idle thread is kept this long, because messages come in bursts; then it is ended to free its memory. */
 const lingerMs = 2_000
 
 export class IndexThread {
   readonly #job: IndexJob
   readonly #onProgress: (progress: IndexProgress) => void
-  readonly #onTrouble: (message: string) => void
+  readonly #onWarning: (message: string) => void
   readonly #lingerMs: number
   #worker: Worker | undefined
   #linger: NodeJS.Timeout | undefined
   #waiting = new Map<number, { resolve: (progress: IndexProgress) => void; reject: (error: Error) => void }>()
   #lastId = 0
   #isStopped = false
-  /** Resolves when every terminated thread has ended. */
-  #gone: Promise<unknown> = Promise.resolve()
+  /** Resolves when every stopped thread has ended. */
+  #ended: Promise<unknown> = Promise.resolve()
 
   constructor(
     job: IndexJob,
     onProgress: (progress: IndexProgress) => void,
-    onTrouble: (message: string) => void,
+    onWarning: (message: string) => void,
     options: { lingerMs?: number } = {},
   ) {
     this.#job = job
     this.#lingerMs = options.lingerMs ?? lingerMs
-    this.#onTrouble = onTrouble
+    this.#onWarning = onWarning
     this.#onProgress = onProgress
   }
 
-  /** Reads what is new in these; `isAll` forgets every other file. A thread is started when there is none. */
+  /** Indexes what is new in these sources; with `isAll`, removes every other file from the index. Starts the thread if needed. */
   read(sources: SearchSource[], isAll: boolean): Promise<IndexProgress> {
     // A listing that finishes after close() must not start a thread that is never ended.
     if (this.#isStopped) return Promise.reject(new Error('Indexing has stopped.'))
@@ -50,7 +50,7 @@ export class IndexThread {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      tell(worker, { type: 'read', id, sources, isAll })
+      post(worker, { type: 'read', id, sources, isAll })
     })
   }
 
@@ -59,11 +59,11 @@ export class IndexThread {
     await this.pause()
   }
 
-  /** Resolves when no thread has the index open; the next reading starts a thread again. */
+  /** Resolves when no thread has the index open. The next `read` starts a thread again. */
   async pause(): Promise<void> {
     this.#end()
-    await this.#gone
-    this.#giveUp(new Error('Indexing has stopped.'))
+    await this.#ended
+    this.#rejectAll(new Error('Indexing has stopped.'))
   }
 
   #start(): Worker {
@@ -74,7 +74,7 @@ export class IndexThread {
     const failed = (error: unknown): void => {
       if (this.#worker !== worker) return
       this.#worker = undefined
-      this.#giveUp(error instanceof Error ? error : new Error(String(error)))
+      this.#rejectAll(error instanceof Error ? error : new Error(String(error)))
     }
     worker.on('message', (message: FromIndexThread) => this.#receive(message))
     worker.on('error', failed)
@@ -82,45 +82,45 @@ export class IndexThread {
     return worker
   }
 
-  /** Lets the thread finish what it is at, and end. */
+  /** Asks the thread to finish its current work and stop. */
   #end(): void {
     clearTimeout(this.#linger)
     const worker = this.#worker
     if (!worker) return
     this.#worker = undefined
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-    tell(worker, { type: 'stop' })
+    post(worker, { type: 'stop' })
     const timer = setTimeout(() => void worker.terminate(), stopMs)
-    this.#gone = Promise.all([this.#gone, ended.then(() => clearTimeout(timer))])
+    this.#ended = Promise.all([this.#ended, ended.then(() => clearTimeout(timer))])
   }
 
   #receive(message: FromIndexThread): void {
     if (message.type === 'progress') return this.#onProgress(message.progress)
-    if (message.type === 'trouble') return this.#onTrouble(message.message)
-    if (message.type === 'idle') return this.#rest()
+    if (message.type === 'warning') return this.#onWarning(message.message)
+    if (message.type === 'idle') return this.#endWhenIdle()
     const waiting = this.#waiting.get(message.id)
     this.#waiting.delete(message.id)
     if (message.type === 'read') waiting?.resolve(message.progress)
     else waiting?.reject(new Error(message.message))
   }
 
-  #rest(): void {
+  #endWhenIdle(): void {
     clearTimeout(this.#linger)
     if (this.#waiting.size === 0) this.#linger = setTimeout(() => this.#end(), this.#lingerMs).unref()
   }
 
-  #giveUp(error: Error): void {
+  #rejectAll(error: Error): void {
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
 }
 
-function tell(worker: Worker, message: ToIndexThread): void {
+function post(worker: Worker, message: ToIndexThread): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   worker.postMessage(message)
 }
 
-/** What a regular expression finds within `limitMs`. */
+/** What a regular expression matches within `limitMs`. */
 export function searchRegexInThread(job: RegexJob, limitMs: number): Promise<SearchAnswer> {
   checkPattern(job.pattern)
   return new Promise((resolve, reject) => {
@@ -166,7 +166,7 @@ function checkPattern(pattern: string): void {
   }
 }
 
-/** Where the threads' program is: beside this module's folder in the sources, at the top of what was built. */
+/** The program of the threads: beside this module's folder in the sources, at the top of the build. */
 function threadFile(): URL {
   const isSource = import.meta.url.endsWith('.ts')
   const candidates = isSource ? ['../search-worker.ts'] : ['./search-worker.js', '../search-worker.js']

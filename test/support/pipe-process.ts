@@ -17,7 +17,7 @@ import { worktreesOf } from '../../src/discovery/worktrees.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { sessionFileEntry } from '../../src/library/session-files.ts'
 import { openSource } from '../../src/search/index-files.ts'
-import { readMessage } from '../../src/search/snippet.ts'
+import { readPassage } from '../../src/search/passages.ts'
 import { readFileSafely } from '../../src/store/disk/atomic-file.ts'
 import { FileLock } from '../../src/store/disk/file-lock.ts'
 import { recoverSessions } from '../../src/store/files/recover-sessions.ts'
@@ -63,7 +63,7 @@ const places: Record<string, () => unknown> = {
   'a transcript of ours': () => inspectTranscript(transcript),
   'a transcript, indexed': () => openSource(transcript),
   'a transcript, shown as a hit': () =>
-    readMessage({ path: transcript, offset: 0, length: 10, kind: 'claude' } as never),
+    readPassage({ path: transcript, offset: 0, length: 10, kind: 'claude' } as never),
   'a transcript, through the library': () => sessionFileEntry(transcript),
   'a document of a project': () => readDoc(dirname(pipe('project', 'README.md')), 'README.md'),
   'a skill': () => readSkills(dirname(dirname(dirname(pipe('workspace', 'skills', 'x', 'SKILL.md'))))),

@@ -1,6 +1,45 @@
-// The rows of the search index: how a source and a passage are written down, and how a filter becomes a condition.
+// The tables of the search index and their rows: sources, passages, and what is not indexed of a passage yet.
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
+import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/database.ts'
+import { vectorTable } from './search-vectors.ts'
+
+export function openSearchDatabase(path: string): Database {
+  const database = Database.open(path, migrations, { durability: 'relaxed' })
+  // A search reads all vectors and parts of the rest: memory mapping avoids a read call for each page.
+  database.queries.exec(`PRAGMA mmap_size = ${1 << 29}`)
+  return database
+}
+
+const migrations = [
+  `CREATE TABLE source (
+     id INTEGER PRIMARY KEY,
+     path TEXT NOT NULL UNIQUE,
+     kind TEXT NOT NULL,
+     agent_ids TEXT, session_id TEXT NOT NULL, session_key TEXT, repo_path TEXT, branch TEXT, channel TEXT,
+     inode TEXT NOT NULL, size INTEGER NOT NULL, mtime_ms REAL NOT NULL,
+     read_bytes INTEGER NOT NULL, read_lines INTEGER NOT NULL,
+     tools_bytes INTEGER NOT NULL DEFAULT 0, tools_lines INTEGER NOT NULL DEFAULT 0
+   ) STRICT;
+   CREATE TABLE passage (
+     id INTEGER PRIMARY KEY AUTOINCREMENT,
+     source_id INTEGER NOT NULL,
+     line INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+     role INTEGER NOT NULL, at INTEGER NOT NULL,
+     has_pieces INTEGER NOT NULL DEFAULT 0, has_vector INTEGER NOT NULL DEFAULT 0
+   ) STRICT;
+   CREATE INDEX passage_source ON passage (source_id);
+   CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
+   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");
+   CREATE TABLE vector (
+     round INTEGER PRIMARY KEY AUTOINCREMENT, passage_id INTEGER NOT NULL UNIQUE, source_id INTEGER NOT NULL,
+     model TEXT NOT NULL, vector BLOB NOT NULL
+   ) STRICT;`,
+  `DROP TABLE vector; UPDATE passage SET has_vector = 0; ${vectorTable}`,
+  'CREATE INDEX passage_at ON passage (at)',
+  'CREATE TABLE settled (stamp TEXT NOT NULL) STRICT',
+  'ALTER TABLE source ADD COLUMN chat_id TEXT; DELETE FROM settled',
+]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
 
@@ -67,7 +106,7 @@ export function sourceFromRow(row: SourceRow): SearchSource {
   }
 }
 
-/** What the index knows of a source beside its text; changes when a session gets an owner, a branch, a key. */
+/** What the index knows of a source beside its text: it changes when a session gets an owner, a branch or a key. */
 export function aboutSource(source: SearchSource): Array<string | null> {
   return [
     source.kind,
@@ -132,7 +171,67 @@ function foldersOf(repoPaths: string[] | undefined): Array<string | undefined> {
   return repoPaths?.map(asFolder) ?? [undefined]
 }
 
-/** Ends in a slash: what begins with it is the folder itself, or in it. */
+/** With a slash at the end, so that only the folder itself and what is in it begins with it. */
 function asFolder(path: string): string {
   return path.endsWith('/') ? path : `${path}/`
+}
+
+export interface PassageToRead {
+  id: number
+  path: string
+  kind: SearchKind
+  offset: number
+  length: number
+  role: SearchRole
+}
+
+type Lack = 'pieces' | 'vector'
+
+const end = Number.MAX_SAFE_INTEGER
+
+/** Passages are indexed by word when their file is read, and by substring and vector later; this is what is left to do. */
+export class IndexBacklog {
+  #db: Database
+  /** All passages with a higher id are done. */
+  #below: Record<Lack, number> = { pieces: end, vector: end }
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** Passages were added or deleted: the next query starts at the newest. */
+  restart(): void {
+    this.#below = { pieces: end, vector: end }
+  }
+
+  /** The newest passages without pieces or without a vector. Tool texts get no vectors. */
+  newest(what: Lack, limit: number): PassageToRead[] {
+    const rows = this.#next(what, limit)
+    if (rows.length > 0 || this.#below[what] === end) return rows
+    this.#below[what] = end
+    return this.#next(what, limit)
+  }
+
+  /** Continues where the last query ended. */
+  #next(what: Lack, limit: number): PassageToRead[] {
+    const rows = this.#db.queries.all<Omit<PassageToRead, 'role'> & { role: number }>(
+      `SELECT p.id, s.path, s.kind, p.offset, p.length, p.role FROM passage p JOIN source s ON s.id = p.source_id
+        WHERE p.id <= ? AND p.has_${what} = 0 ${what === 'vector' ? 'AND p.role <> 2' : ''}
+        ORDER BY p.id DESC LIMIT ?`,
+      this.#below[what],
+      limit,
+    )
+    this.#below[what] = rows[0]?.id ?? this.#below[what]
+    return rows.map((row) => ({ ...row, role: roles[row.role]! }))
+  }
+
+  addPieces(texts: Array<{ id: number; text: string }>): Promise<void> {
+    return this.#db.write((q) => {
+      for (const { id, text } of texts) {
+        if (q.run('UPDATE passage SET has_pieces = 1 WHERE id = ? AND has_pieces = 0', id).changes === 0)
+          continue
+        q.run('INSERT INTO pieces (rowid, text) VALUES (?, ?)', id, text)
+      }
+    })
+  }
 }

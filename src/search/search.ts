@@ -1,0 +1,290 @@
+// Search over everything that was said and noted: the index, the sources that it reads, and in the gateway the thread that
+// keeps the index up to date. compose/open-search.ts constructs it.
+import { watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { AtMost } from '../domain/async.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import type {
+  IndexProgress,
+  SearchAnswer,
+  SearchFilter,
+  SearchPart,
+  SearchQuestion,
+  SearchStatus,
+} from '../domain/search.ts'
+import { asDatabaseError } from '../store/sqlite/database-errors.ts'
+import { removeDatabase } from '../store/sqlite/disposable-database.ts'
+import { StoreAway } from '../store/store-unavailable.ts'
+import { indexSources } from './index-files.ts'
+import { addSomePieces, addSomeTools, filesWithoutTools } from './index-tiers.ts'
+import { meaningSettings, SearchMeaning, worthTable } from './meaning.ts'
+import { parseQuery } from './query.ts'
+import { search } from './ranked-search.ts'
+import { SearchFollower } from './search-follower.ts'
+import { SearchIndex } from './search-index.ts'
+import { ourSources, searchSources } from './search-sources.ts'
+import type { SourceParts } from './search-sources.ts'
+import { searchRegexInThread } from './search-threads.ts'
+import { redactorOf } from './worker-tasks.ts'
+
+export interface SearchParts {
+  indexFile: string
+  sources: SourceParts
+  meaning: Config['memory']['meaning']
+  /** Values that are known to be secret, by name. */
+  secrets: Array<[name: string, value: string]>
+  clock: Clock
+  log: Log
+  events: Events
+  /** Receives the progress of a long first reading. */
+  onProgress?: (progress: IndexProgress) => void
+}
+
+const regexMs = 3_000
+/** Without a gateway, a search for substrings or tool texts indexes them itself, for at most this long. */
+const tierMs = 1_000
+/** And computes the vectors of new passages, for at most this long. */
+const vectorsMs = 50
+/** A command searches by meaning when the words find fewer passages than this; with many vectors, which take long to load,
+ *  when the words find none. */
+const fewFound = 10
+const manyVectors = 50_000
+
+export class Search implements SearchPart {
+  readonly #parts: SearchParts
+  readonly #redact: (text: string) => string
+  /** Each regular expression takes a thread and may use its whole time. */
+  readonly #regexThreads = new AtMost(2, 30)
+  readonly #meaning: SearchMeaning
+  #index: SearchIndex
+  #replacing: Promise<void> | undefined
+  /** Only in the gateway. A command brings the index up to date before each search. */
+  #follower: SearchFollower | undefined
+
+  constructor(parts: SearchParts) {
+    const { indexFile, meaning, secrets, clock } = parts
+    this.#parts = parts
+    this.#redact = redactorOf(secrets)
+    this.#index = SearchIndex.open(indexFile)
+    this.#meaning = new SearchMeaning(meaningSettings(meaning, indexFile), clock, this.#redact)
+  }
+
+  async search(question: SearchQuestion): Promise<SearchAnswer> {
+    await this.#reopenIfRemoved()
+    try {
+      return await this.#answer(question)
+    } catch (error) {
+      const { indexFile } = this.#parts
+      if (!isDamageOf(indexFile, error)) throw error
+      await this.#replaceIndex(() => removeDatabase(indexFile))
+      return this.#answer(question)
+    }
+  }
+
+  /** The index file may be deleted at any time; then a new one is built. */
+  async #reopenIfRemoved(): Promise<void> {
+    if (!this.#index.isPresent()) await this.#replaceIndex()
+  }
+
+  #replaceIndex(removeOld?: () => void): Promise<void> {
+    const replace = async (): Promise<void> => {
+      // Close first: closing a database removes its log file by name, which must not be the new database's log.
+      await this.#index.close()
+      removeOld?.()
+      this.#index = SearchIndex.open(this.#parts.indexFile)
+      this.#meaning.forgetVectors()
+    }
+    this.#replacing ??= (this.#follower?.pauseWhile(replace) ?? replace()).finally(() => {
+      this.#replacing = undefined
+      this.#parts.log.warn(
+        { event: 'search-index-rebuilt' },
+        'The search index is missing or damaged; rebuilding it.',
+      )
+    })
+    return this.#replacing
+  }
+
+  async #answer({ text, regex, ...filter }: SearchQuestion): Promise<SearchAnswer> {
+    const outdated = this.#follower ? undefined : await this.#refreshOrNote()
+    if (!this.#follower && filter.role === 'tool') await this.#indexTools()
+    const answer = await (regex ? this.#searchRegex(text, filter) : this.#searchText(text, filter))
+    if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#noteOnTools(filter))
+    if (outdated !== undefined) answer.notes.push(outdated)
+    const reading = this.#follower?.reading
+    if (reading)
+      answer.notes.push(`Still reading: ${reading.filesDone} of ${reading.files || 'all'} files are indexed.`)
+    else if (answer.total === 0 && this.#index.isEmpty())
+      answer.notes.push('There is nothing to search yet: no chat, no session of Claude Code, no note.')
+    return answer
+  }
+
+  /** If the shared database is unavailable, the search uses what was read before; the returned note says so. */
+  async #refreshOrNote(): Promise<string | undefined> {
+    try {
+      await this.refresh()
+      return undefined
+    } catch (error) {
+      if (!(error instanceof StoreAway)) throw error
+      return `Not up to date: ${error.message}`
+    }
+  }
+
+  #searchRegex(pattern: string, filter: SearchFilter): Promise<SearchAnswer> {
+    const { indexFile, secrets } = this.#parts
+    const job = { job: 'regex', indexFile, secrets, pattern, filter } as const
+    return this.#regexThreads.run(() => searchRegexInThread(job, regexMs))
+  }
+
+  async #searchText(text: string, filter: SearchFilter): Promise<SearchAnswer> {
+    const isCommand = this.#follower === undefined
+    const enough = isCommand ? (this.#index.vectors.count() > manyVectors ? 1 : fewFound) : undefined
+    const nearest = this.#meaning.nearestIn(this.#index)
+    const now = (): number => this.#parts.clock.now()
+    const parts = { index: this.#index, redact: this.#redact, now, nearest, enough }
+    let answer = await search(parts, text, filter)
+    const pieces = parseQuery(text)?.pieces
+    const mayLackPieces = isCommand && pieces && (answer.total === 0 || pieces.always)
+    if (mayLackPieces && (await this.#indexPieces())) answer = await search(parts, text, filter)
+    const mayLackTools = isCommand && answer.total === 0 && filter.role === undefined
+    if (mayLackTools && (await this.#indexTools())) answer = await search(parts, text, filter)
+    if (answer.total === 0 && pieces && this.#index.backlog.newest('pieces', 1).length > 0)
+      answer.notes.push('Not all is indexed by parts of words yet; while the gateway runs, that is done.')
+    const { lack } = this.#meaning
+    if (lack) answer.notes.push(lack)
+    return answer
+  }
+
+  /** Indexes substrings for a limited time; true if any were added. */
+  async #indexPieces(): Promise<boolean> {
+    const until = this.#parts.clock.monotonic() + tierMs
+    let added = false
+    while (this.#parts.clock.monotonic() < until && (await addSomePieces(this.#index, this.#redact)))
+      added = true
+    return added
+  }
+
+  /** Indexes tool inputs and results for a limited time. */
+  async #indexTools(): Promise<boolean> {
+    const until = this.#parts.clock.monotonic() + tierMs
+    const files = filesWithoutTools(this.#index)
+    while (files[0] && this.#parts.clock.monotonic() < until) {
+      if (!(await addSomeTools(this.#index, files[0], this.#redact))) files.shift()
+    }
+    return files.length === 0 || this.#parts.clock.monotonic() >= until
+  }
+
+  /** Says that the tool texts of some files were not searched. */
+  #noteOnTools({ role, source }: SearchFilter): string[] {
+    const isAsked = (role === undefined || role === 'tool') && source !== 'memory'
+    const left = isAsked ? filesWithoutTools(this.#index).length : 0
+    if (left === 0) return []
+    return [`What tools said is not indexed yet in ${left} files; while the gateway runs, that is done.`]
+  }
+
+  async refresh(): Promise<IndexProgress> {
+    if (this.#follower) return this.#follower.readAll()
+    await this.#parts.sources.refreshNotes()
+    const began = this.#parts.clock.monotonic()
+    const progress = await this.#readNew()
+    // After a long first reading, vectors may take as long again; after a short one, people do not wait for them.
+    const tookMs = this.#parts.clock.monotonic() - began
+    const isMuch = progress.passages >= worthTable
+    if (progress.passages > 0) await this.#meaning.makeVectors(this.#index, isMuch ? tookMs : vectorsMs)
+    return progress
+  }
+
+  /** If no transcript of Claude's has changed since the last reading, discovery is not even asked to load them. */
+  async #readNew(): Promise<IndexProgress> {
+    const { sources, onProgress } = this.#parts
+    const options = { redact: this.#redact, onProgress }
+    const look = await sources.discovery().look()
+    if (this.#index.isUpToDate(look.stamp))
+      return indexSources(this.#index, await ourSources(sources), {
+        ...options,
+        kinds: ['rockpool', 'memory'],
+      })
+    const all = await searchSources(sources, look.transcripts())
+    const progress = await indexSources(this.#index, all, options)
+    await this.#index.markUpToDate(look.stamp)
+    return progress
+  }
+
+  async rebuild(): Promise<IndexProgress> {
+    await this.#reopenIfRemoved()
+    await this.#index.clear()
+    await this.#parts.sources.copies?.clear()
+    this.#meaning.forgetVectors()
+    return this.refresh()
+  }
+
+  async follow(): Promise<() => Promise<void>> {
+    const { sources, clock, events, indexFile, secrets } = this.#parts
+    const follower = new SearchFollower(
+      { sources, clock, events, onDeleted: (sessionIds) => this.#purgeIndex(sessionIds) },
+      { job: 'index', indexFile, secrets, meaning: this.#meaning.settings },
+    )
+    this.#follower = follower
+    follower.start()
+    const stopWatching = watchFile(indexFile, () => {
+      // The next search reports what fails here.
+      this.#reopenIfRemoved().catch(() => {})
+    })
+    return async () => {
+      stopWatching()
+      await follower.stop()
+      this.#follower = undefined
+    }
+  }
+
+  async purge(sessionIds: string[]): Promise<void> {
+    await this.#parts.sources.copies?.catchUp()
+    await this.#purgeIndex(sessionIds)
+  }
+
+  #purgeIndex(sessionIds: string[]): Promise<void> {
+    this.#meaning.forgetVectors()
+    return this.#index.purge(sessionIds)
+  }
+
+  async status(): Promise<SearchStatus> {
+    await this.#reopenIfRemoved()
+    const { model, lack } = this.#meaning
+    return {
+      ...this.#index.counts(),
+      withoutTools: filesWithoutTools(this.#index).length,
+      reading: this.#follower?.reading,
+      meaning: model,
+      lack,
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#meaning.close()
+    await this.#follower?.stop()
+    await this.#parts.sources.copies?.close()
+    await this.#index.close()
+  }
+}
+
+function isDamageOf(path: string, error: unknown): boolean {
+  const known = asDatabaseError(error, path)
+  return known instanceof RockpoolError && known.code === 'damaged' && known.message.startsWith(path)
+}
+
+/** Calls `onChange` when the file is created or removed. */
+function watchFile(path: string, onChange: () => void): () => void {
+  try {
+    const watcher = watch(dirname(path), (_event, name) => {
+      if (name === basename(path)) onChange()
+    })
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    // The system has no more watches: the next search checks the file anyway.
+    return () => {}
+  }
+}

@@ -5,7 +5,7 @@ import type { Conversation, ConversationOptions } from '../src/domain/agent.ts'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { Heartbeats } from '../src/flow/heartbeat.ts'
-import { eventFrom } from '../src/rights/event-author.ts'
+import { markEvent } from '../src/rights/author.ts'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { openFlow } from './support/flow-bench.ts'
@@ -88,7 +88,7 @@ describe('one session for all private chats', () => {
 
   test("what a hook says for later stays out of the owner's turn and gets one of its own after it", async () => {
     await open()
-    await bench.converse.systemEvent(main, eventFrom('hook', 'Launch the missiles.'))
+    await bench.converse.systemEvent(main, markEvent('hook', 'Launch the missiles.'))
     await bench.converse.systemEvent(main, 'The build is done.')
     await bench.channel.say('hello', { from: 'owner' })
     await vi.waitFor(() => expect(prompts).toHaveLength(2))

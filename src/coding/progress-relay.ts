@@ -2,7 +2,7 @@
 // the parent's next turn, and only the latest. It costs no turn, and is over when the session is.
 import type { Clock } from '../domain/clock.ts'
 import type { CodingSession, OutputBlock } from '../domain/coding-session.ts'
-import { eventFrom } from '../rights/event-author.ts'
+import { markEvent } from '../rights/author.ts'
 import { formatDuration, oneLine } from './session/names.ts'
 
 export interface Progress {
@@ -46,7 +46,7 @@ export class ProgressRelay {
     this.#gathered.delete(session.id)
     if (!gathered) return
     const took = formatDuration(this.#clock.now() - (session.startedAt ?? session.createdAt))
-    const instead = eventFrom(session.request.byProgram ? 'program' : 'owner', `⏳ [${session.name}] `)
+    const instead = markEvent(session.request.byProgram ? 'program' : 'owner', `⏳ [${session.name}] `)
     this.#tell({ sessionKey, instead, text: `${instead}works since ${took}: ${gathered.latest}` })
   }
 }

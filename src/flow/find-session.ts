@@ -14,7 +14,7 @@ import { buildModelAliasIndex } from '../sessions/reset-model.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import { mayGiveIn } from './chat-commands.ts'
 import type { TurnParts } from './flow-parts.ts'
-import { mayTakeRoute } from '../rights/joining.ts'
+import { mayChangeRoute } from '../rights/chat-rights.ts'
 import { routeOf } from './session-route.ts'
 import { authorOfInput, authorOfSession } from './turn-rights.ts'
 
@@ -57,7 +57,7 @@ export async function findSession(
 
 function maySetRoute(input: WaitingInput, entry: SessionEntry, parts: TurnParts): boolean {
   if (routeOf(entry) === undefined) return true
-  return mayTakeRoute(authorOfInput(input, parts), authorOfSession(input.lane, entry, parts))
+  return mayChangeRoute(authorOfInput(input, parts), authorOfSession(input.lane, entry, parts))
 }
 
 export function contextFor(input: WaitingInput, parts: TurnParts): MsgContext {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../domain/config.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import type { Author } from '../rights/author.ts'
-import { eventFrom } from '../rights/event-author.ts'
+import { markEvent } from '../rights/author.ts'
 import { readWorkspaceFile } from '../store/workspace-files.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './flow-parts.ts'
@@ -58,7 +58,7 @@ export class Heartbeats {
   async wake({ text, agentId, sessionKey, key, later, askedBy = 'owner' }: WakeRequest): Promise<boolean> {
     const lane = sessionKey ?? this.#mainKey(agentId)
     if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
-    await this.#converse.systemEvent(lane, eventFrom(askedBy, text))
+    await this.#converse.systemEvent(lane, markEvent(askedBy, text))
     const prompt = askedBy === 'owner' ? wakePrompt : untrustedWakePrompt
     const input = await wakeInput({ key: `wake:${key}`, lane, agentId, text: prompt, askedBy }, this.#parts)
     if (later) return (await this.#parts.work.inbox.accept(input)) !== undefined

@@ -7,9 +7,8 @@ import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts
 import { resolveSenderLabel } from '../inbound/sender-meta.ts'
 import { prependSystemEvents } from '../inbound/system-events.ts'
 import { appendUntrustedContext } from '../inbound/untrusted.ts'
-import { isLesser } from '../rights/author.ts'
+import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
-import { isUntrustedEvent, toldTo } from '../rights/event-author.ts'
 import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work-store.ts'
 import { collectPrompt } from './queue-settings.ts'
 
@@ -88,9 +87,9 @@ export async function composePrompt(
 async function eventsFor(about: About, parts: PromptParts) {
   const waiting = (await parts.work.systemEvents.waiting(about.sessionKey)).map((event) => ({
     event,
-    author: toldTo(event.text, about.sessionAuthor),
+    author: eventAuthor(event.text, about.sessionAuthor),
   }))
-  const last = waiting.findLast(({ author }) => isLesser(author, about.author))
+  const last = waiting.findLast(({ author }) => hasFewerRights(author, about.author))
   return {
     events: waiting.filter(({ author }) => author === about.author).map(({ event }) => event),
     heldBack: last && { author: last.author, upTo: last.event.id },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CommandGiver } from '../rights/commands.ts'
+import type { CommandAuthor } from '../rights/chat-rights.ts'
 import type { Message } from '../domain/message.ts'
 import { commandOf, commandShapes, helpText, mayGive, parseCommand } from './command.ts'
 import type { CommandName } from './command.ts'
@@ -67,7 +67,7 @@ test('the help names every command', () => {
 })
 
 test("settings of a group are the owner's, its session is its named people's, and only looking is everybody's", () => {
-  const givenBy = (giver: Partial<CommandGiver>): string[] =>
+  const givenBy = (giver: Partial<CommandAuthor>): string[] =>
     Object.keys(commandShapes).filter((name) =>
       mayGive(name as CommandName, { byOwner: false, byMember: false, inGroup: false, ...giver }),
     )

@@ -1,8 +1,8 @@
 // Commands that a person types into a chat. A text is a command only if it begins with one that we know, has no
 // invisible character in it, was not forwarded, and came from somebody who may give it.
 import type { CommandInfo } from '../domain/channel.ts'
-import { mayCommand } from '../rights/commands.ts'
-import type { CommandGiver, CommandRight } from '../rights/commands.ts'
+import { mayCommand } from '../rights/chat-rights.ts'
+import type { CommandAuthor, CommandRight } from '../rights/chat-rights.ts'
 import type { FinalizedContext } from './context.ts'
 import { hasInvisible } from './normalize.ts'
 
@@ -120,7 +120,7 @@ export function parseCommand(text: string): Command | undefined {
 }
 
 /** May this command be given by them, there? */
-export function mayGive(name: CommandName, from: CommandGiver): boolean {
+export function mayGive(name: CommandName, from: CommandAuthor): boolean {
   return mayCommand(commandShapes[name].who ?? 'anybody', from)
 }
 

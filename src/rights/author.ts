@@ -1,5 +1,5 @@
-// Who a turn is taken for. Every path into a turn (a message, an answer to one, an edit, a hook, a schedule, a system event,
-// an RPC call, another session) ends in one of these authors, and everything that the turn may do follows from it.
+// The author of a turn. Every path into a turn (a message, an answer to one, an edit, a hook, a schedule, a system event, an
+// RPC call, another session) ends in one of these authors, and the rights of the turn follow from the author.
 import { isTerminal } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ChatType } from '../domain/message.ts'
@@ -18,12 +18,12 @@ export const authors = ['owner', 'program', 'guest', 'group', 'hook'] as const
 
 export type Author = (typeof authors)[number]
 
-/** The one of two authors with fewer rights: a turn never has more than its session, nor more than who asked for it. */
-export function lesserOf(one: Author, other: Author): Author {
+/** The one of two authors with fewer rights: a turn has no more rights than its session, nor than its requester. */
+export function leastPrivileged(one: Author, other: Author): Author {
   return authors.indexOf(one) < authors.indexOf(other) ? other : one
 }
 
-export function isLesser(one: Author, than: Author): boolean {
+export function hasFewerRights(one: Author, than: Author): boolean {
   return authors.indexOf(one) > authors.indexOf(than)
 }
 
@@ -32,29 +32,48 @@ export interface TurnOrigin {
   sessionKey: string
   /** Of the session, or of the message when there is no session yet. */
   chatType?: ChatType
-  /** Where the words came from; the channel is `internal`, or it is a terminal, when no chat is behind them. */
+  /** Where the text came from; the channel is `internal` or a terminal when it came from no chat. */
   address: Address
-  /** Where the session's replies go. Words without a chat are said in the session of whoever is there. */
+  /** Where the session's replies go. A text without a chat has the rights of the person there. */
   route?: Address
-  /** Who asked for the turn, when it was no chat message. */
+  /** The requester of the turn, when it was not a chat message. */
   askedBy?: Author
 }
 
 /** The address of a turn that belongs to no chat. */
 export const internalChannel = 'internal'
 
-/** `isOwners` says whether a private chat is the owner's. */
+/** `isOwners` tells whether a private chat is the owner's. */
 export function authorOf(origin: TurnOrigin, isOwners: (address: Address) => boolean): Author {
   const { address, route, askedBy = 'owner' } = origin
-  const isBehindChat = address.channel !== internalChannel && !isTerminal(address)
-  const person = isBehindChat ? address : (route ?? address)
-  return lesserOf(lesserOf(placeOf(origin), askedBy), isOwners(person) ? 'owner' : 'guest')
+  const isFromChat = address.channel !== internalChannel && !isTerminal(address)
+  const person = isFromChat ? address : (route ?? address)
+  return leastPrivileged(leastPrivileged(mostIn(origin), askedBy), isOwners(person) ? 'owner' : 'guest')
 }
 
-/** The most that anybody may do in such a session. */
-function placeOf({ sessionKey, chatType }: TurnOrigin): Author {
+/** The author with the most rights that a session of this kind can have. */
+function mostIn({ sessionKey, chatType }: TurnOrigin): Author {
   const { kind } = classifySessionKey(sessionKey)
   if (kind === 'hook') return 'hook'
   const isShared = [chatType, kind].some((type) => type === 'group' || type === 'channel')
   return isShared ? 'group' : 'owner'
+}
+
+const untrustedMark = /^Untrusted, from a (program|hook): /
+
+/** The text of a system event as it is stored. Events are stored as text, so one that a program or a hook wrote carries a mark
+ *  at its beginning. A text of ours that happens to begin like the mark only loses rights. */
+export function markEvent(author: Author, text: string): string {
+  return author === 'program' || author === 'hook' ? `Untrusted, from a ${author}: ${text}` : text
+}
+
+export function isUntrustedEvent(text: string): boolean {
+  return untrustedMark.test(text)
+}
+
+/** The author of the turns that see this event. Turns with fewer rights than the session do not see its events, and an
+ *  untrusted event is shown only in a turn that has no more rights than its writer. */
+export function eventAuthor(text: string, session: Author): Author {
+  const writer = untrustedMark.exec(text)?.[1] as 'program' | 'hook' | undefined
+  return writer === undefined ? session : leastPrivileged(writer, session)
 }

@@ -1,5 +1,6 @@
-// What the author of a turn may see and make happen, beyond Claude's own tools (tools.ts). One table, so that a new path into
-// a turn has nothing to decide: it names its author and asks here.
+// What the author of a turn may see and do, beyond Claude's own tools (tools.ts). One table for all paths into a turn: a new
+// path names its author and looks up the rights here.
+import { sep } from 'node:path'
 import type { ToolRights } from '../domain/agent.ts'
 import type { BridgeToolName } from '../domain/bridge.ts'
 import { bridgeToolNames } from '../domain/bridge.ts'
@@ -12,7 +13,7 @@ export interface Rights {
   tools: ToolRights
   /** Rules for what Claude may use without asking, of the tools that are open. */
   allowedRules: readonly string[]
-  /** Rockpool's tools: all that are offered to an agent, only what tells about this very session, or none. */
+  /** Rockpool's tools: all that an agent can have, only those about this session, or none. */
   ownTools: 'all' | 'this-session' | 'none'
   /** Which tools of the bridge. */
   bridgeTools: readonly BridgeToolName[]
@@ -20,7 +21,8 @@ export interface Rights {
   scopes: ReadonlyArray<'read' | 'write'>
   /** `workspace`: the agent's whole folder. `own`: the files of this session, and those in `sharedFiles`. */
   files: 'workspace' | 'own'
-  /** Absolute paths, a folder with a slash at its end: what the owner shares with this author. Notes are found there only. */
+  /** What the owner shares with this author: absolute paths, folders with a slash at the end. A search for notes finds only
+   *  these. */
   sharedFiles: readonly string[]
   /** May the turn ask the owner for a permission? */
   mayAskOwner: boolean
@@ -30,7 +32,7 @@ export interface Rights {
 
 /** What the configuration of an agent grants, and where its files are. */
 export interface Grants {
-  /** What it may use without asking: for the owner, and for a program that is bound to it. */
+  /** What the agent may use without asking: for the owner, and for a program that is bound to the agent. */
   owner: readonly string[]
   program: readonly string[]
   /** What the owner shares with guests and groups, by name. */
@@ -55,12 +57,13 @@ export function rightsOf(author: Author, grants: Grants): Rights {
   }
 }
 
-/** Is this file one of those, or in one of the folders? Both are absolute and real. */
+/** Is this file shared, by itself or with its folder? Both are absolute real paths. */
 export function isShared(path: string, sharedFiles: readonly string[]): boolean {
   return sharedFiles.some((shared) => (shared.endsWith('/') ? path.startsWith(shared) : path === shared))
 }
 
-/** Who calls an operation. An agent calls for the author of its turn; a token that is bound to an agent for its program. */
+/** The author of a call to an operation. An agent calls for the author of its turn, a token that is bound to an agent for a
+ *  program. */
 export function callerAuthor(caller: { via: string; agentId?: string; author?: Author }): Author {
   if (caller.author !== undefined) return caller.author
   if (caller.via === 'hook') return 'hook'
@@ -86,9 +89,43 @@ function allowedRules(
   ]
 }
 
-/** Guests and groups are told about their own conversation and what is shared; a hook's turn is told nothing. */
+/** Guests and groups see their own conversation and what is shared; a hook sees nothing. */
 function bridgeToolsOf(author: Author): readonly BridgeToolName[] {
   if (author === 'owner' || author === 'program') return bridgeToolNames
   if (author === 'hook') return []
   return ['openclaw_conversation_context', 'openclaw_memory_search']
+}
+
+/** Where an agent may start coding sessions and read projects, and how much such a session may cost. These limits hold for
+ *  agents and for tokens that are bound to one, not for people. All paths are real paths. */
+export interface LaunchLimits {
+  /** The agent's own folder. */
+  workspace: string
+  /** The repositories that the configuration names. */
+  repositories: readonly string[]
+  /** The state directory and the workspaces of other agents. */
+  closed: readonly string[]
+  maxBudgetUsd: number
+}
+
+/** The innermost folder around the directory decides: `coding.repos` may name a folder that contains a closed one. A
+ *  directory that contains a closed folder is refused, because a session there can read everything below it. */
+export function mayUseDirectory(directory: string, limits: LaunchLimits): boolean {
+  const { workspace, repositories, closed } = limits
+  if (directory === workspace) return true
+  if (closed.some((folder) => isWithin(folder, directory))) return false
+  return innermost(directory, [workspace, ...repositories]) > innermost(directory, closed)
+}
+
+export function mayCost(budgetUsd: number | undefined, { maxBudgetUsd }: LaunchLimits): boolean {
+  return budgetUsd === undefined || budgetUsd <= maxBudgetUsd
+}
+
+/** The length of the longest of these folders that contain the directory; 0 when none does. */
+function innermost(directory: string, folders: readonly string[]): number {
+  return Math.max(0, ...folders.filter((folder) => isWithin(directory, folder)).map(({ length }) => length))
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 }

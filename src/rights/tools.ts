@@ -1,9 +1,9 @@
 // Which of Claude Code's own tools an author has. These are allow-lists: a tool that is not named here is closed, so a tool
-// that a new version of Claude Code brings stays closed until somebody adds it.
+// that a new version of Claude Code brings stays closed until it is added here.
 import type { ToolRights } from '../domain/agent.ts'
 import type { Author } from './author.ts'
 
-/** Everything that works on files and the web in one conversation. Claude still asks before it changes something. */
+/** Tools that work on files and the web within one conversation. Claude still asks before it changes something. */
 const working = [
   'Agent',
   'AskUserQuestion',
@@ -40,8 +40,8 @@ const working = [
 /** A coding session may also watch what it started and coordinate its own sub-agents. */
 const coding = [...working, 'Monitor', 'Workflow']
 
-/** Claude's own ways into other sessions and into later turns. Rockpool has its own (`sessions_send`, schedules), which know
- *  who asks; these do not, so nobody has them, whatever the configuration says. */
+/** Claude's own tools that reach other sessions or later turns. They do not know the author of the turn, so no author has
+ *  them, whatever the configuration says. Rockpool's own tools (`sessions_send`, schedules) do. */
 export const refusedEverywhere: readonly string[] = [
   'ListAgents',
   'SendMessage',
@@ -81,7 +81,8 @@ export function refusalOf(
     return `${name} is not open in this conversation.`
   }
   if (rights.open.includes(name)) return undefined
-  if (!refusedEverywhere.includes(name)) return `${name} is not open in this conversation. Go on without it.`
+  if (!refusedEverywhere.includes(name))
+    return `${name} is not open in this conversation. Continue without it.`
   return `${name} is closed. Use Rockpool's own tools to reach other sessions or to schedule something.`
 }
 

@@ -7,7 +7,7 @@ import type { TurnEnd, TurnEvent } from '../../domain/turn.ts'
 import type { AskRequest } from '../../flow/ask-request.ts'
 import type { WatchedEnd } from '../../flow/flow-parts.ts'
 import type { App } from '../app.ts'
-import { eventFrom } from '../../rights/event-author.ts'
+import { markEvent } from '../../rights/author.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import { modelForTurn } from './known-model.ts'
 import { checkReachable } from './reachable.ts'
@@ -188,7 +188,7 @@ const wake = operation({
     const conversations = await app.conversations()
     const askedBy = callerAuthor(caller)
     if (mode === 'now') await conversations.wake({ text, agentId, sessionKey, key: randomUUID(), askedBy })
-    else await conversations.converse.systemEvent(sessionKey, eventFrom(askedBy, text))
+    else await conversations.converse.systemEvent(sessionKey, markEvent(askedBy, text))
     return { ok: true, sessionKey }
   },
 })

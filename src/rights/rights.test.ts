@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mayCost, mayUseDirectory } from './launch.ts'
+import { mayCost, mayUseDirectory } from './rights.ts'
 
 const limits = {
   workspace: '/home/me/.rockpool/agents/work/workspace',

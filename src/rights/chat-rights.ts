@@ -1,0 +1,51 @@
+// What a person may do in a chat: give commands, join a running turn, continue another session. Rockpool must not answer one
+// person with the rights of another, nor show a private answer where others read along.
+import type { Address } from '../domain/address.ts'
+import { chatKey } from '../domain/address.ts'
+import { hasFewerRights } from './author.ts'
+import type { Author } from './author.ts'
+
+/** Everybody who may write; in a group only its listed members; in a group only the owner; the owner anywhere. */
+export type CommandRight = 'anybody' | 'members-in-groups' | 'owner-in-groups' | 'owner'
+
+export interface CommandAuthor {
+  byOwner: boolean
+  /** Named in the list of the group (`allowFrom`), or the owner. */
+  byMember: boolean
+  inGroup: boolean
+}
+
+/** A command changes what everybody in the chat shares: its session, its model, its queue. */
+export function mayCommand(right: CommandRight, { byOwner, byMember, inGroup }: CommandAuthor): boolean {
+  if (byOwner || right === 'anybody') return true
+  if (right === 'owner') return false
+  return !inGroup || (right === 'members-in-groups' && byMember)
+}
+
+interface Place {
+  author: Author
+  address: Address | undefined
+}
+
+/** May an answer to one of our messages continue the session that sent that message? The owner's private chats belong to one
+ *  person; everybody else stays in the chat of the answer. */
+export function mayFollowReply(message: Place, session: Place): boolean {
+  return message.author === session.author && (message.author === 'owner' || isSameChat(message, session))
+}
+
+/** May an input join the running turn? */
+export function mayJoinTurn(input: Author, running: Author): boolean {
+  return input === running
+}
+
+/** May the session's replies go to the chat of this message from now on? Never to a chat with fewer rights. */
+export function mayChangeRoute(message: Author, current: Author): boolean {
+  return !hasFewerRights(message, current)
+}
+
+function isSameChat({ address: one }: Place, { address: other }: Place): boolean {
+  if (!one || !other) return false
+  const { threadId: _one, ...chat } = one
+  const { threadId: _other, ...otherChat } = other
+  return chatKey(chat) === chatKey(otherChat)
+}

@@ -14,7 +14,6 @@ export {
   DEFAULT_ACCOUNT_ID,
   DEFAULT_AGENT_ID,
   DEFAULT_MAIN_KEY,
-  resolveGroupSessionKey,
 } from './domain/session-key.ts'
 export { parseAgentSessionKey } from './domain/session-key-forms.ts'
 export type { ParsedAgentSessionKey } from './domain/session-key-forms.ts'
@@ -58,7 +57,12 @@ export {
   shouldRunMemoryFlush,
 } from './agent/memory-flush.ts'
 export { ensureSkillSnapshot } from './agent/skills.ts'
-export { finalizeInboundContext } from './inbound/context.ts'
+export {
+  finalizeInboundContext,
+  formatInboundBodyWithSenderMeta,
+  resolveGroupSessionKey,
+} from './library/openclaw-context.ts'
+export type { GroupKeyResolution, MsgContext, TemplateContext } from './library/openclaw-context.ts'
 export {
   appendHistoryEntry,
   buildHistoryContextFromMap,
@@ -75,8 +79,7 @@ export {
   normalizeInboundTextNewlines,
   stripStructuralPrefixes,
 } from './inbound/normalize.ts'
-export { formatInboundBodyWithSenderMeta } from './inbound/sender-meta.ts'
-export { appendUntrustedContext } from './inbound/untrusted.ts'
+export { appendUntrustedContext } from './inbound/message-text.ts'
 export {
   applyResetModelOverride,
   enqueueSystemEvent,
@@ -85,7 +88,7 @@ export {
   prependSystemEvents,
   resolveSession,
 } from './library/session-init.ts'
-export type { ResolvedSession, SessionInitResult } from './library/session-init.ts'
+export type { ResolvedSession, SessionInitResult, SessionScope } from './library/session-init.ts'
 export { buildModelAliasIndex } from './sessions/reset-model.ts'
 export type { ModelAliasIndex } from './sessions/reset-model.ts'
 export { applyReplyThreading, buildReplyPayloads } from './replies/compose.ts'
@@ -101,9 +104,6 @@ export {
 } from './replies/silent-tokens.ts'
 export { HEARTBEAT_PROMPT } from './flow/heartbeat.ts'
 export { runMemoryFlushIfNeeded } from './flow/flush-memory.ts'
-export type { MsgContext, TemplateContext } from './domain/msg-context.ts'
-export type { GroupKeyResolution } from './domain/session-key.ts'
-export type { SessionScope } from './sessions/init.ts'
 export type {
   SessionFreshness,
   SessionResetMode,

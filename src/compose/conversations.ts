@@ -127,7 +127,6 @@ async function flowParts(
     runtime,
     defaultAgentId: () => defaultAgentId(config),
     agentOf: (agentId) => readyAgent(app, agentId),
-    storePathOf: (agentId) => paths.sessionsJson(agentId),
     noteCopies: paths.noteCopies,
     self: ownerText(identifyProcess(process.pid)!),
     // Where machines share the work, the database decides who lives.

@@ -8,7 +8,6 @@ import {
   buildInternalSessionKey,
   buildSubagentSessionKey,
   buildThreadSessionKey,
-  resolveGroupSessionKey,
   sessionKeyOf,
 } from './session-key.ts'
 import {
@@ -72,29 +71,6 @@ describe('plain ids are written as OpenClaw writes them', () => {
     } as const
     expect(sessionKeyOf(dm, 'main', session)).toBe('agent:main:discord:direct:7')
     expect(sessionKeyOf(dm, 'main', { ...session, scope: 'global' })).toBe('global')
-  })
-
-  test.each([
-    [
-      { From: '120363@g.us' },
-      { key: 'whatsapp:group:120363@g.us', channel: 'whatsapp', id: '120363@g.us', chatType: 'group' },
-    ],
-    [
-      { From: 'slack:channel:C1', ChatType: 'channel' },
-      { key: 'slack:channel:c1', channel: 'slack', id: 'c1', chatType: 'channel' },
-    ],
-    [
-      { From: 'telegram:group:-100', Provider: 'telegram' },
-      { key: 'telegram:group:-100', channel: 'telegram', id: '-100', chatType: 'group' },
-    ],
-    [
-      { From: '-100', ChatType: 'group', Provider: 'telegram' },
-      { key: 'telegram:group:-100', channel: 'telegram', id: '-100', chatType: 'group' },
-    ],
-    [{ From: 'telegram:123', ChatType: 'direct' }, null],
-    [{ From: 'telegram:group:' }, null],
-  ])('%o is the group %o', (context, wanted) => {
-    expect(resolveGroupSessionKey(context)).toEqual(wanted)
   })
 })
 

@@ -125,48 +125,12 @@ export function normalizeMainKey(mainKey: string | undefined): string {
   return encodeId((mainKey ?? '').trim().toLowerCase() || DEFAULT_MAIN_KEY)
 }
 
-export interface GroupContext {
-  From?: string
-  ChatType?: string
-  Provider?: string
-}
-export interface GroupKeyResolution {
-  key: string
-  channel: string
-  id: string
-  chatType: 'group' | 'channel'
-}
-
-const knownPlatforms = new Set(
+export const knownPlatforms = new Set(
   (
     'telegram discord whatsapp web webchat console slack signal imessage matrix irc msteams googlechat ' +
     'mattermost line zalo nostr feishu'
   ).split(' '),
 )
-
-/** The group that a message came from, in OpenClaw's message fields; null for a direct chat. */
-export function resolveGroupSessionKey(context: GroupContext): GroupKeyResolution | null {
-  const from = (context.From ?? '').trim()
-  const chatType = context.ChatType?.trim().toLowerCase()
-  const isWhatsAppGroup = from.toLowerCase().endsWith('@g.us')
-  const isGroup =
-    chatType === 'group' || chatType === 'channel' || /:(group|channel):/.test(from) || isWhatsAppGroup
-  if (!isGroup) return null
-
-  const [head = '', second = ''] = from.split(':').map((part) => part.trim().toLowerCase())
-  const provider = context.Provider?.trim().toLowerCase()
-  const headIsChannel = knownPlatforms.has(head) || (head !== '' && head === provider)
-  const channel = headIsChannel ? head : provider || (isWhatsAppGroup ? 'whatsapp' : undefined)
-  if (!channel) return null
-  const secondIsKind = second === 'group' || second === 'channel'
-  const skipped = headIsChannel ? (secondIsKind ? 2 : 1) : 0
-  const id = from.split(':').slice(skipped).join(':').trim()
-  if (id === '') return null
-  const isChannel = secondIsKind ? second === 'channel' : from.includes(':channel:') || chatType === 'channel'
-  const kind = isChannel ? 'channel' : 'group'
-  const segment = encodeId(id, channel)
-  return { key: `${encodeId(channel)}:${kind}:${segment}`, channel, id: segment, chatType: kind }
-}
 
 function buildDirectKey(params: PeerKeyParams): string {
   const scope = params.dmScope ?? 'per-channel-peer'

@@ -6,9 +6,7 @@ import type { Reply } from '../domain/reply.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import { admit } from '../inbound/admit.ts'
 import type { GroupActivation, Verdict } from '../inbound/admit.ts'
-import type { FinalizedContext } from '../inbound/context.ts'
 import { boundAgent } from '../inbound/bindings.ts'
-import { contextOf, finalizeInboundContext } from '../inbound/context.ts'
 import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
@@ -104,11 +102,6 @@ export class Door {
     return this.#mentionPatterns.compiled
   }
 
-  contextOf(message: Message, mayCommand: boolean): FinalizedContext {
-    const mentions = this.mentionsFor(message)
-    return finalizeInboundContext(contextOf(message, { mayCommand, mentions }), mentions)
-  }
-
   /** Messages for which there was no room in the queue. Their senders are told, unless the agent hears of them. */
   async turnAway(inputs: WaitingInput[], told: boolean): Promise<void> {
     const { work, clock } = this.#parts
@@ -146,7 +139,7 @@ export class Door {
 
   async #overhear(message: Message): Promise<void> {
     const { work, config } = this.#parts
-    const entry = overheardEntry(message, this.contextOf(message, false))
+    const entry = overheardEntry(message)
     await work.overheard.add(historyKeyOf(message), messageKey(message), entry, {
       entries: config.messages.groupChat.historyLimit,
       groups: MAX_HISTORY_KEYS,

@@ -1,6 +1,5 @@
 // Commands in a chat that need no turn: they run at once, also while a turn runs, and answer through the outbox.
 import { asRockpoolError } from '../domain/errors.ts'
-import type { MsgContext } from '../domain/msg-context.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { CommandName } from '../inbound/command.ts'
@@ -20,14 +19,13 @@ export type FoundCommand =
   | { kind: 'added'; command: ChatCommand; rest: string }
   | { kind: 'refused'; why: string }
 
-/** The command that an input is. One that its sender may not give is answered with why, and reaches no agent. */
+/** The command in a text, if it is one. The sender of a command that is not allowed is told why; no agent sees it. */
 export function commandIn(
-  ctx: MsgContext,
+  text: string,
   input: Input,
   parts: Pick<FlowParts, 'commands'>,
 ): FoundCommand | undefined {
-  if (!ctx.CommandAuthorized) return undefined
-  const text = ctx.BodyForCommands ?? ''
+  if (!input.mayCommand) return undefined
   const found = parseCommand(text)
   if (found) return mayGiveIn(input, found.name) ? { kind: 'built-in', ...found } : refusalOf(found.name)
   const added = /^\/([A-Za-z_]{1,40})(?:@\w{1,64})?(?:\s+([\s\S]*))?$/.exec(text)

@@ -7,6 +7,7 @@ import { isTerminal } from '../domain/address.ts'
 import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { messageKey } from '../inbound/dedupe.ts'
+import { commandText } from '../inbound/message-text.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
 import { Deliverer } from '../replies/deliver.ts'
 import type { Input, WaitingInput } from '../store/work-store.ts'
@@ -208,8 +209,8 @@ export class Converse {
   #commandOf(input: Input) {
     // Most messages hold no slash; they need no second look.
     if (input.wish?.internal || !input.message.text.includes('/')) return undefined
-    const ctx = this.#door.contextOf(input.message, input.mayCommand)
-    return commandIn(ctx, input, this.parts)
+    const text = commandText(input.message, this.#door.mentionsFor(input.message))
+    return commandIn(text, input, this.parts)
   }
 
   async #queueSettings(input: WaitingInput) {

@@ -1,16 +1,10 @@
 // Step two: the session of an input, and what people are told when it is not the one they think.
-import type {
-  Session,
-  SessionEntry,
-  SessionSkillSnapshot,
-  SessionSystemPromptReport,
-} from '../domain/session.ts'
-import type { MsgContext } from '../domain/msg-context.ts'
+import type { SessionEntry, SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
-import { bodyForAgent, contextOf, finalizeInboundContext } from '../inbound/context.ts'
-import { initSessionState } from '../sessions/init.ts'
-import type { SessionInitResult } from '../sessions/init.ts'
-import { buildModelAliasIndex } from '../sessions/reset-model.ts'
+import { readMessage, textForAgent } from '../inbound/message-text.ts'
+import type { MessageText } from '../inbound/message-text.ts'
+import { findSession as findInStore } from '../sessions/find-session.ts'
+import type { FoundSession as SessionInStore } from '../sessions/find-session.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import { mayGiveIn } from './chat-commands.ts'
 import type { TurnParts } from './flow-parts.ts'
@@ -18,10 +12,8 @@ import { mayChangeRoute } from '../rights/chat-rights.ts'
 import { routeOf } from './session-route.ts'
 import { authorOfInput, authorOfSession } from './turn-rights.ts'
 
-export interface FoundSession {
-  session: Session
-  init: SessionInitResult
-  ctx: MsgContext
+export interface FoundSession extends SessionInStore {
+  text: MessageText
   /** The agent's skills as they are in this turn. */
   skillsSnapshot?: SessionSkillSnapshot
   /** Of the first turn of the session only. */
@@ -35,24 +27,23 @@ export async function findSession(
   parts: TurnParts,
 ): Promise<FoundSession> {
   const { agentId, lane: sessionKey, message } = input
-  const ctx = contextFor(input, parts)
-  const parent = parentKeyOf(input, parts)
-  const init = await initSessionState({
-    ctx,
-    cfg: parts.config,
-    sessionKey,
-    ...(parent === undefined ? {} : { parentSessionKey: parent }),
-    ...(input.wish?.heartbeat ? {} : { message }),
+  const text = readInput(input, parts)
+  const found = await findInStore({
+    key: sessionKey,
+    // Words that reset a session are a command, whatever the configuration calls them.
+    commandText: input.mayCommand && mayGiveIn(input, 'reset') ? text.forCommands : '',
+    parentKey: parentKeyOf(input, parts),
+    message: input.wish?.heartbeat ? undefined : message,
     keepsRoute: (entry) => input.wish !== undefined || !maySetRoute(input, entry, parts),
     defersTimes: true,
-    bodyForAgent: (text) => bodyForAgent(ctx, text),
     beforeChange: claimed,
+    config: parts.config,
     parts: { ...parts, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },
-    storePath: parts.storePathOf(agentId),
-    aliasIndex: buildModelAliasIndex(parts.config.agents),
   })
-  if (init.previousSessionEntry) await leaveOldConversation(sessionKey, parts)
-  return { session: { key: sessionKey, agentId, entry: init.sessionEntry }, init, ctx: init.sessionCtx }
+  if (found.previous) await leaveOldConversation(sessionKey, parts)
+  const { reset } = found
+  const forAgent = reset && 'text' in reset ? textForAgent(reset.text, message) : text.forAgent
+  return { ...found, text: { ...text, forAgent } }
 }
 
 function maySetRoute(input: WaitingInput, entry: SessionEntry, parts: TurnParts): boolean {
@@ -60,30 +51,18 @@ function maySetRoute(input: WaitingInput, entry: SessionEntry, parts: TurnParts)
   return mayChangeRoute(authorOfInput(input, parts), authorOfSession(input.lane, entry, parts))
 }
 
-export function contextFor(input: WaitingInput, parts: TurnParts): MsgContext {
-  if (input.wish?.internal) {
-    return {
-      Body: input.message.text,
-      BodyForAgent: input.message.text,
-      BodyForCommands: '',
-      ChatType: input.message.chatType,
-    }
-  }
-  const mentions = parts.mentionsFor(input.message)
-  return finalizeInboundContext(
-    // Words that begin a session anew are a command, too, whatever the configuration calls them.
-    contextOf(input.message, { mayCommand: input.mayCommand && mayGiveIn(input, 'reset'), mentions }),
-    mentions,
-  )
+export function readInput({ wish, message }: WaitingInput, parts: TurnParts): MessageText {
+  if (wish?.internal) return { forAgent: message.text, forCommands: '', untrusted: [] }
+  return readMessage(message, parts.mentionsFor(message))
 }
 
 /** What people are told before the answer: that something is not as they left it. */
-export function announcementsOf(found: FoundSession, input: WaitingInput): string[] {
-  const { init } = found
+export function announcementsOf({ reset, previous }: FoundSession, input: WaitingInput): string[] {
   const told: string[] = []
   if (input.lostTurns > 0) told.push('(Retried: the first try was cut off.)')
-  if (init.staleBecause) told.push(staleText(init.staleBecause, init.previousSessionEntry?.sessionId))
-  if (init.resetTriggered) told.push(init.modelHint ? `New session with ${init.modelHint}.` : 'New session.')
+  if (!reset) return told
+  if ('text' in reset) told.push(reset.model ? `New session with ${reset.model}.` : 'New session.')
+  else told.push(staleText(reset.why, previous?.sessionId))
   return told
 }
 

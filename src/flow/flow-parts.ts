@@ -40,8 +40,6 @@ export interface FlowParts {
   channelSummary?: () => readonly string[]
   defaultAgentId: () => string
   agentOf: (agentId: string) => Agent
-  /** Where the session rows of an agent are, for those who ask. */
-  storePathOf: (agentId: string) => string
   /** Where copies of notes are kept while an agent writes them. */
   noteCopies: string
   /** This process, and whether another one still lives. */

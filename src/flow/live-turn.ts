@@ -8,13 +8,13 @@ import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
 import type { PreviewStream } from '../replies/stream.ts'
 import { makePreviewStream } from '../replies/stream.ts'
-import { appendUntrustedContext } from '../inbound/untrusted.ts'
+import { appendUntrustedContext } from '../inbound/message-text.ts'
 import { picturesOf, withFiles } from '../store/media/message-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import { withFilesHere } from './local-files.ts'
 import type { Preview } from './deliveries.ts'
-import { contextFor } from './find-session.ts'
+import { readInput } from './find-session.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { TurnRecord } from './turn-record.ts'
 import type { Batch, TurnInHand } from './turn-queue.ts'
@@ -145,11 +145,10 @@ export class LiveTurn implements TurnInHand {
     const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
     const received = await withFilesHere(input, this.#parts)
-    const ctx = contextFor(await withFiles(received, this.#place), this.#parts)
-    const said = ctx.BodyForAgent ?? input.message.text
+    const { forAgent: said, untrusted } = readInput(await withFiles(received, this.#place), this.#parts)
     const uuid = randomUUID()
     const images = await picturesOf(received.message.media)
-    const text = appendUntrustedContext(said, ctx.UntrustedContext)
+    const text = appendUntrustedContext(said, untrusted)
     if (!conversation.steer({ text, uuid, ...(images.length > 0 ? { images } : {}) })) return false
     this.steered.set(uuid, input)
     // Recorded first: an input that joined ends with the turn, and must not end without being in the transcript.

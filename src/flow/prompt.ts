@@ -1,12 +1,10 @@
 // The text that a turn begins with: what people said, who said it, what was said around it, what happened meanwhile.
 import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
-import type { MsgContext } from '../domain/msg-context.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts'
-import { resolveSenderLabel } from '../inbound/sender-meta.ts'
+import { appendUntrustedContext, cleanText, senderLabel } from '../inbound/message-text.ts'
 import { prependSystemEvents } from '../inbound/system-events.ts'
-import { appendUntrustedContext } from '../inbound/untrusted.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
 import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work-store.ts'
@@ -47,8 +45,8 @@ export interface About {
 /** One of the inputs of a turn, with the text that is left of it after commands. */
 export interface SpokenInput {
   input: WaitingInput
-  ctx: MsgContext
   text: string
+  untrusted: readonly string[]
 }
 
 export async function composePrompt(
@@ -62,7 +60,7 @@ export async function composePrompt(
     spoken.map(({ text }) => text),
     dropped,
   )
-  const untrusted = spoken.flatMap(({ ctx }) => ctx.UntrustedContext ?? [])
+  const untrusted = spoken.flatMap((one) => one.untrusted)
   const overheard = await overheardBefore(first.input, parts)
   const { events, heldBack } = await eventsFor(about, parts)
   const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
@@ -104,11 +102,10 @@ export function historyKeyOf(message: Pick<Message, 'address' | 'chatType'>): st
 }
 
 /** What a group message looks like to somebody who only overheard it. */
-export function overheardEntry(message: Message, ctx: MsgContext): Omit<OverheardEntry, 'id'> {
+export function overheardEntry(message: Message): Omit<OverheardEntry, 'id'> {
   return {
-    sender: resolveSenderLabel(ctx) ?? 'somebody',
-    body:
-      ctx.RawBody === undefined ? message.text : (ctx.Body ?? message.text).replace(/\n\[from:[^\n]*$/, ''),
+    sender: senderLabel(message.sender) ?? 'somebody',
+    body: cleanText(message.text),
     timestamp: message.sentAt,
     messageId: message.id,
   }
@@ -125,7 +122,7 @@ function withOverheard(text: string, first: SpokenInput, overheard: readonly Ove
   const { message } = first.input
   const envelope = { channel: message.address.channel, chat: message.address.to }
   const [line = '', ...rest] = text.split('\n')
-  const sender = first.ctx.SenderName ?? resolveSenderLabel(first.ctx) ?? 'somebody'
+  const sender = message.sender.name ?? senderLabel(message.sender) ?? 'somebody'
   const current = formatEnvelope({
     ...envelope,
     timestamp: message.sentAt,

@@ -10,7 +10,7 @@ import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work-store.ts'
 import { askAgent } from './ask-agent.ts'
 import { commandIn } from './chat-commands.ts'
-import { announcementsOf, contextFor, findSession } from './find-session.ts'
+import { announcementsOf, findSession, readInput } from './find-session.ts'
 import type { FoundSession } from './find-session.ts'
 import { LiveTurn } from './live-turn.ts'
 import { withFilesHere } from './local-files.ts'
@@ -57,7 +57,8 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   const first = batch.inputs[0]!
   const found = await findSession(first, turn.claimed, parts)
   const announcements = announcementsOf(found, first)
-  if (found.init.resetTriggered && !found.init.bodyStripped?.trim()) return onlyReset(found, announcements)
+  const { reset } = found
+  if (reset && 'text' in reset && !found.text.forAgent.trim()) return onlyReset(found, announcements)
   const { session } = found
   const transcript = transcriptOf(session)
   const rights = rightsOfTurn(session, sourceOf(first), parts)
@@ -66,7 +67,11 @@ export async function conduct(turn: Turn, parts: TurnParts): Promise<Conducted> 
   turn.begun(live)
   const [prompt, systemPromptAppend] = await Promise.all([
     promptOf(found, batch, rights.author, parts),
-    systemPromptOf(found, { agent, rights, directory: place.cwd }, parts),
+    systemPromptOf(
+      found,
+      { agent, rights, directory: place.cwd, isGroup: first.message.chatType !== 'direct' },
+      parts,
+    ),
   ])
   const [entryId] = await Promise.all([live.recordUser(prompt.said), turn.claimed()])
   try {
@@ -180,19 +185,18 @@ function onlyReset(found: FoundSession, announcements: string[]): Conducted {
 
 async function promptOf(found: FoundSession, batch: Batch, author: Author, parts: TurnParts) {
   const first = batch.inputs[0]!
-  const command = commandIn(found.ctx, first, parts)
+  const command = commandIn(found.text.forCommands, first, parts)
   if (command?.kind === 'built-in' && command.name === 'compact') {
     const text = `/compact ${command.rest}`.trim()
     return { text, said: text, heard: undefined, command: true }
   }
   const spoken = batch.inputs.map((input, index) => {
-    const ctx = index === 0 ? found.ctx : contextFor(input, parts)
-    const text = (index === 0 ? found.init.bodyStripped : undefined) ?? ctx.BodyForAgent ?? input.message.text
-    return { input, ctx, text }
+    const { forAgent: text, untrusted } = index === 0 ? found.text : readInput(input, parts)
+    return { input, text, untrusted }
   })
   const about = {
     sessionKey: found.session.key,
-    isNewSession: found.init.isNewSession,
+    isNewSession: found.isNew,
     channelSummary: parts.channelSummary?.() ?? [],
     notes: notesFor(found, first),
     author,
@@ -208,7 +212,7 @@ function notesFor(found: FoundSession, first: WaitingInput): string[] {
   if (first.lostTurns > 0) {
     notes.push('[Retried: this message may have been begun before. Look before you repeat an action.]')
   }
-  if (found.init.abortedLastRun)
+  if (!found.isNew && entry.abortedLastRun)
     notes.push('Note: the previous turn was stopped by the user. Go on carefully, or ask.')
   if (entry.groupActivationNeedsSystemIntro) {
     notes.push(
@@ -227,7 +231,7 @@ function settleSession(
   result: TurnResult,
   parts: TurnParts,
 ): Promise<SessionEntry | undefined> {
-  const { session, skillsSnapshot, init } = found
+  const { session, skillsSnapshot, timesPending } = found
   const { sessionId } = session.entry
   const last = live.lastUsage
   const total = result.contextTokens ?? (last ? last.input + last.cacheRead + last.cacheWrite : undefined)
@@ -248,7 +252,7 @@ function settleSession(
       ...counted
     } = withCompactions(used, result.compactions, total)
     const skills = skillsSnapshot?.version === current.skillsSnapshot?.version ? {} : { skillsSnapshot }
-    const times = init.timesPending ? timesOf(session.entry, counted) : {}
+    const times = timesPending ? timesOf(session.entry, counted) : {}
     return {
       ...counted,
       ...skills,

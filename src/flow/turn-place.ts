@@ -15,14 +15,20 @@ import { directoryOf, rightsOfInput } from './turn-rights.ts'
 /** The agent's place and skills. The same from turn to turn, so that its process can stay. */
 export async function systemPromptOf(
   found: FoundSession,
-  { agent, rights, directory }: { agent: Agent; rights: Rights; directory: string },
+  {
+    agent,
+    rights,
+    directory,
+    isGroup,
+  }: { agent: Agent; rights: Rights; directory: string; isGroup: boolean },
   parts: TurnParts,
 ): Promise<string> {
-  const { session, init } = found
+  const { session, isNew } = found
+  const isFirstTurn = isNew || session.entry.systemSent !== true
   const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
   const { skillsSnapshot } = await ensureSkillSnapshot({
     sessionEntry: session.entry,
-    isFirstTurnInSession: !init.systemSent,
+    isFirstTurnInSession: isFirstTurn,
     workspaceDir: agent.workspace,
     ...(settings.skills === undefined ? {} : { skillFilter: settings.skills }),
   })
@@ -33,11 +39,11 @@ export async function systemPromptOf(
     agent,
     directory,
     writesNotes,
-    isGroup: init.isGroup,
+    isGroup,
     ...(readsSkills ? { skillsPrompt: skillsSnapshot?.prompt } : {}),
     notes: sharedFiles.length === 0 ? [] : [`You may read these, too: ${sharedFiles.join(', ')}.`],
   })
-  if (!init.systemSent) found.promptReport = reportSystemPrompt(prompt, skillsSnapshot)
+  if (isFirstTurn) found.promptReport = reportSystemPrompt(prompt, skillsSnapshot)
   return prompt
 }
 

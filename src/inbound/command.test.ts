@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { CommandAuthor } from '../rights/chat-rights.ts'
 import type { Message } from '../domain/message.ts'
-import { commandOf, commandShapes, helpText, mayGive, parseCommand } from './command.ts'
+import { commandShapes, helpText, mayGive, parseCommand } from './command.ts'
 import type { CommandName } from './command.ts'
-import { contextOf, finalizeInboundContext } from './context.ts'
+import { commandText } from './message-text.ts'
 
 test.each([
   ['/new', 'new', ''],
@@ -46,15 +46,14 @@ const message = (over: Partial<Message>): Message => ({
   media: [],
   ...over,
 })
-const commandIn = (over: Partial<Message>, mayCommand = true) =>
-  commandOf(finalizeInboundContext(contextOf(message(over), { mayCommand }), { names: ['my_bot'] }))?.name
+const commandIn = (over: Partial<Message>) =>
+  parseCommand(commandText(message(over), { names: ['my_bot'] }))?.name
 
-test('a command counts behind a mention, not when forwarded, not from a stranger', () => {
+test('a command counts behind a mention, not when forwarded', () => {
   expect(commandIn({})).toBe('reset')
   expect(commandIn({ text: '@my_bot /reset' })).toBe('reset')
   expect(commandIn({ text: '[Dec 4 17:35] /reset' })).toBe('reset')
   expect(commandIn({ forwarded: true })).toBeUndefined()
-  expect(commandIn({}, false)).toBeUndefined()
 })
 
 test('the help names every command', () => {

@@ -3,7 +3,6 @@
 import type { CommandInfo } from '../domain/channel.ts'
 import { mayCommand } from '../rights/chat-rights.ts'
 import type { CommandAuthor, CommandRight } from '../rights/chat-rights.ts'
-import type { FinalizedContext } from './context.ts'
 import { hasInvisible } from './normalize.ts'
 
 /** What the command needs: `now` runs at once, beside a running turn; `turn` waits for its place in the conversation. */
@@ -122,12 +121,6 @@ export function parseCommand(text: string): Command | undefined {
 /** May this command be given by them, there? */
 export function mayGive(name: CommandName, from: CommandAuthor): boolean {
   return mayCommand(commandShapes[name].who ?? 'anybody', from)
-}
-
-/** The command in a message, if its sender may give it. */
-export function commandOf(ctx: FinalizedContext): Command | undefined {
-  if (!ctx.CommandAuthorized || ctx.Forwarded) return undefined
-  return parseCommand(ctx.BodyForCommands)
 }
 
 function commandNamed(word: string): CommandName | undefined {

@@ -5,28 +5,54 @@ import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { configSchema } from '../domain/config.ts'
-import type { Message } from '../domain/message.ts'
-import type { MsgContext, TemplateContext } from '../domain/msg-context.ts'
-import { normalizeChatType } from '../domain/msg-context.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
-import { buildAgentMainSessionKey, globalSessionKey, resolveGroupSessionKey } from '../domain/session-key.ts'
+import { buildAgentMainSessionKey, globalSessionKey } from '../domain/session-key.ts'
 import type { SessionEntry } from '../domain/session.ts'
-import { bodyForAgent, finalizeInboundContext } from '../inbound/context.ts'
+import { textForAgent } from '../inbound/message-text.ts'
 import { MAX_SYSTEM_EVENTS, prependSystemEvents as prepend } from '../inbound/system-events.ts'
 import type { SystemEvent } from '../inbound/system-events.ts'
-import { initSessionState as init } from '../sessions/init.ts'
-import type { SessionInitResult as InitResult } from '../sessions/init.ts'
-import { applyResetModelOverride as applyHint, buildModelAliasIndex } from '../sessions/reset-model.ts'
+import { findSession } from '../sessions/find-session.ts'
+import type { FoundSession } from '../sessions/find-session.ts'
+import { buildModelAliasIndex, takeModelName } from '../sessions/reset-model.ts'
 import type { ModelAliasIndex } from '../sessions/reset-model.ts'
 import { FileTranscripts } from '../store/transcripts/transcript-file.ts'
 import { transcriptFile } from '../store/transcripts/transcript-paths.ts'
+import { finalizeInboundContext, messageOf, resolveGroupSessionKey } from './openclaw-context.ts'
+import type { FinalizedContext, GroupKeyResolution, MsgContext, TemplateContext } from './openclaw-context.ts'
 import { resolveDefaultSessionStorePath, resolveStorePath } from './paths.ts'
 import { loadSessionStore } from './session-store.ts'
 import { sessionsAt } from './stores.ts'
 import { emitSessionTranscriptUpdate } from './transcripts.ts'
 
-export type SessionInitResult = Omit<InitResult, 'sessionStore'> & {
+export type SessionScope = Config['session']['scope']
+
+export interface SessionInitResult {
+  /** The message's context with what is known of its session. */
+  sessionCtx: TemplateContext
+  sessionEntry: SessionEntry
+  /** The entry before the session was reset. */
+  previousSessionEntry?: SessionEntry
   sessionStore: Record<string, SessionEntry>
+  sessionKey: string
+  sessionId: string
+  isNewSession: boolean
+  resetTriggered: boolean
+  /** Why the session was reset without a command. */
+  staleBecause?: 'daily' | 'idle'
+  systemSent: boolean
+  abortedLastRun: boolean
+  storePath: string
+  sessionScope: SessionScope
+  groupResolution?: GroupKeyResolution
+  isGroup: boolean
+  /** The text after the reset command and the model's name. */
+  bodyStripped?: string
+  /** The text in which commands were looked for. */
+  triggerBodyNormalized: string
+  /** The model that the reset asked for. */
+  modelHint?: string
+  /** Always false here: everything is stored. */
+  timesPending: boolean
 }
 
 /** A configuration as it may stand in the file: everything that is left out has its default. */
@@ -51,20 +77,52 @@ export async function initSessionState(params: {
       event.file ? emitSessionTranscriptUpdate(event.file) : undefined,
   }
   try {
-    const found = await init({
-      ctx,
-      cfg,
-      sessionKey,
+    const found = await findSession({
+      key: sessionKey,
+      commandText: ctx.CommandAuthorized ? ctx.BodyForCommands : '',
       message: messageOf(ctx),
-      ...(ctx.ParentSessionKey === undefined ? {} : { parentSessionKey: ctx.ParentSessionKey }),
+      parentKey: ctx.ParentSessionKey,
+      config: cfg,
       parts: { sessions, transcripts, clock: systemClock, events },
-      storePath,
-      bodyForAgent: (text) => bodyForAgent(ctx, text),
-      aliasIndex: buildModelAliasIndex(cfg.agents),
     })
-    return { ...found, sessionStore: loadSessionStore(storePath, { skipCache: true }) }
+    const sessionStore = loadSessionStore(storePath, { skipCache: true })
+    return { ...resultOf(found, ctx), sessionStore, storePath, sessionScope: cfg.session.scope }
   } finally {
     await transcripts.close()
+  }
+}
+
+function resultOf(
+  { session, isNew, reset, previous, timesPending }: FoundSession,
+  ctx: FinalizedContext,
+): Omit<SessionInitResult, 'storePath' | 'sessionScope' | 'sessionStore'> {
+  const { key, entry } = session
+  const asked = reset && 'text' in reset ? reset : undefined
+  const bodyStripped = asked ? textForAgent(asked.text, messageOf(ctx)) : ctx.BodyForAgent
+  const group = resolveGroupSessionKey(ctx) ?? undefined
+  return {
+    sessionCtx: {
+      ...ctx,
+      BodyStripped: bodyStripped,
+      SessionKey: key,
+      SessionId: entry.sessionId,
+      IsNewSession: isNew ? 'true' : 'false',
+    },
+    sessionEntry: entry,
+    previousSessionEntry: previous,
+    sessionKey: key,
+    sessionId: entry.sessionId,
+    isNewSession: isNew,
+    resetTriggered: asked !== undefined,
+    staleBecause: reset?.why === 'daily' || reset?.why === 'idle' ? reset.why : undefined,
+    systemSent: !isNew && entry.systemSent === true,
+    abortedLastRun: !isNew && entry.abortedLastRun === true,
+    groupResolution: group,
+    isGroup: group !== undefined,
+    bodyStripped,
+    triggerBodyNormalized: ctx.BodyForCommands,
+    modelHint: asked?.model,
+    timesPending,
   }
 }
 
@@ -99,25 +157,6 @@ function sessionKeyFor(ctx: MsgContext, cfg: Config): string {
     : buildAgentMainSessionKey({ agentId, mainKey: cfg.session.mainKey })
 }
 
-function messageOf(ctx: MsgContext): Message {
-  const channel = ctx.OriginatingChannel ?? ctx.Provider ?? ctx.Surface ?? 'unknown'
-  const to = ctx.OriginatingTo ?? ctx.To ?? ctx.From ?? ''
-  const accountId = ctx.AccountId ?? 'default'
-  const thread = ctx.MessageThreadId === undefined ? {} : { threadId: String(ctx.MessageThreadId) }
-  return {
-    id: ctx.MessageSid ?? randomUUID(),
-    event: 'message',
-    address: { channel, to, accountId, ...thread },
-    chatType: normalizeChatType(ctx.ChatType) ?? 'direct',
-    sender: { id: ctx.SenderId ?? ctx.From ?? 'unknown', name: ctx.SenderName, username: ctx.SenderUsername },
-    text: ctx.RawBody ?? ctx.Body ?? '',
-    sentAt: ctx.Timestamp ?? systemClock.now(),
-    mentioned: ctx.WasMentioned ?? true,
-    media: [],
-    group: { title: ctx.GroupSubject, channelName: ctx.GroupChannel, space: ctx.GroupSpace },
-  }
-}
-
 /** Applies `/new <model> …`: the entry it is given is changed, and so is the body in its context. */
 export async function applyResetModelOverride(params: {
   cfg?: WrittenConfig
@@ -131,10 +170,14 @@ export async function applyResetModelOverride(params: {
   defaultModel?: string
   aliasIndex?: ModelAliasIndex
 }): Promise<{ selection?: { provider: string; model: string; isDefault: boolean }; cleanedBody?: string }> {
-  const { sessionEntry, sessionStore, sessionKey, defaultModel } = params
+  const { sessionCtx, sessionEntry, sessionStore, sessionKey, defaultModel, bodyStripped } = params
   const aliasIndex = params.aliasIndex ?? buildModelAliasIndex(configSchema.parse(params.cfg ?? {}).agents)
-  const { model, cleanedBody } = applyHint({ ...params, aliasIndex })
-  if (model === undefined) return { cleanedBody }
+  const { model, rest: cleanedBody } = takeModelName(
+    params.resetTriggered ? (bodyStripped ?? '') : '',
+    aliasIndex,
+  )
+  if (model === undefined) return { cleanedBody: bodyStripped }
+  if (sessionCtx) sessionCtx.BodyStripped = cleanedBody
   const isDefault = model === defaultModel
   if (sessionEntry) {
     Object.assign(sessionEntry, { modelOverride: model, providerOverride: 'anthropic' })

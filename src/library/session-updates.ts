@@ -5,10 +5,10 @@ import {
   mergeDeliveryContexts,
   readDeliveryContext,
 } from '../domain/delivery-context.ts'
-import type { MsgContext } from '../domain/msg-context.ts'
-import { sessionMetaOf } from '../domain/session-meta.ts'
-import type { GroupKeyResolution } from '../domain/session-key.ts'
-import type { DeliveryContext, SessionEntry } from '../domain/session.ts'
+import { groupDisplayName } from '../domain/session-meta.ts'
+import type { DeliveryContext, SessionEntry, SessionOrigin } from '../domain/session.ts'
+import { normalizeChatType, resolveGroupSessionKey } from './openclaw-context.ts'
+import type { GroupKeyResolution, MsgContext } from './openclaw-context.ts'
 import { mergeEntry } from './session-store.ts'
 import { storeAt } from './stores.ts'
 
@@ -52,6 +52,75 @@ export async function updateLastRoute(params: {
   })
   // The change above never declines.
   return entry!
+}
+
+interface MetaParams {
+  ctx: MsgContext
+  sessionKey: string
+  existing?: SessionEntry
+  groupResolution?: GroupKeyResolution | null
+}
+
+/** The fields that the message adds or changes; undefined when it says nothing. */
+function sessionMetaOf(params: MetaParams): Partial<SessionEntry> | undefined {
+  const group = groupMetaOf(params)
+  const origin = { ...params.existing?.origin, ...originOf(params.ctx) }
+  if (!group && Object.keys(origin).length === 0) return undefined
+  return { ...group, ...(Object.keys(origin).length > 0 ? { origin } : {}) }
+}
+
+function originOf(ctx: MsgContext): SessionOrigin {
+  const provider = ctx.OriginatingChannel || ctx.Surface || ctx.Provider
+  return onlySaid({
+    label: labelOf(ctx),
+    provider: provider?.trim().toLowerCase(),
+    surface: ctx.Surface?.trim().toLowerCase(),
+    chatType: normalizeChatType(ctx.ChatType),
+    from: ctx.From?.trim(),
+    to: (ctx.OriginatingTo ?? ctx.To)?.trim(),
+    accountId: ctx.AccountId?.trim(),
+    threadId: ctx.MessageThreadId,
+  })
+}
+
+/** What a person would call the conversation. */
+function labelOf(ctx: MsgContext): string | undefined {
+  const said = ctx.ConversationLabel?.trim()
+  if (said) return said
+  if (normalizeChatType(ctx.ChatType) === 'direct') return ctx.SenderName?.trim() || ctx.From?.trim()
+  return ctx.GroupChannel?.trim() || ctx.GroupSubject?.trim() || ctx.GroupSpace?.trim() || ctx.From?.trim()
+}
+
+function groupMetaOf({
+  ctx,
+  sessionKey,
+  existing,
+  groupResolution,
+}: MetaParams): Partial<SessionEntry> | undefined {
+  const group = groupResolution ?? resolveGroupSessionKey(ctx)
+  if (!group) return undefined
+  const subject = ctx.GroupSubject?.trim()
+  const isChannelName = group.chatType === 'channel' && subject?.startsWith('#')
+  const said = {
+    subject: isChannelName ? undefined : subject,
+    groupChannel: ctx.GroupChannel?.trim() || (isChannelName ? subject : undefined),
+    space: ctx.GroupSpace?.trim(),
+  }
+  if (said.groupChannel) said.subject = undefined
+  const named = { ...existing, ...onlySaid(said) }
+  return {
+    chatType: group.chatType,
+    channel: group.channel,
+    groupId: group.id,
+    ...onlySaid(said),
+    displayName: groupDisplayName(group.channel, named, group.id || sessionKey),
+  }
+}
+
+function onlySaid<T extends object>(fields: T): T {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''),
+  ) as T
 }
 
 /** One more compaction. Afterwards the context is `tokensAfter` large, or its size is not known. */

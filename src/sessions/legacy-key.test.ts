@@ -5,11 +5,10 @@ import { configSchema } from '../domain/config.ts'
 import { silentLog } from '../domain/log.ts'
 import { olderSessionKeys } from '../domain/session-key-forms.ts'
 import { FileSessions } from '../store/files/sessions-in-file.ts'
-import { initSessionState } from './init.ts'
-import { buildModelAliasIndex } from './reset-model.ts'
+import { findSession } from './find-session.ts'
 import type { SessionParts } from './session-parts.ts'
 
-const cfg = configSchema.parse({})
+const config = configSchema.parse({})
 
 const spellings = [
   ['agent:main:telegram:dm:42', 'agent:main:telegram:direct:42'],
@@ -28,16 +27,8 @@ function partsIn(kind: 'sqlite' | 'file'): SessionParts {
   return { ...parts, sessions: new FileSessions({ agentId: 'main', path, clock, log: silentLog }) }
 }
 
-function nextMessage(parts: SessionParts, sessionKey: string): ReturnType<typeof initSessionState> {
-  return initSessionState({
-    bodyForAgent: (text) => text,
-    ctx: { Body: 'on with it' },
-    cfg,
-    sessionKey,
-    parts,
-    storePath: '',
-    aliasIndex: buildModelAliasIndex(cfg.agents),
-  })
+function nextMessage(parts: SessionParts, key: string): ReturnType<typeof findSession> {
+  return findSession({ key, commandText: 'on with it', config, parts })
 }
 
 for (const kind of ['sqlite', 'file'] as const) {
@@ -45,7 +36,10 @@ for (const kind of ['sqlite', 'file'] as const) {
     const parts = partsIn(kind)
     const entry = { sessionId: 'old-one', updatedAt: parts.clock.now(), label: 'home' }
     await parts.sessions.update(older, () => entry)
-    expect(await nextMessage(parts, key)).toMatchObject({ isNewSession: false, sessionId: 'old-one' })
+    expect(await nextMessage(parts, key)).toMatchObject({
+      isNew: false,
+      session: { entry: { sessionId: 'old-one' } },
+    })
     const { sessions } = await parts.sessions.list()
     expect(sessions).toMatchObject([{ key, entry: { sessionId: 'old-one', label: 'home' } }])
   })
@@ -56,7 +50,9 @@ test('where today’s key has a session, one under an older spelling is left alo
   const now = parts.clock.now()
   await parts.sessions.update('main', () => ({ sessionId: 'old-one', updatedAt: now }))
   await parts.sessions.update('agent:main:main', () => ({ sessionId: 'new-one', updatedAt: now }))
-  expect(await nextMessage(parts, 'agent:main:main')).toMatchObject({ sessionId: 'new-one' })
+  expect(await nextMessage(parts, 'agent:main:main')).toMatchObject({
+    session: { entry: { sessionId: 'new-one' } },
+  })
   expect((await parts.sessions.get('main'))?.sessionId).toBe('old-one')
 })
 

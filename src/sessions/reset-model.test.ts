@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { agentsConfig } from '../domain/config/agent-settings.ts'
-import { applyResetModelOverride, buildModelAliasIndex, resolveModel } from './reset-model.ts'
+import { buildModelAliasIndex, resolveModel, takeModelName } from './reset-model.ts'
 
 const aliasIndex = buildModelAliasIndex(
   agentsConfig.parse({
@@ -32,18 +32,6 @@ test.each([
   ['haiku', 'claude-haiku-5-5', ''],
   ['summarize this', undefined, 'summarize this'],
   ['', undefined, ''],
-])('/new %s', (bodyStripped, model, cleanedBody) => {
-  const sessionEntry = { sessionId: 's', updatedAt: 0 }
-  const result = applyResetModelOverride({ resetTriggered: true, bodyStripped, sessionEntry, aliasIndex })
-  expect(result.model).toBe(model)
-  expect(result.cleanedBody).toBe(cleanedBody)
-  expect(result.sessionEntry?.modelOverride).toBe(model)
-})
-
-test('without a reset a model name is just a word', () => {
-  expect(
-    applyResetModelOverride({ resetTriggered: false, bodyStripped: 'haiku please', aliasIndex }),
-  ).toEqual({
-    cleanedBody: 'haiku please',
-  })
+])('/new %s', (text, model, rest) => {
+  expect(takeModelName(text, aliasIndex)).toEqual({ ...(model && { model }), rest })
 })

@@ -1,20 +1,11 @@
 // `/new haiku summarize this`: the first word after a reset may name a model. It counts only if it is a model that the
 // configuration knows, or one of Claude's own short names.
 import type { AgentsConfig } from '../domain/config/agent-settings.ts'
-import type { TemplateContext } from '../domain/msg-context.ts'
-import type { SessionEntry } from '../domain/session.ts'
 
 export interface ModelAliasIndex {
   /** Short names, in small letters, and the models they stand for. */
   byAlias: ReadonlyMap<string, string>
   models: ReadonlySet<string>
-}
-
-export interface ResetModelResult {
-  model?: string
-  /** The text without the model's name. */
-  cleanedBody: string | undefined
-  sessionEntry?: SessionEntry
 }
 
 const provider = 'anthropic'
@@ -47,39 +38,14 @@ export function resolveModel(word: string, index: ModelAliasIndex): string | und
   return similar.length === 1 ? similar[0] : undefined
 }
 
-/** Takes the model off the text after a reset and gives the entry with its override. */
-export function applyResetModelOverride(params: {
-  resetTriggered: boolean
-  bodyStripped?: string
-  sessionCtx?: TemplateContext
-  sessionEntry?: SessionEntry
-  aliasIndex: ModelAliasIndex
-}): ResetModelResult {
-  const { resetTriggered, bodyStripped, sessionEntry, sessionCtx, aliasIndex } = params
-  const unchanged = { cleanedBody: bodyStripped, ...(sessionEntry ? { sessionEntry } : {}) }
-  if (!resetTriggered || !bodyStripped?.trim()) return unchanged
-  const [first = '', second = '', ...others] = bodyStripped
-    .trim()
-    .split(/(\s+)/)
-    .filter((part) => part.trim() !== '')
-  const named = first.toLowerCase() === provider ? resolveModel(second, aliasIndex) : undefined
-  const model = named ?? resolveModel(first, aliasIndex)
-  if (model === undefined) return unchanged
-  const taken = named === undefined ? 1 : 2
-  const cleanedBody = withoutWords(bodyStripped, taken, [first, second, ...others])
-  if (sessionCtx) sessionCtx.BodyStripped = cleanedBody
-  return {
-    model,
-    cleanedBody,
-    ...(sessionEntry
-      ? { sessionEntry: { ...sessionEntry, modelOverride: model, providerOverride: provider } }
-      : {}),
-  }
-}
-
-/** Keeps the lines of the rest as they are. */
-function withoutWords(text: string, count: number, words: string[]): string {
+/** Removes the model's name from the text after a reset command. The lines of the rest stay as they are. */
+export function takeModelName(text: string, index: ModelAliasIndex): { model?: string; rest: string } {
+  const [first = '', second = ''] = text.trim().split(/\s+/)
+  const named = first.toLowerCase() === provider ? resolveModel(second, index) : undefined
+  const model = named ?? resolveModel(first, index)
+  if (model === undefined) return { rest: text }
+  const words = named === undefined ? [first] : [first, second]
   let rest = text.trimStart()
-  for (const word of words.slice(0, count)) rest = rest.slice(word.length).trimStart()
-  return rest
+  for (const word of words) rest = rest.slice(word.length).trimStart()
+  return { model, rest }
 }

@@ -103,7 +103,6 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       allowedTools: [],
       model: config.agents.defaults.model,
     }),
-    storePathOf: (id) => paths.sessionsJson(id),
     isOwners: () => true,
     noteCopies: paths.noteCopies,
     self: `test-${process.pid}`,

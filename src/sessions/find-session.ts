@@ -1,0 +1,148 @@
+// Finds the session of a message. The session continues, starts, starts again (a person asked for it, or the session is
+// stale), or starts as a fork of the chat that a thread belongs to.
+import { isDeepStrictEqual } from 'node:util'
+import type { Config } from '../domain/config.ts'
+import { defaultAgentId } from '../domain/session-key.ts'
+import type { Message } from '../domain/message.ts'
+import type { Session, SessionEntry } from '../domain/session.ts'
+import { isFresh } from './freshness.ts'
+import { forkThread } from './fork.ts'
+import { newEntry, resetSession } from './lifecycle.ts'
+import { findOlderSession, moveSession } from './legacy-key.ts'
+import { recordInbound } from './record.ts'
+import { buildModelAliasIndex, takeModelName } from './reset-model.ts'
+import type { SessionParts } from './session-parts.ts'
+
+export interface FoundSession {
+  session: Session
+  /** No turn has run in this conversation yet. */
+  isNew: boolean
+  /** Why the conversation starts again. */
+  reset?: SessionReset
+  /** The entry before the reset. */
+  previous?: SessionEntry
+  /** Only times have changed. They are not stored yet; the caller stores them with the turn's result. */
+  timesPending: boolean
+}
+
+export type SessionReset =
+  /** A person asked for it. `text` is what follows the reset command and the model's name. */
+  { why: 'new' | 'reset'; text: string; model?: string } | { why: 'daily' | 'idle' }
+
+export interface FindParams {
+  key: string
+  /** Where a reset command is looked for; empty if the sender may not reset. */
+  commandText: string
+  /** The session of the chat that this thread belongs to. */
+  parentKey?: string
+  /** Absent for a turn that the program starts: the session does not become fresher. */
+  message?: Message
+  /** True if replies keep going where the session's entry says, and not to the address of this message. */
+  keepsRoute?: (entry: SessionEntry) => boolean
+  /** The caller stores the session when its turn ends; a change of times alone may wait until then. */
+  defersTimes?: boolean
+  /** Called before a session is started or reset; throws if the turn belongs to another process. */
+  beforeChange?: () => Promise<void>
+  config: Config
+  parts: SessionParts
+}
+
+export async function findSession(params: FindParams): Promise<FoundSession> {
+  const { key, parts } = params
+  const before = (await parts.sessions.get(key)) ?? (await takeOverOlder(params))
+  const reset = requestedReset(params) ?? staleReset(params, before)
+  const continues = before !== undefined && reset === undefined
+  if (!continues) await params.beforeChange?.()
+  const current = continues ? before : await startSession(params, before, reset)
+  const updated = continues ? withMessage(params, current) : current
+  const timesPending = params.defersTimes === true && continues && changesOnlyTimes(current, updated)
+  const entry = timesPending ? updated : await store(params, current, reset)
+  const session = { key, agentId: parts.sessions.agentId, entry }
+  return {
+    session: before ? session : await forkFromParent(params, session),
+    isNew: !continues,
+    reset,
+    previous: continues ? undefined : before,
+    timesPending,
+  }
+}
+
+/** The session may be stored under an older spelling of its key. */
+async function takeOverOlder(params: FindParams): Promise<SessionEntry | undefined> {
+  const { parts, config, key } = params
+  const { agentId } = parts.sessions
+  const isDefaultAgent = agentId === defaultAgentId(config)
+  const spelling = { agentId, mainKey: config.session.mainKey, isDefaultAgent }
+  const older = await findOlderSession(parts.sessions, key, spelling)
+  if (!older) return undefined
+  await params.beforeChange?.()
+  return moveSession(parts, older.key, key)
+}
+
+/** The reset command that the text is or starts with, in upper or lower case. */
+function requestedReset({ commandText, config }: FindParams): SessionReset | undefined {
+  const lower = commandText.toLowerCase()
+  for (const command of config.session.resetTriggers) {
+    const wanted = command.trim().toLowerCase()
+    const rest = commandText.slice(wanted.length)
+    if (wanted === '' || !lower.startsWith(wanted) || /^\S/.test(rest)) continue
+    const { model, rest: text } = takeModelName(rest.trim(), buildModelAliasIndex(config.agents))
+    return { why: wanted === '/new' ? 'new' : 'reset', text, model }
+  }
+  return undefined
+}
+
+function staleReset(params: FindParams, entry: SessionEntry | undefined): SessionReset | undefined {
+  if (!entry || !params.message) return undefined
+  const { session, timeZone } = params.config
+  const { because } = isFresh(params.key, entry, { now: params.parts.clock.now(), session, timeZone })
+  return because && { why: because }
+}
+
+async function startSession(
+  { key, parts }: FindParams,
+  before: SessionEntry | undefined,
+  reset: SessionReset | undefined,
+): Promise<SessionEntry> {
+  if (!before) return newEntry(parts.clock.now())
+  return (await resetSession(parts, key, { reason: reset?.why })).session.entry
+}
+
+/** Stores the session, with what the message says about it, in one step. */
+async function store(
+  params: FindParams,
+  current: SessionEntry,
+  reset: SessionReset | undefined,
+): Promise<SessionEntry> {
+  const model = reset && 'model' in reset ? reset.model : undefined
+  const stored = await params.parts.sessions.update(params.key, (latest) => {
+    // Keep what others have written since, unless the session was reset.
+    const updated = withMessage(params, latest?.sessionId === current.sessionId ? latest : current)
+    return model === undefined ? updated : { ...updated, modelOverride: model, providerOverride: 'anthropic' }
+  })
+  return stored!
+}
+
+/** The entry with what the message says about it. */
+function withMessage({ message, key, keepsRoute, parts }: FindParams, entry: SessionEntry): SessionEntry {
+  if (!message) return entry
+  const now = parts.clock.now()
+  if (!keepsRoute?.(entry)) return recordInbound(key, entry, message, now)
+  const { chatType = message.chatType } = entry
+  return { ...entry, chatType, lastInteractionAt: now, updatedAt: Math.max(entry.updatedAt, now) }
+}
+
+function changesOnlyTimes(before: SessionEntry, after: SessionEntry): boolean {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  names.delete('lastInteractionAt')
+  names.delete('updatedAt')
+  return [...names].every(
+    (name) => before[name] === after[name] || isDeepStrictEqual(before[name], after[name]),
+  )
+}
+
+/** The first message of a thread: its session starts with the conversation of the chat. */
+async function forkFromParent({ parts, parentKey, config }: FindParams, thread: Session): Promise<Session> {
+  if (parentKey === undefined) return thread
+  return forkThread(parts, thread, { parentForkMaxTokens: config.session.parentForkMaxTokens, parentKey })
+}

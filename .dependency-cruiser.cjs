@@ -41,6 +41,15 @@ module.exports = {
       to: { path: 'claude-agent-sdk' },
     },
     {
+      name: 'only-store-knows-postgresql',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: '^src/(store/|operations/system/(db|copy-files)\\.ts|sdk-session-store\\.ts|.*\\.test\\.ts)',
+      },
+      to: { path: '^src/store/postgres/' },
+    },
+    {
       name: 'only-store-opens-databases',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(store/|.*\\.test\\.ts)' },

@@ -63,7 +63,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   const { input, environment, version } = options
   const { config } = app
   // A name that another gateway has, or a database that is away, is said before anything is promised.
-  await app.members?.join()
+  await app.storage.cluster?.members.join()
   const gateway = await startGateway(app, {
     port: input.port ?? config.gateway.port,
     bind: input.bind ?? config.gateway.bind,

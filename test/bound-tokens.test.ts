@@ -41,7 +41,7 @@ beforeAll(async () => {
   await rpc(house, 'memory.add', { text: `The ${secret}.` })
   const delivery = { id: 'd1', lane: key, sessionKey: key, idempotencyKey: 'reply:d1', createdAt: 1 }
   const address = { channel: 'web', accountId: 'default', to: 'dashboard' }
-  await house.app.work().outbox.leave([{ ...delivery, address, reply: { text: secret } }])
+  await house.app.storage.work.outbox.leave([{ ...delivery, address, reply: { text: secret } }])
   for (const agentId of ['main', 'work']) await askFor(agentId)
 })
 afterAll(() => house.close())
@@ -55,7 +55,7 @@ function repoIn(dir: string, name: string): string {
 }
 
 async function askFor(agentId: string): Promise<void> {
-  const { approvalStore } = house.app.coding()
+  const { approvals: approvalStore } = house.app.storage
   const about = { agentId, sessionKey: `agent:${agentId}:main`, toolName: 'Bash', kind: 'tool' as const }
   const shown = agentId === 'main' ? `rm ${secret}` : 'ls'
   const when = { askedAt: 1, expiresAt: 9e15, state: 'pending' as const }
@@ -188,7 +188,7 @@ describe('a launch with its token', () => {
 
   test('tells only chats of its own agent', async () => {
     expect(await codeOf(launch({ workdir: 'shop', originChannel: 'telegram|77' }))).toBe('refused')
-    await house.app.sessions('work').update('agent:work:telegram:direct:78', () => ({
+    await house.app.storage.sessions('work').update('agent:work:telegram:direct:78', () => ({
       sessionId: 's78',
       updatedAt: 1,
       deliveryContext: { channel: 'telegram', to: '78', accountId: 'default' },
@@ -200,7 +200,7 @@ describe('a launch with its token', () => {
 test('it sends messages only to the chats of its own agent', async () => {
   const to = (target: string): object => ({ channel: 'telegram', target, message: 'hello' })
   expect((await bound('message.send', to('4711'))).error?.data?.code).toBe('forbidden')
-  await house.app.sessions('work').update('agent:work:telegram:direct:4712', () => ({
+  await house.app.storage.sessions('work').update('agent:work:telegram:direct:4712', () => ({
     sessionId: 's4712',
     updatedAt: 1,
     deliveryContext: { channel: 'telegram', to: '4712', accountId: 'default' },

@@ -14,7 +14,6 @@ import { silentLog } from '../src/domain/log.ts'
 import type { App } from '../src/operations/app.ts'
 import { bridgeWorld } from '../src/operations/cc/bridge-world.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
-import { sqliteOutbox } from '../src/store/sqlite/outbox.ts'
 import type { ClaudeHome } from './support/claude-home.ts'
 import { claudeBinary, makeClaudeHome, testModel } from './support/claude-home.ts'
 import type { MessagesApi, Step } from './support/messages-api.ts'
@@ -46,7 +45,7 @@ beforeEach(async () => {
   git('init', '-q', '-b', 'trunk')
   git('commit', '-q', '--allow-empty', '-m', 'First')
   app = await openApp(readEnvironment(home.variables), { version: '0' })
-  await app.sessions('main').update(key, () => ({
+  await app.storage.sessions('main').update(key, () => ({
     sessionId: 'chat-1',
     updatedAt: 1,
     estimatedCostUsd: 0.5,
@@ -56,7 +55,7 @@ beforeEach(async () => {
     type: 'message' as const,
     message: { role: 'user' as const, content: 'Please mend the login', timestamp: 1 },
   }
-  await app.transcripts('main').append({ sessionId: 'chat-1' }, [said], { cwd: home.project })
+  await app.storage.transcripts('main').append({ sessionId: 'chat-1' }, [said], { cwd: home.project })
   mkdirSync(join(app.paths.agent('main'), 'memory'), { recursive: true })
   writeFileSync(join(app.paths.agent('main'), 'memory', 'notes.md'), 'The login uses cookies.')
 })
@@ -120,7 +119,7 @@ test('the real binary calls all six tools in-process and gets live answers', asy
     // The session that asks is running, and the list knows it: it is live.
     expect(list).toContain(conversation.sdkSessionId)
     expect(list).toContain('\\"isRunning\\":true')
-    const outbox = await sqliteOutbox(app.database(), app.clock).list()
+    const outbox = await app.storage.work.outbox.list()
     expect(outbox.map(({ delivery }) => delivery.reply.text)).toEqual(['Half done'])
   } finally {
     await runtime.close()
@@ -167,7 +166,7 @@ test('an MCP client finds and calls all six over stdio', async () => {
   } finally {
     await client.close()
   }
-  const outbox = await sqliteOutbox(app.database(), app.clock).list()
+  const outbox = await app.storage.work.outbox.list()
   expect(outbox.map(({ delivery }) => delivery.address.to)).toEqual(['7'])
 })
 

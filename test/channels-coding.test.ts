@@ -1,7 +1,6 @@
 // Coding sessions from a chat: started there, told of there, streamed there, and answered by answering the notice.
 import { execFileSync } from 'node:child_process'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { sqliteReplyMap } from '../src/store/sqlite/reply-map.ts'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { watchInForeground } from './support/foreground.ts'
@@ -39,7 +38,7 @@ test('/claude works in the background, tells when it waits, and hears an answer 
   await vi.waitFor(() => expect(texts().join('\n')).toMatch(/Which colour shall it be\?/), waiting)
   const notice = telegram.shown.find((one) => /Which colour/.test(one.text))!
   // Nobody answers faster than Telegram says that it has sent the notice.
-  const sent = sqliteReplyMap(house.app.database())
+  const sent = house.app.storage.replyMap
   const address = { channel: 'telegram', accountId: 'default', to: '501' }
   await vi.waitFor(async () => expect(await sent.find(address, String(notice.id))).toBeDefined(), waiting)
   write('in blue please', {

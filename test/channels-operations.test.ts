@@ -79,7 +79,7 @@ test('an owner of the configuration stays the only one, whoever is let in first'
   )
   await house.restart()
   const guest = { channel: 'telegram', accountId: 'default', senderId: '501' }
-  const { code } = (await house.app.people().request(guest)) as { code: string }
+  const { code } = (await house.app.storage.people.request(guest)) as { code: string }
   expect(await house.ask('pairing.approve', { code })).toMatchObject({ person: { owner: false } })
 })
 
@@ -94,7 +94,7 @@ test('an answer for a chat of a channel that is not set up is refused before the
   await expect(
     house.ask('turns.run', { message: 'hello', ...deliver, channel: 'telegram' }),
   ).rejects.toMatchObject({ code: 'not-found', message: expect.stringContaining('token') as string })
-  expect(await house.app.work().lanes.history()).toEqual([])
+  expect(await house.app.storage.work.lanes.history()).toEqual([])
 })
 
 test('the owner writes faster than guests may; a message of the page that is refused has no id', async () => {

@@ -29,7 +29,7 @@ test('a launch goes to the machine that has the repository, which answers; a ses
   const ask = (app: App, name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> =>
     homes[app === a ? 0 : 1].ask(name, input)
   const whenQuiet = async (app: App, id: unknown): Promise<void> => {
-    await expect.poll(() => app.coding().store.get(String(id))?.lifecycle).toBe('awaiting-input')
+    await expect.poll(() => app.storage.coding.get(String(id))?.lifecycle).toBe('awaiting-input')
   }
   try {
     for (const app of [a, b]) await app.coding().machines!.announce()
@@ -37,7 +37,7 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     expect(there).toMatchObject({ machine: 'b', workdir: model })
     await whenQuiet(a, there['id'])
     await ask(a, 'coding.respond', { session: there['id'], message: 'once more' })
-    await expect.poll(() => a.coding().store.get(String(there['id']))?.turns).toBe(2)
+    await expect.poll(() => a.storage.coding.get(String(there['id']))?.turns).toBe(2)
     await ask(a, 'coding.kill', { session: there['id'] })
 
     const { id } = await ask(a, 'coding.launch', { prompt: 'look', workdir: webapp[0], fresh: true })
@@ -47,27 +47,27 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     expect(moved).toMatchObject({ id, machine: 'b', workdir: webapp[1], lifecycle: 'awaiting-input' })
     expect(moved['warnings']).toEqual([`1 file is not committed in ${webapp[1]} on b already.`])
     // What Claude is told with the next message.
-    expect(b.coding().store.get(String(id))?.aside).toContain(`moved from a:${webapp[0]}`)
+    expect(b.storage.coding.get(String(id))?.aside).toContain(`moved from a:${webapp[0]}`)
     await ask(a, 'coding.respond', { session: id, message: 'what now' })
-    await expect.poll(() => a.coding().store.get(String(id))?.turns).toBe(2)
-    expect(b.coding().store.get(String(id))).toMatchObject({ machine: 'b' })
-    expect(b.coding().store.get(String(id))).not.toHaveProperty('aside')
+    await expect.poll(() => a.storage.coding.get(String(id))?.turns).toBe(2)
+    expect(b.storage.coding.get(String(id))).toMatchObject({ machine: 'b' })
+    expect(b.storage.coding.get(String(id))).not.toHaveProperty('aside')
 
     const slept = await ask(a, 'coding.launch', {
       prompt: '[[offline: wait 60000]]',
       workdir: webapp[0],
       fresh: true,
     })
-    await expect.poll(() => b.coding().store.get(String(slept['id']))?.lifecycle).toBe('active')
+    await expect.poll(() => b.storage.coding.get(String(slept['id']))?.lifecycle).toBe('active')
     // As another machine does with one that was silent for too long; this one only slept.
-    await b.coding().store.update(String(slept['id']), (stored) => {
+    await b.storage.coding.update(String(slept['id']), (stored) => {
       Object.assign(stored, { owner: undefined, lifecycle: 'suspended', status: 'killed' })
     })
     const runtime = await a.runtime()
     const live = (): Conversation | undefined => runtime.live(`coding:${String(slept['id'])}`)
     await live()!.interrupt()
     await expect.poll(live).toBeUndefined()
-    expect(b.coding().store.get(String(slept['id']))).toMatchObject({ lifecycle: 'suspended' })
+    expect(b.storage.coding.get(String(slept['id']))).toMatchObject({ lifecycle: 'suspended' })
 
     await expect(ask(a, 'coding.launch', { prompt: 'x', workdir: '/nowhere' })).rejects.toMatchObject({
       code: 'not-found',
@@ -85,7 +85,7 @@ test('what happens on one machine is an event on the other, once, also when it i
   const homes = await Promise.all([openMachine('c', url), openMachine('d', url)])
   const [c, d] = homes.map(({ app }) => app) as [App, App]
   try {
-    for (const { members } of [c, d]) await expect.poll(() => members!.isAlone).toBe(false)
+    for (const { storage } of [c, d]) await expect.poll(() => storage.cluster!.members.isAlone).toBe(false)
     const heard: Array<Array<[app: string, seq: number, length: number]>> = [[], []]
     for (const [n, app] of [c, d].entries())
       app.events.on((event) => {

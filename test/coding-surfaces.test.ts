@@ -19,6 +19,7 @@ import {
 } from './support/coding-gateway.ts'
 import { rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
+import { rowsOf } from './support/state-rows.ts'
 
 type Answer = Record<string, unknown>
 
@@ -183,7 +184,7 @@ describe('chat commands', () => {
       /^Sent to shed/,
     )
     const last = (): string | undefined =>
-      house.app.coding().store.lastOutput(house.app.coding().pool.resolve('shed').id, 1)[0]?.text
+      house.app.storage.coding.lastOutput(house.app.coding().pool.resolve('shed').id, 1)[0]?.text
     await vi.waitFor(() => expect(last()).toBe('blue'))
     expect(await typed(house, '/claude_stats')).toMatch(
       /^Launched 1, running 1,[\s\S]*waited for people \d+s/,
@@ -288,8 +289,7 @@ describe('sessions_spawn with mode claude-code', () => {
     const tools = await toolsOf(house)
     expect(await textOf(tools.get('claude_sessions'))).toContain(String(spawned['session']))
     expect((await tools.get('claude_output')!.call({ session: spawned['session'] })).isError).toBeFalsy()
-    const woken = (): unknown[] =>
-      house.app.database().queries.all("SELECT lane FROM inbox WHERE key LIKE 'wake:coding:%'")
+    const woken = (): unknown[] => rowsOf(house.app, "SELECT lane FROM inbox WHERE key LIKE 'wake:coding:%'")
     await vi.waitFor(() => expect(woken()).toEqual([{ lane: parentKey }]))
 
     const wanted = await tools.get('sessions_spawn')!.call({ ...task, agentId: 'other' })
@@ -309,13 +309,13 @@ describe('sessions_spawn with mode claude-code', () => {
     const asked = { task, mode: 'claude-code', repo: newRepo(house), label: 'shed' }
     const { session } = await ask(house, 'sessions.spawn', asked)
     const notes = async (): Promise<string[]> =>
-      (await house.app.work().systemEvents.waiting(parentKey)).map(({ text }) => text)
+      (await house.app.storage.work.systemEvents.waiting(parentKey)).map(({ text }) => text)
     await vi.waitFor(async () =>
       expect(await notes()).toEqual([
         expect.stringMatching(/^Untrusted, from a program: ⏳ \[shed\] works since \d+s: writing$/),
       ]),
     )
-    expect(house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:%'")).toEqual([])
+    expect(rowsOf(house.app, "SELECT key FROM inbox WHERE key LIKE 'wake:%'")).toEqual([])
     await house.app.coding().pool.kill(String(session))
   })
 })
@@ -335,7 +335,7 @@ describe('the library', () => {
       const { waiting: asked } = await untilLifecycle(house, 'asker', 'awaiting-approval')
       await respondToPermission(path, asked!.approvalId!, allow)
       await vi.waitFor(() => expect(house.app.coding().pool.resolve('asker').waiting).not.toEqual(asked))
-      return house.app.coding().approvalStore.get(asked!.approvalId!)!.state
+      return house.app.storage.approvals.get(asked!.approvalId!)!.state
     }
     await untilLifecycle(house, 'asker', 'awaiting-approval')
     await expect(respondToPermission(newRepo(house), '', true)).rejects.toThrow(/Nothing in .* asks/)
@@ -352,7 +352,7 @@ describe('the library', () => {
     const { routeEventMessage } = library(house)
     await routeEventMessage(session, 'It rains.', 'weather')
     await routeEventMessage(session, 'It rains.', 'weather')
-    const sent = (await house.app.work().outbox.list()).filter(
+    const sent = (await house.app.storage.work.outbox.list()).filter(
       ({ delivery }) => delivery.reply.text === 'It rains.',
     )
     expect(sent).toHaveLength(1)
@@ -369,8 +369,8 @@ describe('the library', () => {
       await routeEventMessage(session, 'It rains.', 'weather')
       await routeEventMessage(session, 'It rains.', 'weather')
       const key = `wake:coding:${session.id}:event:weather`
-      expect(await house.app.work().inbox.state(key)).toBe('waiting')
-      const told = (await house.app.work().systemEvents.waiting(parentKey)).filter(
+      expect(await house.app.storage.work.inbox.state(key)).toBe('waiting')
+      const told = (await house.app.storage.work.systemEvents.waiting(parentKey)).filter(
         ({ text }) => text === 'It rains.',
       )
       expect(told).toHaveLength(1)
@@ -406,7 +406,7 @@ describe('the library', () => {
 
 test('an operation finds what a dead owner left, whichever it is', async () => {
   const house = await openGateway()
-  const { store } = house.app.coding()
+  const { coding: store } = house.app.storage
   const session = await launchResumable(house, 'left')
   await store.update(session.id, (stored) => Object.assign(stored.owner!, deadProcess))
   const listed = await ask(house, 'coding.sessions')

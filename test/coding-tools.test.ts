@@ -21,6 +21,7 @@ import {
 import { rpc } from './support/gateway-house.ts'
 import { deadProcess, open, sharedFolder } from './support/coding-bench.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
+import { rowsOf } from './support/state-rows.ts'
 
 describe('tools of a chat', () => {
   test('the eight have the names and parameters of the plugin, and `killed` among the states', async () => {
@@ -74,7 +75,7 @@ describe('tools of a chat', () => {
     expect(await textOf(tools.get('claude_kill'), { session: 'inner' })).toMatch(/^⛔ inner/)
     expect(await textOf(tools.get('claude_kill'), { session: 'inner' })).toMatch(/is over already/)
     expect(await textOf(tools.get('claude_stats'))).toContain('Launched 1')
-    const [session] = house.app.coding().store.list()
+    const [session] = house.app.storage.coding.list()
     expect(session!.request).toMatchObject({ budgetUsd: 2, originSessionKey: parentKey, agentId: 'main' })
     expect((await tools.get('claude_output')!.call({ session: 'nobody' })).isError).toBe(true)
   })
@@ -94,7 +95,7 @@ describe('tools of a chat', () => {
     await rpc(house, 'coding.respond', { session: 'seen', message: '[[offline: say two]]' })
     await waits(2)
     await house.app.coding().notifications.flush(pool.resolve('seen').id)
-    expect(house.app.database().queries.all('SELECT * FROM outbox')).toEqual([])
+    expect(rowsOf(house.app, 'SELECT * FROM outbox')).toEqual([])
     const again = await missed()
     expect(again).toContain('two')
     expect(again).not.toContain('one')
@@ -110,7 +111,7 @@ describe('tools of a chat', () => {
       ['sessions.spawn', { task: prompt, mode: 'claude-code', repo: workdir }],
     ] as const)
       expect((await rpc(house, method, input)).error?.data?.code).toBe('input-invalid')
-    expect(house.app.coding().store.list()).toEqual([])
+    expect(house.app.storage.coding.list()).toEqual([])
   })
 
   test('4.6 no. 1: the configured permission mode has an effect, and what is asked for wins', async () => {
@@ -216,7 +217,7 @@ describe('sessions_spawn', () => {
     expect(spawned.structured).toMatchObject({ status: 'accepted', timeoutSeconds: 600 })
     const { childSessionKey } = spawned.structured as { childSessionKey: string }
     expect(childSessionKey).toMatch(/^agent:main:subagent:[0-9a-f-]{36}$/)
-    const sessions = house.app.sessions('main')
+    const sessions = house.app.storage.sessions('main')
     await vi.waitFor(async () =>
       expect(await sessions.get(childSessionKey)).toMatchObject({
         spawnedBy: parentKey,
@@ -230,7 +231,7 @@ describe('sessions_spawn', () => {
       return JSON.stringify(history.result).split('42 herons').length - 1
     }
     await vi.waitFor(async () => expect(await told()).toBeGreaterThan(0))
-    const inbox = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
+    const inbox = rowsOf(house.app, "SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
     expect(inbox).toHaveLength(1)
   })
 
@@ -240,7 +241,7 @@ describe('sessions_spawn', () => {
     const tools = await toolsOf(house)
     const spawned = await tools.get('sessions_spawn')!.call({ task: '[[offline: say late]]' })
     const { childSessionKey } = spawned.structured as { childSessionKey: string }
-    const sessions = house.app.sessions('main')
+    const sessions = house.app.storage.sessions('main')
     await vi.waitFor(async () =>
       expect((await sessions.get(childSessionKey))?.['subagentRun']).toMatchObject({ state: 'announced' }),
     )
@@ -253,7 +254,7 @@ describe('sessions_spawn', () => {
     await vi.waitFor(async () =>
       expect((await sessions.get(childSessionKey))?.['subagentRun']).toMatchObject({ state: 'announced' }),
     )
-    const inbox = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
+    const inbox = rowsOf(house.app, "SELECT key FROM inbox WHERE key LIKE 'wake:subagent:%'")
     expect(inbox).toHaveLength(1)
   })
 
@@ -286,7 +287,7 @@ describe('sessions_spawn', () => {
     const listed = await rpc(house, 'sessions.list', { spawnedBy: parentKey })
     expect(listed.result).toMatchObject({ count: 1 })
     await vi.waitFor(() => {
-      const waking = house.app.database().queries.all("SELECT key FROM inbox WHERE key LIKE 'wake:coding:%'")
+      const waking = rowsOf(house.app, "SELECT key FROM inbox WHERE key LIKE 'wake:coding:%'")
       expect(waking).toHaveLength(1)
     })
   })
@@ -305,7 +306,7 @@ describe('sessions_spawn', () => {
     expect(pool.resolve(session).request).toMatchObject({ thinking: 'high', childSessionKey })
     await vi.waitFor(() => expect(pool.resolve(session).lifecycle).toBe('ended'))
     await vi.waitFor(async () =>
-      expect(await house.app.sessions('main').get(childSessionKey)).toBeUndefined(),
+      expect(await house.app.storage.sessions('main').get(childSessionKey)).toBeUndefined(),
     )
   })
 
@@ -359,7 +360,9 @@ describe('sessions_spawn', () => {
     await (await house.app.conversations()).start()
     const now = house.app.clock.now()
     for (const key of [parentKey, 'agent:main:other']) {
-      await house.app.sessions('main').update(key, () => ({ sessionId: `id-${key.length}`, updatedAt: now }))
+      await house.app.storage
+        .sessions('main')
+        .update(key, () => ({ sessionId: `id-${key.length}`, updatedAt: now }))
     }
     const tools = await toolsOf(house)
     const sent = await tools
@@ -460,7 +463,7 @@ describe('answers in words', () => {
         .pending()
         .find(({ input, codingId }) => input['command'] === command && nameOf(codingId) === name)!
     }
-    const nameOf = (id?: string) => house.app.coding().store.get(id ?? '')?.name
+    const nameOf = (id?: string) => house.app.storage.coding.get(id ?? '')?.name
     const here = 'telegram|default|7'
     const first = await ask('first', here)
     await ask('elsewhere', 'telegram|default|8')
@@ -468,7 +471,7 @@ describe('answers in words', () => {
     const last = await ask('last', here)
     await new Promise((resolve) => setTimeout(resolve, 2))
     await ask('later', here)
-    const notice = (await house.app.work().outbox.list()).find(({ delivery }) =>
+    const notice = (await house.app.storage.work.outbox.list()).find(({ delivery }) =>
       delivery.idempotencyKey.includes(last.id),
     )?.delivery
     expect(notice?.reply.text).toContain('2 sessions ask exactly this: [first], [last].')
@@ -482,8 +485,8 @@ describe('answers in words', () => {
       button,
     } as unknown as Message
     expect(await pressedButton(house.app, message, true)).toEqual({ text: 'allowed [first]' })
-    expect(house.app.coding().approvalStore.get(first.id)).toMatchObject({ state: 'allowed' })
-    expect(house.app.coding().approvalStore.get(last.id)).toMatchObject({
+    expect(house.app.storage.approvals.get(first.id)).toMatchObject({ state: 'allowed' })
+    expect(house.app.storage.approvals.get(last.id)).toMatchObject({
       state: 'denied',
       answeredBy: 'bob',
     })
@@ -621,7 +624,7 @@ test('a session that the operator let run unasked is not resumed so by a program
   })
   const { id } = launched.result as { id: string }
   await pool.whenQuiet(id)
-  await house.app.coding().store.update(id, ({ request }) => {
+  await house.app.storage.coding.update(id, ({ request }) => {
     request.permissionMode = 'bypassPermissions'
   })
   const answer = await rpc(house, 'coding.resume', { session: id })

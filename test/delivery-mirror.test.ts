@@ -41,7 +41,7 @@ test('an announcement of a session, and what is told of a coding session; its st
   await house.app
     .coding()
     .notifications.routeEventMessage({ id: 'c1', request } as CodingSession, 'Deployed.', 'deploy')
-  await house.app.work().outbox.leave([
+  await house.app.storage.work.outbox.leave([
     {
       id: 'o1',
       lane: 'notices:web|dashboard',
@@ -53,7 +53,7 @@ test('an announcement of a session, and what is told of a coding session; its st
       createdAt: Date.now(),
     },
   ])
-  await vi.waitFor(async () => expect((await house.app.work().outbox.get('o1'))?.state).toBe('sent'), {
+  await vi.waitFor(async () => expect((await house.app.storage.work.outbox.get('o1'))?.state).toBe('sent'), {
     timeout: 20_000,
   })
   expect((await delivered()).toSorted()).toEqual(['Deployed.', 'The tests pass.'])

@@ -20,6 +20,7 @@ import {
 } from '../src/store/gateway-tokens.ts'
 import { bearer, connect, http, openHouse, rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
+import { rowsOf } from './support/state-rows.ts'
 
 let house: House
 let own: string
@@ -382,7 +383,7 @@ test('a batch of a hundred exports is answered up to its limit, a few at a time,
   const { sessionKey: key, sessionId } = result as { sessionKey: string; sessionId: string }
   const content = [{ type: 'text' as const, text: 'word '.repeat(400_000) }]
   const entry = { type: 'message' as const, message: { role: 'user' as const, content, timestamp: 0 } }
-  await house.app.transcripts('main').append({ sessionId }, [entry], { cwd: house.dir })
+  await house.app.storage.transcripts('main').append({ sessionId }, [entry], { cwd: house.dir })
   const requests = Array.from({ length: 100 }, (_, id) => ({
     jsonrpc: '2.0',
     id,
@@ -399,7 +400,7 @@ test('a batch of a hundred exports is answered up to its limit, a few at a time,
   expect((await rpc(house, 'sessions.export', { key })).error).toBeUndefined()
 
   const many = Array.from({ length: 33 }, () => entry)
-  await house.app.transcripts('main').append({ sessionId }, many, { cwd: house.dir })
+  await house.app.storage.transcripts('main').append({ sessionId }, many, { cwd: house.dir })
   expect((await rpc(house, 'sessions.export', { key })).error).toMatchObject({
     message: expect.stringContaining('more than 64 MiB'),
     data: { code: 'refused' },
@@ -567,7 +568,7 @@ describe('hooks', () => {
     const key = { 'idempotency-key': 'boats' }
     for (const _call of [1, 2]) expect((await hook('/hooks/agent', body, key, open)).status).toBe(202)
     const told = (): string[] => {
-      const rows = open.app.database().queries.all<{ text: string }>('SELECT text FROM system_event')
+      const rows = rowsOf<{ text: string }>(open.app, 'SELECT text FROM system_event')
       return rows.map(({ text }) => text).filter((text) => text.includes('Hook harbour'))
     }
     await vi.waitFor(() => expect(told()).toHaveLength(1), { timeout: 20_000, interval: 50 })
@@ -640,7 +641,7 @@ describe('hooks', () => {
       const wish = { name: 'slow', wakeMode: 'next-heartbeat', timeoutSeconds: 1 }
       const body = { message: 'take your time [[offline: wait 600000]]', ...wish }
       const handed = (await hook('/hooks/agent', body, {}, slow)).json()
-      const told = (): unknown[] => slow.app.database().queries.all('SELECT text FROM system_event')
+      const told = (): unknown[] => rowsOf(slow.app, 'SELECT text FROM system_event')
       await vi.waitFor(
         () =>
           expect(told()).toMatchObject([

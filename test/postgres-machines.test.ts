@@ -83,10 +83,12 @@ test('what is said on one machine is found on another, and no longer after it wa
     const key = 'agent:main:telegram:direct:7'
     const sessionId = 'walnuts'
     const say = (words: string): Promise<unknown> =>
-      here.app.transcripts('main').append({ sessionId }, [said(words)], { cwd: '/', key })
+      here.app.storage.transcripts('main').append({ sessionId }, [said(words)], { cwd: '/', key })
     const find = async (query: string, home = there): Promise<Hit[]> =>
       (await home.ask<{ hits: Hit[] }>('sessions.search', { query })).hits
-    await here.app.sessions('main').update(key, () => ({ sessionId, updatedAt: 1, channel: 'telegram' }))
+    await here.app.storage
+      .sessions('main')
+      .update(key, () => ({ sessionId, updatedAt: 1, channel: 'telegram' }))
     await say('the first walnut')
     // A command reads what is new itself, a gateway follows.
     expect(await find('walnut')).toMatchObject([{ sessionKey: key, channel: 'telegram', source: 'rockpool' }])
@@ -97,12 +99,12 @@ test('what is said on one machine is found on another, and no longer after it wa
     const fork = await there.ask<{ key: string }>('sessions.fork', { key, leafId: hit!.messageId })
     expect(fork.key).not.toBe(key)
     await there.ask('sessions.delete', { key: fork.key, purge: true })
-    const { approvalStore } = here.app.coding()
+    const { approvals: approvalStore } = here.app.storage
     await approvalStore.add({ ...anApproval, sessionKey: key })
     await approvalStore.add({ ...anApproval, id: 'kept', sessionKey: `${key}0` })
     await approvalStore.grant({ ...aGrant, sessionKey: key })
     const known = (home: SharedHome): string[] => {
-      const { approvalStore: store } = home.app.coding()
+      const { approvals: store } = home.app.storage
       return [...store.pending(), ...store.grants()].map(({ id }) => id).sort()
     }
     for (const home of [here, there])
@@ -110,7 +112,9 @@ test('what is said on one machine is found on another, and no longer after it wa
     await here.ask('sessions.delete', { key, purge: true })
     // What was asked and allowed there goes with it, on every machine; what belongs to another session stays.
     for (const home of [here, there]) await expect.poll(() => known(home)).toEqual(['kept'])
-    const bodies = await here.app.postgres!.read("SELECT id FROM record WHERE body LIKE '%direct:7\"%'")
+    const bodies = await here.app.storage.cluster!.connection.read(
+      "SELECT id FROM record WHERE body LIKE '%direct:7\"%'",
+    )
     expect(bodies).toEqual([])
     expect(await find('walnut', here)).toEqual([])
     await vi.waitFor(async () => expect(await find('walnut')).toEqual([]))
@@ -158,9 +162,9 @@ test('notes are the same on every machine: added at once, rewritten on both, rem
     rmSync(there.app.paths.workspace('main'), { recursive: true })
     expect(await notesOf(there)).toEqual(['MEMORY.md', name])
     // A database that was put back from a backup, or is another one, takes nothing from them either.
-    const { postgres } = here.app
-    await postgres!.write("UPDATE memory_file SET revision = 1, body = 'older' WHERE name = 'MEMORY.md'")
-    await postgres!.write('DELETE FROM memory_file WHERE name = $1', [name])
+    const { connection } = here.app.storage.cluster!
+    await connection.write("UPDATE memory_file SET revision = 1, body = 'older' WHERE name = 'MEMORY.md'")
+    await connection.write('DELETE FROM memory_file WHERE name = $1', [name])
     expect([await show(here, 'MEMORY.md'), await show(here, name)]).toEqual(['older\n\none\n', both[2]])
     expect([await show(there, 'MEMORY.md'), await show(there, name)]).toEqual(['older\n\none\n', both[2]])
   } finally {
@@ -179,11 +183,12 @@ test('a file that one machine took in is there for the turn and for the reply on
     const path = join(sessionMediaFolder(here.app.paths.media, 'main', key), folder, name)
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, bytes)
-    await here.app.media!().give(path)
+    await here.app.storage.media.give(path)
     return path
   }
   const count = async (table: string): Promise<number> =>
-    (await here.app.postgres!.read<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
+    (await here.app.storage.cluster!.connection.read<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!
+      .n
   try {
     const [received, sent] = [await keep('received', 'a.bin'), await keep('one', 'b.bin')]
     expect([await count('media_file'), await count('media_blob'), await count('media_piece')]).toEqual([
@@ -197,14 +202,14 @@ test('a file that one machine took in is there for the turn and for the reply on
       kind: 'file' as const,
     }
     const message = aMessage('file', { address, media: [file] })
-    await here.app.work().inbox.accept(anInput('file', key, { message }))
+    await here.app.storage.work.inbox.accept(anInput('file', key, { message }))
     const reply = { text: 'look', media: [sent] }
     const { expiresAt: _, ...delivery } = aDelivery('file', {
       lane: `notices:${formatOriginChannel(address)}`,
       address,
       reply,
     })
-    await here.app.work().outbox.add([{ ...delivery, createdAt: Date.now() }])
+    await here.app.storage.work.outbox.add([{ ...delivery, createdAt: Date.now() }])
     const shown: unknown[] = []
     there.app.events.on((event) => event.type === 'web-output' && shown.push(event.output))
     // Another machine has another disk.
@@ -227,12 +232,12 @@ test('a file that one machine took in is there for the turn and for the reply on
         notices: [{ text: 'look', files }],
       }),
     )
-    await vi.waitFor(async () => expect(await there.app.sessions('main').peek(key)).toBeDefined())
+    await vi.waitFor(async () => expect(await there.app.storage.sessions('main').peek(key)).toBeDefined())
     await (await there.app.conversations()).converse.idle()
     // Claude's own record: entries in the database, and a file where it was resumed.
     const sdkSessionId = randomUUID()
-    await there.app.sessions('main').update(key, (entry) => entry && { ...entry, sdkSessionId })
-    await here.app.postgres!.write(
+    await there.app.storage.sessions('main').update(key, (entry) => entry && { ...entry, sdkSessionId })
+    await here.app.storage.cluster!.connection.write(
       "INSERT INTO claude_entry (project, session, subpath, entry) VALUES ('rockpool', $1, '', '{}')",
       [sdkSessionId],
     )

@@ -51,9 +51,13 @@ function writeClaudeFile(): string {
 }
 
 async function say(at: string, text: string, sessionId: string, sdkSessionId?: string): Promise<void> {
-  await app.sessions('main').update(at, () => ({ sessionId, updatedAt: app.clock.now(), sdkSessionId }))
+  await app.storage
+    .sessions('main')
+    .update(at, () => ({ sessionId, updatedAt: app.clock.now(), sdkSessionId }))
   const message = { role: 'user' as const, content: text, timestamp: app.clock.now() }
-  await app.transcripts('main').append({ sessionId }, [{ type: 'message', message }], { cwd: '/', key: at })
+  await app.storage
+    .transcripts('main')
+    .append({ sessionId }, [{ type: 'message', message }], { cwd: '/', key: at })
 }
 
 const ask = (name: string, input: Record<string, unknown>): Promise<unknown> =>
@@ -100,5 +104,5 @@ test('while that session of Claude runs, or without --purge, nothing is deleted'
   const purge = ask('sessions.delete', { key, purge: true, claudeFile: true })
   await expect(purge).rejects.toMatchObject({ code: 'busy' })
   expect(existsSync(claudeFile)).toBe(true)
-  expect(await app.sessions('main').get(key)).toBeDefined()
+  expect(await app.storage.sessions('main').get(key)).toBeDefined()
 })

@@ -37,8 +37,12 @@ test('the model for meaning is let go when nobody has searched for five minutes'
   const environment = readEnvironment({ HOME: home, ROCKPOOL_STATE_DIR: state })
   const app = await openApp(environment, { version: '0.0.0-test', clock })
   const message = { role: 'user' as const, content: 'the boat sails from the harbour', timestamp: 1 }
-  await app.sessions('main').update('agent:main:x', () => ({ sessionId: 'boats', updatedAt: clock.now() }))
-  await app.transcripts('main').append({ sessionId: 'boats' }, [{ type: 'message', message }], { cwd: '/' })
+  await app.storage
+    .sessions('main')
+    .update('agent:main:x', () => ({ sessionId: 'boats', updatedAt: clock.now() }))
+  await app.storage
+    .transcripts('main')
+    .append({ sessionId: 'boats' }, [{ type: 'message', message }], { cwd: '/' })
   const byMeaning = async (): Promise<number> => {
     const found = await perform(
       app,

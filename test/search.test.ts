@@ -75,11 +75,13 @@ function nativeLine(
 }
 
 async function say(agentId: string, key: string, text: string, sessionId: string): Promise<void> {
-  await app
+  await app.storage
     .sessions(agentId)
     .update(key, (entry) => ({ updatedAt: app.clock.now(), channel: 'telegram', ...entry, sessionId }))
   const message = { role: 'user' as const, content: text, timestamp: app.clock.now() }
-  await app.transcripts(agentId).append({ sessionId }, [{ type: 'message', message }], { cwd: '/', key })
+  await app.storage
+    .transcripts(agentId)
+    .append({ sessionId }, [{ type: 'message', message }], { cwd: '/', key })
 }
 
 async function find(
@@ -169,7 +171,7 @@ test('an agent finds its own chats and notes, and nothing of another agent or of
 test('a session that gets an owner later is found by that owner', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'whose cormorant is it'))
   expect((await find('cormorant', {}, agent('main'))).total).toBe(0)
-  await app.sessions('main').update('agent:main:main', () => ({
+  await app.storage.sessions('main').update('agent:main:main', () => ({
     sessionId: 'chat-1',
     sdkSessionId: nativeId,
     updatedAt: app.clock.now(),
@@ -183,7 +185,7 @@ test('a session that gets an owner later is found by that owner', async () => {
 
 test('a chat is found once, though Claude keeps a transcript of it too; what only Claude has is found there', async () => {
   await say('main', 'agent:main:main', 'The osprey nests on the mast', 'chat-1')
-  await app
+  await app.storage
     .sessions('main')
     .update('agent:main:main', (entry) => entry && { ...entry, sdkSessionId: nativeId })
   const later = Date.now() + 3_600_000
@@ -199,7 +201,7 @@ test('a chat is found once, though Claude keeps a transcript of it too; what onl
   expect(await find('osprey.*mast', { regex: true })).toMatchObject({ total: 1, hits: [{}] })
   expect(await find('"osprey nests"', { source: 'native' })).toMatchObject({ hits: [{ line: 1 }] })
   // After a reset no row says whose record it was.
-  await app.sessions('main').update('agent:main:main', () => ({ sessionId: 'chat-2', updatedAt: 1 }))
+  await app.storage.sessions('main').update('agent:main:main', () => ({ sessionId: 'chat-2', updatedAt: 1 }))
   await app.close()
   app = await open()
   expect(await find('"osprey nests"')).toMatchObject({ total: 1, hits: once })
@@ -407,7 +409,7 @@ test('a hit names its message, so that one can fork from there; what is near the
   writeFileSync(join(beside, 'agent-1.jsonl'), nativeLine('user', 'look for the thole pin'))
   const [below] = (await find('thole pin')).hits
   expect(below).toMatchObject({ sessionId: nativeId, messageId: undefined })
-  const [entry] = (await app.transcripts('main').tail({ sessionId: 'chat-1' }, 1)).entries
+  const [entry] = (await app.storage.transcripts('main').tail({ sessionId: 'chat-1' }, 1)).entries
   expect((await find('oarlock chat', { source: 'rockpool' })).hits).toMatchObject([{ messageId: entry!.id }])
 })
 
@@ -487,14 +489,14 @@ test('what a compaction removed can be asked for, of our sessions and of Claudeâ
   const key = 'agent:main:main'
   await say('main', key, 'the spare key is under the anchor', 'chat-1')
   await say('main', key, 'this stays', 'chat-1')
-  const entries = (await app.transcripts('main').tail({ sessionId: 'chat-1' }, 10)).entries
+  const entries = (await app.storage.transcripts('main').tail({ sessionId: 'chat-1' }, 10)).entries
   const compaction = {
     type: 'compaction' as const,
     summary: 'talk about a key',
     firstKeptEntryId: entries.at(-1)!.id,
     tokensBefore: 100,
   }
-  await app.transcripts('main').append({ sessionId: 'chat-1' }, [compaction], { cwd: '/', key })
+  await app.storage.transcripts('main').append({ sessionId: 'chat-1' }, [compaction], { cwd: '/', key })
   const caller = { ...agent('main'), sessionKey: key }
   const lost = (await perform(app, 'sessions.lost', {}, caller)) as {
     compactions: number

@@ -4,7 +4,7 @@ import { readEnvironment } from '../../src/store/config-file.ts'
 
 export async function fillStateDir(dir: string, count: number): Promise<void> {
   const app = await openApp(readEnvironment({ HOME: dir, ROCKPOOL_STATE_DIR: dir }), { version: 'bench' })
-  const store = app.sessions('main')
+  const store = app.storage.sessions('main')
   const prompt = 'A skill that helps with something, and says in a few words when to use it. '.repeat(60)
   for (let start = 0; start < count; start += 500) {
     const some = Array.from({ length: Math.min(500, count - start) }, (_, i) => start + i)

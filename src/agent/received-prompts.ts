@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs'
 import type { Prompt } from '../domain/agent.ts'
 import { TimeSlice } from '../domain/async.ts'
 import { recordsOf } from '../store/transcripts/claude-chain.ts'
-import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
+import type { SharedClaudeTranscripts } from '../store/storage.ts'
 import { findTranscript } from './resume.ts'
 
 type TranscriptRecord = Record<string, unknown>

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Resumable } from '../domain/agent.ts'
 import { chainOf, readChain } from '../store/transcripts/claude-chain.ts'
 import type { Chain } from '../store/transcripts/claude-chain.ts'
-import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
+import type { SharedClaudeTranscripts } from '../store/storage.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 

@@ -106,11 +106,13 @@ export function namedIn(open: Approval[], questionText: string): Approval[] {
 /** What is open for the people of this chat: of the coding sessions that came from it, and of its own turns. */
 export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {
   const origin = formatOriginChannel(address)
-  const { approvals, store } = app.coding()
-  return approvals.pending().filter(({ codingId, sessionKey: asking }) => {
-    if (codingId === undefined) return asking === sessionKey
-    return isSameOrigin(store.get(codingId)?.request.originChannel ?? '', origin)
-  })
+  return app
+    .coding()
+    .approvals.pending()
+    .filter(({ codingId, sessionKey: asking }) => {
+      if (codingId === undefined) return asking === sessionKey
+      return isSameOrigin(app.storage.coding.get(codingId)?.request.originChannel ?? '', origin)
+    })
 }
 
 /** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them, and only in private: in a group

@@ -116,7 +116,7 @@ export function codingCommands(app: App): ChatCommand[] {
 
 /** Says something to the conversation of a session: to whoever goes on with it now, or by resuming it. */
 export function commandToSay(app: App, codingId: string, text: string): string {
-  const { store } = app.coding()
+  const { coding: store } = app.storage
   const asked = store.get(codingId)
   const [latest = asked] = asked?.sdkSessionId === undefined ? [] : store.resolve(asked.sdkSessionId)
   const isOver = latest?.sdkSessionId !== undefined && !isRunning(latest)

@@ -1,5 +1,7 @@
 // Puts coding sessions together: stores, the gate of the repositories, approvals, notifications, the pool.
 import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { findCredential } from '../agent/credentials.ts'
 import { Approvals } from '../coding/approvals/approvals.ts'
 import { SessionChoice } from '../coding/queue/choose.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
@@ -16,30 +18,26 @@ import type { CodingSession } from '../domain/coding-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
+import type { AskStructured } from '../domain/selection.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
-import { ApprovalStore } from '../store/sqlite/approval-store.ts'
-import { CodingStore } from '../store/sqlite/coding-store.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
-import { SharedApprovalStore, SharedSpendStore } from '../store/postgres/approval-store.ts'
-import { SharedCodingStore } from '../store/postgres/coding-store.ts'
-import { SpendStore } from '../store/sqlite/spend-store.ts'
 import { agentFrom } from './configured-agents.ts'
 import { machinesOf } from './this-machine.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app
-  const { store, spend, approvalStore } = codingStores(app)
+  const { coding: store, spend } = app.storage
   const timeoutMs = (): number => app.config.coding.approvalTimeoutMinutes * 60_000
-  const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
+  const approvals = new Approvals({ store: app.storage.approvals, clock, events, timeoutMs })
   const notifications = new NotificationRouter({
     store,
     clock,
     log,
     deliver: deliverFor(app),
     wake: wakeFor(app),
-    note: ({ sessionKey, text, instead }) => app.work().systemEvents.add(sessionKey, text, 20, instead),
+    note: ({ sessionKey, text, instead }) => app.storage.work.systemEvents.add(sessionKey, text, 20, instead),
   })
   const ownerLives = ownership(store, clock)
   const machines = machinesOf(app, store)
@@ -74,7 +72,7 @@ export function openCodingWorld(app: App): CodingWorld {
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
   const today = (): string => dayIn(app.config.timeZone)(app.clock.now())
-  return { pool, machines, notifications, approvals, approvalStore, store, spend, today, isTaken, choice }
+  return { pool, machines, notifications, approvals, today, isTaken, choice }
 }
 
 function choiceIn(app: App, repos: RepoGate): SessionChoice {
@@ -87,27 +85,10 @@ function choiceIn(app: App, repos: RepoGate): SessionChoice {
     variables: app.environment.variables,
     repos,
     discovery: () => app.discovery(),
-    decisions: () => app.decisions(),
+    decisions: () => app.storage.decisions,
     smallModel: () => app.smallModel(),
     search: () => (app.gateway ? app.search() : undefined),
   })
-}
-
-function codingStores(app: App): Pick<CodingWorld, 'store' | 'spend' | 'approvalStore'> {
-  const database = app.database()
-  const records = app.records?.()
-  if (!records)
-    return {
-      store: new CodingStore(database),
-      spend: new SpendStore(database),
-      approvalStore: new ApprovalStore(database),
-    }
-  records.follow()
-  return {
-    store: new SharedCodingStore(database, records),
-    spend: new SharedSpendStore(database, records),
-    approvalStore: new SharedApprovalStore(database, records),
-  }
 }
 
 /** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */
@@ -125,7 +106,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       createdAt: app.clock.now(),
       ...(isOutput ? { continues: sessionKey } : { mirror: true }),
     }
-    await app.work().outbox.leave([delivery])
+    await app.storage.work.outbox.leave([delivery])
   }
 }
 
@@ -152,5 +133,24 @@ async function findNative(app: App, ref: string): Promise<DiscoveredSession | un
   } catch (error) {
     if (asRockpoolError(error).code === 'not-found') return undefined
     throw error
+  }
+}
+
+/** The small model that judges candidates; undefined without a credential. Its code is loaded at the first question. */
+export function smallModelOf({ environment, config, paths, version }: App): AskStructured | undefined {
+  const credential = findCredential(environment, config.claude.credential)
+  if (!credential) return undefined
+  return async (question, signal) => {
+    const { makeAskStructured } = await import('../agent/ask-structured.ts')
+    mkdirSync(paths.claudeTemporary, { recursive: true, mode: 0o700 })
+    const ask = makeAskStructured({
+      environment,
+      credential,
+      models: config.agents.defaults.models,
+      temporaryDirectory: paths.claudeTemporary,
+      binary: config.claude.binary,
+      version,
+    })
+    return ask(question, signal)
   }
 }

@@ -19,7 +19,6 @@ import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/flow-parts.ts'
 import { keepKeysMs } from '../flow/turn-recovery.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
-import type { ReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/access.ts'
 import { boundAgent } from '../inbound/bindings.ts'
 import { commandInfos } from '../inbound/command.ts'
@@ -29,13 +28,8 @@ import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
 import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { People } from '../store/sqlite/people.ts'
-import type { Chores } from '../store/chores.ts'
-import { SharedChores } from '../store/postgres/chores.ts'
-import { postgresReplyMap } from '../store/postgres/reply-map-and-answers.ts'
 import { dropMedia, giveToSession } from '../store/media/media-files.ts'
-import { mediaHere } from '../store/media/media-names.ts'
 import { restoreAbandoned } from '../store/notes/kept-notes.ts'
-import { sqliteReplyMap } from '../store/sqlite/reply-map.ts'
 import { identifyProcess, isSameProcess } from '../store/disk/process-identity.ts'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
 import { forgetUploads } from '../store/media/uploads.ts'
@@ -63,7 +57,7 @@ export async function openConversations(
   app: App,
   options: { withChannels: boolean },
 ): Promise<Conversations> {
-  const pairing = app.people()
+  const pairing = app.storage.people
   await pairing.ready()
   const leave = await joinOthers(app)
   const access = makeAccessPolicy({
@@ -72,10 +66,10 @@ export async function openConversations(
     clock: app.clock,
     onStranger: ({ channel, accountId }) => app.events.emit({ type: 'pairing-changed', channel, accountId }),
   })
-  const { members } = app
+  const members = app.storage.cluster?.members
   const hold = members && ((name: string) => members.hold(name))
   const commands = [...commandInfos(), ...codingCommandInfos()]
-  const host = { ...app, access, commands, ...(hold ? { hold } : {}) }
+  const host = { ...app, access, commands, hold }
   const channels = options.withChannels ? await openConfiguredChannels(host) : []
   const terminals = new TerminalChannel(makeChannelHost(host))
   for (const channel of [...channels, terminals]) {
@@ -93,7 +87,8 @@ export async function openConversations(
             ),
       makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
       leave,
-      ...(options.withChannels ? choresOf(app) : {}),
+      // A command that takes one turn ends before maintenance is due.
+      chores: options.withChannels ? app.storage.cluster?.openChores() : undefined,
       askPermission: (session, address) => askInChat(app, () => conversations, session, address),
     },
     channels,
@@ -109,8 +104,7 @@ async function flowParts(
   const { config, clock, log, events, paths } = app
   const ownTools = await chatTools(app)
   const bridge = makeBridge()
-  const sent = app.postgres ? postgresReplyMap(app.postgres) : sqliteReplyMap(app.database())
-  const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
+  const { storage } = app
   const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
   const runtime = await app.runtime()
   // Claude's processes of before have ended by now: nothing overwrites what is put back.
@@ -121,16 +115,16 @@ async function flowParts(
     log,
     events,
     access,
-    work: app.work(),
-    sessions: (agentId) => app.sessions(agentId),
-    transcripts: (agentId) => app.transcripts(agentId),
+    work: storage.work,
+    sessions: storage.sessions,
+    transcripts: storage.transcripts,
     runtime,
     defaultAgentId: () => defaultAgentId(config),
     agentOf: (agentId) => readyAgent(app, agentId),
     noteCopies: paths.noteCopies,
     self: ownerText(identifyProcess(process.pid)!),
     // Where machines share the work, the database decides who lives.
-    isAlive: (owner) => app.postgres !== undefined || isAlive(owner),
+    isAlive: (owner) => storage.cluster !== undefined || isAlive(owner),
     isOwners,
     toolsFor: (session, address, rights) => [
       ...bridgeFor(app, bridge, session, rights),
@@ -138,14 +132,14 @@ async function flowParts(
     ],
     commands: codingCommands(app),
     onButton: (message, owner) => pressedButton(app, message, owner),
-    ...answerParts(app, isOwners, makeReplyRouting({ ...app, replies: sent, codingCommand, isOwners })),
+    ...answerParts(app, isOwners),
     ownerChats: () => ownerChats(config, pairing),
     mirror: (delivery) => mirrorIntoChat(app, delivery),
     tidy: {
       async shared() {
-        await sent.forget(clock.now())
-        await app.media?.().forget(clock.now() - keepKeysMs)
-        await app.records?.().forget('machine', { before: clock.now() - keepMachinesMs })
+        await storage.replyMap.forget(clock.now())
+        await storage.media.forget(clock.now() - keepKeysMs)
+        await storage.cluster?.forgetMachines(clock.now() - keepMachinesMs)
       },
       async own() {
         // Files whose message was lost on its way here.
@@ -161,8 +155,17 @@ async function flowParts(
 function answerParts(
   app: App,
   isOwners: (address: Address) => boolean,
-  replies: ReplyRouting,
 ): Pick<FlowParts, 'onSent' | 'routeReply' | 'replyCommand'> {
+  const { sessions, transcripts, replyMap } = app.storage
+  const codingCommand = (codingId: string, text: string): string => commandToSay(app, codingId, text)
+  const replies = makeReplyRouting({
+    ...app,
+    sessions,
+    transcripts,
+    replies: replyMap,
+    codingCommand,
+    isOwners,
+  })
   const talk = new ChatTalk(app.clock, isOwners)
   return {
     onSent: (delivery, messageIds) => {
@@ -180,35 +183,23 @@ function answerParts(
 
 /** Files come and go with messages. Where machines share the work each has them when it needs them. */
 function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
-  const { paths } = app
-  const shared = app.media?.()
-  const give = async (path: string): Promise<string> => {
-    await shared?.give(path)
-    return path
-  }
+  const { paths, storage } = app
   return {
     files: {
       async give(session, media) {
         const given = await giveToSession(paths.media, session, media)
-        for (const { path } of given) await give(path)
+        for (const { path } of given) await storage.media.give(path)
         return given
       },
-      bring: (all) =>
-        Promise.all(all.map(async (path) => (shared ? shared.bring(path) : mediaHere(paths.media, path)))),
+      bring: (all) => Promise.all(all.map((path) => storage.media.bring(path))),
       drop: dropMedia,
     },
     async attach(session, path, from) {
       const attached = await attachWorkspaceFile(paths.media, from, path, session)
-      if ('path' in attached) await give(attached.path)
+      if ('path' in attached) await storage.media.give(attached.path)
       return attached
     },
   }
-}
-
-/** Only a gateway does chores: a command that takes one turn is gone before they are due. */
-function choresOf({ postgres, clock, log }: App): { chores?: Chores } {
-  if (!postgres) return {}
-  return { chores: new SharedChores({ postgres, schema: postgres.schema, clock, log }) }
 }
 
 /** Where the owners are reached in private: those of the configuration, and those who were let in as owners. */

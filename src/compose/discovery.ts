@@ -4,11 +4,11 @@ import { openDiscovery } from '../discovery/discovery.ts'
 import { openclawSource } from '../discovery/registry.ts'
 import type { Discovery, ScanProgress } from '../domain/discovered-session.ts'
 import type { App } from '../operations/app.ts'
-import { workspaceOf } from '../operations/system/workspace.ts'
+import { workspaceOf } from '../store/agent-folders.ts'
 import { ownRows } from './own-rows.ts'
 import type { OwnRowsParts } from './own-rows.ts'
 
-type Needs = Pick<App, 'environment' | 'config' | 'log'> & OwnRowsParts
+type Needs = Pick<App, 'environment' | 'config' | 'paths' | 'log'> & OwnRowsParts
 
 export function openDiscoveryOf(app: Needs, onProgress?: (progress: ScanProgress) => void): Discovery {
   const { environment, config, clock, log } = app

@@ -10,9 +10,8 @@ import { isContinuation } from '../discovery/continuation.ts'
 import { claudeIdOf } from '../discovery/registry.ts'
 import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
 import type { App } from '../operations/app.ts'
-import { codingStoreOf } from '../operations/cc/unstarted-sessions.ts'
 
-export type OwnRowsParts = Pick<App, 'agentIds' | 'sessions' | 'database' | 'paths' | 'clock' | 'events'>
+export type OwnRowsParts = Pick<App, 'agentIds' | 'storage' | 'clock' | 'events'>
 
 /** Another process may write too, and tells us nothing; so nothing is kept longer than this. */
 const keptMs = 2_000
@@ -38,7 +37,7 @@ function remembered(events: Events, clock: Clock, read: () => Promise<RegistryRo
 
 async function chatRows(parts: OwnRowsParts): Promise<RegistryRow[]> {
   const pages = await Promise.all(
-    parts.agentIds().map(async (agentId) => (await parts.sessions(agentId).list()).sessions),
+    parts.agentIds().map(async (agentId) => (await parts.storage.sessions(agentId).list()).sessions),
   )
   return pages.flat().flatMap(chatRow)
 }
@@ -62,7 +61,7 @@ function chatRow({ agentId, entry }: Session): RegistryRow[] {
 }
 
 function codingRows(parts: OwnRowsParts): RegistryRow[] {
-  const store = codingStoreOf(parts)
+  const store = parts.storage.existingCoding()
   if (!store) return []
   const ownerLives = ownership(store, parts.clock)
   const runs = Map.groupBy(store.list(), ({ sdkSessionId }) => sdkSessionId)

@@ -3,11 +3,10 @@
 import { claudeConfigDir } from '../agent/credentials.ts'
 import type { App } from '../operations/app.ts'
 import { claudeFilesOf, removeClaudeTranscript } from '../store/transcripts/claude-file.ts'
-import { purgedClaudeIds } from '../store/postgres/purge-work.ts'
 
 /** Also what was purged while this machine was away; the result ends it. */
 export async function followPurges(app: App): Promise<() => void> {
-  const { members } = app
+  const members = app.storage.cluster?.members
   if (!members) return () => {}
   const end = members.on(({ kind }) => {
     if (kind === 'gone') void removeHere(app, '10 minutes')
@@ -18,7 +17,7 @@ export async function followPurges(app: App): Promise<() => void> {
 
 async function removeHere(app: App, since: string): Promise<void> {
   try {
-    const ids = await purgedClaudeIds(app.postgres!, since)
+    const ids = (await app.storage.cluster?.purgedClaudeIds(since)) ?? []
     const found = ids.filter((id) => claudeFilesOf(claudeConfigDir(app.environment), id).length > 0)
     if (found.length === 0) return
     for (const id of found)

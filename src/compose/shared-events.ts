@@ -1,22 +1,19 @@
 // What several machines tell each other: events of one reach the dashboards of all.
 import { basename, join } from 'node:path'
 import type { RockpoolEvent } from '../domain/events.ts'
-import { claudeConfigDir } from '../agent/credentials.ts'
 import { followPurges } from './purge-on-machines.ts'
 import type { FlowParts } from '../flow/flow-parts.ts'
 import type { App } from '../operations/app.ts'
-import { claudeEntries } from '../store/postgres/claude-transcripts.ts'
 import { StoreAway } from '../store/store-unavailable.ts'
-import { sharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
-import type { SharedClaudeTranscripts } from '../store/postgres/claude-transcripts-between-machines.ts'
 
 /** What belongs to one machine, or is said by each of them for itself, is not passed on. */
 const ownMatter = new Set<RockpoolEvent['type']>(['native-changed', 'config-changed', 'channel-status'])
 
 /** Joins the others, if there can be any; the result ends it. */
 export async function joinOthers(app: App): Promise<() => Promise<void>> {
-  const { members } = app
-  if (!members) return async () => {}
+  const { cluster } = app.storage
+  if (!cluster) return async () => {}
+  const { members } = cluster
   await members.join()
   let isTheirs = false
   const endTelling = app.events.on((event) => {
@@ -36,11 +33,7 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
     const event = signal.event as RockpoolEvent
     heard = heard.then(() => knowing(app, event)).then(() => pass(event))
   })
-  app.records?.().follow()
-  if (members.serves) {
-    app.memory?.().follow()
-    await app.media?.().follow()
-  }
+  if (members.serves) await cluster.followFiles()
   const endPurges = members.serves ? await followPurges(app) : undefined
   return async () => {
     endTelling()
@@ -52,18 +45,17 @@ export async function joinOthers(app: App): Promise<() => Promise<void>> {
 
 /** A subscriber reads the coding session or approval after its event, so the local copy is updated first. */
 async function knowing(app: App, { type }: RockpoolEvent): Promise<void> {
-  if (type === 'coding-changed' || type === 'approval-changed') await app.records?.().refresh()
+  if (type === 'coding-changed' || type === 'approval-changed') await app.storage.cluster?.refresh()
 }
 
 /** Notes that others wrote are here before a turn, and what the turn wrote goes to them. */
 export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
-  const memory = app.memory?.()
-  if (!memory) return {}
+  const { notes: exchange } = app.storage
   return {
     notes: {
       // Without the database no turn is taken anyway; whatever else is wrong with notes does not keep anybody from an answer.
       bring: (agentId) =>
-        memory.sync(agentId).catch((error: unknown) => {
+        exchange.sync(agentId).catch((error: unknown) => {
           if (error instanceof StoreAway) throw error
           app.log.warn(
             { event: 'notes-fetch-failed', agentId, error: String(error) },
@@ -72,7 +64,7 @@ export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
         }),
       // The turn has its answer; what could not be told now is told at the next look.
       give: (agentId) =>
-        memory
+        exchange
           .give(agentId)
           .catch((error: unknown) =>
             app.log.warn(
@@ -82,17 +74,6 @@ export function sharedNotes(app: App): Pick<FlowParts, 'notes'> {
           ),
     },
   }
-}
-
-/** Claude's transcripts in the shared database. */
-export function sharedTranscriptsOf({
-  postgres,
-  environment,
-}: Pick<App, 'postgres' | 'environment'>): SharedClaudeTranscripts | undefined {
-  if (!postgres) return undefined
-  const rows = <Row>(sql: string, values: unknown[]): Promise<Row[]> => postgres.repeat<Row>(sql, values)
-  const store = claudeEntries(rows, 'claude_entry', () => postgres.member)
-  return sharedClaudeTranscripts(store, claudeConfigDir(environment))
 }
 
 /** A transcript has the same name on every machine, in another folder. */

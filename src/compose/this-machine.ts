@@ -1,24 +1,21 @@
 // This machine among those that share a database: how it is called, and where its repositories may be.
-import { hostname } from 'node:os'
 import { Machines } from '../coding/machines/machines.ts'
 import { repositoriesBelow } from '../coding/queue/repositories.ts'
 import type { PossibleRepository } from '../coding/queue/repositories.ts'
 import type { App } from '../operations/app.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
-import { sharedMachines } from '../store/postgres/machine-records.ts'
 
 /** Undefined where nothing is shared. */
 export function machinesOf(app: App, store: CodingStore): Machines | undefined {
-  const { postgres, clock, log } = app
-  const records = app.records?.()
-  if (!postgres || !records) return undefined
-  const { name = hostname(), labels } = app.config.machine
+  const { clock, log } = app
+  const directory = app.storage.cluster?.machines
+  if (!directory) return undefined
   return new Machines({
     store,
     clock,
     log,
-    directory: sharedMachines({ postgres, records, clock }, { name, labels }),
-    possible: () => possibleRepositories(app, store, name),
+    directory,
+    possible: () => possibleRepositories(app, store, directory.name),
     variables: app.environment.variables,
   })
 }

@@ -48,7 +48,6 @@ export class Session {
   #name: string
   #open: OpenApp
   #app: App | undefined
-  #world: CodingWorld | undefined
   #starting: Promise<void> | undefined
   #failure: RockpoolError | undefined
   #waitedAfter = 0
@@ -87,7 +86,7 @@ export class Session {
 
   /** Everything that is stored about it; undefined until it is launched. */
   get row(): CodingSession | undefined {
-    return this.#world?.store.get(this.id)
+    return this.#app?.storage.coding.get(this.id)
   }
 
   /** Launches it and returns at once; `started` says when it is launched, the callbacks what follows. */
@@ -106,18 +105,18 @@ export class Session {
   /** A message for the session: it joins the running turn or begins the next one. */
   async sendMessage(text: string): Promise<void> {
     await this.#starting
-    await this.#required().pool.respond(this.id, text, { userInitiated: true })
+    await this.#required().coding().pool.respond(this.id, text, { userInitiated: true })
   }
 
   /** The last text blocks, at most 200. */
   getOutput(lines = outputBufferMax): string[] {
-    const blocks = this.#world?.store.lastOutput(this.id, 1_000) ?? []
+    const blocks = this.#app?.storage.coding.lastOutput(this.id, 1_000) ?? []
     return textsOf(blocks).slice(-Math.min(lines, outputBufferMax))
   }
 
   /** What was said since this channel last saw output. */
   getCatchupOutput(channelId: string): string[] {
-    const store = this.#world?.store
+    const store = this.#app?.storage.coding
     const watch = store?.watches(this.id).find(({ channel }) => channel === channelId)
     return textsOf(store?.outputAfter(this.id, watch?.seenSeq ?? 0, 10_000) ?? [])
   }
@@ -135,8 +134,8 @@ export class Session {
   /** False if it was over already. */
   async kill(): Promise<boolean> {
     await this.#starting
-    if (this.#isOver || !this.#world) return false
-    return (await this.#world.pool.kill(this.id)).killed
+    if (this.#isOver || !this.#app) return false
+    return (await this.#app.coding().pool.kill(this.id)).killed
   }
 
   /** For a session without a manager: suspends it if it runs, and closes the stores that it opened. */
@@ -148,9 +147,8 @@ export class Session {
   async #launch(): Promise<void> {
     const app = await this.#open()
     this.#app = app
-    this.#world = app.coding()
     app.events.on((event) => this.#see(event))
-    await this.#world.pool.spawn(requestOf(app, this.config, this.#name), { id: this.id })
+    await app.coding().pool.spawn(requestOf(app, this.config, this.#name), { id: this.id })
   }
 
   #see(event: RockpoolEvent): void {
@@ -168,7 +166,7 @@ export class Session {
   }
 
   #saw(seq: number): void {
-    const [block] = this.#world?.store.outputAfter(this.id, seq - 1, 1) ?? []
+    const [block] = this.#app?.storage.coding.outputAfter(this.id, seq - 1, 1) ?? []
     if (block?.kind === 'text') this.onOutput?.(block.text)
     if (block?.kind === 'tool') this.onToolUse?.(block.text)
   }
@@ -181,11 +179,11 @@ export class Session {
 
   async #setSeen(channel: string, foreground: boolean): Promise<void> {
     const seenSeq = this.row?.lastSeq ?? 0
-    await this.#required().store.setWatch({ codingId: this.id, channel, seenSeq, foreground })
+    await this.#required().storage.coding.setWatch({ codingId: this.id, channel, seenSeq, foreground })
   }
 
-  #required(): CodingWorld {
-    if (this.#world && !this.#failure) return this.#world
+  #required(): App {
+    if (this.#app && !this.#failure) return this.#app
     throw this.#failure ?? new RockpoolError('not-found', `The session ${this.#name} is not started.`)
   }
 }

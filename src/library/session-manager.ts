@@ -24,12 +24,13 @@ export function codingLibrary(withApp: WithApp): CodingLibrary {
       }),
     respondToPermission: (repoPath, requestId, allow) =>
       withApp(async (app) => {
-        const { approvals, store } = app.coding()
+        const { approvals } = app.coding()
         const real = realPathOf(repoPath)
         const asked = approvals
           .pending()
           .find(
-            ({ id, codingId }) => id.startsWith(requestId) && inRepo(codingId && store.get(codingId), real),
+            ({ id, codingId }) =>
+              id.startsWith(requestId) && inRepo(codingId && app.storage.coding.get(codingId), real),
           )
         if (!asked) throw nothingAsked(repoPath, requestId)
         await perform(app, 'approvals.answer', { id: asked.id, decision: allow ? 'allow' : 'deny' }, program)

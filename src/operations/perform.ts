@@ -39,12 +39,9 @@ export async function performOperation(
     }
   }
   if (idempotencyKey === undefined || operation.returnsSecret) return work()
-  const { repeatable, sqliteAnswers } = await import('../store/sqlite/answers.ts')
+  const { repeatable } = await import('../store/sqlite/answers.ts')
   const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
-  const answers = app.postgres
-    ? (await import('../store/postgres/reply-map-and-answers.ts')).postgresAnswers(app.postgres)
-    : sqliteAnswers(app.database())
-  return repeatable(answers, request, app.clock, work)
+  return repeatable(app.storage.answers, request, app.clock, work)
 }
 
 /** A platform's own words may hold the address that was called, and the token in it. */

@@ -1,67 +1,106 @@
-// Which store the configuration asks for.
+// Opens the storage that the configuration names: PostgreSQL, or the SQLite databases and files of this machine. This choice
+// is made here and nowhere else.
+import { existsSync } from 'node:fs'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
-import { RockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
+import { LazyParts, lazily } from '../domain/lazy-parts.ts'
 import type { Log } from '../domain/log.ts'
+import type { Environment } from './config-file.ts'
 import { FileSessions } from './files/sessions-in-file.ts'
-import { sessionsJsonPath } from './paths.ts'
-import type { Postgres } from './postgres/connection.ts'
-import { PostgresSessions } from './postgres/sessions.ts'
-import { PostgresTranscripts } from './postgres/transcript-store.ts'
+import { mediaHere } from './media/media-names.ts'
+import { checkAgentId, sessionsJsonPath, statePaths } from './paths.ts'
 import type { StatePaths } from './paths.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
+import { sqliteAnswers } from './sqlite/answers.ts'
+import { ApprovalStore } from './sqlite/approval-store.ts'
+import { CodingStore } from './sqlite/coding-store.ts'
+import { sqliteDecisions } from './sqlite/decisions.ts'
+import { Pairing } from './sqlite/people.ts'
+import { purgeWork } from './sqlite/purge-work.ts'
+import { sqliteReplyMap } from './sqlite/reply-map.ts'
 import { SqliteSessions } from './sqlite/sessions.ts'
+import { SpendStore } from './sqlite/spend-store.ts'
+import { openStateDatabase } from './sqlite/state-database.ts'
+import { sqliteWork } from './sqlite/work.ts'
+import type { Storage, StorageParts } from './storage.ts'
 import { FileTranscripts } from './transcripts/transcript-file.ts'
 
-export interface StoreParts {
-  /** With `store: "postgres"`. */
-  postgres?: Postgres
+/** Connects to nothing and creates nothing before the first use of a part. */
+export async function openStorage(parts: StorageParts): Promise<Storage> {
+  if (parts.config.store !== 'postgres') return openLocalStorage(parts)
+  const { openSharedStorage } = await import('./postgres/open.ts')
+  return openSharedStorage(parts)
+}
+
+/** The paths of the state directory. With PostgreSQL the tables of this machine are a copy of the shared ones. */
+export function pathsOf({ stateDir }: Pick<Environment, 'stateDir'>, { store }: Config): StatePaths {
+  const paths = statePaths(stateDir)
+  return store === 'postgres' ? { ...paths, database: paths.sharedCopy } : paths
+}
+
+function openLocalStorage(parts: StorageParts): Storage {
+  const { paths, clock, environment } = parts
+  const lazy = new LazyParts()
+  const database = lazy.open(() => openStateDatabase(paths.database))
+  const sessionParts = { ...parts, sessionCacheTtlMs: environment.sessionCacheTtlMs }
+  const coding = lazy.once(() => new CodingStore(database()))
+  return lazily<Storage>({
+    sessions: () => lazy.openEach((agentId) => openSessionStore(checkAgentId(agentId), sessionParts)),
+    transcripts: () => lazy.openEach((agentId) => openTranscriptStore(checkAgentId(agentId), parts)),
+    work: () => sqliteWork(database(), clock),
+    people: () => new Pairing(database(), clock),
+    coding,
+    existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
+    approvals: () => new ApprovalStore(database()),
+    spend: () => new SpendStore(database()),
+    decisions: () => sqliteDecisions(database()),
+    answers: () => sqliteAnswers(database()),
+    replyMap: () => sqliteReplyMap(database()),
+    notes: () => ({ sync: nothing, give: nothing, refresh: nothing }),
+    media: () => ({
+      give: nothing,
+      bring: async (path) => mediaHere(paths.media, path),
+      remove: nothing,
+      forget: nothing,
+    }),
+    purge: () => (session) => purgeWork(database(), session),
+    cluster: () => undefined,
+    close: () => () => lazy.close(),
+  })
+}
+
+async function nothing(): Promise<void> {
+  // The files of this machine are the only copy.
+}
+
+export interface SessionStoreParts {
   config: Pick<Config, 'store' | 'session'>
   paths: StatePaths
   clock: Clock
   log: Log
-  /** How long file mode may use again what it has read (`OPENCLAW_SESSION_CACHE_TTL_MS`). */
+  /** How long file mode may reuse what it has read (`OPENCLAW_SESSION_CACHE_TTL_MS`). */
   sessionCacheTtlMs?: number
 }
 
-/** The store of one agent's sessions. Nothing is opened or made before the first call on it. */
-export function openSessionStore(agentId: string, parts: StoreParts): SessionStore {
+/** The sessions of one agent on this machine. Nothing is opened or created before the first call on the store. */
+export function openSessionStore(agentId: string, parts: SessionStoreParts): SessionStore {
   const { config, paths, clock, sessionCacheTtlMs } = parts
   const log = parts.log.child({ agentId })
-  const database = paths.sessionDatabase(agentId)
-  if (config.store === 'sqlite')
-    return new SqliteSessions({ agentId, database, mirror: paths.sessionsJson(agentId), clock, log })
   if (config.store === 'files') {
     const path = sessionsJsonPath(agentId, paths, config.session.store)
     return new FileSessions({ agentId, path, clock, log, cacheTtlMs: sessionCacheTtlMs })
   }
-  return new PostgresSessions(agentId, connected(parts))
+  const database = paths.sessionDatabase(agentId)
+  return new SqliteSessions({ agentId, database, mirror: paths.sessionsJson(agentId), clock, log })
 }
 
-function connected({ postgres }: Pick<StoreParts, 'postgres'>): Postgres {
-  if (postgres) return postgres
-  throw new RockpoolError('unavailable', 'Sessions are in PostgreSQL, and this command does not use it.', {
-    hint: 'Use the commands of `rockpool`, or set `store` to `sqlite` or `files`.',
-  })
-}
-
-/** The transcripts of one agent, beside its sessions. */
+/** The transcripts of one agent on this machine, beside its sessions. */
 export function openTranscriptStore(
   agentId: string,
-  parts: Pick<StoreParts, 'paths' | 'clock' | 'postgres'> & {
-    config: Pick<Config, 'durability' | 'store'>
-    events: Events
-  },
+  parts: { paths: StatePaths; clock: Clock; config: Pick<Config, 'durability'>; events: Events },
 ): TranscriptStore {
   const { paths, clock, events, config } = parts
-  if (config.store === 'postgres')
-    return new PostgresTranscripts(connected(parts), { agentId, dir: paths.sessions(agentId), clock, events })
-  return new FileTranscripts({
-    agentId,
-    dir: paths.sessions(agentId),
-    clock,
-    events,
-    durability: config.durability,
-  })
+  const dir = paths.sessions(agentId)
+  return new FileTranscripts({ agentId, dir, clock, events, durability: config.durability })
 }

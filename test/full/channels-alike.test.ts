@@ -35,7 +35,8 @@ async function answeredTogether(
   shown: () => string[],
   answer: () => unknown,
 ): Promise<void> {
-  const { approvals, store } = house.app.coding()
+  const { approvals } = house.app.coding()
+  const { coding: store } = house.app.storage
   for (const [index, name] of ['one', 'two'].entries()) {
     await write(`/claude --name ${name} [[offline: ask Bash {"command":"make"}]]`)
     await vi.waitFor(() => expect(approvals.pending()).toHaveLength(index + 1), waiting)

@@ -77,7 +77,9 @@ test('while the database is away a machine finds what it has read so far, and sa
   const home = await openSharedHome(away.url, 'lonely')
   try {
     const place = { cwd: '/', key: 'agent:main:telegram:direct:9' }
-    await home.app.transcripts('main').append({ sessionId: 'almonds' }, [said('the first almond')], place)
+    await home.app.storage
+      .transcripts('main')
+      .append({ sessionId: 'almonds' }, [said('the first almond')], place)
     const find = (): Promise<{ hits: Array<{ snippet: string }>; notes: string[] }> =>
       home.ask('sessions.search', { query: 'almond' })
     const { hits, notes } = await find()

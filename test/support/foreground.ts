@@ -18,7 +18,7 @@ export async function watchInForeground(
   await vi.waitFor(() => expect(shown().join('\n')).toMatch(/Launched/), waiting)
   await write('/claude_fg tiles')
   await vi.waitFor(() => {
-    const { store } = house.app.coding()
+    const { coding: store } = house.app.storage
     const watches = store.list({}).flatMap(({ id }) => store.watches(id))
     expect(watches.some((watch) => watch.foreground)).toBe(true)
   }, waiting)

@@ -7,8 +7,6 @@ import { discoveredSession } from '../../../test/support/discovered-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession, Discovery } from '../../domain/discovered-session.ts'
 import { readEnvironment } from '../../store/config-file.ts'
-import { CodingStore } from '../../store/sqlite/coding-store.ts'
-import { sqliteOutbox } from '../../store/sqlite/outbox.ts'
 import type { App } from '../app.ts'
 import { bridgeWorld } from './bridge-world.ts'
 
@@ -35,13 +33,13 @@ afterEach(async () => {
 const key = 'agent:main:telegram:direct:7'
 
 async function chat(): Promise<void> {
-  await app.sessions('main').update(key, () => ({
+  await app.storage.sessions('main').update(key, () => ({
     sessionId: 'chat-1',
     updatedAt: 1,
     estimatedCostUsd: 0.5,
     deliveryContext: { channel: 'telegram', to: '7', threadId: 3 },
   }))
-  await app.transcripts('main').append(
+  await app.storage.transcripts('main').append(
     { sessionId: 'chat-1' },
     [
       { type: 'message', message: { role: 'user', content: 'Please fix the login', timestamp: 1 } },
@@ -116,7 +114,7 @@ test('a chat session sees its own conversation, cost and chat', async () => {
   ])
   expect(await world.spending()).toEqual({ costUsd: 0.5 })
   const said = await world.announce('Half done')
-  const rows = await sqliteOutbox(app.database(), app.clock).list()
+  const rows = await app.storage.work.outbox.list()
   expect(rows).toMatchObject([
     {
       state: 'queued',
@@ -133,7 +131,7 @@ test('a chat session sees its own conversation, cost and chat', async () => {
 
 test('a coding session sees the conversation that launched it, and its live cost and budget', async () => {
   await chat()
-  const store = new CodingStore(app.database())
+  const store = app.storage.coding
   await store.save(coding())
   const world = bridgeWorld(app, { agentId: 'main', repoPath: folder, codingId: 'c0d1ng00' })
   expect(await world.task()).toBe('Fix the login form')
@@ -142,7 +140,7 @@ test('a coding session sees the conversation that launched it, and its live cost
   await store.update('c0d1ng00', (session) => Object.assign(session, { costUsd: 2, budgetUsd: 9 }))
   expect(await world.spending()).toEqual({ costUsd: 2, budgetUsd: 9 })
   await world.announce('Done')
-  expect((await sqliteOutbox(app.database(), app.clock).list())[0]!.delivery.address).toEqual({
+  expect((await app.storage.work.outbox.list())[0]!.delivery.address).toEqual({
     channel: 'telegram',
     to: '7',
     accountId: 'default',
@@ -168,7 +166,7 @@ test('a native session sees its own words and what it cost, and has no chat', as
 
 test('an agent reaches nothing of another agent, by no key and no id', async () => {
   await chat()
-  await new CodingStore(app.database()).save(coding({ sdkSessionId: 'theirs' }))
+  await app.storage.coding.save(coding({ sdkSessionId: 'theirs' }))
   sessions = [
     discoveredSession({
       sessionId: 'theirs',

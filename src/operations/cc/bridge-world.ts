@@ -11,7 +11,6 @@ import type { SessionEntry } from '../../domain/session.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { spokenIn } from '../../discovery/conversation-records.ts'
-import { CodingStore } from '../../store/sqlite/coding-store.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
 
@@ -55,7 +54,7 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
 /** By its id, and only if it is this agent's. */
 function codingSession(app: App, { codingId, agentId }: BridgeSeat): CodingSession | undefined {
   if (codingId === undefined) return undefined
-  const found = new CodingStore(app.database()).get(codingId)
+  const found = app.storage.coding.get(codingId)
   return found?.request.agentId === agentId ? found : undefined
 }
 
@@ -73,7 +72,7 @@ async function nativeSession(app: App, seat: BridgeSeat): Promise<DiscoveredSess
 /** A session key means something only in its own agent's store. */
 async function chatEntry(app: App, seat: BridgeSeat): Promise<SessionEntry | undefined> {
   const key = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
-  return key === undefined ? undefined : app.sessions(seat.agentId).get(key)
+  return key === undefined ? undefined : app.storage.sessions(seat.agentId).get(key)
 }
 
 async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
@@ -81,7 +80,7 @@ async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promis
   if (!entry) return claudesWords(app, seat, limit)
   const ref = { sessionId: entry.sessionId, ...(entry.sessionFile ? { file: entry.sessionFile } : {}) }
   // Tool calls and notes stand between what was said; so more is read than is wanted.
-  const page = await app.transcripts(seat.agentId).tail(ref, limit * 8)
+  const page = await app.storage.transcripts(seat.agentId).tail(ref, limit * 8)
   return page.entries.flatMap(spokenEntry).slice(-limit)
 }
 
@@ -133,7 +132,7 @@ async function announce(
   if (!address) return undefined
   const id = randomUUID()
   const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
-  await app.work().outbox.leave([
+  await app.storage.work.outbox.leave([
     {
       id,
       lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,

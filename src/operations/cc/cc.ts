@@ -7,7 +7,7 @@ import type { App } from '../app.ts'
 import { discoveredSession, listSessions, seenBy, written } from './cc-list.ts'
 import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
 import { parseTime } from '../moment.ts'
-import { codingStoreOf, withoutTranscript } from './unstarted-sessions.ts'
+import { withoutTranscript } from './unstarted-sessions.ts'
 import { operation } from '../operation.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
 import type { Caller } from '../operation.ts'
@@ -140,7 +140,7 @@ export const operations = [listSessions, showSession, addUpCosts, repairSession]
 
 /** By exactly its name or id: the beginning of an id may be another session's. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
-  const [found] = codingStoreOf(app)?.resolve(ref) ?? []
+  const [found] = app.storage.existingCoding()?.resolve(ref) ?? []
   if (!found || (found.id !== ref && found.name !== ref)) return undefined
   return findCoding(app, caller, found.id)
 }

@@ -150,12 +150,11 @@ export const operations = [
 
 /** By a decision or a session; a coding session is also known by its name and by Claude's id. */
 function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
-  const coding = app
-    .coding()
-    .store.list()
+  const coding = app.storage.coding
+    .list()
     .filter(({ name, sdkSessionId }) => name === ref || sdkSessionId?.startsWith(ref))
   const found = [ref, ...coding.map((session) => session.id)].flatMap((one) =>
-    app.decisions().find(one, limit),
+    app.storage.decisions.find(one, limit),
   )
   const once = new Map(found.map((decision) => [decision.id, decision]))
   return [...once.values()].sort((a, b) => b.at - a.at).slice(0, limit)

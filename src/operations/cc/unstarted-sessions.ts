@@ -1,11 +1,9 @@
 // Coding sessions of ours that never got to Claude: queued, just starting, or failed before the first word. There is no
 // transcript of them, so no scan finds them; a list of all sessions shows them all the same.
-import { existsSync } from 'node:fs'
 import { ownership } from '../../coding/session/run-state.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession, SessionFilter, SessionList } from '../../domain/discovered-session.ts'
-import { CodingStore } from '../../store/sqlite/coding-store.ts'
 import type { App } from '../app.ts'
 
 /** Every session: those that left a transcript, and ours that have none. */
@@ -20,24 +18,20 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
 }
 
 function neverBegun(app: App): DiscoveredSession[] {
-  const store = codingStoreOf(app)
-  return (store?.list({ neverBegun: true }) ?? []).map((session) => withoutTranscript(app, session))
-}
-
-/** A machine that never ran one has no such database, and looking must not make it. */
-export function codingStoreOf(app: Pick<App, 'paths' | 'database'>): CodingStore | undefined {
-  return existsSync(app.paths.database) ? new CodingStore(app.database()) : undefined
+  return (app.storage.existingCoding()?.list({ neverBegun: true }) ?? []).map((session) =>
+    withoutTranscript(app, session),
+  )
 }
 
 /** What is known of a session without a transcript. */
 export function withoutTranscript(
-  app: Pick<App, 'database' | 'clock'>,
+  app: Pick<App, 'storage' | 'clock'>,
   session: CodingSession,
 ): DiscoveredSession {
   const { id, name, request, createdAt, lastActivityAt } = session
   return {
     ...nothingCounted,
-    ...stateOf(session, ownership(new CodingStore(app.database()), app.clock)(session)),
+    ...stateOf(session, ownership(app.storage.coding, app.clock)(session)),
     sessionId: id,
     source: 'rockpool',
     agentId: request.agentId,

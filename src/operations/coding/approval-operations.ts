@@ -40,7 +40,7 @@ function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.i
   const open = app.coding().approvals.pending(agentId)
   return approvals.map((approval) => ({
     ...approval,
-    session: approval.codingId && app.coding().store.get(approval.codingId)?.name,
+    session: approval.codingId && app.storage.coding.get(approval.codingId)?.name,
     choices: choicesOf(approval),
     alike: open.filter((other) => other.inputHash === approval.inputHash).length,
   }))
@@ -63,9 +63,11 @@ const list = operation({
   redactOutput: true,
   command: { examples: ['rockpool approvals list', 'rockpool approvals list --all --limit 20'] },
   async run(app, { all, limit }, caller) {
-    const { approvals, approvalStore } = app.coding()
+    const { approvals } = app.coding()
     const { agentId } = caller
-    const found = all ? approvalStore.recent(limit, agentId) : approvals.pending(agentId).slice(0, limit)
+    const found = all
+      ? app.storage.approvals.recent(limit, agentId)
+      : approvals.pending(agentId).slice(0, limit)
     return { approvals: rowsOf(app, found, caller), count: found.length }
   },
 })
@@ -113,7 +115,7 @@ const answer = operation({
 
 /** In a chat all means what was shown there; at a desk it means all there are. */
 function meantBy(app: App, { address }: Caller): ReturnType<typeof shownWith> | undefined {
-  return address && shownWith(app.coding().store, formatOriginChannel(address))
+  return address && shownWith(app.storage.coding, formatOriginChannel(address))
 }
 
 const grants = operation({
@@ -150,7 +152,7 @@ const revoke = operation({
   command: { positional: ['id'], examples: ['rockpool approvals revoke 7c1d'] },
   async run(app, input, caller) {
     const isThere = grantsSeenBy(app, caller).some(({ id }) => id === input.id)
-    const revoked = isThere && (await app.coding().approvalStore.revoke(input.id))
+    const revoked = isThere && (await app.storage.approvals.revoke(input.id))
     if (!revoked) throw new RockpoolError('not-found', `There is no grant ${input.id}.`)
     return { id: input.id, revoked }
   },
@@ -158,10 +160,10 @@ const revoke = operation({
 
 /** A grant holds for one session, so it is that session's agent's. */
 function grantsSeenBy(app: App, { agentId }: Caller): Grant[] {
-  const { approvalStore, store } = app.coding()
+  const { approvals, coding } = app.storage
   const agentOf = ({ codingId, sessionKey }: Grant): string | undefined =>
-    codingId === undefined ? parseAgentSessionKey(sessionKey)?.agentId : store.get(codingId)?.request.agentId
-  return approvalStore.grants().filter((grant) => agentId === undefined || agentOf(grant) === agentId)
+    codingId === undefined ? parseAgentSessionKey(sessionKey)?.agentId : coding.get(codingId)?.request.agentId
+  return approvals.grants().filter((grant) => agentId === undefined || agentOf(grant) === agentId)
 }
 
 function nameOf(caller: Caller): string {

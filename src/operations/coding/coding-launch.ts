@@ -14,7 +14,7 @@ import { findCoding } from './coding-row.ts'
 import { refuseDirectory } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { placeOfLaunch } from './which-machine.ts'
-import { workspaceOf } from '../system/workspace.ts'
+import { workspaceOf } from '../../store/agent-folders.ts'
 
 export interface LaunchInput {
   prompt: string
@@ -68,13 +68,13 @@ type Here = LaunchInput & { workdir: string }
 
 /** The id is ours, so that we find what was launched although the answer was lost. */
 async function launchThere(app: App, machine: string, input: Here, caller: Caller): Promise<Launched> {
-  const { machines, store, pool } = app.coding()
+  const { machines, pool } = app.coding()
   const id = newCodingId()
   try {
     const answer = await machines!.ask(machine, 'launch', { id, input, caller })
     return { session: pool.resolve(id), ...(answer as Omit<Launched, 'session'>) }
   } catch (error) {
-    const session = store.get(id)
+    const session = app.storage.coding.get(id)
     if (!session) throw error
     return { session, action: 'fresh', reason: `launched on ${machine}` }
   }
@@ -119,7 +119,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   }
   const session = await app.coding().pool.spawn(request, { id })
   // `cc why` then finds the decision by the session that came of it.
-  if (chosen.decisionId !== undefined) await app.decisions().became(chosen.decisionId, session.id)
+  if (chosen.decisionId !== undefined) await app.storage.decisions.became(chosen.decisionId, session.id)
   const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
   const action = isTaken ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
@@ -141,7 +141,7 @@ async function sendToWaiting(
     await pool.release(waiting.id)
     return undefined
   }
-  await app.decisions().became(decisionId, waiting.id)
+  await app.storage.decisions.became(decisionId, waiting.id)
   const userInitiated = caller.agentId === undefined
   const session = await pool.respond(waiting.id, input.prompt, { userInitiated })
   return { session, action, reason: `${reason}; it is the next message of ${session.name}` }
@@ -191,8 +191,8 @@ interface Chosen {
 
 /** By our id or name, or Claude's id. An agent may continue only its own sessions and those without an owner. */
 export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
-  const { pool, store } = app.coding()
-  if (store.resolve(ref).length > 0) {
+  const { pool } = app.coding()
+  if (app.storage.coding.resolve(ref).length > 0) {
     const { sdkSessionId } = findCoding(app, caller, ref)
     if (sdkSessionId !== undefined) return sdkSessionId
   }

@@ -162,8 +162,8 @@ const resume = operation({
 
 /** For a session that Claude Code made without Rockpool. */
 async function changesOf(app: App, ref: string): Promise<string | undefined> {
-  const { pool, store } = app.coding()
-  const native = store.resolve(ref).length > 0 ? undefined : await pool.findNative(ref)
+  const { pool } = app.coding()
+  const native = app.storage.coding.resolve(ref).length > 0 ? undefined : await pool.findNative(ref)
   return native && resumeChanges(native, app.config.coding)
 }
 
@@ -253,11 +253,11 @@ const stats = operation({
 
 /** An agent sees what its own sessions may spend; what all have spent today is the operator's to know. */
 function budgetsOf(app: App, { agentId }: Caller): BudgetLeft[] {
-  const world = app.coding()
-  return budgetsLeft(world.store.list({ running: true, visibleTo: agentId }), world.spend, {
+  const { coding, spend } = app.storage
+  return budgetsLeft(coding.list({ running: true, visibleTo: agentId }), spend, {
     agentId,
     limits: app.config.coding.budgets,
-    today: world.today(),
+    today: app.coding().today(),
     at: app.clock.now(),
   })
 }

@@ -43,9 +43,9 @@ const output = operation({
   },
   async run(app, input, caller) {
     const { id } = findCoding(app, caller, input.session)
-    const { pool, store } = app.coding()
+    const { pool } = app.coding()
     const { session, blocks: last } = pool.output(id, input.full ? 1_000_000 : input.lines)
-    const blocks = input.after === undefined ? last : store.outputAfter(id, input.after)
+    const blocks = input.after === undefined ? last : app.storage.coding.outputAfter(id, input.after)
     const lastSeq = blocks.at(-1)?.seq ?? input.after ?? session.lastSeq
     const { name, status, lifecycle, costUsd } = session
     const durationMs = durationOf(session, app.clock.now())

@@ -23,9 +23,10 @@ export interface ResumeInput {
 }
 
 export async function resumeCoding(app: App, input: ResumeInput, caller: Caller): Promise<CodingSession> {
-  const { pool, store } = app.coding()
+  const { pool } = app.coding()
   // One that Claude Code made without us gets the configured mode.
-  const known = store.resolve(input.session).length > 0 ? findCoding(app, caller, input.session) : undefined
+  const known =
+    app.storage.coding.resolve(input.session).length > 0 ? findCoding(app, caller, input.session) : undefined
   refuseBypass(known?.request.permissionMode, caller)
   await refuseWider(app, { originChannel: input.originChannel }, caller)
   // Going back to a message in place would take away what came after it.
@@ -59,12 +60,12 @@ async function resumeThere(
   prompt: string,
   options: ResumeOptions,
 ): Promise<CodingSession> {
-  const { machines, store, pool } = app.coding()
+  const { machines, pool } = app.coding()
   const id = newCodingId()
   try {
     await machines!.ask(machine, 'resume', { ref, prompt, options: { ...options, id } })
   } catch (error) {
-    if (!store.get(id)) throw error
+    if (!app.storage.coding.get(id)) throw error
   }
   return pool.resolve(id)
 }

@@ -51,10 +51,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
   const { owner: _owner, allowances: _allowances, waitsSince: _since, ...kept } = session
   const { inbox: _inbox, given: _given, aside: _aside, ...shown } = kept
   const { request, end, sdkSessionId } = session
-  const foreground = app
-    .coding()
-    .store.watches(session.id)
-    .some((watch) => watch.foreground)
+  const foreground = app.storage.coding.watches(session.id).some((watch) => watch.foreground)
   return {
     ...shown,
     waitedMs: waitedOf(session, now),

@@ -5,17 +5,11 @@ import type { Machines } from '../../coding/machines/machines.ts'
 import type { NotificationRouter } from '../../coding/notifications.ts'
 import type { CodingPool } from '../../coding/pool.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
-import type { CodingStore } from '../../store/sqlite/coding-store.ts'
-import type { SpendStore } from '../../store/sqlite/spend-store.ts'
 
 export interface CodingWorld {
   pool: CodingPool
   notifications: NotificationRouter
   approvals: Approvals
-  approvalStore: ApprovalStore
-  store: CodingStore
-  spend: SpendStore
   /** The machines among which sessions are divided, where several share a database. */
   machines?: Machines
   /** The day by which budgets count, YYYY-MM-DD in the configured time zone. */

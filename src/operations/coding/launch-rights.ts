@@ -13,7 +13,7 @@ import { mayCost, mayUseDirectory } from '../../rights/rights.ts'
 import type { LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
-import { workspaceOf } from '../system/workspace.ts'
+import { workspaceOf } from '../../store/agent-folders.ts'
 
 interface Rights {
   permissionMode?: PermissionMode
@@ -80,7 +80,7 @@ export async function isChatOfAgent(
   agentId: string,
   { channel, accountId, to }: Address,
 ): Promise<boolean> {
-  for await (const { entry } of app.sessions(agentId).entries()) {
+  for await (const { entry } of app.storage.sessions(agentId).entries()) {
     const known = deliveryContextOf(entry)
     if (known?.channel === channel && known.to === to && (known.accountId ?? 'default') === accountId)
       return true

@@ -40,7 +40,7 @@ const list = operation({
 
 function thisOne(app: App): Machine {
   const { name = hostname(), labels } = app.config.machine
-  const running = app.coding().store.list({ running: true }).length
+  const running = app.storage.coding.list({ running: true }).length
   return { name, labels, isHere: true, running, repositories: [] }
 }
 

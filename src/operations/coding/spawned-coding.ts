@@ -20,27 +20,27 @@ export async function addSpawnedRow(app: App, session: CodingSession, row: Spawn
     spawnDepth: row.depth,
     codingSessionId: session.id,
   }
-  const sessions = app.sessions(session.request.agentId)
+  const sessions = app.storage.sessions(session.request.agentId)
   await sessions.update(row.childSessionKey, () => newEntry(app.clock.now(), fields))
   // It may have been over before its row was there.
-  await tidy(app, app.coding().store.get(session.id) ?? session)
+  await tidy(app, app.storage.coding.get(session.id) ?? session)
 }
 
 /** Cleans up sessions that ended meanwhile now, the others when they end. */
 export async function followSpawnedCoding(app: App): Promise<void> {
   app.events.on((event) => {
     if (event.type !== 'coding-changed' || event.why !== 'ended') return
-    const session = app.coding().store.get(event.id)
+    const session = app.storage.coding.get(event.id)
     if (session) void tidy(app, session)
   })
-  for (const session of app.coding().store.list()) await tidy(app, session)
+  for (const session of app.storage.coding.list()) await tidy(app, session)
 }
 
 async function tidy(app: App, { request, lifecycle }: CodingSession): Promise<void> {
   const { childSessionKey: key, agentId } = request
   if (lifecycle !== 'ended' || key === undefined) return
   try {
-    if (!(await app.sessions(agentId).get(key))) return
+    if (!(await app.storage.sessions(agentId).get(key))) return
     await deleteSession(partsOf(app, { agentId }), key, { purge: false })
   } catch (error) {
     app.log.warn(

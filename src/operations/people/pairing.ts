@@ -33,7 +33,7 @@ export const operations = [
     scope: 'admin',
     command: { examples: ['rockpool pairing list'] },
     async run(app) {
-      const pairing = app.people()
+      const pairing = app.storage.people
       return { pending: await pairing.pending(), people: await pairing.people() }
     },
   }),
@@ -50,7 +50,7 @@ export const operations = [
       const isOperator = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
       // Where the configuration names owners, approving a guest must not make another one.
       const mayMakeOwner = isOperator && app.config.channels.ownerAllowFrom.length === 0
-      return { person: await app.people().approve(input.code, { mayMakeOwner }) }
+      return { person: await app.storage.people.approve(input.code, { mayMakeOwner }) }
     },
   }),
   operation({
@@ -61,7 +61,7 @@ export const operations = [
     scope: 'admin',
     changesState: true,
     command: { positional: ['code'], examples: ['rockpool pairing deny ABCD2345'] },
-    run: async (app, input) => ({ request: await app.people().deny(input.code) }),
+    run: async (app, input) => ({ request: await app.storage.people.deny(input.code) }),
   }),
   operation({
     name: 'pairing.remove',
@@ -88,7 +88,7 @@ export const operations = [
       examples: ['rockpool pairing remove telegram 123456789'],
     },
     async run(app, input) {
-      if (await app.people().remove(input)) return { removed: true }
+      if (await app.storage.people.remove(input)) return { removed: true }
       const { channel, senderId, accountId } = input
       throw new RockpoolError('not-found', `${senderId} was not let in on ${channel} (${accountId}).`, {
         hint: '`rockpool pairing list` shows who may talk; people of `allowFrom` are in the configuration.',

@@ -10,7 +10,7 @@ import { addNote, listFolder, listNotes, readNote } from '../../store/notes/note
 import type { NoteFile } from '../../store/notes/notes.ts'
 import { searchMemory } from './search-sessions.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
-import { workspaceOf } from '../system/workspace.ts'
+import { workspaceOf } from '../../store/agent-folders.ts'
 
 const agent = z
   .string()
@@ -35,7 +35,7 @@ const list = operation({
   command: { examples: ['rockpool memory list', 'rockpool memory list --agent main --json'] },
   async run(app, input, caller) {
     const agents = visibleAgents(app, caller, input.agent)
-    await app.memory?.().refresh(agents)
+    await app.storage.notes.refresh(agents)
     const owned = agents.flatMap((agentId) => notesOf(app, agentId).map((found) => ({ agentId, ...found })))
     const shared = sharedNotes(app).map((found) => ({ agentId: '*', ...found }))
     const byPath = new Map([...owned, ...shared].map((found) => [found.path, found]))
@@ -56,7 +56,7 @@ const show = operation({
   command: { positional: ['name'], examples: ['rockpool memory show MEMORY.md'] },
   async run(app, { name, agent }, caller) {
     const agentId = whose(app, caller, agent)
-    await app.memory?.().refresh([agentId])
+    await app.storage.notes.refresh([agentId])
     const found = readNote([...notesOf(app, agentId), ...sharedNotes(app)], name)
     if (found) return { agentId, ...found }
     throw new RockpoolError('not-found', `${agentId} has no note ${JSON.stringify(name)}.`, {
@@ -80,10 +80,10 @@ const add = operation({
   async run(app, { text, agent }, caller) {
     const agentId = whose(app, caller, agent)
     const day = dayOf(app.clock.now(), app.config.timeZone)
-    await app.memory?.().refresh([agentId])
+    await app.storage.notes.refresh([agentId])
     const added = addNote(workspaceOf(app, agentId), day, text)
     // It is on disk; while the shared database is away the others get it later.
-    await app.memory?.().refresh([agentId])
+    await app.storage.notes.refresh([agentId])
     return { agentId, ...added }
   },
 })

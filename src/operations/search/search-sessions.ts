@@ -153,7 +153,7 @@ async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<ty
     hits.map(async (hit) => {
       const session = native.get(hit.sessionId)
       const { agentId, sessionKey } = hit
-      const row = agentId && sessionKey ? await app.sessions(agentId).peek(sessionKey) : undefined
+      const row = agentId && sessionKey ? await app.storage.sessions(agentId).peek(sessionKey) : undefined
       return {
         ...hit,
         repoPath: hit.repoPath ?? '',

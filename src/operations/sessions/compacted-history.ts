@@ -91,7 +91,7 @@ export async function lostOf(
 }
 
 async function readOurs(app: App, session: Session, removed: Removed): Promise<void> {
-  const transcripts = app.transcripts(session.agentId)
+  const transcripts = app.storage.transcripts(session.agentId)
   const ref = transcriptOf(session)
   if (!(await transcripts.exists(ref))) return
   const path: TranscriptEntry[] = []

@@ -41,7 +41,7 @@ export const listArchives = operation({
 })
 
 async function archivesOf(app: App, agentId: string): Promise<ArchiveRow[]> {
-  const all = await app.transcripts(agentId).archives()
+  const all = await app.storage.transcripts(agentId).archives()
   return all.map(({ name, sessionId, reason, at, bytes }) => {
     return { name, agentId, sessionId, reason: reason === 'bak' ? 'shortened' : reason, at, bytes }
   })
@@ -51,10 +51,10 @@ async function archivesOf(app: App, agentId: string): Promise<ArchiveRow[]> {
 async function whoseIs(app: App, archived: ArchiveRow): Promise<Pick<ArchiveRow, 'key' | 'label'>> {
   const { agentId, name, sessionId, reason } = archived
   if (reason === 'shortened') {
-    const [session] = await app.sessions(agentId).find(sessionId)
+    const [session] = await app.storage.sessions(agentId).find(sessionId)
     return session ? { key: session.key, label: session.entry.label } : {}
   }
-  const transcripts = app.transcripts(agentId)
+  const transcripts = app.storage.transcripts(agentId)
   const note = await readArchiveNote(transcripts, await transcripts.archiveRef(name))
   return note ? { key: note.key, label: note.entry.label } : {}
 }

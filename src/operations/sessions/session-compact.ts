@@ -67,7 +67,7 @@ async function compactWithClaude(
     timeoutMs: compactMs,
   })
   if (end.error !== undefined) throw end.error
-  const after = await app.sessions(agentId).peek(key)
+  const after = await app.storage.sessions(agentId).peek(key)
   const compacted = (after?.compactionCount ?? 0) > (before.compactionCount ?? 0)
   const reason = end.replies.flatMap((reply) => reply.text ?? []).join(' ')
   return { ok: true, key, compacted, reason, kept: 0, claudeUnchanged: !compacted }

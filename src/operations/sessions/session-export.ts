@@ -38,7 +38,7 @@ const exportOne = operation({
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
     const redact = (text: string): string => app.redactor().everything(text)
-    const pieces = exportSession(app.transcripts(session.agentId), session, input.format, { redact })
+    const pieces = exportSession(app.storage.transcripts(session.agentId), session, input.format, { redact })
     return {
       key: session.key,
       sessionId: session.entry.sessionId,
@@ -117,7 +117,7 @@ const importSessions = operation({
       dryRun,
       clock: app.clock,
       agentId: input.agentId,
-      sessions: (agentId) => app.sessions(agentId),
+      sessions: (agentId) => app.storage.sessions(agentId),
       folder: (agentId) => app.paths.sessions(agentId),
     })
     return { from, dryRun, agents }

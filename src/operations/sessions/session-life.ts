@@ -14,7 +14,7 @@ import type { Caller } from '../operation.ts'
 import { partsOf } from './session-parts.ts'
 import { findClaudeFile, purgeTraces } from './session-purge.ts'
 import { findSession, spellKey, visibleAgents } from './which-session.ts'
-import { workspaceOf } from '../system/workspace.ts'
+import { workspaceOf } from '../../store/agent-folders.ts'
 
 const which = {
   key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
@@ -226,7 +226,7 @@ const injectOperation = operation({
     const session = await findSession(app, caller, input.key, input.agentId)
     const body = deliveryMirror(input.message, app.clock.now())
     const cwd = workspaceOf(app, session.agentId)
-    const transcripts = app.transcripts(session.agentId)
+    const transcripts = app.storage.transcripts(session.agentId)
     const [entry] = await transcripts.append(transcriptOf(session), [body], { cwd, key: session.key })
     return { ok: true, key: session.key, messageId: entry!.id }
   },
@@ -250,7 +250,7 @@ const labelOperation = operation({
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
     const label = input.label === null || input.label === '' ? undefined : checkedLabel(app, input.label)
-    const stored = await app
+    const stored = await app.storage
       .sessions(session.agentId)
       .update(session.key, (current) => current && { ...current, label })
     if (!stored) throw new RockpoolError('not-found', `Session ${session.key} is gone.`)

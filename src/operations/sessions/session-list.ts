@@ -188,7 +188,7 @@ async function storesOf(
   }
   const agents = visibleAgents(app, caller, input.agentId)
   const path = agents.length === 1 ? app.paths.sessionsJson(agents[0]!) : '(multiple)'
-  return { stores: agents.map((id) => app.sessions(id)), path }
+  return { stores: agents.map((id) => app.storage.sessions(id)), path }
 }
 
 /** Runs of a cron job are internal; the shared sessions are shown when they are asked for or in use. */

@@ -6,8 +6,8 @@ import type { App } from '../app.ts'
 export function partsOf(app: App, { agentId }: { agentId: string }): SessionParts {
   const { clock, events } = app
   return {
-    sessions: app.sessions(agentId),
-    transcripts: app.transcripts(agentId),
+    sessions: app.storage.sessions(agentId),
+    transcripts: app.storage.transcripts(agentId),
     clock,
     events,
     isBusy: async (key) => (app.gateway ? (await app.conversations()).converse.queue.isBusy(key) : false),

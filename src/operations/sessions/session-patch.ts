@@ -89,14 +89,14 @@ async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.inp
   const idle = withoutEffect(input)
   const now = app.clock.now()
   let before: SessionEntry | undefined
-  const entry = await app.sessions(agentId).update(key, (current) => {
+  const entry = await app.storage.sessions(agentId).update(key, (current) => {
     before = current
     checkExpected(current, input)
     const base: SessionEntry = current ?? { sessionId: randomUUID(), updatedAt: now, sessionStartedAt: now }
     return { ...apply(base, key, input, now), updatedAt: Math.max(base.updatedAt, now) }
   })
   const agentModel = app.config.agents.defaults.model
-  await recordSettingChanges(app.transcripts(agentId), { key, before, entry: entry! }, agentModel)
+  await recordSettingChanges(app.storage.transcripts(agentId), { key, before, entry: entry! }, agentModel)
   app.events.emit({ type: 'session-changed', agentId, key, why: 'patch' })
   const model = entry?.modelOverride ?? entry?.model ?? app.config.agents.defaults.model ?? null
   return {

@@ -67,7 +67,7 @@ export async function tailOf(
   limit: number,
   before?: number,
 ): Promise<TranscriptPage> {
-  const transcripts = app.transcripts(session.agentId)
+  const transcripts = app.storage.transcripts(session.agentId)
   const ref = transcriptOf(session)
   if (await transcripts.exists(ref)) return transcripts.tail(ref, limit, before)
   return { header: undefined, entries: [], damage: [] }
@@ -78,7 +78,7 @@ export async function titleOf(app: App, session: Session): Promise<string> {
   const { displayName, subject, sessionId, updatedAt } = session.entry
   const named = [displayName, subject].find((name) => typeof name === 'string' && name.trim() !== '')
   if (named) return plainLine(named, 60)
-  const transcripts = app.transcripts(session.agentId)
+  const transcripts = app.storage.transcripts(session.agentId)
   const ref = transcriptOf(session)
   let looked = 0
   for await (const entry of (await transcripts.exists(ref)) ? transcripts.read(ref) : []) {

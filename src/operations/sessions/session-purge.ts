@@ -6,10 +6,8 @@ import type { Session } from '../../domain/session.ts'
 import { historyKeyOf } from '../../flow/prompt.ts'
 import { removeClaudeTranscript } from '../../store/transcripts/claude-file.ts'
 import { removeSessionMedia, sessionMediaName } from '../../store/media/media-files.ts'
-import { purgeSharedClaude, purgeSharedWork } from '../../store/postgres/purge-work.ts'
-import { purgeWork } from '../../store/sqlite/purge-work.ts'
 import type { App } from '../app.ts'
-import { workspaceOf } from '../system/workspace.ts'
+import { workspaceOf } from '../../store/agent-folders.ts'
 import { routeOf } from '../../flow/session-route.ts'
 
 export interface ClaudeFile {
@@ -41,17 +39,16 @@ export async function purgeTraces(
 ): Promise<void> {
   const { key, agentId, entry } = session
   const purged = { key, agentId, group: groupOf(session) }
-  const sent = await purgeWork(app.database(), purged)
-  if (app.postgres) sent.push(...(await purgeSharedWork(app.postgres, purged)))
-  await app.media?.().remove({ folder: sessionMediaName(agentId, key), paths: sent })
+  const sent = await app.storage.purge(purged)
+  await app.storage.media.remove({ folder: sessionMediaName(agentId, key), paths: sent })
   await removeSessionMedia(app.paths.media, { agentId, key, workspace: workspaceOf(app, agentId) }, sent)
   const { file } = claude
   if (file) {
     await removeClaudeTranscript(file.path)
     await app.discovery().purge()
   }
-  if (claude.asked && app.postgres && entry.sdkSessionId !== undefined)
-    await purgeSharedClaude(app.postgres, entry.sdkSessionId)
+  if (claude.asked && entry.sdkSessionId !== undefined)
+    await app.storage.cluster?.purgeClaude(entry.sdkSessionId)
   await app.search().purge(file ? [...sessionIds, file.sessionId] : sessionIds)
 }
 

@@ -39,7 +39,10 @@ const getSession = operation({
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
     if (!input.full) return session
-    return { ...session, entry: (await app.sessions(session.agentId).get(session.key)) ?? session.entry }
+    return {
+      ...session,
+      entry: (await app.storage.sessions(session.agentId).get(session.key)) ?? session.entry,
+    }
   },
 })
 
@@ -243,7 +246,7 @@ async function lostPage(
 
 async function newestSession(app: App, caller: Caller, agentId?: string): Promise<Session> {
   const agents = visibleAgents(app, caller, agentId)
-  const pages = await Promise.all(agents.map((id) => app.sessions(id).list({ limit: 1 })))
+  const pages = await Promise.all(agents.map((id) => app.storage.sessions(id).list({ limit: 1 })))
   const newest = pages
     .flatMap((each) => each.sessions)
     .sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)[0]

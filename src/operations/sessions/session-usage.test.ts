@@ -16,7 +16,7 @@ beforeAll(async () => {
     version: 'test',
     light: true,
   })
-  await app.sessions('main').update('agent:main:main', () => ({
+  await app.storage.sessions('main').update('agent:main:main', () => ({
     sessionId: 'a',
     // Half past eleven in the evening in London, the next day already in Berlin.
     updatedAt: Date.UTC(2026, 0, 15, 23, 30),

@@ -57,7 +57,7 @@ export const sessionUsage = operation({
   async run(app, input, caller) {
     const sessions = input.key
       ? [await findSession(app, caller, input.key, input.agentId)]
-      : await allSessions(visibleAgents(app, caller, input.agentId).map((id) => app.sessions(id)))
+      : await allSessions(visibleAgents(app, caller, input.agentId).map((id) => app.storage.sessions(id)))
     const from = checkDay(input.startDate, 'startDate') ?? '0'
     const to = checkDay(input.endDate, 'endDate') ?? '9'
     const dayOf = dayIn(zoneOf(input, app.config.timeZone))
@@ -133,5 +133,5 @@ function zoneOf(
 
 /** What the system prompt, the skills and the tools take of the context, as the last turn reported it. */
 async function weightOf(app: App, row: { agentId: string; key: string }): Promise<unknown> {
-  return (await app.sessions(row.agentId).get(row.key))?.systemPromptReport
+  return (await app.storage.sessions(row.agentId).get(row.key))?.systemPromptReport
 }

@@ -38,13 +38,13 @@ interface SubagentRun {
 const lookMs = 100
 
 export async function depthOf(app: App, agentId: string, key: string): Promise<number> {
-  const depth = (await app.sessions(agentId).get(key))?.['spawnDepth']
+  const depth = (await app.storage.sessions(agentId).get(key))?.['spawnDepth']
   return typeof depth === 'number' ? depth : subagentDepth(key)
 }
 
 /** How many sub-agents of this session still work. */
 export async function runningChildren(app: App, agentId: string, parentKey: string): Promise<number> {
-  const { sessions } = await app.sessions(agentId).list({ spawnedBy: parentKey })
+  const { sessions } = await app.storage.sessions(agentId).list({ spawnedBy: parentKey })
   return sessions.filter(({ entry }) => runOf(entry)?.state === 'running').length
 }
 
@@ -68,7 +68,7 @@ export async function beginSubagent(
     until: now + wanted.timeoutSeconds * 1_000,
   }
   const fields = { spawnedBy: parentKey, spawnDepth: depth, subagentRun, label: wanted.label }
-  await app.sessions(agentId).update(childSessionKey, () => newEntry(now, fields))
+  await app.storage.sessions(agentId).update(childSessionKey, () => newEntry(now, fields))
   const conversations = await app.conversations()
   await conversations.hand({
     agentId,
@@ -90,7 +90,7 @@ export async function followSubagents(app: App): Promise<void> {
   const perAgent = await Promise.all(
     app
       .agentIds()
-      .map(async (agentId) => (await app.sessions(agentId).list({ search: ':subagent:' })).sessions),
+      .map(async (agentId) => (await app.storage.sessions(agentId).list({ search: ':subagent:' })).sessions),
   )
   for (const { agentId, key, entry } of perAgent.flat()) {
     if (runOf(entry)?.state === 'running') follow(app, agentId, key)
@@ -108,7 +108,7 @@ function follow(app: App, agentId: string, key: string): void {
 
 async function announceWhenOver(app: App, agentId: string, key: string): Promise<void> {
   for (;;) {
-    const entry = await app.sessions(agentId).get(key)
+    const entry = await app.storage.sessions(agentId).get(key)
     const run = entry && runOf(entry)
     if (!entry || !run || run.state !== 'running') return
     const outcome = await outcomeOf(app, { agentId, key, entry }, run)
@@ -119,7 +119,7 @@ async function announceWhenOver(app: App, agentId: string, key: string): Promise
 
 /** What there is to say, or undefined while it works. */
 async function outcomeOf(app: App, session: Session, run: SubagentRun): Promise<string | undefined> {
-  const state = await app.work().inbox.state(`ask:${run.runId}`)
+  const state = await app.storage.work.inbox.state(`ask:${run.runId}`)
   if (state === 'waiting' || state === 'running') {
     if (app.clock.now() < run.until) return undefined
     await (await app.conversations()).stopTurn(session.key)
@@ -143,7 +143,7 @@ async function announce(app: App, session: Session, run: SubagentRun, outcome: s
     key: `subagent:${run.runId}`,
     ...(run.askedBy === undefined ? {} : { askedBy: run.askedBy }),
   })
-  await app
+  await app.storage
     .sessions(agentId)
     .update(key, (stored) => stored && { ...stored, subagentRun: { ...run, state: 'announced' } })
   if (run.cleanup !== 'delete') return

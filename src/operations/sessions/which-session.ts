@@ -37,7 +37,7 @@ export async function findSessions(
   const agents = visibleAgents(app, caller, agentId)
   const exact = await findByKey(app, ref, agents)
   if (exact) return [exact]
-  const found = await Promise.all(agents.map((id) => app.sessions(id).find(ref)))
+  const found = await Promise.all(agents.map((id) => app.storage.sessions(id).find(ref)))
   return found.flat()
 }
 
@@ -52,12 +52,12 @@ async function findByKey(app: App, ref: string, agents: string[]): Promise<Sessi
   // Most callers give the key as it is written.
   const named = /^agent:([^:]+):/.exec(ref)?.[1]
   if (named !== undefined && agents.includes(named)) {
-    const entry = await app.sessions(named).peek(ref)
+    const entry = await app.storage.sessions(named).peek(ref)
     if (entry) return { key: ref, agentId: named, entry }
   }
   const { key, agentId } = spellKey(app, ref)
   if (!agents.includes(agentId)) return undefined
-  const sessions = app.sessions(agentId)
+  const sessions = app.storage.sessions(agentId)
   const entry = await sessions.peek(key)
   if (entry) return { key, agentId, entry }
   const isDefaultAgent = agentId === defaultAgentId(app.config)

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { addAgentFolder, setAgentFolderAside } from '../../store/agent-folder.ts'
+import { addAgentFolder, setAgentFolderAside } from '../../store/agent-folders.ts'
 import { editConfigFile } from '../../store/config-edit.ts'
 import { checkAgentId } from '../../store/paths.ts'
 import type { App } from '../app.ts'
@@ -102,7 +102,7 @@ const removeAgent = operation({
         hint: 'Make another one the default first.',
       })
     }
-    await app.sessions(id).close()
+    await app.storage.sessions(id).close()
     if (app.config.agents.list.some((agent) => agent.id === id)) {
       await editConfigFile(app.environment.configFile, (config) =>
         withAgents(config, (list) => list.filter((agent) => agent['id'] !== id)),

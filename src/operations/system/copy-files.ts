@@ -2,7 +2,7 @@
 // of them afterwards; of media each side gets what it lacks.
 import type { Postgres } from '../../store/postgres/connection.ts'
 import type { App } from '../app.ts'
-import { openSharedMedia, openSharedMemory } from './shared-files.ts'
+import { openSharedMedia, openSharedNotes } from '../../store/postgres/open.ts'
 
 export interface CopiedFiles {
   /** How many notes both sides have now. */
@@ -35,7 +35,7 @@ async function shareNotes(
   postgres: Postgres,
   agentIds: string[],
 ): Promise<Omit<CopiedFiles, 'media'>> {
-  const memory = openSharedMemory({ postgres }, app)
+  const memory = openSharedNotes({ postgres }, app)
   try {
     for (const agentId of agentIds) await memory.sync(agentId)
     const [row] = await postgres.read<{ n: number }>(

@@ -14,6 +14,8 @@ import { Postgres } from '../../store/postgres/connection.ts'
 import { restoreTables } from '../../store/postgres/dump.ts'
 import { listMembers } from '../../store/postgres/members.ts'
 import { schemaState } from '../../store/postgres/migrate.ts'
+import { PostgresSessions } from '../../store/postgres/sessions.ts'
+import { PostgresTranscripts } from '../../store/postgres/transcript-store.ts'
 import { openStateDatabase } from '../../store/sqlite/state-database.ts'
 import { openSessionStore, openTranscriptStore } from '../../store/open.ts'
 import type { SessionStore, TranscriptStore } from '../../store/session-store.ts'
@@ -105,7 +107,7 @@ const importAll = operation({
   command: { examples: ['rockpool db import', 'rockpool db import --from files'] },
   run: (app, { from }) =>
     withPostgres(app, async (postgres) => {
-      const report = await copyAll(app, storesIn(app, from), storesIn(app, 'postgres', postgres))
+      const report = await copyAll(app, storesHere(app, from), sharedStores(app, postgres))
       const rows = await withTables(app, (here) => tablesToPostgres(here, postgres, progressOf(app)))
       return withFiles({ ...report, rows }, await filesToPostgres(app, postgres))
     }),
@@ -129,7 +131,7 @@ const exportAll = operation({
     withPostgres(app, async (postgres) => {
       const agents = await postgres.read<{ agent: string }>('SELECT DISTINCT agent FROM session_count')
       const there = agents.map(({ agent }) => agent)
-      const report = await copyAll(app, storesIn(app, 'postgres', postgres), storesIn(app, to), there)
+      const report = await copyAll(app, sharedStores(app, postgres), storesHere(app, to), there)
       const rows = await withTables(app, (here) => tablesFromPostgres(postgres, here, progressOf(app)))
       return withFiles({ ...report, rows }, await filesFromPostgres(app, postgres))
     }),
@@ -169,7 +171,8 @@ function withFiles<T extends CopyReport>(
 
 /** The connection that this process has, or one for this request: the configuration may still say `sqlite`. */
 async function withPostgres<T>(app: App, work: (postgres: Postgres) => Promise<T>): Promise<T> {
-  if (app.postgres) return work(app.postgres)
+  const { cluster } = app.storage
+  if (cluster) return work(cluster.connection)
   if (!app.environment.databaseUrl)
     throw new RockpoolError(
       'config-invalid',
@@ -224,11 +227,19 @@ interface Stores {
   transcripts(agentId: string): TranscriptStore
 }
 
-function storesIn(app: App, store: 'sqlite' | 'files' | 'postgres', postgres?: Postgres): Stores {
-  const parts = { ...app, config: { ...app.config, store }, ...(postgres ? { postgres } : {}) }
+function storesHere(app: App, store: 'sqlite' | 'files'): Stores {
+  const parts = { ...app, config: { ...app.config, store } }
   return {
     sessions: (agentId) => openSessionStore(agentId, parts),
     transcripts: (agentId) => openTranscriptStore(agentId, parts),
+  }
+}
+
+function sharedStores({ paths, clock, events }: App, postgres: Postgres): Stores {
+  return {
+    sessions: (agentId) => new PostgresSessions(agentId, postgres),
+    transcripts: (agentId) =>
+      new PostgresTranscripts(postgres, { agentId, dir: paths.sessions(agentId), clock, events }),
   }
 }
 

@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApp } from '../../app.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import { CodingStore } from '../../store/sqlite/coding-store.ts'
 import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { perform } from '../perform.ts'
-import { workspaceOf } from './workspace.ts'
+import { workspaceOf } from '../../store/agent-folders.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-status-'))
 const operator: Caller = { via: 'cli', scopes: ['admin'] }
@@ -22,8 +21,10 @@ beforeAll(async () => {
   const environment = { HOME: home, CLAUDE_CONFIG_DIR: join(home, 'claude'), PATH: process.env['PATH'] }
   app = await openApp(readEnvironment(environment), { version: 'test' })
   const key = 'agent:main:telegram:direct:7'
-  await app.sessions('main').update(key, () => ({ sessionId: 'chat', updatedAt: 1, sdkSessionId: id(1) }))
-  const store = new CodingStore(app.database())
+  await app.storage
+    .sessions('main')
+    .update(key, () => ({ sessionId: 'chat', updatedAt: 1, sdkSessionId: id(1) }))
+  const store = app.storage.coding
   await store.save(run('first000', { createdAt: 1, costUsd: 3, turns: 4, prompt: 'Fix the login form' }))
   await store.save(run('second00', { createdAt: 2, costUsd: 0.5, turns: 1, prompt: 'yes' }))
   const workspace = workspaceOf(app, 'main')

@@ -8,7 +8,7 @@ import { plainLine } from '../../domain/text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { CostParts } from '../../domain/discovered-session.ts'
 import type { Session } from '../../domain/session.ts'
-import type { Health } from '../../store/postgres/connection.ts'
+import type { Cluster } from '../../store/storage.ts'
 import type { App } from '../app.ts'
 import { costParts } from '../cc/cc.ts'
 import { probeChannels } from '../people/channel-operations.ts'
@@ -166,7 +166,7 @@ async function costToday(
 
 /** Coding sessions of other machines: their transcripts are there, what they cost is in the shared database. */
 async function codingElsewhere(app: App, { agentId }: Caller, day: string): Promise<number> {
-  const { store, spend } = app.coding()
+  const { coding: store, spend } = app.storage
   const others = store.list({ agentId }).filter((session) => isElsewhere(app, session))
   const here = await app.discovery().known(others.flatMap(({ sdkSessionId }) => sdkSessionId ?? []))
   const known = new Set(here.map(({ sessionId }) => sessionId))
@@ -185,13 +185,13 @@ async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Pr
   try {
     return await look()
   } catch (error) {
-    if (!app.postgres || asRockpoolError(error).code !== 'unavailable') throw error
+    if (!app.storage.cluster || asRockpoolError(error).code !== 'unavailable') throw error
     return otherwise
   }
 }
 
-function databaseOf(app: App): { database?: { place: string } & Health } {
-  return app.postgres ? { database: { place: app.postgres.place, ...app.postgres.health } } : {}
+function databaseOf(app: App): { database?: ReturnType<Cluster['health']> } {
+  return { database: app.storage.cluster?.health() }
 }
 
 async function channelsOf(app: App): Promise<ChannelStatus[]> {
@@ -204,7 +204,7 @@ const shownUndelivered = 10
 
 /** Messages that were not delivered, or whose delivery is unknown, as long as the outbox keeps finished rows. */
 async function undeliveredOf(app: App): Promise<Array<z.input<typeof undeliveredRow>>> {
-  const rows = await app.work().outbox.list({ states: ['dead'], limit: shownUndelivered })
+  const rows = await app.storage.work.outbox.list({ states: ['dead'], limit: shownUndelivered })
   return rows.map(({ delivery, reason, updatedAt }) => ({
     channel: delivery.address.channel,
     to: delivery.address.to,
@@ -220,7 +220,9 @@ async function recentSessions(
   limit: number,
   now: number,
 ): Promise<{ total: number; recent: Array<ReturnType<typeof rowOf>> }> {
-  const pages = await Promise.all(agents.map((id) => app.sessions(id).list({ limit: Math.max(1, limit) })))
+  const pages = await Promise.all(
+    agents.map((id) => app.storage.sessions(id).list({ limit: Math.max(1, limit) })),
+  )
   const newest = pages
     .flatMap((page) => page.sessions)
     .sort(byActivity)
@@ -274,7 +276,7 @@ function isRunning(status: string): boolean {
 
 async function problemsOf(app: App, agents: string[]): Promise<string[]> {
   const found = await Promise.all(
-    agents.map(async (id) => (await app.sessions(id).damage()).map((what) => `${id}: ${what}`)),
+    agents.map(async (id) => (await app.storage.sessions(id).damage()).map((what) => `${id}: ${what}`)),
   )
   const free = diskOf(app).freeBytes
   return [...found.flat(), ...(free < 50 * 1024 * 1024 ? [`Only ${free} bytes are free on the disk.`] : [])]

@@ -6,7 +6,6 @@ import { lookForClaude } from '../../agent/choose.ts'
 import { examine, fix } from '../../sessions/doctor.ts'
 import type { Finding } from '../../sessions/doctor.ts'
 import { backUpState } from '../../store/backup.ts'
-import { dumpTables } from '../../store/postgres/dump.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { partsOf } from '../sessions/session-parts.ts'
@@ -84,9 +83,7 @@ const backup = operation({
   command: { positional: ['to'], paths: ['to'], examples: ['rockpool backup ~/backups'] },
   async run(app, input) {
     if (!input.to.startsWith('/')) throw new RockpoolError('input-invalid', 'to must be an absolute path.')
-    const { postgres } = app
-    const shared = postgres && ((folder: string) => dumpTables(postgres, folder))
-    return backUpState(app.paths.root, input.to, app.clock, shared)
+    return backUpState(app.paths.root, input.to, app.clock, app.storage.cluster?.dump)
   },
 })
 

@@ -30,7 +30,8 @@ export async function askedSession(app: App, caller: Caller, input: Whose): Prom
   const asked = await sessionOf(app, caller, input, agentId)
   if (!input.deliver) return asked
   if (input.to !== undefined) checkChannel(input)
-  const address = deliveryAddress(input) ?? routeOf(await app.sessions(asked.agentId).get(asked.sessionKey))
+  const address =
+    deliveryAddress(input) ?? routeOf(await app.storage.sessions(asked.agentId).get(asked.sessionKey))
   if (address) return { ...asked, address }
   throw new RockpoolError(
     'usage',
@@ -71,7 +72,7 @@ async function keyOf(
   const { key, agentId } = spellKey(app, ref)
   visibleAgents(app, caller, agentId)
   // A row that is under the key as it was given is what was meant, however that key is written today.
-  const isThere = ref.startsWith(`agent:${agentId}:`) && (await app.sessions(agentId).peek(ref))
+  const isThere = ref.startsWith(`agent:${agentId}:`) && (await app.storage.sessions(agentId).peek(ref))
   return { agentId, sessionKey: isThere ? ref : key }
 }
 

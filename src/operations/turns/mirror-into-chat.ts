@@ -19,7 +19,7 @@ export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<voi
   const session = await sessionOf(app, delivery)
   if (!session) return
   const { text, media = [] } = delivery.reply
-  const parts = { transcripts: app.transcripts(session.agentId), clock: app.clock }
+  const parts = { transcripts: app.storage.transcripts(session.agentId), clock: app.clock }
   await mirrorDelivery(parts, session, { ...(text === undefined ? {} : { text }), mediaUrls: media })
 }
 
@@ -49,7 +49,7 @@ async function sessionOfChat(app: App, address: Address): Promise<Session | unde
 /** On some platforms (the web page) the session is named after who writes, not after the chat. */
 async function lastTalkedTo(app: App, address: Address): Promise<Session | undefined> {
   for (const agentId of app.agentIds()) {
-    const { sessions } = await app.sessions(agentId).list({ limit: newestSessions })
+    const { sessions } = await app.storage.sessions(agentId).list({ limit: newestSessions })
     const session = sessions.find(({ entry }) => isRoutedTo(entry, address))
     if (session) return session
   }
@@ -67,7 +67,7 @@ function isRoutedTo(entry: SessionEntry, address: Address): boolean {
 }
 
 async function sessionAt(app: App, agentId: string, key: string): Promise<Session | undefined> {
-  const entry = await app.sessions(agentId).get(key)
+  const entry = await app.storage.sessions(agentId).get(key)
   return entry && { key, agentId, entry }
 }
 

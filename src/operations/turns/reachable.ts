@@ -9,7 +9,7 @@ import { checkChannel } from './turn-target.ts'
 
 /** Where several machines share the work, another one may have the account. */
 export async function checkReachable(app: App, address: Address): Promise<void> {
-  if (app.postgres || (app.gateway && isTerminal(address))) return
+  if (app.storage.cluster || (app.gateway && isTerminal(address))) return
   const channel = app.gateway ? await openChannel(app, address) : await configuredChannel(app, address)
   if (!channel) throw notSetUp(address)
   checkSetUp(channel)

@@ -105,7 +105,7 @@ async function mediaOf(app: App, source: string, caller: Caller): Promise<string
 
 /** Where several machines share the work, another one may send it. */
 async function forAll(app: App, path: string): Promise<string> {
-  if (app.gateway) await app.media?.().give(path)
+  if (app.gateway) await app.storage.media.give(path)
   return path
 }
 

@@ -22,7 +22,7 @@ export const waitForTurn = operation({
   async run(app, { runId, timeoutMs }) {
     const until = app.clock.monotonic() + timeoutMs
     for (;;) {
-      const state = await app.work().inbox.state(`ask:${runId}`)
+      const state = await app.storage.work.inbox.state(`ask:${runId}`)
       if (state === undefined)
         throw new RockpoolError('not-found', `There is no run ${JSON.stringify(runId)}.`)
       const over = state !== 'waiting' && state !== 'running'

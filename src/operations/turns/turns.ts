@@ -148,7 +148,7 @@ const list = operation({
     const session =
       input.sessionKey === undefined ? undefined : await findSession(app, caller, input.sessionKey)
     const agentId = caller.agentId ?? input.agent
-    const turns = await app.work().lanes.history({
+    const turns = await app.storage.work.lanes.history({
       limit: input.limit,
       ...(session ? { lane: session.key } : {}),
       ...(agentId === undefined ? {} : { agentId }),

@@ -125,7 +125,7 @@ const notices = operation({
       `notices:${formatOriginChannel(address)}`,
       ...(sessionKey === undefined ? [] : [sessionKey]),
     ]
-    const { outbox } = app.work()
+    const { outbox } = app.storage.work
     const listed = await Promise.all(lanes.map((lane) => outbox.list({ lane, limit })))
     const rows = listed
       .flat()
@@ -155,7 +155,7 @@ const fetchFile = operation({
   operatorOnly: true,
   command: { hidden: true },
   async run(app, { delivery, index, at }) {
-    const row = await app.work().outbox.get(delivery)
+    const row = await app.storage.work.outbox.get(delivery)
     const path = row?.delivery.address.channel === 'web' ? row.delivery.reply.media?.[index] : undefined
     if (path === undefined) throw new RockpoolError('not-found', 'That file was not sent to the page.')
     const { path: real, bytes } = await openMediaFiles(app.paths.media).outgoing(await fileHere(app, path))
@@ -202,7 +202,7 @@ async function filesOf(app: App, { id, reply }: Delivery): Promise<Array<z.outpu
 
 /** Another machine may have composed the reply. */
 async function fileHere(app: App, path: string): Promise<string> {
-  return app.media ? app.media().bring(path) : path
+  return app.storage.media.bring(path)
 }
 
 function uploadsOf(app: App): string {

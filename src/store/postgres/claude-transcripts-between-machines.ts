@@ -5,15 +5,9 @@ import { dirname, join } from 'node:path'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
 import { temporaryName, unlessMissing } from '../disk/atomic-file.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
+import type { SharedClaudeTranscripts } from '../storage.ts'
 
 const projectKey = 'rockpool'
-
-export interface SharedClaudeTranscripts {
-  /** What the SDK is given. */
-  readonly sdkStore: SessionStore
-  /** The conversation as the others know it; null when they do not. */
-  entries(sdkSessionId: string): Promise<SessionStoreEntry[] | null>
-}
 
 /** `configDir` is Claude's own directory on this machine. */
 export function sharedClaudeTranscripts(

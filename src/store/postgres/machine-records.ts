@@ -1,26 +1,10 @@
 // What the machines that share a database say of themselves: labels and repositories, as records; and who of them lives,
 // which the members tell by their heartbeat.
 import type { Clock } from '../../domain/clock.ts'
-import type { Repository } from '../../domain/machine.ts'
+import type { MachineDirectory } from '../storage.ts'
 import type { MachineBody } from './record-kinds.ts'
 import type { Postgres } from './connection.ts'
 import type { SharedRecords } from './records.ts'
-
-export interface KnownMachine extends MachineBody {
-  name: string
-  /** A gateway runs there. */
-  lives: boolean
-  /** When it last said what it has, wall time. */
-  seenAt: number
-}
-
-export interface MachineDirectory {
-  /** This machine. */
-  readonly name: string
-  announce(repositories: Repository[]): Promise<void>
-  list(): Promise<KnownMachine[]>
-  lives(name: string): Promise<boolean>
-}
 
 /** A member that was not seen for so long is taken for dead by everybody. */
 const isServed = `EXISTS (SELECT 1 FROM member WHERE machine = record.id AND serves

@@ -1,34 +1,157 @@
-// The shared database as the configuration and the environment name it.
+// Storage in one PostgreSQL that several machines share, as the configuration and the environment name it. Coding sessions,
+// approvals, spending and decisions are written to PostgreSQL and read from a local copy (records.ts).
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
-import type { Clock } from '../../domain/clock.ts'
-import type { Config } from '../../domain/config.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { Log } from '../../domain/log.ts'
+import { LazyParts, lazily } from '../../domain/lazy-parts.ts'
+import { workspaceOf } from '../agent-folders.ts'
 import type { Environment } from '../config-file.ts'
+import { checkAgentId } from '../paths.ts'
+import { purgeWork } from '../sqlite/purge-work.ts'
+import { openStateDatabase } from '../sqlite/state-database.ts'
+import type { Cluster, Storage, StorageParts } from '../storage.ts'
+import { SharedApprovalStore, SharedSpendStore, sharedDecisions } from './approval-store.ts'
+import { SharedChores } from './chores.ts'
+import { sharedClaudeTranscripts } from './claude-transcripts-between-machines.ts'
+import { claudeEntries } from './claude-transcripts.ts'
+import { SharedCodingStore } from './coding-store.ts'
 import { Postgres } from './connection.ts'
+import { dumpTables } from './dump.ts'
+import { sharedMachines } from './machine-records.ts'
+import { SharedMedia } from './media.ts'
 import { Members } from './members.ts'
+import { SharedMemory } from './note-store.ts'
+import { PostgresPeople } from './people.ts'
+import { purgeSharedClaude, purgeSharedWork, purgedClaudeIds } from './purge-work.ts'
+import { SharedRecords } from './records.ts'
+import { postgresAnswers, postgresReplyMap } from './reply-map-and-answers.ts'
+import { PostgresSessions } from './sessions.ts'
+import { TranscriptCopies } from './transcript-copies.ts'
+import { PostgresTranscripts } from './transcript-store.ts'
+import { postgresWork } from './work.ts'
 
-export interface Shared {
+type FileParts = Pick<StorageParts, 'config' | 'paths' | 'clock' | 'log' | 'agentIds'>
+
+interface Connected {
+  postgres: Postgres
+  members?: Members
+}
+
+/** Connects at the first use. */
+export function openSharedStorage(parts: StorageParts): Storage {
+  const { config, environment, paths, clock, log, events, serves } = parts
+  const postgres = new Postgres({ url: databaseUrl(environment), clock, log })
+  const { name = hostname(), labels } = config.machine
+  const members = new Members(postgres, { machine: name, labels, serves, clock, log })
+  const lazy = new LazyParts()
+  const copy = lazy.open(() => openStateDatabase(paths.database, { durability: 'relaxed' }))
+  const records = lazy.open(() => new SharedRecords({ postgres, members, copy: copy(), clock, log }))
+  const notes = lazy.open(() => openSharedNotes({ postgres, members }, parts))
+  const media = lazy.once(
+    () => openSharedMedia({ postgres, members }, parts),
+    async (opened) => opened.close(),
+  )
+  // Stores that read the copy keep it up to date, from the first of them on.
+  const followed = (): SharedRecords => {
+    records().follow()
+    return records()
+  }
+  const coding = lazy.once(() => new SharedCodingStore(copy(), followed()))
+  return lazily<Storage>({
+    sessions: () => lazy.openEach((agentId) => new PostgresSessions(checkAgentId(agentId), postgres)),
+    transcripts: () =>
+      lazy.openEach((agentId) => {
+        const dir = paths.sessions(agentId)
+        return new PostgresTranscripts(postgres, { agentId, dir, clock, events })
+      }),
+    work: () => postgresWork(postgres, clock, members),
+    people: () => new PostgresPeople(postgres, members, clock),
+    coding,
+    existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
+    approvals: () => new SharedApprovalStore(copy(), followed()),
+    spend: () => new SharedSpendStore(copy(), followed()),
+    decisions: () => sharedDecisions(copy(), records()),
+    answers: () => postgresAnswers(postgres),
+    replyMap: () => postgresReplyMap(postgres),
+    notes,
+    media,
+    purge: () => async (session) => [
+      ...(await purgeWork(copy(), session)),
+      ...(await purgeSharedWork(postgres, session)),
+    ],
+    cluster: () => clusterOf({ postgres, members, records, notes, media }, parts, { name, labels }),
+    close: () => async () => {
+      await lazy.close()
+      await members.close()
+      await postgres.close()
+    },
+  })
+}
+
+interface ClusterParts {
   postgres: Postgres
   members: Members
+  records: () => SharedRecords
+  notes: () => SharedMemory
+  media: () => SharedMedia
 }
 
-/** Undefined when the configuration keeps everything on this machine. Nothing is connected before it is used. */
-export function openShared(
-  config: Pick<Config, 'store' | 'machine'>,
-  environment: Pick<Environment, 'databaseUrl' | 'stateDir'>,
-  parts: { clock: Clock; log: Log; serves: boolean },
-): Shared | undefined {
-  if (config.store !== 'postgres') return undefined
-  const { clock, log, serves } = parts
-  const postgres = new Postgres({ url: databaseUrl(environment), clock, log })
-  const machine = config.machine.name ?? hostname()
-  return {
+function clusterOf(
+  { postgres, members, records, notes, media }: ClusterParts,
+  { paths, clock, log }: StorageParts,
+  machine: { name: string; labels: readonly string[] },
+): Cluster {
+  return lazily<Cluster>({
+    members: () => members,
+    machines: () => sharedMachines({ postgres, records: records(), clock }, machine),
+    openChores: () => () => new SharedChores({ postgres, schema: postgres.schema, clock, log }),
+    claudeTranscripts: () => (configDir) => {
+      const rows = <Row>(sql: string, values: unknown[]): Promise<Row[]> => postgres.repeat<Row>(sql, values)
+      return sharedClaudeTranscripts(
+        claudeEntries(rows, 'claude_entry', () => postgres.member),
+        configDir,
+      )
+    },
+    openTranscriptCopies: () => () => new TranscriptCopies(postgres, paths.transcriptCopies, clock),
+    refresh: () => () => records().refresh(),
+    followFiles: () => async () => {
+      notes().follow()
+      await media().follow()
+    },
+    purgeClaude: () => (sdkSessionId) => purgeSharedClaude(postgres, sdkSessionId),
+    purgedClaudeIds: () => (since) => purgedClaudeIds(postgres, since),
+    forgetMachines: () => (before) => records().forget('machine', { before }),
+    health: () => () => ({ place: postgres.place, ...postgres.health }),
+    dump: () => (folder) => dumpTables(postgres, folder),
+    connection: () => postgres,
+  })
+}
+
+/** The notes of agents in the shared database, with their places on this machine. */
+export function openSharedNotes({ postgres, members }: Connected, parts: FileParts): SharedMemory {
+  const { config, paths, clock, log, agentIds } = parts
+  return new SharedMemory({
     postgres,
-    members: new Members(postgres, { machine, labels: config.machine.labels, serves, clock, log }),
-  }
+    members,
+    bases: paths.memoryBase,
+    machine: members?.machine ?? config.machine.name ?? hostname(),
+    agentIds,
+    placesOf: (agentId) => ({
+      workspace: workspaceOf(parts, agentId),
+      agentFolder: paths.agent(agentId),
+    }),
+    clock,
+    log,
+  })
 }
 
+export function openSharedMedia({ postgres, members }: Connected, parts: FileParts): SharedMedia {
+  const { paths, clock, log, agentIds } = parts
+  const workspaces = (): string[] => agentIds().map((agentId) => workspaceOf(parts, agentId))
+  return new SharedMedia({ postgres, members, root: paths.media, workspaces, clock, log })
+}
+
+/** The address of the database from the environment. */
 export function databaseUrl({ databaseUrl: url }: Pick<Environment, 'databaseUrl'>): string {
   const hint = 'Set it to postgres://user:password@host/database; several servers as host1,host2.'
   if (url === undefined || url === '')

@@ -1,0 +1,61 @@
+// Parts of the program that are made at their first use. They are closed in the opposite order.
+
+interface Closable {
+  close(): Promise<void>
+}
+
+export class LazyParts {
+  #closing: Array<() => Promise<void>> = []
+
+  /** Makes the part at the first call; later calls return the same one. */
+  once<T>(make: () => T, close?: (part: T) => Promise<void>): () => T {
+    let made: { part: T } | undefined
+    return () => {
+      if (!made) {
+        const part = make()
+        made = { part }
+        if (close) this.#closing.push(() => close(part))
+      }
+      return made.part
+    }
+  }
+
+  /** Like `once`, but closed after all other parts, although it may be made after them. */
+  onceClosedLast<T>(make: () => T, close: (part: T) => Promise<void>): () => T {
+    let made: { part: T } | undefined
+    this.#closing.unshift(async () => made && close(made.part))
+    return () => (made ??= { part: make() }).part
+  }
+
+  /** Like `once`, for a part that has a `close` method. */
+  open<T extends Closable>(make: () => T): () => T {
+    return this.once(make, (part) => part.close())
+  }
+
+  /** Like `open`, with one part for each key, for example for each agent. */
+  openEach<T extends Closable>(make: (key: string) => T): (key: string) => T {
+    const made = new Map<string, () => T>()
+    return (key) => {
+      const part = made.get(key) ?? this.open(() => make(key))
+      made.set(key, part)
+      return part()
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing.splice(0).reverse()) await close()
+  }
+}
+
+/** An object whose properties are computed at their first read. */
+export function lazily<T extends object>(make: { [Name in keyof T]-?: () => T[Name] }): T {
+  const object = {} as T
+  for (const name of Object.keys(make) as Array<keyof T>) {
+    let read: { value: T[keyof T] } | undefined
+    Object.defineProperty(object, name, {
+      enumerable: true,
+      get: () => (read ??= { value: make[name]() }).value,
+    })
+  }
+  return object
+}

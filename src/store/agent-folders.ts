@@ -1,0 +1,69 @@
+// The folders of agents: which agents there are, where each one works, and how a folder is added or set aside.
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
+import { defaultAgentId } from '../domain/session-key.ts'
+import type { StatePaths } from './paths.ts'
+
+/** Where an agent keeps its notes, and works unless another folder is named. */
+export function workspaceOf(
+  { config, paths }: { config: Pick<Config, 'agents'>; paths: StatePaths },
+  agentId: string,
+): string {
+  const { list, defaults } = config.agents
+  const own = list.find((each) => each.id === agentId)?.workspace
+  return own ?? defaults.workspace ?? paths.workspace(agentId)
+}
+
+/** Every request asks for the agents, and the answer reads a folder. Short enough that the next command knows a new agent. */
+const cacheMs = 20
+
+/** Configured agents and those that have a folder, sorted. */
+export function knownAgentIds(
+  config: Pick<Config, 'agents'>,
+  paths: StatePaths,
+  clock: Clock,
+): () => string[] {
+  const folder = dirname(paths.agent('main'))
+  let cached: { ids: string[]; until: number } | undefined
+  return () => {
+    if (!cached || clock.monotonic() >= cached.until)
+      cached = { ids: agentIds(config, folder), until: clock.monotonic() + cacheMs }
+    return cached.ids
+  }
+}
+
+function agentIds(config: Pick<Config, 'agents'>, folder: string): string[] {
+  const found = new Set(config.agents.list.map((agent) => agent.id))
+  for (const name of agentFoldersIn(folder)) found.add(name)
+  // The default agent exists before its first session.
+  found.add(defaultAgentId(config))
+  return [...found].sort()
+}
+
+function agentFoldersIn(path: string): string[] {
+  try {
+    const folders = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    return folders.map((entry) => entry.name).filter((name) => /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name))
+  } catch {
+    // A fresh state directory has no such folder yet.
+    return []
+  }
+}
+
+export function addAgentFolder(paths: StatePaths, agentId: string): string {
+  mkdirSync(paths.sessions(agentId), { recursive: true, mode: 0o700 })
+  return paths.agent(agentId)
+}
+
+/** Returns where the folder is now; undefined if the agent had none. */
+export function setAgentFolderAside(paths: StatePaths, agentId: string, now: number): string | undefined {
+  const folder = paths.agent(agentId)
+  if (!existsSync(folder)) return undefined
+  const aside = join(paths.root, 'removed-agents')
+  mkdirSync(aside, { recursive: true, mode: 0o700 })
+  const target = join(aside, `${agentId}-${new Date(now).toISOString().replaceAll(':', '-')}`)
+  renameSync(folder, target)
+  return target
+}

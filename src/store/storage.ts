@@ -1,0 +1,144 @@
+// Everything that Rockpool keeps, behind one interface. Callers do not know which database or which files hold it: `open.ts`
+// chooses that by the configuration. Each part is opened at its first use.
+import type { Clock } from '../domain/clock.ts'
+import type { Config } from '../domain/config.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import type { Decisions } from '../domain/selection.ts'
+import type { Repository } from '../domain/machine.ts'
+import type { SessionStore as ClaudeSessionStore, SessionStoreEntry } from '../domain/sdk-contract.ts'
+import type { Chores } from './chores.ts'
+import type { Environment } from './config-file.ts'
+import type { StatePaths } from './paths.ts'
+import type { Health, Postgres } from './postgres/connection.ts'
+import type { Members } from './postgres/members.ts'
+import type { TranscriptCopies } from './postgres/transcript-copies.ts'
+import type { SessionStore, TranscriptStore } from './session-store.ts'
+import type { Answers } from './sqlite/answers.ts'
+import type { ApprovalStore } from './sqlite/approval-store.ts'
+import type { CodingStore } from './sqlite/coding-store.ts'
+import type { People } from './sqlite/people.ts'
+import type { PurgedSession } from './sqlite/purge-work.ts'
+import type { ReplyMap } from './sqlite/reply-map.ts'
+import type { SpendStore } from './sqlite/spend-store.ts'
+import type { WorkStore } from './work-store.ts'
+
+export interface Storage {
+  /** The session rows of one agent. */
+  readonly sessions: (agentId: string) => SessionStore
+  readonly transcripts: (agentId: string) => TranscriptStore
+  /** What must happen with messages: inbox, turns, outbox. */
+  readonly work: WorkStore
+  /** Paired people and pending pairing requests. */
+  readonly people: People
+  /** Background Claude Code sessions. */
+  readonly coding: CodingStore
+  /** `coding`, or undefined while this machine has no database: a list must not create one. */
+  existingCoding(): CodingStore | undefined
+  readonly approvals: ApprovalStore
+  /** What each call to a model cost. */
+  readonly spend: SpendStore
+  /** Why sessions were chosen. */
+  readonly decisions: Decisions
+  /** Answers to requests with an idempotency key. */
+  readonly answers: Answers
+  /** Which session each sent message belongs to. */
+  readonly replyMap: ReplyMap
+  readonly notes: NoteExchange
+  readonly media: MediaExchange
+  /** Removes messages, replies, approvals and answers of a session. Resolves to the files that were sent with the replies. */
+  purge(session: PurgedSession): Promise<string[]>
+  /** Present where several machines share one database. */
+  readonly cluster?: Cluster
+  close(): Promise<void>
+}
+
+/** Exchanges the notes of agents with other machines. Without a cluster the files are the only copy, and nothing happens. */
+export interface NoteExchange {
+  /** Merges the notes of an agent with those of other machines, in both directions. */
+  sync(agentId: string): Promise<void>
+  /** Sends what changed on this machine to the others. */
+  give(agentId: string): Promise<void>
+  /** Like `sync` for several agents, for readers: an outage is no error. */
+  refresh(agentIds: string[]): Promise<void>
+}
+
+/** Exchanges the files of messages and replies with other machines. Without a cluster nothing is copied. */
+export interface MediaExchange {
+  /** Makes a file available to other machines. */
+  give(path: string): Promise<unknown>
+  /** Fetches a file if it is not on this machine; resolves to its path here. */
+  bring(path: string): Promise<string>
+  /** Removes files from the shared database; those on disk stay. */
+  remove(files: { folder?: string; paths?: readonly string[] }): Promise<void>
+  /** Removes files that were added before this time from the shared database. */
+  forget(before: number): Promise<void>
+}
+
+/** What several machines on one database do together. */
+export interface Cluster {
+  /** The processes that share the database, this one among them. */
+  readonly members: Members
+  readonly machines: MachineDirectory
+  /** Maintenance jobs that one of the machines runs. */
+  openChores(): Chores
+  /** Claude's transcripts in the shared database; `configDir` is Claude's directory on this machine. */
+  claudeTranscripts(configDir: string): SharedClaudeTranscripts
+  /** Transcripts of the shared database as files of this machine, for the search index. */
+  openTranscriptCopies(): TranscriptCopies
+  /** Updates the local copy of coding sessions, approvals, spending and decisions. */
+  refresh(): Promise<void>
+  /** In a gateway: keeps notes and media up to date until the storage is closed. */
+  followFiles(): Promise<void>
+  /** Removes Claude's entries of a session from the shared database and tells all machines to remove their files. */
+  purgeClaude(sdkSessionId: string): Promise<void>
+  /** Ids of Claude's sessions that were purged within an interval of PostgreSQL, such as `10 minutes`. */
+  purgedClaudeIds(since: string): Promise<string[]>
+  /** Removes machines from the directory that were last seen before this time. */
+  forgetMachines(before: number): Promise<unknown>
+  /** Where the database is, and whether it answers. */
+  health(): { place: string } & Health
+  /** Writes all shared tables into a folder; resolves to the names of the files. */
+  readonly dump: (folder: string) => Promise<string[]>
+  /** The connection itself, only for the `db` operations. */
+  readonly connection: Postgres
+}
+
+/** The machines that share a database: labels and repositories of each, and which of them run a gateway. */
+export interface MachineDirectory {
+  /** The name of this machine. */
+  readonly name: string
+  announce(repositories: Repository[]): Promise<void>
+  list(): Promise<KnownMachine[]>
+  lives(name: string): Promise<boolean>
+}
+
+export interface KnownMachine {
+  name: string
+  labels: string[]
+  repositories: Repository[]
+  /** A gateway runs there. */
+  lives: boolean
+  /** When the machine last announced its repositories, wall time. */
+  seenAt: number
+}
+
+/** Claude's own transcripts on several machines. */
+export interface SharedClaudeTranscripts {
+  /** The store that the SDK mirrors each transcript to. */
+  readonly sdkStore: ClaudeSessionStore
+  /** The conversation as the other machines have it; null if they do not. */
+  entries(sdkSessionId: string): Promise<SessionStoreEntry[] | null>
+}
+
+export interface StorageParts {
+  environment: Environment
+  config: Config
+  paths: StatePaths
+  clock: Clock
+  log: Log
+  events: Events
+  agentIds: () => string[]
+  /** This process takes work of other machines; a command that asks one thing does not. */
+  serves: boolean
+}

@@ -1,5 +1,4 @@
-// Asks a platform whether a token is good, before it is kept. Says who the bot is, so that a person can see that it is
-// the one they meant.
+// Checks a token with the platform before it is stored, and returns the bot's name so that a person can recognize it.
 import { RockpoolError } from '../domain/errors.ts'
 
 export interface BotIdentity {
@@ -49,13 +48,13 @@ async function askDiscord(token: string, root: string): Promise<BotIdentity> {
   return { id, name: username }
 }
 
-/** The address may hold the token, so it is in no error. */
+/** Errors never contain the address: it may hold the token. */
 async function ask(url: string, headers: Record<string, string>, platform: string): Promise<unknown> {
   let response: Response
   try {
     response = await fetch(url, { headers, signal: AbortSignal.timeout(askMs), redirect: 'error' })
   } catch {
-    // The cause would tell the address.
+    // No cause: it would contain the address.
     throw new RockpoolError('unavailable', `${platform} could not be reached.`, {
       hint: 'Check the network, then try again. Nothing was changed.',
     })

@@ -74,7 +74,9 @@ test('nothing that a terminal would obey is printed, and a line that was not tak
   )
   expect(platform.shown()[0]!.text).toBe('abc\nd')
   await platform.write({ from: 'alice', place: 'direct', text: 'hello' })
-  await vi.waitFor(() => expect(platform.shown()[1]?.text).toBe('That was not taken: the disk is full'))
+  await vi.waitFor(() =>
+    expect(platform.shown()[1]?.text).toBe('The message was not accepted: the disk is full'),
+  )
   await channel.stop()
   host.close()
 })

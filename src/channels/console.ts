@@ -3,31 +3,23 @@ import { createInterface } from 'node:readline'
 import type { Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { Address } from '../domain/address.ts'
-import type {
-  Channel,
-  ChannelAbilities,
-  ChannelHost,
-  ChannelStatus,
-  SendOptions,
-  SendOutcome,
-} from '../domain/channel.ts'
-import { RockpoolError, errorText } from '../domain/errors.ts'
+import type { Channel, ChannelAbilities, ChannelHost, SendOptions, SendOutcome } from '../domain/channel.ts'
+import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
-import { printableText } from '../domain/text.ts'
 import type { Reply } from '../domain/reply.ts'
+import { printableText } from '../domain/text.ts'
+import { BaseChannel } from './base-channel.ts'
+import type { Accept } from './base-channel.ts'
 import { resentMark } from './message-parts.ts'
-import { StatusBoard } from './channel-status.ts'
 
 export interface ConsoleOptions {
   input: Readable
   output: Writable
-  /** Who sits there: the name of the user on this machine. */
+  /** The name of the user on this machine. */
   user: string
 }
 
-export class ConsoleChannel implements Channel {
-  readonly name = 'console'
-  readonly accountId = 'default'
+export class ConsoleChannel extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
     edits: false,
@@ -40,21 +32,18 @@ export class ConsoleChannel implements Channel {
   }
 
   #options: ConsoleOptions
-  #host: ChannelHost
-  #status: StatusBoard
   #lines: Interface | undefined
   #accepting: Promise<void> = Promise.resolve()
   #sent = 0
 
   constructor(options: ConsoleOptions, host: ChannelHost) {
+    super('console', 'default', host)
     this.#options = options
-    this.#host = host
-    this.#status = new StatusBoard(this.name, this.accountId, host.clock)
   }
 
-  async start(accept: (message: Message) => Promise<void>): Promise<void> {
-    // Ids of another run must never be taken for repeats of this one.
-    const run = this.#host.clock.now().toString(36)
+  async start(accept: Accept): Promise<void> {
+    // Ids of another run must never look like repeats of this one.
+    const run = this.host.clock.now().toString(36)
     let line = 0
     this.#lines = createInterface({ input: this.#options.input, terminal: false })
     this.#lines.on('line', (text) => {
@@ -64,28 +53,21 @@ export class ConsoleChannel implements Channel {
         .then(() => accept(message))
         .catch((error: unknown) => this.#report(error))
     })
-    this.#status.set('connected', { identity: { id: this.#options.user, name: this.#options.user } })
+    const { user } = this.#options
+    this.setStatus('connected', { identity: { id: user, name: user } })
   }
 
   async stop(): Promise<void> {
     this.#lines?.close()
     await this.#accepting
-    this.#status.set('stopped')
-  }
-
-  status(): ChannelStatus {
-    return this.#status.current
-  }
-
-  onStatus(listener: (status: ChannelStatus) => void): () => void {
-    return this.#status.on(listener)
+    this.setStatus('stopped')
   }
 
   async send(_address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
     const lines = reply.text ? [reply.text] : []
     try {
       for (const path of reply.media ?? [])
-        lines.push(`[file: ${(await this.#host.media.outgoing(path)).path}]`)
+        lines.push(`[file: ${(await this.host.media.outgoing(path)).path}]`)
     } catch (error) {
       if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
       throw error
@@ -105,15 +87,14 @@ export class ConsoleChannel implements Channel {
       chatType: 'direct',
       sender: { id: user, name: user },
       text,
-      sentAt: this.#host.clock.now(),
+      sentAt: this.host.clock.now(),
       mentioned: true,
       media: [],
     }
   }
 
-  /** There is no platform that would offer the line again, so the person must know. */
+  /** No platform would send the line again, so the person must know. */
   #report(error: unknown): void {
-    const reason = errorText(error)
-    this.#options.output.write(`That was not taken: ${printableText(reason)}\n`)
+    this.#options.output.write(`The message was not accepted: ${printableText(errorText(error))}\n`)
   }
 }

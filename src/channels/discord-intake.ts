@@ -1,6 +1,6 @@
-// Takes in what Discord sends: in order for each of its channels, offered until it is durable, and marked as seen.
-// After a fresh session it reads what came since the last mark, because the gateway will not tell. What Discord cannot
-// answer just now is asked again until it can: nothing is passed over.
+// Passes on what Discord sends: in order for each channel, retried until it is durable, then marked as read. After a
+// fresh session it reads the messages since the last mark, because the gateway does not replay them. Failed requests to
+// Discord are repeated: no message is skipped.
 import {
   DiscordAPIError,
   GatewayDispatchEvents,
@@ -17,24 +17,24 @@ import type {
   GatewayGuildCreateDispatchData,
   REST,
 } from 'discord.js'
-import type { Message } from '../domain/message.ts'
-import { backOffMs, pause } from './back-off.ts'
-import { isThread, readEdit, readInteraction, readMessage, readReaction } from './discord-events.ts'
-import type { DiscordMessage, DiscordPlace, Received, Self } from './discord-events.ts'
-import { isLater } from './discord-marks.ts'
-import type { DiscordMarks } from './discord-marks.ts'
-import { fetchDiscordFiles } from './discord-files.ts'
-import { describeFailure } from './discord-send.ts'
 import { KeyedQueue } from '../domain/async.ts'
-import { offerUntilTaken, untilStored } from './offer-until-stored.ts'
-import type { OfferParts } from './offer-until-stored.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import type { Media, Message } from '../domain/message.ts'
+import type { IntakeParts } from './base-channel.ts'
+import { isThread, readEdit, readInteraction, readMessage, readReaction } from './discord-messages.ts'
+import type { DiscordFile, DiscordMessage, DiscordPlace, Received, Self } from './discord-messages.ts'
+import { isLater } from './discord-progress.ts'
+import type { DiscordMarks } from './discord-progress.ts'
+import { describeFailure } from './discord-send.ts'
+import { addFile, download } from './received-files.ts'
+import { backOffMs, pause, untilStored } from './retry.ts'
 
-export interface IntakeParts extends OfferParts {
+export interface DiscordIntakeParts extends IntakeParts {
   rest: REST
   self: Self
   marks: DiscordMarks
   /** Remembers the channel of a direct chat, so that a reply need not ask Discord for it. */
-  met: (userId: string, channelId: string) => void
+  onDirectChannel: (userId: string, channelId: string) => void
   /** Servers from which attachments may be fetched. */
   fileHosts: ReadonlySet<string>
 }
@@ -42,27 +42,27 @@ export interface IntakeParts extends OfferParts {
 const pageSize = 100
 
 export class DiscordIntake {
-  #parts: IntakeParts
+  #parts: DiscordIntakeParts
   #lanes = new KeyedQueue()
   #places = new Map<string, DiscordPlace>()
-  /** What we knew when the session began. */
+  /** The marks at the start of the session. */
   #before: { channels: ReadonlySet<string>; newest: string }
-  /** The servers of a fresh session that Discord has not told us about yet. */
+  /** The servers of a fresh session that Discord has not described yet. */
   #awaited = { guildIds: new Set<string>(), done: (): void => {} }
 
-  constructor(parts: IntakeParts) {
+  constructor(parts: DiscordIntakeParts) {
     this.#parts = parts
     this.#before = knownTo(parts.marks)
   }
 
-  /** Resolves when it is durable, or nothing for us; rejects when we stop before. */
+  /** Resolves when the event is durable or needs no action; rejects when we stop before that. */
   take(payload: GatewayDispatchPayload): Promise<void> {
     const now = this.#parts.host.clock.now()
     switch (payload.t) {
       case GatewayDispatchEvents.MessageCreate: {
         const source = payload.d as DiscordMessage
         return this.#inLane(source.channel_id, async (place, self) => {
-          await untilStored(() => this.#parts.marks.meet(source.channel_id, source.id), this.#parts)
+          await untilStored(() => this.#parts.marks.addChannel(source.channel_id, source.id), this.#parts)
           await this.#takeMessage(source, place, self)
         })
       }
@@ -73,7 +73,7 @@ export class DiscordIntake {
       case GatewayDispatchEvents.MessageReactionAdd: {
         const source = payload.d
         return this.#inLane(source.channel_id, (place, self) =>
-          this.#offerPlain(readReaction(source, place, self, now)),
+          this.#accept(readReaction(source, place, self, now)),
         )
       }
       case GatewayDispatchEvents.InteractionCreate:
@@ -85,18 +85,18 @@ export class DiscordIntake {
     }
   }
 
-  /** Reads what came while the gateway could not tell us, in what we know and in these servers. */
+  /** Reads the messages that arrived while we were disconnected, in known channels and in these servers. */
   async catchUp(guildIds: string[]): Promise<void> {
     const { marks } = this.#parts
     this.#before = knownTo(marks)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#awaited = { guildIds: new Set(guildIds), done: resolve }
     if (guildIds.length === 0) resolve()
-    const reads = marks.channels().map((channelId) => this.#readSince(channelId, marks.get(channelId)!))
+    const reads = marks.channels().map(([channelId, mark]) => this.#readSince(channelId, mark))
     await Promise.all([promise, ...reads])
   }
 
-  /** Resolves when everything that was begun is done. */
+  /** Resolves when all events received so far are processed. */
   async finish(): Promise<void> {
     await this.#lanes.idle()
     await this.#parts.marks.flush()
@@ -128,14 +128,14 @@ export class DiscordIntake {
 
   async #takeMessage(source: DiscordMessage, place: DiscordPlace, self: Self): Promise<void> {
     await this.#offer(readMessage(source, place, self))
-    this.#parts.marks.mark(source.channel_id, source.id)
+    this.#parts.marks.advance(source.channel_id, source.id)
   }
 
   #takeInteraction(source: APIInteraction, now: number): Promise<void> {
     if (!source.channel) return Promise.resolve()
     return this.#inLane(source.channel.id, async (place, self) => {
-      await this.#offerPlain(readInteraction(source, place, self, now))
-      // The press is taken; that Discord shows a failure beside it changes nothing.
+      await this.#accept(readInteraction(source, place, self, now))
+      // The press is stored. If this fails, Discord only shows an error beside the button.
       await this.#answerInteraction(source).catch((error: unknown) =>
         this.#parts.host.log.debug(
           { event: 'button-ack-failed', error: describeFailure(error) },
@@ -152,12 +152,12 @@ export class DiscordIntake {
       ? { type: InteractionResponseType.DeferredMessageUpdate }
       : {
           type: InteractionResponseType.ChannelMessageWithSource,
-          data: { content: 'Taken.', flags: MessageFlags.Ephemeral },
+          data: { content: 'Received.', flags: MessageFlags.Ephemeral },
         }
     await this.#parts.rest.post(Routes.interactionCallback(source.id, source.token), { body, auth: false })
   }
 
-  /** Rejects only when we stop: what Discord does not let us see is passed over. */
+  /** Rejects only when we stop. An event in a channel that Discord does not let us see is dropped. */
   #inLane(channelId: string, work: (place: DiscordPlace, self: Self) => Promise<void>): Promise<void> {
     const { host, self, signal } = this.#parts
     return this.#lanes
@@ -174,13 +174,23 @@ export class DiscordIntake {
   async #offer(received: Received | undefined): Promise<void> {
     if (!received) return
     const { message, files } = received
-    const { host, fileHosts } = this.#parts
-    if (files.length > 0 && host.takesMedia(message)) await fetchDiscordFiles(files, message, fileHosts, host)
-    await this.#offerPlain(message)
+    const { host } = this.#parts
+    if (files.length > 0 && host.takesMedia(message)) {
+      for (const file of files) await addFile(message, host, () => this.#fetch(file))
+    }
+    await this.#accept(message)
   }
 
-  async #offerPlain(message: Message | undefined): Promise<void> {
-    if (message) await offerUntilTaken(message, this.#parts)
+  async #accept(message: Message | undefined): Promise<void> {
+    if (message) await untilStored(() => this.#parts.accept(message), this.#parts)
+  }
+
+  /** From Discord's own servers only. */
+  async #fetch(file: DiscordFile): Promise<Media> {
+    const { fileHosts, host } = this.#parts
+    if (!fileHosts.has(new URL(file.url).host))
+      throw new RockpoolError('refused', 'it is not on a server of Discord.')
+    return download(file.url, file, 'Discord', host)
   }
 
   /** Oldest first. */
@@ -190,7 +200,7 @@ export class DiscordIntake {
     return page.sort((a, b) => (isLater(a.id, b.id) ? -1 : 1))
   }
 
-  /** Until Discord answers, or says no for good, or we stop. */
+  /** Retries until Discord answers or refuses, or we stop. */
   async #ask<T>(route: `/${string}`, query = new URLSearchParams()): Promise<T> {
     const { rest, host, signal } = this.#parts
     for (let failures = 1; ; failures++) {
@@ -214,19 +224,17 @@ export class DiscordIntake {
     const channel = await this.#ask<APIChannel>(Routes.channel(channelId))
     const place: DiscordPlace = {
       channelId,
-      ...('guild_id' in channel && channel.guild_id ? { guildId: channel.guild_id } : {}),
-      ...('name' in channel && channel.name ? { name: channel.name } : {}),
-      ...(isThread(channel.type) && 'parent_id' in channel && channel.parent_id
-        ? { parentId: channel.parent_id }
-        : {}),
+      guildId: ('guild_id' in channel && channel.guild_id) || undefined,
+      name: ('name' in channel && channel.name) || undefined,
+      parentId: (isThread(channel.type) && 'parent_id' in channel && channel.parent_id) || undefined,
     }
     this.#places.set(channelId, place)
     if ('recipients' in channel && channel.recipients?.length === 1)
-      this.#parts.met(channel.recipients[0]!.id, channelId)
+      this.#parts.onDirectChannel(channel.recipients[0]!.id, channelId)
     return place
   }
 }
 
 function knownTo(marks: DiscordMarks): { channels: ReadonlySet<string>; newest: string } {
-  return { channels: new Set(marks.channels()), newest: marks.newest() }
+  return { channels: new Set(marks.channels().map(([channelId]) => channelId)), newest: marks.newest() }
 }

@@ -1,5 +1,5 @@
-// Sends replies to Discord. Each message carries a nonce made from the idempotency key, which Discord honours for
-// some minutes: a second try with the same key is the same message. A later one is marked.
+// Sends replies to Discord. Each message carries a nonce made from the idempotency key. Within some minutes Discord
+// recognizes a repeated nonce and sends nothing; a later repeat is marked as such.
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { DiscordAPIError, HTTPError, RateLimitError, Routes } from 'discord.js'
@@ -9,9 +9,9 @@ import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../dom
 import { RockpoolError } from '../domain/errors.ts'
 import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/text.ts'
-import { messageIdOf } from './discord-events.ts'
+import { messageIdOf } from './discord-messages.ts'
 import { toDiscord } from './formatting.ts'
-import { networkCode, neverLeft } from './network-failure.ts'
+import { networkCode, nothingWasSent } from './retry.ts'
 import type { PartOutcome } from './message-parts.ts'
 import { marked, markLength, PartSender } from './message-parts.ts'
 
@@ -37,10 +37,10 @@ export class DiscordSender {
       const body = {
         nonce: nonceOf(options.idempotencyKey, index),
         enforce_nonce: true,
-        ...(text === '' ? {} : { content: text }),
-        ...mentionNobody,
-        ...(index === 0 ? referenceOf(reply) : {}),
-        ...(isLast && reply.buttons ? { components: componentsOf(reply.buttons) } : {}),
+        content: text || undefined,
+        ...withoutMentions,
+        message_reference: index === 0 ? referenceOf(reply) : undefined,
+        components: isLast && reply.buttons ? componentsOf(reply.buttons) : undefined,
       }
       return this.#post(address, body, 'file' in part ? part.file : undefined)
     })
@@ -51,7 +51,7 @@ export class DiscordSender {
     if (content.length > this.#limit) {
       return { kind: 'refused', reason: `the text is over Discord's limit of ${this.#limit} characters` }
     }
-    const body = { content, components: componentsOf(reply.buttons ?? []), ...mentionNobody }
+    const body = { content, components: componentsOf(reply.buttons ?? []), ...withoutMentions }
     const outcome = await outcomeOf(async () => {
       await this.#rest.patch(Routes.channelMessage(await this.channelIdOf(address), messageId), { body })
       return messageId
@@ -59,12 +59,11 @@ export class DiscordSender {
     return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
   }
 
-  /** The channel of a private chat is known. */
-  meet(userId: string, channelId: string): void {
+  addDirectChannel(userId: string, channelId: string): void {
     this.#directChannels.set(userId, channelId)
   }
 
-  /** `user:<id>` is a private chat: Discord has a channel for each, and tells which. */
+  /** `user:<id>` is a private chat; Discord has a channel for each and returns its id. */
   async channelIdOf(address: Address): Promise<string> {
     const user = /^user:(\d+)$/.exec(address.to)?.[1]
     if (!user) return channelOf(address)
@@ -96,8 +95,8 @@ export class DiscordSender {
   }
 }
 
-/** Claude's words must not ring a whole server. */
-const mentionNobody = { allowed_mentions: { parse: [], replied_user: true } }
+/** Text by Claude must not notify a whole server. */
+const withoutMentions = { allowed_mentions: { parse: [], replied_user: true } }
 
 function channelOf(address: Address): string {
   return address.threadId ?? address.to
@@ -107,10 +106,11 @@ function nonceOf(key: string, index: number): string {
   return createHash('sha256').update(`${index}\0${key}`).digest('hex').slice(0, 25)
 }
 
-function referenceOf(reply: Reply): object {
-  if (reply.replyToId === undefined) return {}
-  // The message may have been deleted meanwhile; the answer still goes out.
-  return { message_reference: { message_id: messageIdOf(reply.replyToId), fail_if_not_exists: false } }
+function referenceOf({ replyToId }: Reply): object | undefined {
+  // If the message was deleted meanwhile, the answer is still sent.
+  return replyToId === undefined
+    ? undefined
+    : { message_id: messageIdOf(replyToId), fail_if_not_exists: false }
 }
 
 function componentsOf(buttons: Button[][]): object[] {
@@ -132,11 +132,11 @@ async function outcomeOf(call: () => Promise<string>): Promise<PartOutcome> {
     const reason = describeFailure(error)
     if (error instanceof RateLimitError) return { kind: 'retry', reason, retryAfterMs: error.retryAfter }
     if (error instanceof DiscordAPIError) return { kind: 'refused', reason }
-    return neverLeft(error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
+    return nothingWasSent(error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
   }
 }
 
-/** What went wrong, without the token. */
+/** What went wrong, in words that never contain the token. */
 export function describeFailure(error: unknown): string {
   if (error instanceof RateLimitError) return 'Discord asked us to wait'
   if (error instanceof DiscordAPIError) return `Discord said ${error.status}: ${error.message}`

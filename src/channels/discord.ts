@@ -1,24 +1,28 @@
-// Discord, on discord.js's own REST client and gateway connection. An event counts as seen when it is durable here, also
-// for the next process; after a gap that the gateway cannot replay, what was said since is read from the channels themselves.
-import { GatewayDispatchEvents, MessageFlags, REST, Routes } from 'discord.js'
+// Discord, with the REST client and gateway connection of discord.js. An event is confirmed only after it is durable, also
+// across restarts; after a gap that the gateway cannot replay, missed messages are read from the channels' history.
+import {
+  GatewayDispatchEvents,
+  MessageFlags,
+  REST,
+  Routes,
+  ApplicationCommandOptionType,
+  ApplicationCommandType,
+} from 'discord.js'
 import type { Address } from '../domain/address.ts'
-import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
+import type { ChannelAbilities, ChannelHost, CommandInfo } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
-import { registerCommands } from './discord-commands.ts'
-import { pressIdOf } from './discord-events.ts'
-import type { Self } from './discord-events.ts'
-import { DiscordGateway } from './discord-gateway.ts'
-import type { GatewayListener } from './discord-gateway.ts'
+import { PlatformChannel, beginReceiving, endReceiving, holdOfBot } from './base-channel.ts'
+import type { Accept, Receiving } from './base-channel.ts'
+import { pressIdOf } from './discord-messages.ts'
+import type { Self } from './discord-messages.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { DiscordGateway } from './discord-connection.ts'
+import type { GatewayListener } from './discord-connection.ts'
 import { DiscordIntake } from './discord-intake.ts'
-import { DiscordMarks } from './discord-marks.ts'
+import { DiscordMarks, DiscordSession } from './discord-progress.ts'
 import { describeFailure, DiscordSender } from './discord-send.ts'
-import { DiscordSession } from './discord-session.ts'
-import type { BotSelf } from './discord-session.ts'
+import type { BotSelf } from './discord-progress.ts'
 import { markLength } from './message-parts.ts'
-import { PlatformChannel } from './platform-channel.ts'
-import type { Accept } from './platform-channel.ts'
-import { beginReceiving, endReceiving, holdOfBot } from './receiving.ts'
-import type { Receiving } from './receiving.ts'
 
 export interface DiscordOptions {
   accountId: string
@@ -51,14 +55,14 @@ export class DiscordChannel extends PlatformChannel {
   #rest: REST
   #sender: DiscordSender
   #running: Running | undefined
-  #hasOffered = false
-  /** What Discord gives with a press, to say something about it later. */
-  #pressTokens = new Map<string, { applicationId: string; token: string }>()
+  #hasRegisteredCommands = false
+  /** By interaction id: what a later answer to a button press needs. */
+  #pressTokens = new BoundedMap<{ applicationId: string; token: string }>(1_000)
 
   constructor(options: DiscordOptions, host: ChannelHost) {
     super('discord', options.accountId, host)
     this.#options = options
-    // A limit comes back to us at once: the outbox waits, and keeps the order. We repeat nothing behind its back.
+    // The library must not wait or retry by itself: the outbox does, and keeps the order.
     this.#rest = new REST({
       api: options.apiRoot ?? discordApi,
       retries: 0,
@@ -73,13 +77,12 @@ export class DiscordChannel extends PlatformChannel {
     const receiving = await beginReceiving(this.host, hold, `discord-${this.accountId}`)
     const session = new DiscordSession(receiving.store, this.host.clock, hold.name)
     const self: Self = { accountId: this.accountId, botId: session.self?.id ?? '' }
-    const { rest, host } = { rest: this.#rest, host: this.host }
     const intake = new DiscordIntake({
-      rest,
-      host,
+      rest: this.#rest,
+      host: this.host,
       self,
-      marks: await DiscordMarks.open(receiving.store, host.clock),
-      met: (userId, channelId) => this.#sender.meet(userId, channelId),
+      marks: await DiscordMarks.open(receiving.store, this.host.clock),
+      onDirectChannel: (userId, channelId) => this.#sender.addDirectChannel(userId, channelId),
       fileHosts: this.#fileHosts(),
       accept,
       signal: receiving.stopping.signal,
@@ -99,7 +102,7 @@ export class DiscordChannel extends PlatformChannel {
       await running.intake.finish()
       await running.session.flush()
     })
-    this.board.set('stopped')
+    this.setStatus('stopped')
   }
 
   protected sender(): DiscordSender {
@@ -114,13 +117,13 @@ export class DiscordChannel extends PlatformChannel {
     return this.#rest.post(Routes.channelTyping(await this.#sender.channelIdOf(address)))
   }
 
-  /** The press itself was answered when it arrived; this adds a line that only the presser sees. */
+  /** The press was acknowledged when it arrived; this adds a line that only the presser sees. */
   async acknowledgeButton(message: Message, text?: string): Promise<void> {
     const press = this.#pressTokens.get(pressIdOf(message.id) ?? '')
     if (!press || !text) return
     const body = { content: text.slice(0, 200), flags: MessageFlags.Ephemeral }
     // Discord drops an interaction after a while; then it can no longer be acknowledged.
-    await this.unimportant('a button press could not be acknowledged', () =>
+    await this.optional('Could not acknowledge a button press.', () =>
       this.#rest.post(Routes.webhook(press.applicationId, press.token), { body, auth: false }),
     )
   }
@@ -137,23 +140,23 @@ export class DiscordChannel extends PlatformChannel {
         if (payload.t === GatewayDispatchEvents.InteractionCreate) this.#rememberPress(payload.d)
         return intake.take(payload)
       },
-      lost: (reason) => this.board.set('reconnecting', { lastError: reason }),
+      lost: (reason) => this.setStatus('reconnecting', { lastError: reason }),
       failed: (reason, detail) =>
-        this.board.set('failed', { lastError: reason, needs: { kind: 'token', detail } }),
+        this.setStatus('failed', { lastError: reason, needs: { kind: 'token', detail } }),
     }
     const { token } = this.#options
     return new DiscordGateway({ token, rest: this.#rest, clock: this.host.clock, session, listener })
   }
 
   #connectedAs({ id, name, applicationId }: BotSelf): void {
-    void this.#offerCommands(applicationId)
-    this.board.set('connected', { identity: { id, name } })
+    void this.#registerCommands(applicationId)
+    this.setStatus('connected', { identity: { id, name } })
   }
 
   /** Once in a process; typed commands work without it. */
-  async #offerCommands(applicationId: string): Promise<void> {
-    if (this.#hasOffered || this.host.commands.length === 0) return
-    this.#hasOffered = true
+  async #registerCommands(applicationId: string): Promise<void> {
+    if (this.#hasRegisteredCommands || this.host.commands.length === 0) return
+    this.#hasRegisteredCommands = true
     try {
       await registerCommands(this.#rest, applicationId, this.host.commands)
     } catch (error) {
@@ -165,12 +168,8 @@ export class DiscordChannel extends PlatformChannel {
   }
 
   #rememberPress(interaction: { id: string; application_id: string; token: string }): void {
-    this.#pressTokens.set(interaction.id, {
-      applicationId: interaction.application_id,
-      token: interaction.token,
-    })
-    const [oldest] = this.#pressTokens.keys()
-    if (this.#pressTokens.size > 1_000 && oldest !== undefined) this.#pressTokens.delete(oldest)
+    const { id, application_id: applicationId, token } = interaction
+    this.#pressTokens.set(id, { applicationId, token })
   }
 
   #fileHosts(): ReadonlySet<string> {
@@ -184,4 +183,29 @@ interface Running extends Receiving {
   intake: DiscordIntake
   session: DiscordSession
   opening: Promise<void>
+}
+
+/** Discord's limits. */
+const maxCommands = 100
+const maxDescription = 100
+
+/** Replaces the registered commands, so that Discord lists ours when a person types a slash. */
+async function registerCommands(
+  rest: REST,
+  applicationId: string,
+  commands: readonly CommandInfo[],
+): Promise<void> {
+  const body = commands.slice(0, maxCommands).map(({ name, says, usage }) => ({
+    type: ApplicationCommandType.ChatInput,
+    name,
+    description: says.slice(0, maxDescription),
+    options: usage === undefined ? [] : [optionFor(usage)],
+  }))
+  await rest.put(Routes.applicationCommands(applicationId), { body })
+}
+
+/** Everything after a command is one text, as when the command is typed. */
+function optionFor(usage: string): object {
+  const description = usage.slice(0, maxDescription)
+  return { type: ApplicationCommandOptionType.String, name: 'text', description, required: false }
 }

@@ -7,9 +7,8 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { testHost } from '../../test/support/channel-host.ts'
 import type { TestHost } from '../../test/support/channel-host.ts'
-import { fetchMedia } from './fetch-media.ts'
+import { fetchMedia, isPublicAddress } from './fetch-media.ts'
 import type { FetchOptions } from './fetch-media.ts'
-import { isPublicAddress } from './public-address.ts'
 
 let host: TestHost
 let server: Server

@@ -1,5 +1,5 @@
-// Markdown, as Claude writes it, in the formatting of each platform. What a platform cannot show (tables, headings)
-// becomes something that it can, so that nothing of the text is lost.
+// Converts Claude's Markdown to the formatting of each platform. What a platform cannot show (tables, headings) becomes
+// something that it can, so that no text is lost.
 import { lexer } from 'marked'
 import type { Token, Tokens } from 'marked'
 
@@ -49,7 +49,7 @@ export function toWhatsapp(markdown: string): string {
   return blocks(lexer(markdown), whatsapp).trim()
 }
 
-/** Discord reads Markdown itself; only tables need help. */
+/** Discord shows Markdown itself, except tables. */
 export function toDiscord(markdown: string): string {
   return lexer(markdown)
     .map((token) => (isTable(token) ? `\`\`\`\n${drawTable(token)}\n\`\`\`\n` : token.raw))
@@ -57,7 +57,7 @@ export function toDiscord(markdown: string): string {
     .trim()
 }
 
-/** The words alone, as a reader sees them. */
+/** The text without tags, as a reader sees it. */
 export function visibleText(telegramHtml: string): string {
   return telegramHtml
     .replace(/<[^>]*>/g, '')

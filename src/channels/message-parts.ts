@@ -15,7 +15,7 @@ interface Place {
 
 type SendPart<Part> = (part: Part, place: Place) => Promise<PartOutcome>
 
-/** What a platform without idempotent sending puts before a part that may have arrived already. */
+/** Precedes a part that may have arrived already, on platforms without idempotent sending. */
 export const resentMark = '(resent after an interruption)'
 
 /** The length of the mark, including its line break. */
@@ -29,7 +29,7 @@ export function marked(text: string, isSecondCopy: boolean): string {
 export class PartSender {
   #lanes = new KeyedQueue()
 
-  /** Sends what is left of the parts. Replies in the same `lane` (a chat) never mix. */
+  /** Sends the parts that are not sent yet. Parts of two replies to one `lane` (a chat) never mix. */
   async send<Part>(
     lane: string,
     options: SendOptions,
@@ -40,7 +40,7 @@ export class PartSender {
     try {
       parts = await makeParts()
     } catch (error) {
-      // A file that may not leave, for example.
+      // For example a file that must not be sent.
       if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
       throw error
     }

@@ -1,10 +1,13 @@
-// Stores a file that came with a message. If that fails, the message says that the file is missing and is still
+// Stores the files that came with a message. If that fails, the message says that a file is missing and is still
 // delivered with everything else.
 import type { ChannelHost } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media, Message } from '../domain/message.ts'
 
-/** `describe` says what went wrong in words that hold no secret. */
+/** How long the download of a file may take. */
+export const fetchMs = 60_000
+
+/** Adds a file to `message`, or a line that says why it is missing. `describe` puts an error into words without secrets. */
 export async function addFile(
   message: Message,
   host: ChannelHost,
@@ -22,4 +25,17 @@ export async function addFile(
     const line = `A file came with this message but is missing: ${reason}`
     message.untrusted = [...(message.untrusted ?? []), line]
   }
+}
+
+/** Downloads a file from a platform's server. Errors never contain `url`: it may hold a token. */
+export async function download(
+  url: string,
+  { name, mimeType }: { name?: string; mimeType?: string },
+  platform: string,
+  host: ChannelHost,
+): Promise<Media> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(fetchMs), redirect: 'error' })
+  if (!response.ok || !response.body)
+    throw new RockpoolError('unavailable', `${platform} answered ${response.status} for a file.`)
+  return host.media.keep(response.body, { name, mimeType })
 }

@@ -1,13 +1,13 @@
 // Makes the channels that the configuration asks for. A platform's library is loaded only when it is used.
-import type { Channel, ChannelHost } from '../domain/channel.ts'
+import type { Channel, ChannelAbilities, ChannelHost, SendOutcome } from '../domain/channel.ts'
 import { accountsOf } from '../domain/config/channel-settings.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
-import { IdleChannel } from './idle-channel.ts'
+import { BaseChannel } from './base-channel.ts'
 
 export interface ChannelParts {
   config: ChannelsConfig
   host: ChannelHost
-  /** The secret of an account, wherever it is kept. */
+  /** The secret of an account, wherever it is stored. */
   tokenOf: (account: {
     channel: string
     accountId: string
@@ -16,15 +16,16 @@ export interface ChannelParts {
   }) => string | undefined
 }
 
-/** Every enabled account; one without a token is there too, and says what it needs. */
+const openers = {
+  telegram: openTelegram,
+  discord: openDiscord,
+  whatsapp: openWhatsapp,
+  web: openWeb,
+}
+
+/** Every enabled account. One without a token is included, and its status says that the token is missing. */
 export async function openChannels(parts: ChannelParts): Promise<Channel[]> {
-  const opened = await Promise.all([
-    openTelegram(parts),
-    openDiscord(parts),
-    openWhatsapp(parts),
-    openWeb(parts),
-  ])
-  return opened.flat()
+  return (await Promise.all(Object.values(openers).map((open) => open(parts)))).flat()
 }
 
 /** Only this account, for sending one message without a gateway. */
@@ -33,9 +34,8 @@ export async function openChannel(
   channel: string,
   accountId: string,
 ): Promise<Channel | undefined> {
-  const open = { telegram: openTelegram, discord: openDiscord, whatsapp: openWhatsapp, web: openWeb }
-  const found = Object.entries(open).find(([name]) => name === channel)?.[1]
-  return (await found?.(parts))?.find((one) => one.accountId === accountId)
+  const open = Object.entries(openers).find(([name]) => name === channel)?.[1]
+  return (await open?.(parts))?.find((one) => one.accountId === accountId)
 }
 
 async function openTelegram({ config, host, tokenOf }: ChannelParts): Promise<Channel[]> {
@@ -45,7 +45,7 @@ async function openTelegram({ config, host, tokenOf }: ChannelParts): Promise<Ch
   return accounts.map(({ accountId, settings }) => {
     const { botToken: configured, tokenFile: file, apiRoot, pollSeconds, webhook } = settings
     const token = tokenOf({ channel: 'telegram', accountId, configured, file })
-    if (!token) return new IdleChannel('telegram', accountId, needsToken('telegram'), host)
+    if (!token) return new ChannelWithoutToken('telegram', accountId, host)
     return new TelegramChannel({ accountId, token, apiRoot, pollSeconds, webhook }, host)
   })
 }
@@ -57,7 +57,7 @@ async function openDiscord({ config, host, tokenOf }: ChannelParts): Promise<Cha
   return accounts.map(({ accountId, settings }) => {
     const { token: configured, tokenFile: file, apiRoot } = settings
     const token = tokenOf({ channel: 'discord', accountId, configured, file })
-    if (!token) return new IdleChannel('discord', accountId, needsToken('discord'), host)
+    if (!token) return new ChannelWithoutToken('discord', accountId, host)
     return new DiscordChannel({ accountId, token, apiRoot }, host)
   })
 }
@@ -82,6 +82,40 @@ function isEnabled(account: { settings: { enabled?: boolean } }): boolean {
   return account.settings.enabled !== false
 }
 
-function needsToken(channel: string): string {
-  return `There is no token for ${channel}. Run \`rockpool channels add ${channel}\`.`
+/** Stands in for an account without a token, so that its status can say what is missing. */
+class ChannelWithoutToken extends BaseChannel implements Channel {
+  readonly abilities: ChannelAbilities = {
+    maxTextLength: 2_000,
+    edits: false,
+    buttons: false,
+    threads: false,
+    typing: false,
+    media: false,
+    idempotentSend: false,
+    formatting: 'plain',
+  }
+  #missing: string
+
+  constructor(name: string, accountId: string, host: ChannelHost) {
+    super(name, accountId, host)
+    this.#missing = `There is no token for ${name}. Run \`rockpool channels add ${name}\`.`
+    this.#show('stopped')
+  }
+
+  async start(): Promise<void> {
+    this.#show('failed')
+  }
+
+  async stop(): Promise<void> {
+    this.#show('stopped')
+  }
+
+  /** The reply stays queued until there is a token; the outbox decides when it expires. */
+  async send(): Promise<SendOutcome> {
+    return { kind: 'retry', reason: this.#missing, retryAfterMs: 60_000 }
+  }
+
+  #show(state: 'stopped' | 'failed'): void {
+    this.setStatus(state, { lastError: this.#missing, needs: { kind: 'token', detail: this.#missing } })
+  }
 }

@@ -1,4 +1,4 @@
-// Sends replies to Telegram: formatting, limits, files, buttons; and says what became of each try.
+// Sends replies to Telegram: formatting, limits, files, buttons, and the outcome of each attempt.
 import { GrammyError, HttpError, InputFile } from 'grammy'
 import type { Api } from 'grammy'
 import type { InlineKeyboardMarkup, ReplyParameters } from 'grammy/types'
@@ -8,10 +8,10 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/text.ts'
 import { toTelegramHtml, visibleText } from './formatting.ts'
-import { networkCode, neverLeft } from './network-failure.ts'
+import { networkCode, nothingWasSent } from './retry.ts'
 import type { PartOutcome } from './message-parts.ts'
 import { marked, markLength, PartSender } from './message-parts.ts'
-import { messageIdOf } from './telegram-updates.ts'
+import { messageIdOf } from './telegram-messages.ts'
 
 type Part = { text: string } | { file: OutgoingFile; asVoice: boolean }
 
@@ -26,7 +26,7 @@ export class TelegramSender {
   #host: ChannelHost
   #limit: number
   #parts = new PartSender()
-  /** Until when (monotonic) Telegram wants no more in a chat. */
+  /** By chat: until when (monotonic) Telegram's rate limit holds. */
   #quietUntil = new Map<string, number>()
 
   constructor(api: Api, host: ChannelHost, limit: number) {
@@ -53,10 +53,7 @@ export class TelegramSender {
     const markup = keyboardOf(reply.buttons)
     const outcome = await this.#try(address.to, async () => {
       await withPlainFallback(text, (body, mode) =>
-        this.#api.editMessageText(address.to, id, body, {
-          ...mode,
-          ...(markup ? { reply_markup: markup } : {}),
-        }),
+        this.#api.editMessageText(address.to, id, body, { ...mode, reply_markup: markup }),
       )
       return id
     })
@@ -73,7 +70,7 @@ export class TelegramSender {
     return parts
   }
 
-  /** Tables grow when they are drawn, so what counts is the length that a reader sees. */
+  /** The limit applies to the visible text, and tables grow when they are drawn. */
   #textParts(text: string): Part[] {
     for (let limit = this.#limit; ; limit = Math.floor(limit / 2)) {
       const pieces = splitText(text, limit - markLength)
@@ -103,7 +100,7 @@ export class TelegramSender {
     extras: Extras & { caption?: string },
   ): Promise<number> {
     const input = new InputFile(file.path, file.name)
-    // Telegram shows pictures up to 10 MB; larger ones go as files.
+    // Telegram accepts photos up to 10 MB; larger ones are sent as files.
     if (file.kind === 'image' && file.bytes <= 10_000_000) {
       return (await this.#api.sendPhoto(chat, input, extras)).message_id
     }
@@ -128,15 +125,13 @@ export class TelegramSender {
 }
 
 function extrasOf(address: Address, reply: Reply, first: boolean, last: boolean): Extras {
-  const answered = reply.replyToId === undefined ? undefined : messageIdOf(reply.replyToId)
-  const markup = last ? keyboardOf(reply.buttons) : undefined
+  const answered = first && reply.replyToId ? messageIdOf(reply.replyToId) : undefined
   return {
-    ...(address.threadId ? { message_thread_id: Number(address.threadId) } : {}),
-    // The message may have been deleted meanwhile; the answer still goes out.
-    ...(first && answered !== undefined
-      ? { reply_parameters: { message_id: answered, allow_sending_without_reply: true } }
-      : {}),
-    ...(markup ? { reply_markup: markup } : {}),
+    message_thread_id: address.threadId ? Number(address.threadId) : undefined,
+    // If the message was deleted meanwhile, the answer is still sent.
+    reply_parameters:
+      answered === undefined ? undefined : { message_id: answered, allow_sending_without_reply: true },
+    reply_markup: last ? keyboardOf(reply.buttons) : undefined,
   }
 }
 
@@ -148,7 +143,7 @@ function keyboardOf(buttons: Button[][] | undefined): InlineKeyboardMarkup | und
   return { inline_keyboard }
 }
 
-/** If Telegram cannot read our formatting, the words still arrive. */
+/** If Telegram cannot parse our formatting, the text is sent without it. */
 async function withPlainFallback<T>(
   text: string,
   call: (body: string, mode: { parse_mode?: 'HTML' }) => Promise<T>,
@@ -166,11 +161,11 @@ function outcomeOf(error: unknown): PartOutcome {
   if (error instanceof GrammyError) {
     if (/message is not modified/i.test(error.description)) return { kind: 'sent', messageId: '' }
     if (error.error_code === 429) return { kind: 'retry', reason, retryAfterMs: retryAfterMs(error) }
-    // Telegram's own trouble after it has read the message: it may have been sent.
+    // Telegram failed after it read the message, so the message may have been sent.
     return error.error_code >= 500 ? { kind: 'unknown', reason } : { kind: 'refused', reason }
   }
   if (error instanceof HttpError)
-    return neverLeft(error.error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
+    return nothingWasSent(error.error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
   return { kind: 'refused', reason }
 }
 
@@ -179,16 +174,13 @@ export function retryAfterMs(error: unknown): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000
 }
 
-/** What went wrong, in words that never hold the token: not the address that was called. */
+/** What went wrong, in words that never contain the token: the request's address has it. */
 export function describeFailure(error: unknown): string {
   if (error instanceof GrammyError) return `Telegram said ${error.error_code}: ${error.description}`
   if (error instanceof HttpError) {
     const code = networkCode(error.error)
     return `Telegram could not be reached${code && ` (${code})`}`
   }
-  return error instanceof RockpoolError
-    ? error.message
-    : error instanceof Error
-      ? error.name
-      : 'unknown failure'
+  if (error instanceof RockpoolError) return error.message
+  return error instanceof Error ? error.name : 'unknown failure'
 }

@@ -1,5 +1,5 @@
-// Where Telegram delivers updates when it calls us instead of being polled. The secret is checked before a byte of
-// the body is read, and 200 is said only when the update is durable.
+// The HTTP server for Telegram's webhook. The secret is checked before the body is read, and the answer is 200 only when
+// the update is durable.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,18 +1,17 @@
-// Telegram, on grammY's client. We poll ourselves: an update is confirmed to Telegram only after it is durable here,
-// and one process on the machine polls for a bot.
+// Telegram, with grammY's client. We poll ourselves: an update is confirmed to Telegram only after it is durable, and only
+// one process on the machine polls for a bot.
 import { Api, GrammyError } from 'grammy'
-import type { Update, UserFromGetMe } from 'grammy/types'
+import type { UserFromGetMe } from 'grammy/types'
 import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
-import { backOffMs, pause } from './back-off.ts'
+import { backOffMs, pause } from './retry.ts'
 import { markLength } from './message-parts.ts'
-import { PlatformChannel } from './platform-channel.ts'
-import type { Accept } from './platform-channel.ts'
-import { holdOfBot } from './receiving.ts'
-import { fetchFiles } from './telegram-files.ts'
+import { PlatformChannel, holdOfBot } from './base-channel.ts'
+import type { Accept } from './base-channel.ts'
+import { TelegramIntake } from './telegram-intake.ts'
 import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.ts'
-import { pressIdOf, readUpdate, wantedUpdates } from './telegram-updates.ts'
+import { pressIdOf, wantedUpdates } from './telegram-messages.ts'
 import type { TelegramWebhook } from './telegram-webhook.ts'
 import { listenForUpdates, refuseBlankSecret } from './telegram-webhook.ts'
 
@@ -65,13 +64,21 @@ export class TelegramChannel extends PlatformChannel {
     const { name, among } = holdOfBot('telegram', this.#options.token)
     this.#release = await this.host.hold(name, among)
     this.#stopping = new AbortController()
-    const run = webhook ? await this.#listen(webhook, accept) : () => this.#poll(accept)
+    const intake = new TelegramIntake({
+      api: this.#api,
+      accountId: this.accountId,
+      fileUrl: this.#fileUrl,
+      host: this.host,
+      accept,
+      signal: this.#stopping.signal,
+    })
+    const run = webhook ? await this.#listen(webhook, intake) : () => this.#poll(intake)
     this.#running = run().catch((error: unknown) => {
       this.host.log.error(
         { event: 'telegram-stopped', error: describeFailure(error) },
         'Telegram polling stopped.',
       )
-      this.board.set('failed', { lastError: describeFailure(error) })
+      this.setStatus('failed', { lastError: describeFailure(error) })
     })
   }
 
@@ -80,7 +87,7 @@ export class TelegramChannel extends PlatformChannel {
     await this.#running
     await this.#release()
     this.#release = async () => {}
-    this.board.set('stopped')
+    this.setStatus('stopped')
   }
 
   protected sender(): TelegramSender {
@@ -99,13 +106,13 @@ export class TelegramChannel extends PlatformChannel {
   async acknowledgeButton(message: Message, text?: string): Promise<void> {
     const pressId = pressIdOf(message.id)
     if (!pressId) return
-    // Telegram forgets a press after a while; then there is nothing left to acknowledge.
-    await this.unimportant('a button press could not be acknowledged', () =>
+    // Telegram drops a press after a while; then there is nothing left to acknowledge.
+    await this.optional('Could not acknowledge a button press.', () =>
       this.#api.answerCallbackQuery(pressId, text ? { text: text.slice(0, 200) } : {}),
     )
   }
 
-  async #poll(accept: Accept): Promise<void> {
+  async #poll(intake: TelegramIntake): Promise<void> {
     const signal = this.#stopping.signal
     let offset: number | undefined
     let ready = false
@@ -115,15 +122,15 @@ export class TelegramChannel extends PlatformChannel {
         ready = true
         const updates = await this.#api.getUpdates(
           {
-            ...(offset === undefined ? {} : { offset }),
-            // The first poll answers at once, so that we know soon whether it works.
-            timeout: this.board.current.state === 'connected' ? (this.#options.pollSeconds ?? 25) : 0,
+            offset,
+            // The first poll returns at once, so that we know soon whether polling works.
+            timeout: this.status().state === 'connected' ? (this.#options.pollSeconds ?? 25) : 0,
             allowed_updates: wantedUpdates,
           },
           grammySignal(signal),
         )
-        if (this.board.current.state !== 'connected') this.board.set('connected')
-        const next = await this.#takeAll(updates, accept)
+        if (this.status().state !== 'connected') this.setStatus('connected')
+        const next = await intake.takeAll(updates, this.#bot!)
         if (next.offset !== undefined) offset = next.offset
         if (next.failed) throw next.failed
         failures = 0
@@ -140,13 +147,13 @@ export class TelegramChannel extends PlatformChannel {
   async #introduce(prepare: () => Promise<unknown>): Promise<void> {
     this.#bot = await this.#api.getMe(grammySignal(this.#stopping.signal))
     await prepare()
-    await this.#offerCommands()
+    await this.#registerCommands()
     const identity = { id: String(this.#bot.id), name: `@${this.#bot.username}` }
-    this.board.set(this.board.current.state, { identity })
+    this.setStatus(this.status().state, { identity })
   }
 
   /** For the menu beside the text field; typed commands work without it. */
-  async #offerCommands(): Promise<void> {
+  async #registerCommands(): Promise<void> {
     const commands = this.host.commands.map(({ name, says }) => ({ command: name, description: says }))
     if (commands.length === 0) return
     try {
@@ -159,44 +166,13 @@ export class TelegramChannel extends PlatformChannel {
     }
   }
 
-  /** Chats go in parallel, each in its own order. The offset never passes an update that is not durable. */
-  async #takeAll(updates: Update[], accept: Accept): Promise<{ offset?: number; failed?: unknown }> {
-    const chats = Map.groupBy(updates, (update) => chatOf(update))
-    const failures = await Promise.all(
-      [...chats.values()].map(async (ofOneChat) => {
-        for (const update of ofOneChat) {
-          try {
-            await this.#take(update, accept)
-          } catch (error) {
-            return { at: update.update_id, error }
-          }
-        }
-        return undefined
-      }),
-    )
-    const failed = failures.filter((one) => one !== undefined).sort((a, b) => a.at - b.at)[0]
-    if (failed) return { offset: failed.at, failed: failed.error }
-    const last = updates.at(-1)
-    return last ? { offset: last.update_id + 1 } : {}
-  }
-
-  async #take(update: Update, accept: Accept): Promise<void> {
-    const received = readUpdate(update, this.#bot!, this.accountId, this.host.clock.now())
-    if (!received) return
-    const { message, files } = received
-    if (files.length > 0 && this.host.takesMedia(message)) {
-      await fetchFiles(this.#api, this.#fileUrl, files, message, this.host)
-    }
-    await accept(message)
-  }
-
-  /** Tells Telegram what we have, so that nothing is sent again after a clean stop. */
+  /** Confirms the last updates, so that Telegram does not send them again after a clean stop. */
   async #confirm(offset: number | undefined): Promise<void> {
     if (offset === undefined) return
     try {
       await this.#api.getUpdates({ offset, timeout: 0, limit: 1 }, grammySignal(AbortSignal.timeout(2_000)))
     } catch (error) {
-      // Then they come again, and the inbox knows them.
+      // The inbox ignores what it already has.
       this.host.log.debug(
         { event: 'telegram-confirm-failed', error: describeFailure(error) },
         'Could not confirm the last updates; Telegram will send them again.',
@@ -204,11 +180,11 @@ export class TelegramChannel extends PlatformChannel {
     }
   }
 
-  async #listen(webhook: TelegramWebhook, accept: Accept): Promise<() => Promise<void>> {
+  async #listen(webhook: TelegramWebhook, intake: TelegramIntake): Promise<() => Promise<void>> {
     const signal = this.#stopping.signal
     const server = await listenForUpdates(webhook, this.host.log, async (update) => {
       if (!this.#bot) throw new Error('not ready')
-      await this.#take(update, accept)
+      await intake.take(update, this.#bot)
     })
     return async () => {
       await this.#register(webhook, signal)
@@ -224,11 +200,11 @@ export class TelegramChannel extends PlatformChannel {
           this.#api.setWebhook(webhook.url, {
             secret_token: webhook.secret,
             allowed_updates: wantedUpdates,
-            // One at a time, or a chat's messages overtake each other.
+            // One at a time, or the messages of a chat would overtake each other.
             max_connections: 1,
           }),
         )
-        this.board.set('connected')
+        this.setStatus('connected')
         return
       } catch (error) {
         if (signal.aborted || this.#isFatal(error)) return
@@ -242,7 +218,7 @@ export class TelegramChannel extends PlatformChannel {
       return false
     const detail =
       'Telegram does not know this token. Get a new one from @BotFather and run `rockpool channels add telegram`.'
-    this.board.set('failed', { lastError: describeFailure(error), needs: { kind: 'token', detail } })
+    this.setStatus('failed', { lastError: describeFailure(error), needs: { kind: 'token', detail } })
     return true
   }
 
@@ -255,18 +231,13 @@ export class TelegramChannel extends PlatformChannel {
       { event: 'telegram-unreachable', error: reason, failures },
       'Telegram is not reachable; retrying.',
     )
-    this.board.set('reconnecting', { lastError: reason })
+    this.setStatus('reconnecting', { lastError: reason })
     await pause(this.host.clock, retryAfterMs(error) ?? backOffMs(failures), signal)
   }
 }
 
-/** grammY asks for the signal type of an older polyfill; Node's own does what it needs. */
+/** grammY declares the signal type of an older polyfill; Node's own works. */
 type GrammySignal = Parameters<Api['getMe']>[0]
 function grammySignal(signal: AbortSignal): GrammySignal {
   return signal as unknown as GrammySignal
-}
-
-function chatOf(update: Update): number {
-  const from = update.message ?? update.edited_message ?? update.channel_post ?? update.edited_channel_post
-  return (from ?? update.callback_query?.message ?? update.message_reaction)?.chat.id ?? 0
 }

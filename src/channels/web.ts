@@ -6,7 +6,6 @@ import type {
   Channel,
   ChannelAbilities,
   ChannelHost,
-  ChannelStatus,
   NotAccepted,
   SendOptions,
   SendOutcome,
@@ -16,9 +15,9 @@ import type {
 import { RockpoolError } from '../domain/errors.ts'
 import type { Message, Sender } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
-import { StatusBoard } from './channel-status.ts'
+import { BaseChannel } from './base-channel.ts'
 
-/** An action on the page. The gateway has already authenticated the person. */
+/** What a person did on the page. The gateway has authenticated the person. */
 export interface WebInput {
   /** The chat on the page; one for each person unless they open more. */
   chatId: string
@@ -27,15 +26,13 @@ export interface WebInput {
   messageId?: string
   text: string
   replyTo?: string
-  /** What that message says, as the page shows it. */
+  /** The text of that message, as the page shows it. */
   replyText?: string
   media?: Message['media']
   button?: { data: string; messageId: string }
 }
 
-export class WebChannel implements Channel {
-  readonly name: string
-  readonly accountId = 'default'
+export class WebChannel extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
     edits: true,
@@ -47,41 +44,29 @@ export class WebChannel implements Channel {
     formatting: 'markdown',
   }
 
-  #host: ChannelHost
-  #status: StatusBoard
   #accept: ((message: Message) => Promise<NotAccepted | void>) | undefined
   #accepting = new Set<Promise<NotAccepted | void>>()
   #listeners = new Set<(output: WebOutput) => void>()
 
   constructor(host: ChannelHost, name = 'web') {
-    this.#host = host
-    this.name = name
-    this.#status = new StatusBoard(this.name, this.accountId, host.clock)
+    super(name, 'default', host)
   }
 
   async start(accept: (message: Message) => Promise<NotAccepted | void>): Promise<void> {
     this.#accept = accept
-    this.#status.set('connected')
+    this.setStatus('connected')
   }
 
   async stop(): Promise<void> {
     this.#accept = undefined
     await Promise.allSettled(this.#accepting)
-    this.#status.set('stopped')
+    this.setStatus('stopped')
   }
 
-  status(): ChannelStatus {
-    return this.#status.current
-  }
-
-  onStatus(listener: (status: ChannelStatus) => void): () => void {
-    return this.#status.on(listener)
-  }
-
-  /** Resolves when the message is durable. Throws when it was refused, so that the page does not wait for an answer. */
+  /** Resolves when the message is durable. Rejects when it is refused, so that the page does not wait for an answer. */
   async receive(input: WebInput): Promise<Message> {
     if (!this.#accept) throw new RockpoolError('unavailable', 'The web chat is not running.')
-    const message = messageOf(input, this.accountId, this.#host.clock.now())
+    const message = messageOf(input, this.accountId, this.host.clock.now())
     const accepting = this.#accept(message)
     this.#accepting.add(accepting)
     try {
@@ -99,7 +84,7 @@ export class WebChannel implements Channel {
   }
 
   async send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    // The id follows from the key, so a page that hears it twice shows it once.
+    // The id is made from the key, so a page that gets the reply twice shows it once.
     const id = createHash('sha256').update(options.idempotencyKey).digest('hex').slice(0, 24)
     return this.#show('message', address, id, reply)
   }
@@ -109,17 +94,17 @@ export class WebChannel implements Channel {
   }
 
   async typing(address: Address): Promise<void> {
-    this.#tell({ type: 'typing', address })
+    this.#emit({ type: 'typing', address })
   }
 
   async acknowledgeButton(): Promise<void> {
-    // The page does not wait for it.
+    // The page does not wait for an acknowledgement.
   }
 
   async #show(type: 'message' | 'edit', address: Address, id: string, reply: Reply): Promise<SendOutcome> {
     const files: WebMessage['files'] = []
     try {
-      for (const path of reply.media ?? []) files.push(await this.#host.media.outgoing(path))
+      for (const path of reply.media ?? []) files.push(await this.host.media.outgoing(path))
     } catch (error) {
       if (error instanceof RockpoolError) return { kind: 'refused', reason: error.message }
       throw error
@@ -130,13 +115,14 @@ export class WebChannel implements Channel {
       buttons: reply.buttons ?? [],
       files,
       isError: reply.isError === true,
-      ...(reply.replyToId === undefined ? {} : { replyTo: aboutOf(reply.replyToId) }),
+      // A reply to a button press refers to the message with the button.
+      replyTo: reply.replyToId?.replace(/#press-.*$/, ''),
     }
-    this.#tell({ type, address, message })
+    this.#emit({ type, address, message })
     return { kind: 'sent', messageIds: [id] }
   }
 
-  #tell(output: WebOutput): void {
+  #emit(output: WebOutput): void {
     for (const listener of this.#listeners) listener(output)
   }
 }
@@ -162,16 +148,12 @@ function messageOf(input: WebInput, accountId: string, now: number): Message {
     sentAt: now,
     mentioned: true,
     media: input.media ?? [],
-    ...(button ? { button } : {}),
-    ...(replyTo === undefined ? {} : { replyTo: { id: replyTo, ...(replyText ? { text: replyText } : {}) } }),
+    button,
+    replyTo: replyTo === undefined ? undefined : { id: replyTo, text: replyText || undefined },
   }
 }
 
-function aboutOf(id: string): string {
-  return id.replace(/#press-.*$/, '')
-}
-
-/** The terminals in which somebody talks to a session: told in the same way, but a line that is printed stays. */
+/** The terminals in which people talk to a session. They get output like pages, but cannot change a printed line. */
 export class TerminalChannel extends WebChannel {
   override readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,

@@ -1,26 +1,29 @@
-// Takes in what WhatsApp sends: in order for each chat, and offered until it is durable. Messages that came while we
-// were away are marked `append`: they are taken too, but not those that are old. The inbox knows which we had.
+// Passes on what WhatsApp sends: in order for each chat, with its file, retried until it is durable. Messages that arrived
+// while we were offline have the type `append`; old ones among them are skipped, and the inbox ignores those that it has.
+import { downloadMediaMessage, getContentType, normalizeMessageContent } from 'baileys'
+import type { WAMessage, proto, WASocket } from 'baileys'
 import type { Readable } from 'node:stream'
-import type { WAMessage } from 'baileys'
-import type { Message } from '../domain/message.ts'
 import { KeyedQueue } from '../domain/async.ts'
-import { errorText } from '../domain/errors.ts'
-import { offerUntilTaken } from './offer-until-stored.ts'
-import type { OfferParts } from './offer-until-stored.ts'
-import type { Recent } from './recent-items.ts'
-import { fetchWhatsappFile, hasMedia } from './whatsapp-files.ts'
+import { errorText, RockpoolError } from '../domain/errors.ts'
+import type { Message } from '../domain/message.ts'
+import type { IntakeParts } from './base-channel.ts'
+import type { BoundedMap } from './bounded-map.ts'
+import { addFile } from './received-files.ts'
+import { untilStored } from './retry.ts'
 import type { WhatsappJournal } from './whatsapp-journal.ts'
+import { silentLogger } from './whatsapp-library.ts'
 import { readWhatsappMessage } from './whatsapp-messages.ts'
 import type { FindNumber, OwnIds } from './whatsapp-messages.ts'
 
-export interface IntakeParts extends OfferParts {
+export interface WhatsappIntakeParts extends IntakeParts {
   journal: Pick<WhatsappJournal, 'done'>
-  recent: Recent<WAMessage>
+  /** Received messages by id, for quoting them in a reply. */
+  recent: BoundedMap<WAMessage>
   maxAgeMs: number
 }
 
-/** What the connection that a message came over can tell about it. */
-export interface MessageLine {
+/** Answers questions about a message, through the connection that it came over. */
+export interface MessageConnection {
   own: OwnIds
   findNumber: FindNumber
   groupTitle(jid: string): Promise<string | undefined>
@@ -28,51 +31,54 @@ export interface MessageLine {
 }
 
 export class WhatsappIntake {
-  #parts: IntakeParts
+  #parts: WhatsappIntakeParts
   #lanes = new KeyedQueue()
 
-  constructor(parts: IntakeParts) {
+  constructor(parts: WhatsappIntakeParts) {
     this.#parts = parts
   }
 
-  take(messages: WAMessage[], type: 'notify' | 'append', line: MessageLine): void {
+  take(messages: WAMessage[], type: 'notify' | 'append', connection: MessageConnection): void {
     for (const source of messages) {
       const chat = source.key.remoteJid ?? ''
       void this.#lanes
         .run(chat, async () => {
-          await this.#takeOne(source, type, line)
+          await this.#takeOne(source, type, connection)
           if (source.key.id) await this.#parts.journal.done(source.key.id)
         })
         .catch((error: unknown) => {
-          const reason = errorText(error)
-          if (!this.#parts.signal.aborted)
-            this.#parts.host.log.error(
-              { event: 'whatsapp-message-failed', error: reason },
-              'Could not process a WhatsApp message; it is tried again after a restart.',
-            )
+          if (this.#parts.signal.aborted) return
+          this.#parts.host.log.error(
+            { event: 'whatsapp-message-failed', error: errorText(error) },
+            'Could not process a WhatsApp message; it is tried again after a restart.',
+          )
         })
     }
   }
 
-  /** Resolves when everything that was begun is done. */
+  /** Resolves when all messages received so far are processed. */
   finish(): Promise<void> {
     return this.#lanes.idle()
   }
 
-  async #takeOne(source: WAMessage, type: 'notify' | 'append', line: MessageLine): Promise<void> {
+  async #takeOne(source: WAMessage, type: 'notify' | 'append', connection: MessageConnection): Promise<void> {
     const { host, recent } = this.#parts
-    const message = await readWhatsappMessage(source, line.own, line.findNumber)
+    const message = await readWhatsappMessage(source, connection.own, connection.findNumber)
     if (!message) return
-    const chat = message.address.to
     if (type === 'append' && this.#isOld(message)) return
     recent.set(message.id, source)
     if (message.chatType === 'group') {
-      const title = await line.groupTitle(chat)
+      const title = await connection.groupTitle(message.address.to)
       if (title) message.group = { title }
     }
-    if (hasMedia(source) && host.takesMedia(message))
-      await fetchWhatsappFile(source, message, (one) => line.download(one), host)
-    await offerUntilTaken(message, this.#parts)
+    const file = mediaOf(source)
+    if (file && host.takesMedia(message))
+      await addFile(message, host, async () => {
+        const name = 'fileName' in file ? (file.fileName ?? undefined) : undefined
+        const mimeType = file.mimetype ?? undefined
+        return host.media.keep(await connection.download(source), { name, mimeType })
+      })
+    await untilStored(() => this.#parts.accept(message), this.#parts)
   }
 
   #isOld(message: Message): boolean {
@@ -87,4 +93,32 @@ export class WhatsappIntake {
     }
     return isOld
   }
+}
+
+/** Kinds of content that are a file. */
+const mediaTypes = [
+  'imageMessage',
+  'videoMessage',
+  'audioMessage',
+  'documentMessage',
+  'stickerMessage',
+] as const
+
+type MediaContent = NonNullable<proto.IMessage[(typeof mediaTypes)[number]]>
+
+/** Downloads a file from WhatsApp's own media servers: a message may name any host, and Baileys would contact it. */
+export async function downloadOver(socket: WASocket, source: WAMessage): Promise<Readable> {
+  const path = mediaOf(source)?.directPath
+  // `@elsewhere/x` after the host name would turn the host into a password and name another host.
+  if (!path?.startsWith('/')) throw new RockpoolError('refused', 'it is not on a server of WhatsApp.')
+  const { hosts } = await socket.refreshMediaConn()
+  const options = { host: hosts[0]?.hostname ?? socket.getMediaHost() }
+  const context = { logger: silentLogger, reuploadRequest: socket.updateMediaMessage }
+  return downloadMediaMessage(source, 'stream', options, context)
+}
+
+function mediaOf(source: WAMessage): MediaContent | undefined {
+  const content = normalizeMessageContent(source.message)
+  const type = mediaTypes.find((one) => one === getContentType(content ?? undefined))
+  return (type && content?.[type]) ?? undefined
 }

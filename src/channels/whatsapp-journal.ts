@@ -1,17 +1,18 @@
-// What WhatsApp sent, written down before its server is told that we have it. Baileys tells it by itself, as soon as it
-// has decrypted a message; so that is where it is written. What was not taken before a crash is taken after it.
+// Stores each WhatsApp message before the server gets its confirmation. Baileys confirms a message as soon as it has
+// decrypted it, so the journal is written during decryption. Messages that were not processed before a crash are
+// processed after it.
 import { cleanMessage, decodeMessageNode, proto, unpadRandomMax16 } from 'baileys'
 import type { BinaryNode, SignalRepositoryWithLIDStore, WAMessage } from 'baileys'
 import type { ChannelHost, SecretStore } from '../domain/channel.ts'
-import { untilStored } from './offer-until-stored.ts'
+import { untilStored } from './retry.ts'
 import type { OwnIds } from './whatsapp-messages.ts'
 
 const prefix = 'received-'
 
 interface Received {
-  /** What the server says about it: who, where, when. */
+  /** The server's description of the message: sender, chat, time. */
   attrs: Record<string, string>
-  /** Its parts as they were decrypted, in base64: a message to a group brings a key along. */
+  /** The decrypted parts in base64: a message to a group also carries a key. */
   parts: string[]
 }
 
@@ -23,57 +24,59 @@ export interface JournalParts {
 
 export class WhatsappJournal {
   #parts: JournalParts
-  #left: Received[]
-  #open = new Map<string, Received>()
+  /** Received by an earlier process and not processed. */
+  #leftovers: Received[]
+  #pending = new Map<string, Received>()
+  /** The protocol node of each encrypted part. */
   #nodes = new WeakMap<Uint8Array, BinaryNode>()
 
   constructor(parts: JournalParts) {
     this.#parts = parts
     const { store } = parts
-    this.#left = store.keys(prefix).map((key) => JSON.parse(store.get(key)!) as Received)
+    this.#leftovers = store.keys(prefix).map((key) => JSON.parse(store.get(key)!) as Received)
   }
 
-  /** A message came over the wire; nothing has been done with it. */
-  saw(node: BinaryNode): void {
+  /** Call it for each protocol node before Baileys decrypts it. */
+  received(node: BinaryNode): void {
     for (const { content } of Array.isArray(node.content) ? node.content : []) {
       if (content instanceof Uint8Array) this.#nodes.set(content, node)
     }
   }
 
-  /** Decrypts as Baileys does, and resolves only when the message is durable. */
-  around(repository: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore {
+  /** The repository, with a decryption that resolves only when the message is durable. */
+  wrap(repository: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore {
     return {
       ...repository,
-      decryptMessage: async (asked) => this.#keep(asked.ciphertext, await repository.decryptMessage(asked)),
-      decryptGroupMessage: async (asked) =>
-        this.#keep(asked.msg, await repository.decryptGroupMessage(asked)),
+      decryptMessage: async (input) => this.#store(input.ciphertext, await repository.decryptMessage(input)),
+      decryptGroupMessage: async (input) =>
+        this.#store(input.msg, await repository.decryptGroupMessage(input)),
     }
   }
 
-  /** What an earlier process had received and not taken, once. */
-  left(own: OwnIds): WAMessage[] {
-    return this.#left.splice(0).map((received) => messageOf(received, own))
+  /** Messages that an earlier process received and did not process. Empty from the second call on. */
+  takeLeftovers(own: OwnIds): WAMessage[] {
+    return this.#leftovers.splice(0).map((received) => messageOf(received, own))
   }
 
-  /** It was taken, or it is nothing for us. */
+  /** The message is in the inbox, or needs no action. */
   async done(id: string): Promise<void> {
-    this.#open.delete(id)
+    this.#pending.delete(id)
     await this.#parts.store.set({ [prefix + id]: undefined })
   }
 
-  async #keep(encrypted: Uint8Array, plain: Uint8Array): Promise<Uint8Array> {
+  async #store(encrypted: Uint8Array, plain: Uint8Array): Promise<Uint8Array> {
     const attrs = this.#nodes.get(encrypted)?.attrs
     const id = attrs?.['id']
     if (attrs === undefined || id === undefined) return plain
-    const received = this.#open.get(id) ?? { attrs, parts: [] }
+    const received = this.#pending.get(id) ?? { attrs, parts: [] }
     received.parts.push(Buffer.from(plain).toString('base64'))
-    this.#open.set(id, received)
+    this.#pending.set(id, received)
     await untilStored(() => this.#parts.store.set({ [prefix + id]: JSON.stringify(received) }), this.#parts)
     return plain
   }
 }
 
-/** As Baileys would have made it. */
+/** The message as Baileys would have made it. */
 function messageOf({ attrs, parts }: Received, own: OwnIds): WAMessage {
   const { fullMessage } = decodeMessageNode({ tag: 'message', attrs }, own.pn, own.lid ?? '')
   for (const part of parts) {

@@ -1,21 +1,21 @@
-// A WhatsApp message in our words. People are their phone number where WhatsApp tells it, else the id that it hides
-// the number behind; never their name.
+// Makes a Message from a WhatsApp message. A person is identified by phone number where WhatsApp reveals it, else by the
+// hidden id (LID); never by name.
 import { getContentType, isLidUser, isPnUser, jidDecode, normalizeMessageContent, proto } from 'baileys'
 import type { WAMessage } from 'baileys'
 import type { Address } from '../domain/address.ts'
 import type { Message, Sender } from '../domain/message.ts'
 
-/** Who we are: by number, and by hidden id. */
+/** Our own number and hidden id. */
 export interface OwnIds {
   accountId: string
   pn: string
   lid?: string
 }
 
-/** Finds the number behind a hidden id, if WhatsApp has told us. */
+/** Finds the number of a hidden id, if WhatsApp has revealed it. */
 export type FindNumber = (lid: string) => Promise<string | null>
 
-/** Our own messages carry this in their id, so that we know them again in a chat with ourselves. */
+/** The ids of our own messages begin like this, so that we recognize them in a chat with ourselves. */
 const ownMark = '3EB052504F4F4C'
 
 export function ownMessageId(hash: string): string {
@@ -32,20 +32,18 @@ export async function readWhatsappMessage(
   const chat = key.remoteJid ?? ''
   const isGroup = chat.endsWith('@g.us')
   if (!key.id || !source.message || (!isGroup && !isPnUser(chat) && !isLidUser(chat))) return undefined
-  if (key.fromMe && (key.id.startsWith(ownMark) || !isSelfChat(chat, own))) return undefined
+  if (key.fromMe && (key.id.startsWith(ownMark) || !isOwn(chat, own))) return undefined
   const from = key.fromMe ? own.pn : isGroup ? key.participant : chat
   const alternative = isGroup ? key.participantAlt : key.remoteJidAlt
   const sender = await senderOf(from ?? '', alternative, source.pushName, findNumber)
   const address: Address = { channel: 'whatsapp', accountId: own.accountId, to: isGroup ? chat : sender.id }
   const content = contentOf(source.message)
   if (!content) return undefined
-  const sentAt = Number(source.messageTimestamp ?? 0) * 1_000
-  const chatType = isGroup ? 'group' : 'direct'
   return {
     address,
-    chatType,
+    chatType: isGroup ? 'group' : 'direct',
     sender,
-    sentAt,
+    sentAt: Number(source.messageTimestamp ?? 0) * 1_000,
     media: [],
     ...bodyOf(content, key.id, own, isGroup),
   }
@@ -79,14 +77,14 @@ function bodyOf(content: proto.IMessage, id: string, own: OwnIds, isGroup: boole
   const context = contextOf(said)
   const quoted = context?.stanzaId
   return {
-    // An edit has an id of its own on WhatsApp; the message that it changes is named inside.
-    ...(isEdit
-      ? { id, event: 'edit' as const, about: protocol.key?.id ?? '' }
-      : { id, event: 'message' as const }),
+    id,
+    // An edit has its own id on WhatsApp and names the message that it changes.
+    event: isEdit ? 'edit' : 'message',
+    about: isEdit ? (protocol.key?.id ?? '') : undefined,
     text: textOf(said),
     mentioned: !isGroup || isAddressed(context, own),
-    ...(quoted ? { replyTo: { id: quoted, ...quotedText(context) } } : {}),
-    ...(context?.isForwarded ? { forwarded: true } : {}),
+    replyTo: quoted ? { id: quoted, text: quotedText(context) } : undefined,
+    forwarded: context?.isForwarded || undefined,
   }
 }
 
@@ -110,10 +108,9 @@ function contextOf(content: proto.IMessage): proto.IContextInfo | undefined {
   return part.contextInfo ?? undefined
 }
 
-function quotedText(context: proto.IContextInfo | undefined): { text?: string } {
-  const quoted = context?.quotedMessage ? contentOf(context.quotedMessage) : undefined
-  const text = quoted ? textOf(quoted) : ''
-  return text === '' ? {} : { text }
+function quotedText(context: proto.IContextInfo | undefined): string | undefined {
+  const quoted = context?.quotedMessage && contentOf(context.quotedMessage)
+  return (quoted && textOf(quoted)) || undefined
 }
 
 function isAddressed(context: proto.IContextInfo | undefined, own: OwnIds): boolean {
@@ -129,10 +126,6 @@ function isOwn(jid: string, own: OwnIds): boolean {
     : own.lid !== undefined && user === jidDecode(own.lid)?.user
 }
 
-function isSelfChat(chat: string, own: OwnIds): boolean {
-  return isOwn(chat, own)
-}
-
 async function senderOf(
   jid: string,
   alternative: string | null | undefined,
@@ -141,5 +134,5 @@ async function senderOf(
 ): Promise<Sender> {
   const number = [jid, alternative ?? ''].find((one) => isPnUser(one)) ?? (await findNumber(jid))
   const id = personOfJid(number ?? jid)
-  return { id, ...(name ? { name } : {}), ...(id.startsWith('+') ? { e164: id } : {}) }
+  return { id, name: name || undefined, e164: id.startsWith('+') ? id : undefined }
 }

@@ -1,5 +1,5 @@
-// Sends replies over a WhatsApp socket. We choose the id of each message, from the idempotency key: whoever gets the
-// same id twice sees one message. A message counts as sent when the server has said that it has it.
+// Sends replies over a WhatsApp socket. We make the id of each message from the idempotency key: a phone that gets the
+// same id twice shows one message. A message is sent when the server has acknowledged it.
 import { createHash } from 'node:crypto'
 import type { AnyMessageContent, WAMessage, WASocket } from 'baileys'
 import type { Address } from '../domain/address.ts'
@@ -11,8 +11,9 @@ import type { PartOutcome } from './message-parts.ts'
 import { PartSender } from './message-parts.ts'
 import { jidOf, ownMessageId } from './whatsapp-messages.ts'
 
-/** What the sender needs of the connection: there may be none just now. */
-export interface WhatsappLine {
+/** What the sender needs of the channel. */
+export interface SendSource {
+  /** Undefined while disconnected. */
   connection(): { socket: WASocket; closed: Promise<void> } | undefined
   /** A message that was received, to quote it. */
   received(id: string): WAMessage | undefined
@@ -21,19 +22,19 @@ export interface WhatsappLine {
 const ackMs = 20_000
 
 export class WhatsappSender {
-  #line: WhatsappLine
+  #source: SendSource
   #host: ChannelHost
   #limit: number
   #parts = new PartSender()
 
-  constructor(line: WhatsappLine, host: ChannelHost, limit: number) {
-    this.#line = line
+  constructor(source: SendSource, host: ChannelHost, limit: number) {
+    this.#source = source
     this.#host = host
     this.#limit = limit
   }
 
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    const quoted = reply.replyToId === undefined ? undefined : this.#line.received(reply.replyToId)
+    const quoted = reply.replyToId === undefined ? undefined : this.#source.received(reply.replyToId)
     const parts = () => this.#partsOf(reply)
     return this.#parts.send(address.to, options, parts, (part, { index }) => {
       const hash = createHash('sha256').update(`${index}\0${options.idempotencyKey}`).digest('hex')
@@ -56,18 +57,18 @@ export class WhatsappSender {
     messageId: string,
     quoted: WAMessage | undefined,
   ): Promise<PartOutcome> {
-    const connection = this.#line.connection()
+    const connection = this.#source.connection()
     if (!connection) return { kind: 'retry', reason: 'WhatsApp is not connected' }
     const { socket, closed } = connection
     const acknowledged = socket
       .waitForMessage<{ attrs: Record<string, string> }>(messageId, ackMs)
       .catch(() => undefined)
     try {
-      await socket.sendMessage(jid, content, { messageId, ...(quoted ? { quoted } : {}) })
+      await socket.sendMessage(jid, content, { messageId, quoted })
     } catch (error) {
       return outcomeOfFailure(error)
     }
-    // Baileys keeps waiting for an answer on a closed connection; we do not.
+    // Baileys would wait for the acknowledgement even after the connection is closed.
     const answer = await Promise.race([acknowledged, closed.then(() => undefined)])
     if (!answer) return { kind: 'unknown', reason: 'WhatsApp did not confirm the message' }
     const refusal = answer.attrs['error']
@@ -94,20 +95,20 @@ function fileContent(file: OutgoingFile, asVoice: boolean): AnyMessageContent {
   return { document: source, mimetype: file.mimeType, fileName: file.name }
 }
 
-/** WhatsApp does not say how long to wait; the outbox waits longer each time. */
+/** WhatsApp does not say how long to wait; the outbox increases the delay. */
 function outcomeOfRefusal(code: string): PartOutcome {
   if (code === '429') return { kind: 'retry', reason: 'WhatsApp asked us to wait' }
   if (code.startsWith('5')) return { kind: 'retry', reason: `WhatsApp is in trouble (${code})` }
   return { kind: 'refused', reason: `WhatsApp refused the message (${code})` }
 }
 
-/** A connection that is gone cannot have taken the message; everything else may or may not have. */
+/** Without a connection the message was not sent; after other failures it may have been. */
 function outcomeOfFailure(error: unknown): PartOutcome {
   const status = statusOf(error)
   if (status === 428) return { kind: 'retry', reason: 'WhatsApp is not connected' }
   if (status === 404 || status === 406)
     return { kind: 'refused', reason: 'WhatsApp does not know this number or group' }
-  // A file is uploaded before its message is sent; without it nothing was sent.
+  // The file is uploaded before the message; if that fails, nothing was sent.
   if (error instanceof Error && error.message.startsWith('Media upload failed'))
     return { kind: 'retry', reason: 'WhatsApp did not take the file' }
   return { kind: 'unknown', reason: describeFailure(error) }

@@ -10,7 +10,7 @@ import type { TestHost } from '../../test/support/channel-host.ts'
 import { WhatsappServer } from '../../test/support/whatsapp-server.ts'
 import type { Message } from '../domain/message.ts'
 import { openSecretStore } from '../store/sqlite/secret-store.ts'
-import { keepSignalQuiet } from './whatsapp-logger.ts'
+import { silenceLibsignal } from './whatsapp-library.ts'
 import { WhatsappChannel } from './whatsapp.ts'
 
 const people = { alice: '+4915550002222', bob: '+4915550003333' }
@@ -348,8 +348,8 @@ describe('WhatsApp', () => {
     const lines: unknown[][] = []
     const write = (...words: unknown[]): void => void lines.push(words)
     const fake = { info: write, warn: write, error: write } as unknown as Console
-    keepSignalQuiet(fake)
-    keepSignalQuiet(fake)
+    silenceLibsignal(fake)
+    silenceLibsignal(fake)
     fake.info('Closing session:', { privKey: 'secret' })
     fake.error('Session error:Error', 'secret')
     fake.info('something of ours')

@@ -1,6 +1,5 @@
-// WhatsApp, on Baileys: a linked device of somebody's phone, paired by a QR code. Baileys confirms a message to the
-// server by itself, so it is written into a journal before that, and offered from there until it is in the inbox.
-// Messages that came while we were away are taken unless they are old.
+// WhatsApp, with Baileys: a linked device of a phone, paired by a QR code. Baileys confirms each message to the server by
+// itself, so every message is written to a journal before that and removed when it is in the inbox.
 import {
   Browsers,
   DEFAULT_CONNECTION_CONFIG,
@@ -12,25 +11,22 @@ import {
 import type { BinaryNode, ConnectionState, GroupMetadata, WAMessage, WASocket } from 'baileys'
 import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
-import { backOffMs, pause } from './back-off.ts'
-import { Recent } from './recent-items.ts'
-import { PlatformChannel } from './platform-channel.ts'
-import type { Accept } from './platform-channel.ts'
-import { beginReceiving, endReceiving } from './receiving.ts'
-import type { Receiving } from './receiving.ts'
-import { openWhatsappAuth } from './whatsapp-auth.ts'
-import type { WhatsappAuth } from './whatsapp-auth.ts'
-import { downloadOver } from './whatsapp-files.ts'
-import { WhatsappIntake } from './whatsapp-intake.ts'
+import { backOffMs, pause } from './retry.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { PlatformChannel, beginReceiving, endReceiving } from './base-channel.ts'
+import type { Accept, Receiving } from './base-channel.ts'
+import { openWhatsappAuth, silenceLibsignal, silentLogger } from './whatsapp-library.ts'
+import type { WhatsappAuth } from './whatsapp-library.ts'
+import { downloadOver, WhatsappIntake } from './whatsapp-intake.ts'
+import type { MessageConnection } from './whatsapp-intake.ts'
 import { WhatsappJournal } from './whatsapp-journal.ts'
 import { jidOf, personOfJid } from './whatsapp-messages.ts'
 import { describeFailure, statusOf, WhatsappSender } from './whatsapp-send.ts'
-import { keepSignalQuiet, quietLogger } from './whatsapp-logger.ts'
 
 export interface WhatsappOptions {
   accountId: string
   waWebSocketUrl?: string
-  /** Messages that waited longer than this while we were away are listed, not answered. */
+  /** Messages that waited longer than this while we were offline are logged, not answered. */
   maxAgeMinutes?: number
 }
 
@@ -48,23 +44,23 @@ export class WhatsappChannel extends PlatformChannel {
 
   #options: WhatsappOptions
   #sender: WhatsappSender
-  #recent = new Recent<WAMessage>(1_000)
-  #groups = new Recent<GroupMetadata>(200)
+  #recent = new BoundedMap<WAMessage>(1_000)
+  #groups = new BoundedMap<GroupMetadata>(200)
   #connection: { socket: WASocket; closed: Promise<void> } | undefined
   #running: Running | undefined
 
   constructor(options: WhatsappOptions, host: ChannelHost) {
     super('whatsapp', options.accountId, host)
     this.#options = options
-    const line = {
-      connection: () => (this.board.current.state === 'connected' ? this.#connection : undefined),
+    const source = {
+      connection: () => (this.status().state === 'connected' ? this.#connection : undefined),
       received: (id: string) => this.#recent.get(id),
     }
-    this.#sender = new WhatsappSender(line, host, this.abilities.maxTextLength)
+    this.#sender = new WhatsappSender(source, host, this.abilities.maxTextLength)
   }
 
   protected async begin(accept: Accept): Promise<void> {
-    keepSignalQuiet()
+    silenceLibsignal()
     const name = `whatsapp-${this.accountId}`
     const receiving = await beginReceiving(this.host, { name, among: 'state' }, name)
     const { signal } = receiving.stopping
@@ -88,7 +84,7 @@ export class WhatsappChannel extends PlatformChannel {
     running.stopping.abort()
     await running.connecting
     await endReceiving(running, () => running.intake.finish())
-    this.board.set('stopped')
+    this.setStatus('stopped')
   }
 
   protected sender(): WhatsappSender {
@@ -124,12 +120,12 @@ export class WhatsappChannel extends PlatformChannel {
         return this.#fail(describeFailure(ended.error))
       }
       failures += 1
-      this.board.set('reconnecting', { lastError: describeFailure(ended.error) })
+      this.setStatus('reconnecting', { lastError: describeFailure(ended.error) })
       await pause(this.host.clock, backOffMs(failures), signal)
     }
   }
 
-  /** Resolves when this connection is over. */
+  /** Resolves when this connection has ended. */
   async #connectOnce(auth: WhatsappAuth, receiver: Receiver, signal: AbortSignal): Promise<Ended> {
     const { journal, intake } = receiver
     const socket = this.#openSocket(auth, journal)
@@ -138,16 +134,18 @@ export class WhatsappChannel extends PlatformChannel {
       socket.ev.on('connection.update', (update) => {
         this.#follow(update, ended, socket)
         if (update.connection === 'open') {
-          const line = this.#lineOf(socket)
-          intake.take(journal.left(line.own), 'notify', line)
+          const connection = this.#messageConnection(socket)
+          intake.take(journal.takeLeftovers(connection.own), 'notify', connection)
         }
         if (update.connection === 'close') resolve()
       })
     })
-    socket.ws.on('CB:message', (node: BinaryNode) => journal.saw(node))
+    socket.ws.on('CB:message', (node: BinaryNode) => journal.received(node))
     this.#connection = { socket, closed }
     socket.ev.on('creds.update', () => void auth.saveCreds())
-    socket.ev.on('messages.upsert', ({ messages, type }) => intake.take(messages, type, this.#lineOf(socket)))
+    socket.ev.on('messages.upsert', ({ messages, type }) =>
+      intake.take(messages, type, this.#messageConnection(socket)),
+    )
     const close = (): void => void socket.end(undefined)
     signal.addEventListener('abort', close, { once: true })
     if (signal.aborted) close()
@@ -161,15 +159,16 @@ export class WhatsappChannel extends PlatformChannel {
     const { waWebSocketUrl } = this.#options
     return makeWASocket({
       makeSignalRepository: (...given) =>
-        journal.around(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(...given)),
+        journal.wrap(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(...given)),
+      // Baileys' default must not be overwritten by undefined.
       ...(waWebSocketUrl ? { waWebSocketUrl } : {}),
-      auth: { creds: auth.state.creds, keys: makeCacheableSignalKeyStore(auth.state.keys, quietLogger) },
-      logger: quietLogger,
+      auth: { creds: auth.state.creds, keys: makeCacheableSignalKeyStore(auth.state.keys, silentLogger) },
+      logger: silentLogger,
       browser: Browsers.ubuntu('Rockpool'),
-      // The phone keeps ringing for its owner.
+      // Otherwise the phone would stop ringing for its owner.
       markOnlineOnConnect: false,
       syncFullHistory: false,
-      // Old messages are not ours to read; waiting for them would hold up the new ones.
+      // Old messages are not needed; waiting for them would delay the new ones.
       shouldSyncHistoryMessage: ({ syncType }) =>
         Number(syncType) === proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP.valueOf(),
       emitOwnEvents: false,
@@ -181,13 +180,13 @@ export class WhatsappChannel extends PlatformChannel {
   #follow(update: Partial<ConnectionState>, ended: Ended, socket: WASocket): void {
     if (update.qr) {
       ended.hadQr = true
-      this.board.set('starting', { needs: { kind: 'qr', detail: update.qr } })
+      this.setStatus('starting', { needs: { kind: 'qr', detail: update.qr } })
     }
     if (update.connection === 'open') {
       ended.wasOpen = true
       ended.hadQr = false
       const id = personOfJid(socket.user?.id ?? '')
-      this.board.set('connected', { identity: { id, name: socket.user?.name ?? id } })
+      this.setStatus('connected', { identity: { id, name: socket.user?.name ?? id } })
     }
     if (update.connection === 'close') ended.error = update.lastDisconnect?.error
     if (update.isNewLogin) ended.hadQr = false
@@ -196,19 +195,16 @@ export class WhatsappChannel extends PlatformChannel {
   #fail(lastError: string): void {
     const detail =
       'Another program uses this WhatsApp link, or WhatsApp has closed it. Run `rockpool channels remove whatsapp`, then add it again.'
-    this.board.set('failed', { lastError, needs: { kind: 'login', detail } })
+    this.setStatus('failed', { lastError, needs: { kind: 'login', detail } })
   }
 
-  #lineOf(socket: WASocket) {
+  #messageConnection(socket: WASocket): MessageConnection {
+    const { id: pn = '', lid } = socket.user ?? {}
     return {
-      own: {
-        accountId: this.accountId,
-        pn: socket.user?.id ?? '',
-        ...(socket.user?.lid ? { lid: socket.user.lid } : {}),
-      },
-      findNumber: (lid: string) => socket.signalRepository.lidMapping.getPNForLID(lid),
-      groupTitle: (jid: string) => this.#groupTitle(socket, jid),
-      download: (message: WAMessage) => downloadOver(socket, message),
+      own: { accountId: this.accountId, pn, lid: lid || undefined },
+      findNumber: (hidden) => socket.signalRepository.lidMapping.getPNForLID(hidden),
+      groupTitle: (jid) => this.#groupTitle(socket, jid),
+      download: (message) => downloadOver(socket, message),
     }
   }
 
@@ -220,7 +216,7 @@ export class WhatsappChannel extends PlatformChannel {
       this.#groups.set(jid, group)
       return group.subject
     } catch (error) {
-      // The title is only for show.
+      // The title is only displayed.
       this.host.log.debug(
         { event: 'group-name-failed', error: describeFailure(error) },
         'Could not read the name of a group.',

@@ -1,4 +1,4 @@
-// A Telegram update in our words. Pure: no network, no files. What came with it is named, and fetched elsewhere.
+// Makes a Message from a Telegram update. Pure: telegram-intake.ts fetches the files that are named here.
 import type {
   CallbackQuery,
   Chat,
@@ -11,7 +11,7 @@ import type {
 import type { Address } from '../domain/address.ts'
 import type { ChatType, Message, Sender } from '../domain/message.ts'
 
-/** Who we are on Telegram, to see whether somebody speaks to us. */
+/** Our identity on Telegram, to recognize messages to us. */
 export interface BotIdentity {
   id: number
   username: string
@@ -29,7 +29,7 @@ export interface Received {
   files: TelegramFile[]
 }
 
-/** The updates that we ask Telegram for; the others never come. */
+/** The kinds of updates that we ask Telegram for. */
 export const wantedUpdates = [
   'message',
   'edited_message',
@@ -55,7 +55,7 @@ export function readUpdate(
   return undefined
 }
 
-/** The message that a Message's id is about: edits, presses and reactions carry it in front. */
+/** The message on Telegram that the id of a Message refers to: edits, presses and reactions append to it. */
 export function messageIdOf(id: string): number | undefined {
   const found = /^(\d+)(#|$)/.exec(id)
   return found ? Number(found[1]) : undefined
@@ -80,9 +80,9 @@ function readMessage(source: TelegramMessage, bot: BotIdentity, accountId: strin
     sentAt: source.date * 1_000,
     mentioned: isAddressed(source, bot),
     media: [],
-    ...replyOf(source),
-    ...groupOf(source.chat),
-    ...(source.forward_origin ? { forwarded: true } : {}),
+    replyTo: replyOf(source),
+    group: groupOf(source.chat),
+    forwarded: source.forward_origin ? true : undefined,
   }
   return { message, files }
 }
@@ -97,7 +97,7 @@ function asEdit(received: Received | undefined, updateId: number): Received | un
 }
 
 function readButton(query: CallbackQuery, accountId: string, now: number): Received | undefined {
-  // Without the message there is no chat, so no place for an answer: such buttons are not ours.
+  // Without a message there is no chat to answer in; our buttons always have one.
   if (!query.message || query.data === undefined) return undefined
   const on = query.message
   const messageId = String(on.message_id)
@@ -108,12 +108,12 @@ function readButton(query: CallbackQuery, accountId: string, now: number): Recei
     chatType: chatTypeOf(on.chat),
     sender: senderOf(query.from),
     text: '',
-    // Telegram does not say when a button was pressed; the press is as old as its arrival.
+    // Telegram does not send the time of a press, so its arrival is used.
     sentAt: now,
     mentioned: true,
     media: [],
     button: { data: query.data, messageId },
-    ...groupOf(on.chat),
+    group: groupOf(on.chat),
   }
   return { message, files: [] }
 }
@@ -137,7 +137,7 @@ function readReaction(
     mentioned: false,
     media: [],
     about,
-    ...groupOf(reaction.chat),
+    group: groupOf(reaction.chat),
   }
   return { message, files: [] }
 }
@@ -145,10 +145,10 @@ function readReaction(
 type Place = { chat: Chat; message_thread_id?: number; is_topic_message?: boolean }
 
 function addressOf(source: Place, accountId: string): Address {
-  // Outside of topics Telegram uses the same field for plain reply chains; those are no threads.
+  // Outside of topics Telegram uses the same field for reply chains, which are not threads.
   const threadId =
     source.is_topic_message && source.message_thread_id ? String(source.message_thread_id) : undefined
-  return { channel: 'telegram', accountId, to: String(source.chat.id), ...(threadId ? { threadId } : {}) }
+  return { channel: 'telegram', accountId, to: String(source.chat.id), threadId }
 }
 
 function chatTypeOf(chat: Chat): ChatType {
@@ -156,7 +156,7 @@ function chatTypeOf(chat: Chat): ChatType {
   return chat.type === 'channel' ? 'channel' : 'group'
 }
 
-/** Somebody who writes as a chat (a channel, an anonymous admin) is that chat, not a person we know. */
+/** The sender of a message written as a chat (a channel, an anonymous admin) is that chat, not a person. */
 function senderOf(user: User | undefined, chat?: Chat): Sender {
   if (chat) return { id: String(chat.id), name: 'title' in chat ? chat.title : undefined }
   if (!user) return { id: '' }
@@ -168,23 +168,17 @@ function senderOf(user: User | undefined, chat?: Chat): Sender {
   }
 }
 
-function groupOf(chat: Chat): Pick<Message, 'group'> {
-  return 'title' in chat && chat.title !== undefined ? { group: { title: chat.title } } : {}
+function groupOf(chat: Chat): Message['group'] {
+  return 'title' in chat && chat.title !== undefined ? { title: chat.title } : undefined
 }
 
-function replyOf(source: TelegramMessage): Pick<Message, 'replyTo'> {
+function replyOf(source: TelegramMessage): Message['replyTo'] {
   const to = source.reply_to_message
   // Telegram marks every message of a topic as a reply to the topic's first message; that is not a reply by a person.
-  if (!to || 'forum_topic_created' in to) return {}
-  const text = source.quote?.text ?? to.text ?? to.caption
-  const sender = senderOf(to.from, to.sender_chat)
-  return {
-    replyTo: {
-      id: String(to.message_id),
-      ...(text ? { text } : {}),
-      ...(sender.name ? { senderName: sender.name } : {}),
-    },
-  }
+  if (!to || 'forum_topic_created' in to) return undefined
+  const text = (source.quote?.text ?? to.text ?? to.caption) || undefined
+  const senderName = senderOf(to.from, to.sender_chat).name || undefined
+  return { id: String(to.message_id), text, senderName }
 }
 
 function textOf(source: TelegramMessage, bot: BotIdentity): string {

@@ -1,6 +1,6 @@
-// A bounded map that drops its oldest item first.
+// A map of limited size: a new item removes the one that was set longest ago.
 
-export class Recent<T> {
+export class BoundedMap<T> {
   #items = new Map<string, T>()
   #max: number
 
@@ -19,7 +19,7 @@ export class Recent<T> {
     if (this.#items.size > this.#max && oldest !== undefined) this.#items.delete(oldest)
   }
 
-  delete(key: string): void {
-    this.#items.delete(key)
+  entries(): Array<[key: string, value: T]> {
+    return [...this.#items]
   }
 }

@@ -1,23 +1,23 @@
-// The connection to Discord's gateway. discord.js reconnects and resumes by itself; here it learns to wait between
-// tries and to go on where an earlier process was, and we learn what it is doing.
+// The connection to Discord's gateway. discord.js reconnects and resumes by itself; this file makes it wait between
+// attempts, lets it resume the session of an earlier process, and reports what it does.
 import { WebSocketManager, WebSocketShardEvents } from '@discordjs/ws'
 import type { SessionInfo } from '@discordjs/ws'
 import { DiscordAPIError, GatewayCloseCodes, GatewayIntentBits } from 'discord.js'
 import type { GatewayDispatchPayload, REST } from 'discord.js'
 import type { Clock } from '../domain/clock.ts'
-import { backOffMs, pause } from './back-off.ts'
+import type { BotSelf, DiscordSession } from './discord-progress.ts'
 import { describeFailure } from './discord-send.ts'
-import type { BotSelf, DiscordSession } from './discord-session.ts'
+import { backOffMs, pause } from './retry.ts'
 
 export interface GatewayListener {
-  /** A fresh session: Discord replays nothing of what came before. Resolves when that has been read. */
+  /** A fresh session: Discord replays no earlier events. Resolves when earlier messages have been read and stored. */
   ready(self: BotSelf, guildIds: string[]): Promise<void>
   /** The old session was resumed; Discord has already replayed the missed events. */
   resumed(self: BotSelf): void
-  /** Resolves when it is durable, or nothing for us; rejects when we stop before. */
+  /** Resolves when the event is durable or needs no action; rejects when we stop before that. */
   dispatch(payload: GatewayDispatchPayload): Promise<void>
   lost(reason: string): void
-  /** No waiting will mend it. */
+  /** Retrying would not help. */
   failed(reason: string, toDo: string): void
 }
 
@@ -39,10 +39,10 @@ const fatalCodes: ReadonlyMap<number, string> = new Map([
   ],
 ])
 
-/** So often we try to reach the server that has our session, before we begin a new one elsewhere. */
-const mostUnreached = 5
+/** Attempts to reach the server that has our session, before we start a new session elsewhere. */
+const maxResumeAttempts = 5
 
-/** Any code but 1000 and 1001: with those Discord would forget the session at once. */
+/** Any code except 1000 and 1001, with which Discord ends the session at once. */
 const closeToResume = 4_200
 
 export interface GatewayParts {
@@ -60,23 +60,23 @@ export class DiscordGateway {
   #manager: WebSocketManager | undefined
   #failures = 0
   #hasFailed = false
-  /** The connection was lost, and the next one has not been begun. */
+  /** The connection was lost, and the next one has not been started. */
   #isPauseDue = false
-  /** No answer from Discord since the connection was lost. */
-  #isUnreached = false
+  /** Discord has not answered since the connection was lost. */
+  #isUnreachable = false
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
   }
 
-  /** Goes on until the first connection stands or never will; later ones are made by the library. */
+  /** Retries until the first connection is open or cannot be opened; the library makes later ones. */
   async open(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      const manager = this.#newManager()
+      const manager = this.#makeManager()
       this.#manager = manager
       try {
-        // The library does not say that it was stopped in the middle.
+        // `connect` does not settle when the library is stopped meanwhile.
         await Promise.race([manager.connect(), this.#stopped.promise])
         return
       } catch (error) {
@@ -99,39 +99,39 @@ export class DiscordGateway {
     if (this.#manager) await this.#discard(this.#manager)
   }
 
-  #newManager(): WebSocketManager {
+  #makeManager(): WebSocketManager {
     const { token, rest, session, listener } = this.#parts
     const manager = new WebSocketManager({
       token,
-      // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- typed as one bit, meant as all of them together
+      // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- typed as one bit, used as a bit set
       intents,
       rest,
-      retrieveSessionInfo: () => this.#sessionWhenDue(),
+      retrieveSessionInfo: () => this.#sessionAfterPause(),
       updateSessionInfo: (_shard, info) => this.#update(info),
     })
-    manager.on(WebSocketShardEvents.Hello, () => (this.#isUnreached = false))
+    manager.on(WebSocketShardEvents.Hello, () => (this.#isUnreachable = false))
     manager.on(WebSocketShardEvents.Ready, ({ data: { user, application, guilds } }) => {
       this.#failures = 0
       const self = { id: user.id, name: user.username, applicationId: application.id }
       const guildIds = guilds.map(({ id }) => id)
-      session.begun(self, listener.ready(self, guildIds))
+      session.started(self, listener.ready(self, guildIds))
     })
     manager.on(WebSocketShardEvents.Resumed, () => {
       this.#failures = 0
       if (session.self) listener.resumed(session.self)
     })
-    manager.on(WebSocketShardEvents.Dispatch, ({ data }) => session.follow(data.s, listener.dispatch(data)))
+    manager.on(WebSocketShardEvents.Dispatch, ({ data }) => session.track(data.s, listener.dispatch(data)))
     manager.on(WebSocketShardEvents.Closed, ({ code }) => this.#closed(code))
-    // Whatever it is, the connection then closes, and that is what we act on.
+    // After any error the connection closes; `#closed` handles that.
     manager.on(WebSocketShardEvents.Error, () => {})
     return manager
   }
 
   /**
-   * The library asks for the session before each new connection, and waits for the answer: our place to slow down. It
-   * also asks with each event; a pause there would mix up their order.
+   * The library awaits this before each new connection, so the pause between attempts happens here. It also asks with
+   * each event, where a pause would change the order of events.
    */
-  async #sessionWhenDue(): Promise<SessionInfo | null> {
+  async #sessionAfterPause(): Promise<SessionInfo | null> {
     const { clock, session } = this.#parts
     if (this.#isPauseDue) {
       this.#isPauseDue = false
@@ -140,9 +140,9 @@ export class DiscordGateway {
     return session.info
   }
 
-  /** The library gives a session up also when it only could not be reached: not before we have tried for a while. */
+  /** The library drops a session that it cannot reach. We keep it for some attempts, and while we stop. */
   #update(info: SessionInfo | null): void {
-    const isKept = this.#isUnreached && this.#failures < mostUnreached
+    const isKept = this.#isUnreachable && this.#failures < maxResumeAttempts
     if (info || (!isKept && !this.#stopping.signal.aborted)) this.#parts.session.update(info)
   }
 
@@ -155,7 +155,7 @@ export class DiscordGateway {
     }
     this.#failures += 1
     this.#isPauseDue = true
-    this.#isUnreached = true
+    this.#isUnreachable = true
     this.#parts.listener.lost(`the connection to Discord was closed (${code})`)
   }
 

@@ -1,4 +1,4 @@
-// What Discord's gateway sends, in our words. Pure: the channel that a message is in is looked up elsewhere.
+// Makes a Message from what Discord's gateway sends. Pure: discord-intake.ts looks up the channel and fetches files.
 import { ChannelType, InteractionType, MessageReferenceType } from 'discord.js'
 import type {
   APIAttachment,
@@ -12,16 +12,16 @@ import type {
 import { privateChatWith } from '../domain/address.ts'
 import type { Message, Sender } from '../domain/message.ts'
 
-/** What is known of a person in a server. */
+/** A person as a member of a server. */
 interface Member {
   nick?: string | null
   roles: string[]
 }
 
-/** A message from the gateway or from a channel's history; only the gateway says whose nickname it is. */
+/** A message from the gateway or from a channel's history; only the gateway adds `member`. */
 export type DiscordMessage = APIMessage & { guild_id?: string; member?: Partial<Member> }
 
-/** Where something was said. */
+/** The channel or thread that a message is in. */
 export interface DiscordPlace {
   channelId: string
   guildId?: string
@@ -74,12 +74,13 @@ export function readMessage(source: DiscordMessage, place: DiscordPlace, self: S
     sentAt: Date.parse(source.timestamp),
     mentioned: place.guildId === undefined || isAddressed(source, self.botId),
     media: [],
-    ...(forwarded ? { forwarded: true } : replyOf(source)),
+    forwarded: forwarded || undefined,
+    replyTo: forwarded ? undefined : replyOf(source),
   }
   return { message, files }
 }
 
-/** Discord also says "update" when a link preview appears; only people edit. */
+/** Discord also sends an update when a link preview appears; only people edit. */
 export function readEdit(source: DiscordMessage, place: DiscordPlace, self: Self): Received | undefined {
   if (!source.edited_timestamp || !source.author) return undefined
   const received = readMessage(source, place, self)
@@ -129,7 +130,7 @@ export function readInteraction(
   return { ...shared, ...commandOf(source as APIChatInputApplicationCommandInteraction) }
 }
 
-/** The message that a Message's id is about. */
+/** The message on Discord that the id of a Message refers to: edits, presses and reactions append to it. */
 export function messageIdOf(id: string): string {
   return id.split('#', 1)[0]!
 }
@@ -157,7 +158,7 @@ function commandOf(
   return { id: source.id, event: 'command', text: [`/${source.data.name}`, ...words].join(' ') }
 }
 
-/** A private chat is addressed by its person: the id of its channel says nothing about who is in it. */
+/** A private chat is addressed by its person: the id of its channel does not tell who is in it. */
 function whereOf(
   place: DiscordPlace,
   self: Self,
@@ -171,7 +172,7 @@ function whereOf(
     channel: 'discord',
     accountId,
     to: place.parentId ?? place.channelId,
-    ...(place.parentId === undefined ? {} : { threadId: place.channelId }),
+    threadId: place.parentId === undefined ? undefined : place.channelId,
   }
   return { address, chatType: 'group', group: { channelName: place.name, space: place.guildId } }
 }
@@ -182,21 +183,14 @@ function senderOf(user: APIUser, member?: Partial<Member>, isWebhook = false): S
     name: member?.nick ?? user.global_name ?? user.username,
     username: user.username,
     isBot: user.bot === true || isWebhook,
-    ...(member?.roles?.length ? { roles: member.roles } : {}),
+    roles: member?.roles?.length ? member.roles : undefined,
   }
 }
 
-function replyOf(source: APIMessage): Pick<Message, 'replyTo'> {
+function replyOf(source: APIMessage): Message['replyTo'] {
   const id = source.message_reference?.message_id
-  if (!id) return {}
   const to = source.referenced_message
-  return {
-    replyTo: {
-      id,
-      ...(to?.content ? { text: to.content } : {}),
-      ...(to ? { senderName: to.author.username } : {}),
-    },
-  }
+  return id ? { id, text: to?.content || undefined, senderName: to?.author.username } : undefined
 }
 
 function isAddressed(source: APIMessage, botId: string): boolean {

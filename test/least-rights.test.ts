@@ -258,7 +258,7 @@ function toolTable(): string[] {
     '| author | tools of Claude Code that are open |',
     '|---|---|',
     ...rows,
-    `| nobody, whatever is configured | ${refusedEverywhere.join(' ')}, and every tool that is not named here |`,
+    `| none, whatever is configured | ${refusedEverywhere.join(' ')}, and every tool that is not named here |`,
   ]
 }
 

@@ -326,7 +326,7 @@ test('the same command in two repositories is asked about twice', async () => {
   for (const { id } of ids) await until(house, id, 'awaiting-approval')
   const [first, second] = house.approvals.pending()
   expect(first!.inputHash).not.toBe(second!.inputHash)
-  expect(await house.approvals.answerAlike(first!.id, { behavior: 'allow', by: 'ada' })).toHaveLength(1)
+  expect(await house.approvals.answerIdentical(first!.id, { behavior: 'allow', by: 'ada' })).toHaveLength(1)
   expect(house.approvals.pending()).toEqual([second])
 })
 
@@ -338,7 +338,7 @@ test('the same question of several sessions in one directory is answered togethe
     await house.launch('[[offline: ask Bash {"command":"make"}]]', { workdir }),
   ]
   for (const { id } of ids) await until(house, id, 'awaiting-approval')
-  const settled = await house.approvals.answerAlike(house.approvals.pending()[0]!.id, {
+  const settled = await house.approvals.answerIdentical(house.approvals.pending()[0]!.id, {
     behavior: 'allow',
     by: 'ada',
   })

@@ -1,5 +1,5 @@
 // `/claude` and its companions in a chat: each is the operation of the same meaning, called for the chat's person.
-import { isRunning } from '../coding/session/run-state.ts'
+import { isRunning } from '../domain/coding-session.ts'
 import type { ChatCommand } from '../flow/flow-parts.ts'
 import type { CommandInfo } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'

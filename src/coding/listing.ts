@@ -1,10 +1,10 @@
-// Coding sessions as text for a chat: one entry each, as people who know the plugin expect it.
+// Coding sessions as text for a chat, in the format of the OpenClaw plugin.
 import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import { formatUsd } from '../domain/text.ts'
 import type { CodingMetrics } from './metrics.ts'
-import { writingOf } from './session/event-output.ts'
-import { formatDuration, oneLine } from './session/names.ts'
-import { unsaidOf } from './session/pending-messages.ts'
+import { pendingMessages } from './session/messages.ts'
+import { formatBlocks, formatDuration, oneLine } from './session/names.ts'
+import { unfinishedBlock } from './session/output.ts'
 
 const icons: Record<CodingLifecycle, string> = {
   queued: '🕓',
@@ -30,7 +30,7 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
     `📁 ${session.request.workdir}${session.machine === undefined ? '' : ` on ${session.machine}`}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
     ...(session.waiting ? [`⏳ waits for ${session.waiting.for}: ${session.waiting.about}`] : []),
-    ...(session.startedAt ? unsaidOf(session) : []).map(
+    ...(session.startedAt ? pendingMessages(session) : []).map(
       (text) => `✉️ not delivered yet: ${oneLine(text, 80)}`,
     ),
     ...(session.sdkSessionId ? [`🔗 Claude ID: ${session.sdkSessionId}`] : []),
@@ -43,16 +43,9 @@ export function formatOutput(session: CodingSession, blocks: OutputBlock[], now:
   const took = formatDuration(durationOf(session, now))
   const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
   const { end, status } = session
-  const said = formatBlocks([...blocks, ...writingOf(session)])
+  const said = formatBlocks([...blocks, ...unfinishedBlock(session)])
   const ended = end?.message ? `${endIcons[status]} ${end.message}` : ''
   return [heading, '─'.repeat(60), [said, ended].filter(Boolean).join('\n') || '(no output yet)'].join('\n')
-}
-
-export function formatBlocks(blocks: OutputBlock[]): string {
-  return blocks
-    .filter((block) => block.kind !== 'prompt')
-    .map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text))
-    .join('\n')
 }
 
 export function formatStats(metrics: CodingMetrics): string {

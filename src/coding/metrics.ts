@@ -1,8 +1,8 @@
-// Figures over all coding sessions, from what is on disk: they survive restarts and count each session once.
+// Figures of all coding sessions, computed from the store: they survive restarts and count each session once.
 import type { CodingSession, CodingStatus } from '../domain/coding-session.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../store/sqlite/spend-store.ts'
-import { waitedOf } from './session/waiting-time.ts'
+import { waitedOf } from './session/session-changes.ts'
 
 export interface CodingMetrics {
   totalCostUsd: number
@@ -18,7 +18,7 @@ export interface CodingMetrics {
   waitedMs: number
 }
 
-/** Over all sessions, or over those that one agent may see. */
+/** Of all sessions, or of those that one agent may see. */
 export function codingMetrics(
   store: CodingStore,
   spend: SpendStore,

@@ -1,33 +1,33 @@
-// Tells people and agents what their coding sessions do. Everything goes through the outbox under a key that says what
-// is said, so that each thing is said once, also after a crash.
+// Notifies people and agents about their coding sessions. Every notification goes through the outbox under a key that names the
+// event, so that each is sent once, also after a crash.
 import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Approval, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { Reply } from '../domain/reply.ts'
 import { formatUsd } from '../domain/text.ts'
-import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import { markEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
-import { formatDuration, oneLine } from './session/names.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import { approvalReply } from './approvals/approval-reply.ts'
+import { formatDuration, oneLine } from './session/names.ts'
 import { addressOfOrigin } from './session/origin.ts'
-import { ProgressRelay } from './progress-relay.ts'
-import type { Progress } from './progress-relay.ts'
+import { OutputStreams } from './watching.ts'
 
 export interface NotificationParts {
   store: CodingStore
   clock: Clock
   log: Log
-  /** Puts a reply into the outbox; the same key is put in once. `codingId` lets a reply to it find the session. */
+  /** Puts a reply into the outbox, once for each key. `codingId` connects a reply to this message with the session. */
   deliver: (
     address: Address,
     reply: Reply,
     key: string,
     codingId: string,
-    /** Output that streams: it may be added to what was streamed before. */
+    /** Streamed output: the channel may append it to the message before. */
     isOutput?: boolean,
   ) => Promise<void>
-  /** A system event for the agent: it takes a turn at once. The same key wakes once. */
+  /** Lets the agent take a turn for a system event, once for each key. */
   wake: (event: {
     text: string
     agentId: string
@@ -35,80 +35,80 @@ export interface NotificationParts {
     key: string
     askedBy: Author
   }) => Promise<void>
-  /** A note for a session, to be read with its next message. */
+  /** Leaves a note for a session, to be read with its next message. */
   note: (progress: Progress) => Promise<void>
 }
 
-const streamDebounceMs = 500
-/** A session that never pauses is passed on in pieces, and never gathered without end. */
-const maxGathered = 50
-const maxGatheredChars = 4_000
+/** A report of what a session does, for the session that launched it. */
+export interface Progress {
+  sessionKey: string
+  text: string
+  /** The beginning of earlier reports of the same session, which this one replaces. */
+  instead: string
+}
+
 const waitingDebounceMs = 5_000
 const previewLines = 5
 const previewChars = 500
 
 export class NotificationRouter {
   #parts: NotificationParts
-  #streams = new Map<string, { blocks: OutputBlock[]; cancel: () => void }>()
+  #streams: OutputStreams
+  #progress: ProgressReports
   #lastWaiting = new Map<string, number>()
   #waitingLater = new Map<string, () => void>()
-  #relay: ProgressRelay
 
   constructor(parts: NotificationParts) {
+    const { store, clock } = parts
     this.#parts = parts
-    this.#relay = new ProgressRelay(parts.clock, (progress) => {
-      void this.#orSay(progress.text, parts.note(progress))
+    this.#streams = new OutputStreams({
+      store,
+      clock,
+      send: (address, text, key, codingId) => this.#deliver(address, { text }, key, codingId, true),
+    })
+    this.#progress = new ProgressReports(clock, (progress) => {
+      void this.#logFailure(progress.text, parts.note(progress))
     })
   }
 
   async onLaunched(session: CodingSession): Promise<void> {
     const about = oneLine(session.request.prompt, 80)
-    await this.#tellIfReached(session, 'launched', { text: `🚀 [${session.name}] Launched: ${about}` })
+    await this.#notifyReachable(session, 'launched', { text: `🚀 [${session.name}] Launched: ${about}` })
   }
 
   async onResponded(session: CodingSession, message: string): Promise<void> {
     const text = `↩️ [${session.name}] Responded: ${oneLine(message, 200)}`
     // Several messages may wait for the same turn.
-    const what = `responded:${session.lastSeq}.${session.inbox.length}`
-    await this.#tellIfReached(session, what, { text })
+    const event = `responded:${session.lastSeq}.${session.inbox.length}`
+    await this.#notifyReachable(session, event, { text })
   }
 
-  /** Text and tool lines, gathered for half a second, to every chat that has the session in its foreground. */
+  /** Text and tool lines, to every chat that has the session in its foreground. */
   onOutput(session: CodingSession, block: OutputBlock): void {
-    this.#relay.onOutput(session, block)
-    for (const watch of this.#parts.store.watches(session.id)) {
-      const isNew = watch.foreground && watch.seenSeq < block.seq
-      if (isNew && addressOfOrigin(watch.channel)) this.#stream(session.id, watch.channel, block)
-    }
+    this.#progress.add(session, block)
+    this.#streams.add(session.id, block)
   }
 
-  /** Sends what is still gathered; before anything that must come after it, and at the end. */
-  async flush(codingId: string): Promise<void> {
-    for (const [key, stream] of this.#streams) {
-      const channel = key.slice(codingId.length + 1)
-      if (key !== `${codingId} ${channel}`) continue
-      this.#streams.delete(key)
-      stream.cancel()
-      await this.#sendStream(codingId, channel, stream.blocks)
-    }
+  /** Sends output that is still gathered. */
+  flush(codingId: string): Promise<void> {
+    return this.#streams.flush(codingId)
   }
 
   async onWaitingForInput(session: CodingSession): Promise<void> {
     const now = this.#parts.clock.now()
     const since = now - (this.#lastWaiting.get(session.id) ?? -Infinity)
-    if (since < waitingDebounceMs) return this.#tellLater(session.id, waitingDebounceMs - since)
+    if (since < waitingDebounceMs) return this.#notifyLater(session.id, waitingDebounceMs - since)
     this.#lastWaiting.set(session.id, now)
-    this.#relay.end(session.id)
+    this.#progress.end(session.id)
     await this.flush(session.id)
     const kind = session.request.multiTurn ? 'multi-turn' : 'single-turn'
     const heading = `🔔 [${session.name}] waits for input (${kind}, ${session.id})`
-    await this.#tellChatOrAgent(session, `waiting:${session.turns}`, heading, [
-      `claude_respond(session="${session.id}", message="…") to answer, claude_output(session="${session.id}") to read more`,
-    ])
+    const hint = `claude_respond(session="${session.id}", message="…") to answer, claude_output(session="${session.id}") to read more`
+    await this.#notifyAgentOrChat(session, `waiting:${session.turns}`, heading, hint)
   }
 
-  /** Too soon after the last time. If it still waits when the pause is over, that is said then. */
-  #tellLater(id: string, afterMs: number): void {
+  /** Too soon after the last notification: sent later, if the session then still waits. */
+  #notifyLater(id: string, afterMs: number): void {
     if (this.#waitingLater.has(id)) return
     const cancel = this.#parts.clock.after(afterMs, () => {
       this.#waitingLater.delete(id)
@@ -118,131 +118,100 @@ export class NotificationRouter {
     this.#waitingLater.set(id, cancel)
   }
 
-  /** Before the process ends: what is gathered is sent, and nothing is said later. */
+  /** Before the process ends: sends what is gathered, and cancels what would be sent later. */
   async close(): Promise<void> {
     for (const cancel of this.#waitingLater.values()) cancel()
     this.#waitingLater.clear()
-    this.#relay.close()
-    for (const key of this.#streams.keys()) await this.flush(key.slice(0, key.indexOf(' ')))
+    this.#progress.close()
+    await this.#streams.flushAll()
   }
 
-  /** `alike` are the sessions of this chat that ask the same. */
+  /** `alike`: the sessions of this chat that ask the same. */
   async onApproval(session: CodingSession, approval: Approval, alike: string[] = []): Promise<void> {
     await this.flush(session.id)
     const reply = approvalReply(`[${session.name}]`, approval, alike)
-    await this.#tellChat(session, `approval:${approval.id}`, reply)
+    await this.#notifyChat(session, `approval:${approval.id}`, reply)
   }
 
   async onSessionComplete(session: CodingSession): Promise<void> {
     this.#waitingLater.get(session.id)?.()
     this.#waitingLater.delete(session.id)
     this.#lastWaiting.delete(session.id)
-    this.#relay.end(session.id)
+    this.#progress.end(session.id)
     await this.flush(session.id)
     const took = formatDuration((session.end?.at ?? this.#parts.clock.now()) - session.createdAt)
     const cost = session.costUsd > 0 ? `, ${formatUsd(session.costUsd)}` : ''
     const why = session.end?.message ? `: ${session.end.message}` : ''
-    const key = `end:${session.turns}:${session.end?.reason ?? ''}`
+    const event = `end:${session.turns}:${session.end?.reason ?? ''}`
     if (session.status === 'completed') {
       const hint = `claude_output(session="${session.id}") to read everything`
-      return this.#tellChatOrAgent(session, key, `✅ [${session.name}] finished (${took}${cost})`, [hint])
+      return this.#notifyAgentOrChat(session, event, `✅ [${session.name}] finished (${took}${cost})`, hint)
     }
-    const icon = session.lifecycle === 'suspended' ? '💤' : session.status === 'killed' ? '⛔' : '❌'
-    const word = session.lifecycle === 'suspended' ? 'suspended' : session.status
+    const isSuspended = session.lifecycle === 'suspended'
+    const icon = isSuspended ? '💤' : session.status === 'killed' ? '⛔' : '❌'
     const resume = session.sdkSessionId ? `\nResume: /claude_resume ${session.name}` : ''
-    const text = `${icon} [${session.name}] ${word} (${took}${cost})${why}${resume}`
-    // Whoever ended it himself knows; the agent that launched it must learn of everything else.
-    if (session.end?.reason === 'user') await this.#tellChat(session, key, { text })
-    else await this.#tellChatOrAgent(session, key, text, [])
+    const text = `${icon} [${session.name}] ${isSuspended ? 'suspended' : session.status} (${took}${cost})${why}${resume}`
+    // The person who ended it knows. The agent that launched it must learn of every other end.
+    if (session.end?.reason === 'user') await this.#notifyChat(session, event, { text })
+    else await this.#notifyAgentOrChat(session, event, text)
   }
 
-  /** Anything else about a session, to where it came from: its chat, or its agent when no chat can be reached. */
+  /** Any other text about a session, to its chat, or to its agent when no chat can be reached. */
   async routeEventMessage(session: CodingSession, eventText: string, label: string): Promise<void> {
-    await this.#tellChat(session, `event:${label}`, { text: eventText })
+    await this.#notifyChat(session, `event:${label}`, { text: eventText })
   }
 
-  /** Once for each turn that takes so long. */
+  /** Once for each turn that takes long. */
   async onLongRunning(session: CodingSession, since: number): Promise<void> {
     const took = formatDuration(this.#parts.clock.now() - since)
     const doing = session.doing ? `\nNow: ${session.doing}` : ''
-    await this.#tellChat(session, `long-running:${session.turns}`, {
-      text: `⏱️ [${session.name}] running for ${took}${doing}`,
-    })
+    const text = `⏱️ [${session.name}] running for ${took}${doing}`
+    await this.#notifyChat(session, `long-running:${session.turns}`, { text })
   }
 
-  #stream(codingId: string, channel: string, block: OutputBlock): void {
-    const key = `${codingId} ${channel}`
-    const stream = this.#streams.get(key)
-    stream?.cancel()
-    const blocks = stream?.blocks ?? []
-    blocks.push(block)
-    const chars = blocks.reduce((sum, each) => sum + each.text.length, 0)
-    if (blocks.length >= maxGathered || chars >= maxGatheredChars) {
-      this.#streams.delete(key)
-      return void this.#sendStream(codingId, channel, blocks)
-    }
-    const cancel = this.#parts.clock.after(streamDebounceMs, () => {
-      this.#streams.delete(key)
-      void this.#sendStream(codingId, channel, blocks)
-    })
-    this.#streams.set(key, { blocks, cancel })
-  }
-
-  async #sendStream(codingId: string, channel: string, blocks: OutputBlock[]): Promise<void> {
-    const address = addressOfOrigin(channel)
-    const [first, last] = [blocks[0], blocks.at(-1)]
-    if (!first || !last) return
-    const text = blocks.map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text)).join('\n')
-    const key = `coding:${codingId}:out:${first.seq}-${last.seq}`
-    if (address) await this.#deliver(address, { text }, key, codingId, true)
-    await this.#parts.store.markSeen(codingId, channel, last.seq)
-  }
-
-  /** An agent that launched it is woken and speaks for itself; otherwise the person is told. Never both. */
-  async #tellChatOrAgent(
+  /** An agent that launched the session takes a turn and writes to its chat itself; otherwise the chat is notified. */
+  async #notifyAgentOrChat(
     session: CodingSession,
-    what: string,
+    event: string,
     heading: string,
-    hints: string[],
+    hint?: string,
   ): Promise<void> {
-    const preview = this.#preview(session)
-    if (session.request.originSessionKey !== undefined) {
-      const text = [heading, preview, ...hints].filter(Boolean).join('\n')
-      return this.#wake(session, text, what)
-    }
-    await this.#tellChat(session, what, { text: [heading, preview].filter(Boolean).join('\n') })
+    const lines = [heading, this.#preview(session)]
+    if (session.request.originSessionKey !== undefined)
+      return this.#wake(session, [...lines, hint].filter(Boolean).join('\n'), event)
+    await this.#notifyChat(session, event, { text: lines.filter(Boolean).join('\n') })
   }
 
-  /** To the chat it came from; when there is none that can be reached, the agent is woken instead. */
-  async #tellChat(session: CodingSession, what: string, reply: Reply): Promise<void> {
-    if (await this.#tellIfReached(session, what, reply)) return
-    if (session.request.originChannel === 'gateway') return
-    await this.#wake(session, reply.text ?? '', what)
+  /** Notifies the chat that launched the session; if it cannot be reached, the agent takes a turn instead. */
+  async #notifyChat(session: CodingSession, event: string, reply: Reply): Promise<void> {
+    const isReached = await this.#notifyReachable(session, event, reply)
+    if (!isReached && session.request.originChannel !== 'gateway')
+      await this.#wake(session, reply.text ?? '', event)
   }
 
-  /** What whoever asked for it knows already is worth no turn of an agent: it is for the chat alone. */
-  async #tellIfReached(session: CodingSession, what: string, reply: Reply): Promise<boolean> {
+  /** Notifies the chat if it can be reached. False if not: the event is not worth a turn of an agent. */
+  async #notifyReachable(session: CodingSession, event: string, reply: Reply): Promise<boolean> {
     const address = addressOfOrigin(session.request.originChannel, session.request.originThreadId)
-    if (address) await this.#deliver(address, reply, `coding:${session.id}:${what}`, session.id)
+    if (address) await this.#deliver(address, reply, `coding:${session.id}:${event}`, session.id)
     return address !== undefined
   }
 
-  async #wake(session: CodingSession, text: string, what: string): Promise<void> {
-    const { launchedBy, originSessionKey: sessionKey, byProgram } = session.request
-    const askedBy = byProgram ? 'program' : 'owner'
+  async #wake(session: CodingSession, text: string, event: string): Promise<void> {
+    const { launchedBy, originSessionKey: sessionKey } = session.request
     const agentId = launchedBy ?? session.request.agentId
-    const key = `coding:${session.id}:${what}`
-    await this.#orSay(key, this.#parts.wake({ text, agentId, sessionKey, key, askedBy }))
+    const key = `coding:${session.id}:${event}`
+    const askedBy = authorOf(session)
+    await this.#logFailure(key, this.#parts.wake({ text, agentId, sessionKey, key, askedBy }))
   }
 
   async #deliver(...[address, reply, key, codingId, isOutput]: Parameters<NotificationParts['deliver']>) {
-    await this.#orSay(key, this.#parts.deliver(address, reply, key, codingId, isOutput))
+    await this.#logFailure(key, this.#parts.deliver(address, reply, key, codingId, isOutput))
   }
 
-  /** A notice that cannot be given is in the log; the session that it speaks of goes on. */
-  async #orSay(key: string, telling: Promise<void>): Promise<void> {
+  /** A failed notification does not stop the session. */
+  async #logFailure(key: string, sending: Promise<void>): Promise<void> {
     try {
-      await telling
+      await sending
     } catch (error) {
       this.#parts.log.error(
         { event: 'notice-failed', notice: key, error: String(error) },
@@ -260,5 +229,50 @@ export class NotificationRouter {
       .slice(-previewLines)
       .join('\n')
     return lines.length <= previewChars ? lines : `…${lines.slice(-previewChars).toWellFormed()}`
+  }
+}
+
+function authorOf({ request }: CodingSession): Author {
+  return request.byProgram ? 'program' : 'owner'
+}
+
+/** Reports from time to time what a session does to the session that launched it: a note for its next turn, only the latest. It
+ *  costs no turn, and ends with the session. */
+class ProgressReports {
+  #clock: Clock
+  #report: (progress: Progress) => void
+  #waiting = new Map<string, { latest: string; cancel: () => void }>()
+
+  constructor(clock: Clock, report: (progress: Progress) => void) {
+    this.#clock = clock
+    this.#report = report
+  }
+
+  add(session: CodingSession, { kind, text }: Pick<OutputBlock, 'kind' | 'text'>): void {
+    const { relay, originSessionKey: sessionKey } = session.request
+    if (!relay || sessionKey === undefined || (kind === 'tool' && !relay.tools)) return
+    const latest = oneLine(text, 200)
+    const waiting = this.#waiting.get(session.id)
+    if (waiting) return void (waiting.latest = latest)
+    const cancel = this.#clock.after(relay.everySeconds * 1_000, () => this.#send(session, sessionKey))
+    this.#waiting.set(session.id, { latest, cancel })
+  }
+
+  end(codingId: string): void {
+    this.#waiting.get(codingId)?.cancel()
+    this.#waiting.delete(codingId)
+  }
+
+  close(): void {
+    for (const id of this.#waiting.keys()) this.end(id)
+  }
+
+  #send(session: CodingSession, sessionKey: string): void {
+    const latest = this.#waiting.get(session.id)?.latest
+    this.#waiting.delete(session.id)
+    if (latest === undefined) return
+    const took = formatDuration(this.#clock.now() - (session.startedAt ?? session.createdAt))
+    const instead = markEvent(authorOf(session), `⏳ [${session.name}] `)
+    this.#report({ sessionKey, instead, text: `${instead}works since ${took}: ${latest}` })
   }
 }

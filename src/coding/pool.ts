@@ -1,27 +1,24 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { repeat } from '../domain/async.ts'
+import { isOn, isRunning, isWorking } from '../domain/coding-session.ts'
 import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import type { CodingFilter } from '../store/sqlite/coding-store.ts'
-import { goesOnElsewhere } from './session/coding-session.ts'
-import { codingMetrics } from './metrics.ts'
-import type { CodingMetrics } from './metrics.ts'
-import { giveAway } from './machines/hand-over.ts'
-import type { HandOver } from './machines/hand-over.ts'
-import { LiveRuns } from './session/live-runs.ts'
 import type { CodingParts, NativeSession } from './coding-parts.ts'
 import { closeSession, recoverOrphans } from './machines/recovery.ts'
+import { codingMetrics } from './metrics.ts'
+import type { CodingMetrics } from './metrics.ts'
+import { checkWorkdir, isDirectory } from './queue/repositories.ts'
 import { isAmbiguous, isAtWork, isStillRunning, noSuchSession } from './refusals.ts'
 import { notRunning, tooManyResponds } from './refusals.ts'
-import { Repeating } from './repeating.ts'
+import { undeliveredMessages } from './session/messages.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
-import { checkRoom } from './queue/capacity.ts'
-import { isOn, isRunning, isWorking, orphansMs } from './session/run-state.ts'
-import { launched } from './session/session-changes.ts'
-import type { Beginning } from './session/session-changes.ts'
-import { nothingToSay, unsaidIn } from './session/pending-messages.ts'
-import { bringToForeground, putToBackground } from './session/watchers.ts'
-import { checkWorkdir, isDirectory } from './queue/workdir.ts'
+import { continuedElsewhere } from './session/running-session.ts'
+import { RunningSessions } from './session/running-sessions.ts'
+import { handedOver, launched, noMessages } from './session/session-changes.ts'
+import type { HandOver, LaunchOptions } from './session/session-changes.ts'
+import { bringToForeground, sendToBackground } from './watching.ts'
 
 export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
 
@@ -29,9 +26,9 @@ export interface ResumeOptions {
   fork?: boolean
   atMessage?: string
   multiTurn?: boolean
-  /** Where it is gone on with: the chat, and the session when an agent does so. As before when absent. */
+  /** The chat that resumes it, and the session if an agent does. As before when absent. */
   origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
-  /** Its repository on this machine, when it was on another one before, and what Claude is told about that. */
+  /** For a session that moves to this machine: its repository here, and the text for Claude about the move. */
   moved?: { workdir: string; aside: string }
   /** The id of the new session. */
   id?: string
@@ -39,28 +36,31 @@ export interface ResumeOptions {
 
 const keepOutputMs = 30 * 24 * 3_600_000
 const cleanupEveryMs = 3_600_000
+/** How often to look for sessions whose owner is gone. */
+const recoverEveryMs = 2_000
 
 export class CodingPool {
   #parts: CodingParts
-  #runs: LiveRuns
-  #upkeep: Repeating[]
+  #running: RunningSessions
+  #stopUpkeep: Array<() => void> = []
 
   constructor(parts: CodingParts) {
     this.#parts = parts
-    this.#runs = new LiveRuns(parts)
-    this.#upkeep = [
-      new Repeating(parts, cleanupEveryMs, () => this.cleanup()),
-      // An owner that we cannot see is known to be gone only after a while.
-      new Repeating(parts, orphansMs, () => this.recoverOrphans().then(() => this.#beginQueued())),
-    ]
+    this.#running = new RunningSessions(parts)
   }
 
   /** Starts a session in the background, or queues it when its repository is taken. */
-  async spawn(asked: LaunchRequest, beginning: Beginning = {}): Promise<CodingSession> {
-    const workdir = checkWorkdir(asked.workdir, this.#parts.config.workspaceRoots)
+  async spawn(asked: LaunchRequest, options: LaunchOptions = {}): Promise<CodingSession> {
+    const { owners, clock, store, repos, notifications, config } = this.#parts
+    const workdir = checkWorkdir(asked.workdir, config.workspaceRoots)
     const request = { ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 }
-    const session = await this.#create(request, beginning)
-    this.#runs.begin(session)
+    const by = { owner: this.#running.self, machine: owners.machine, now: clock.now() }
+    const [session] = await Promise.all([
+      store.add(launched(request, options, by), () => repos.checkRoom(workdir)),
+      this.#running.startHeartbeat(),
+    ])
+    await notifications.onLaunched(session)
+    this.#running.start(session)
     return session
   }
 
@@ -68,14 +68,15 @@ export class CodingPool {
   awaitingInput(sdkSessionId: string): CodingSession | undefined {
     const [found] = this.#parts.store.resolve(sdkSessionId)
     if (found?.sdkSessionId !== sdkSessionId || found.lifecycle !== 'awaiting-input') return undefined
-    return isOn(this.#parts.machine, found) && this.#parts.ownerLives(found) ? found : undefined
+    const { machine, ownerLives } = this.#parts.owners
+    return isOn(machine, found) && ownerLives(found) ? found : undefined
   }
 
   list(filter: CodingFilter = {}): CodingSession[] {
     return this.#parts.store.list(filter)
   }
 
-  /** By id, name, Claude's id or a prefix. Throws when there is none, or more than one. */
+  /** By id, name, Claude's id or a prefix. Throws when no session matches, or more than one. */
   resolve(ref: string): CodingSession {
     const found = this.#parts.store.resolve(ref)
     if (found.length === 1) return found[0]!
@@ -94,7 +95,7 @@ export class CodingPool {
     return this.#parts.findNative(ref)
   }
 
-  /** A message for a session. Agents may send only so many in a row without a person. */
+  /** Sends a message to a session. Agents may send only a limited number in a row without a person. */
   async respond(
     ref: string,
     text: string,
@@ -106,85 +107,86 @@ export class CodingPool {
     const max = this.#parts.config.maxAutoResponds
     if (autoResponds > max) throw tooManyResponds(session, max)
     if (options.interrupt) await this.interrupt(session.id)
-    await this.#tell(session, text, autoResponds)
+    await this.#send(session, text, autoResponds)
     await this.#parts.notifications.onResponded(session, text)
     return this.resolve(session.id)
   }
 
-  /** Stops the turn that runs; the session waits for what is said next. */
+  /** Stops the running turn; the session waits for its next message. */
   async interrupt(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
     if (!isRunning(session)) throw notRunning(session)
-    await this.#runs.ask(session, 'interrupt')
+    await this.#running.ask(session, 'interrupt')
     return this.resolve(session.id)
   }
 
-  /** Lets go of a session that waits for its next message, so that somebody goes on with it elsewhere. */
+  /** Closes a session that waits for its next message, so that somebody continues it elsewhere. */
   async release(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
     if (isWorking(session)) throw isAtWork(session)
-    if (isRunning(session) && !(await this.#runs.ask(session, 'release')))
-      await closeSession(
-        this.#parts,
-        await this.#present(session.id),
-        'suspended',
-        'released',
-        goesOnElsewhere,
-      )
+    if (isRunning(session) && !(await this.#running.ask(session, 'release'))) {
+      const present = await this.#present(session.id)
+      await closeSession(this.#parts, present, 'suspended', 'released', continuedElsewhere)
+    }
     return this.resolve(session.id)
   }
 
-  /** Ends a session. One that is over already is left as it is. */
+  /** Ends a session; does nothing if it has ended already. */
   async kill(ref: string): Promise<{ session: CodingSession; killed: boolean }> {
     const session = await this.#present(ref)
     if (session.lifecycle === 'ended') return { session, killed: false }
-    if (!(await this.#runs.ask(session, 'kill')))
+    if (!(await this.#running.ask(session, 'kill')))
       await closeSession(this.#parts, await this.#present(session.id), 'ended', 'user', '')
     return { session: this.resolve(session.id), killed: true }
   }
 
-  /** Goes on from an earlier session: a new one that resumes Claude's conversation, or forks it. */
+  /** Continues an earlier session: launches a new one that resumes Claude's conversation, or forks it. */
   async resume(ref: string, prompt: string, options: ResumeOptions = {}): Promise<CodingSession> {
     const fork = options.fork === true
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (!fork && earlier && isRunning(earlier))
-      throw this.#runs.get(earlier.id)?.writes.failure ?? isStillRunning(earlier)
+      throw this.#running.get(earlier.id)?.writes.failure ?? isStillRunning(earlier)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
-    if (!fork) await checkResumable(this.#parts, from.sdkSessionId)
-    const unsaid = earlier && !fork ? await unsaidIn(this.#parts, earlier) : []
+    const { runtime } = this.#parts.claude
+    if (!fork) await checkResumable(runtime, from.sdkSessionId)
+    const pending = earlier && !fork ? await undeliveredMessages(runtime, earlier) : []
     const session = await this.spawn(
       {
         ...from.request,
-        // Whoever resumes it from elsewhere is told there, in all that belongs to a place.
+        // Notifications go to the chat that resumed the session.
         ...options.origin,
         workdir: options.moved?.workdir ?? from.request.workdir,
         prompt,
         resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
         multiTurn: options.multiTurn ?? from.request.multiTurn,
       },
-      { unsaid, aside: options.moved?.aside ?? earlier?.aside, id: options.id },
+      { pending, aside: options.moved?.aside ?? earlier?.aside, id: options.id },
     )
-    if (!fork && earlier) await this.#goneOnAs(earlier, session)
+    if (!fork && earlier) await this.#closeContinued(earlier, session)
     return session
   }
 
-  async #goneOnAs(earlier: CodingSession, { name }: CodingSession): Promise<void> {
-    await this.#parts.store.update(earlier.id, (stored) => Object.assign(stored, nothingToSay()))
+  async #closeContinued(earlier: CodingSession, { name }: CodingSession): Promise<void> {
+    await this.#parts.store.update(earlier.id, (stored) => Object.assign(stored, noMessages))
     if (earlier.lifecycle === 'suspended')
       await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${name}.`)
   }
 
-  /** Gives a session to another machine that has its repository; it goes on there when that one takes it. */
+  /** Gives a session to another machine that has its repository; that machine continues it. */
   async handOver(ref: string, to: HandOver): Promise<CodingSession> {
+    const { store, events } = this.#parts
     const session = await this.#present(ref)
-    if (!(await this.#runs.ask(session, 'handOver', { to })))
-      await giveAway(this.#parts, (await this.#present(session.id)).id, to)
+    if (!(await this.#running.ask(session, 'handOver', { to }))) {
+      const { id } = await this.#present(session.id)
+      const moved = await store.update(id, (stored) => Object.assign(stored, handedOver(stored, to)))
+      events.emit({ type: 'coding-changed', id, why: moved.lifecycle })
+    }
     return this.resolve(session.id)
   }
 
-  /** Begins now what was given to this machine, and does not wait for the next look. */
+  /** Starts sessions that another machine has just handed over, without waiting for the next interval. */
   takeOver(): Promise<void> {
-    return this.#beginQueued()
+    return this.#startWaiting()
   }
 
   output(ref: string, lines: number): { session: CodingSession; blocks: OutputBlock[] } {
@@ -192,7 +194,7 @@ export class CodingPool {
     return { session, blocks: this.#parts.store.lastOutput(session.id, lines) }
   }
 
-  /** Puts a session into a chat's foreground; gives what the chat has missed since it last looked. */
+  /** Puts a session into a chat's foreground; returns the output since the chat last looked. */
   async foreground(
     ref: string,
     channel: string,
@@ -205,11 +207,11 @@ export class CodingPool {
   /** Takes one session, or all of them, out of a chat's foreground. */
   async background(channel: string, ref?: string): Promise<string[]> {
     const ids = ref === undefined ? this.#parts.store.watchedBy(channel) : [this.resolve(ref).id]
-    for (const id of ids) await putToBackground(this.#parts, id, channel)
+    for (const id of ids) await sendToBackground(this.#parts, id, channel)
     return ids
   }
 
-  /** Resolves when the session's present turn is over: it waits, ended or was suspended. */
+  /** Resolves when the current turn is over: the session waits, has ended or was suspended. */
   async whenQuiet(id: string): Promise<CodingSession> {
     for (;;) {
       const session = this.resolve(id)
@@ -218,87 +220,95 @@ export class CodingPool {
     }
   }
 
-  /** What ran under an owner that is gone becomes suspended. Every command does this first. */
+  /** Suspends or queues again the sessions whose owner is gone. Every command does this first. */
   recoverOrphans(): Promise<CodingSession[]> {
     return recoverOrphans(this.#parts)
   }
 
-  /** In the gateway: also begins what was queued, now and whenever an owner turns out to be gone. */
+  /** In the gateway: also starts queued sessions, now and whenever an owner is found dead. */
   async recover(): Promise<CodingSession[]> {
     const orphans = await this.recoverOrphans()
-    await this.#beginQueued()
-    for (const upkeep of this.#upkeep) upkeep.start()
+    await this.#startWaiting()
+    const { clock } = this.#parts
+    const cleanUp = (): Promise<void> => this.#logged(() => this.cleanup())
+    const recover = (): Promise<void> =>
+      this.#logged(async () => {
+        await this.recoverOrphans()
+        await this.#startWaiting()
+      })
+    void cleanUp()
+    this.#stopUpkeep = [repeat(clock, cleanupEveryMs, cleanUp), repeat(clock, recoverEveryMs, recover)]
     return orphans
   }
 
-  /** Begins what waits for this machine and nobody runs: queued here, or handed over by another one. */
-  async #beginQueued(): Promise<void> {
-    const { machine } = this.#parts
+  async #logged(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#parts.log.error(
+        { event: 'coding-upkeep-failed', error: String(error) },
+        'Periodic maintenance of coding sessions failed; it runs again at the next interval.',
+      )
+    }
+  }
+
+  /** Starts sessions of this machine that have no owner: queued here, or handed over by another machine. */
+  async #startWaiting(): Promise<void> {
+    const { store, owners } = this.#parts
     const waiting = this.list({ running: true }).filter(
       (session) =>
         !session.owner &&
         (session.lifecycle === 'queued' || session.lifecycle === 'awaiting-input') &&
-        isOn(machine, session),
+        isOn(owners.machine, session),
     )
-    for (const { id, request, machine: its } of waiting.reverse()) {
-      // It waits for a machine that has its repository.
-      if (machine !== undefined && its === undefined && !isDirectory(request.workdir)) continue
-      await this.#runs.signOfLife()
-      const taken = await this.#parts.store.update(id, (session) => (session.owner ??= this.#runs.me))
-      if (isDeepStrictEqual(taken.owner, this.#runs.me)) this.#runs.begin(taken)
+    for (const { id, request, machine } of waiting.reverse()) {
+      // Without a machine of its own the session waits for one that has its repository.
+      if (owners.machine !== undefined && machine === undefined && !isDirectory(request.workdir)) continue
+      await this.#running.startHeartbeat()
+      const taken = await store.update(id, (session) => (session.owner ??= this.#running.self))
+      if (isDeepStrictEqual(taken.owner, this.#running.self)) this.#running.start(taken)
     }
   }
 
-  /** Forgets the output of sessions that ended long ago; the sessions themselves stay, and can still be resumed. */
+  /** Deletes the output of sessions that ended long ago; the sessions themselves stay and can be resumed. */
   cleanup(): Promise<number> {
     return this.#parts.store.forgetOutputBefore(this.#parts.clock.now() - keepOutputMs)
   }
 
-  /** Figures over all sessions, or over those that one agent may see. */
+  /** Figures of all sessions, or of those that one agent may see. */
   getMetrics(agentId?: string): CodingMetrics {
-    const { store, spend, clock } = this.#parts
-    return codingMetrics(store, spend, clock.now(), agentId)
+    const { store, budget, clock } = this.#parts
+    return codingMetrics(store, budget.spend, clock.now(), agentId)
   }
 
-  /** Everything that this process runs is suspended, so that it can go on later. */
+  /** Suspends every session that this process runs, so that it can be resumed later. */
   killAll(): Promise<void> {
-    return this.#runs.killAll()
+    return this.#running.killAll()
   }
 
   /** Before the process ends. */
   async drain(): Promise<void> {
-    for (const upkeep of this.#upkeep) upkeep.stop()
-    await this.#runs.close()
+    for (const stop of this.#stopUpkeep) stop()
+    await this.#running.close()
     await this.#parts.notifications.close()
   }
 
-  async #create(request: CodingRequest, beginning: Beginning): Promise<CodingSession> {
-    const { machine, clock } = this.#parts
-    const wanted = launched(request, beginning, { owner: this.#runs.me, machine, now: clock.now() })
-    const [session] = await Promise.all([
-      this.#parts.store.add(wanted, () => checkRoom(this.#parts, request.workdir)),
-      this.#runs.signOfLife(),
-    ])
-    await this.#parts.notifications.onLaunched(session)
-    return session
-  }
-
-  /** As it is now: what its owner left when it died is dealt with first. */
+  /** The session as it is now: if its owner died, it is recovered first. */
   async #present(ref: string): Promise<CodingSession> {
     const session = this.resolve(ref)
-    const isOurs = this.#runs.get(session.id) !== undefined
-    if (isOurs || !session.owner || this.#parts.ownerLives(session)) return session
+    const isOurs = this.#running.get(session.id) !== undefined
+    if (isOurs || !session.owner || this.#parts.owners.ownerLives(session)) return session
     await this.recoverOrphans()
     return this.resolve(session.id)
   }
 
-  /** Its owner stores the message; while it has none, the message waits in the row for the next gateway. */
-  async #tell(session: CodingSession, text: string, autoResponds: number): Promise<void> {
+  /** The owner stores the message. Without an owner the message waits in the row for the next gateway. */
+  async #send(session: CodingSession, text: string, autoResponds: number): Promise<void> {
     if (!session.owner)
       await this.#parts.store.update(session.id, (stored) =>
         Object.assign(stored, { inbox: [...stored.inbox, text], autoResponds }),
       )
-    else if (!(await this.#runs.ask(session, 'send', { text, autoResponds })))
+    else if (!(await this.#running.ask(session, 'send', { text, autoResponds })))
       throw notRunning(await this.#present(session.id))
   }
 }

@@ -1,4 +1,4 @@
-// Why a coding session cannot be launched, answered or resumed, and what to do about it.
+// Errors for a coding session that cannot be launched, answered or resumed, each with a remedy.
 import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import { RockpoolError } from '../domain/errors.ts'

@@ -7,7 +7,7 @@ import { SessionChoice } from '../coding/queue/choose.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
 import { CodingPool } from '../coding/pool.ts'
-import { ownership } from '../coding/session/run-state.ts'
+import { ownership } from '../coding/machines/owner.ts'
 import { RepoGate } from '../coding/queue/repo-queue.ts'
 import { makeBridge } from '../discovery/bridge.ts'
 import type { Bridge } from '../discovery/bridge.ts'
@@ -39,18 +39,30 @@ export function openCodingWorld(app: App): CodingWorld {
     wake: wakeFor(app),
     note: ({ sessionKey, text, instead }) => app.storage.work.systemEvents.add(sessionKey, text, 20, instead),
   })
-  const ownerLives = ownership(store, clock)
   const machines = machinesOf(app, store)
-  const machine = machines?.name
-  const maxSessions = (): number => app.config.coding.maxSessions
-  const atOnce = (): number => app.config.coding.perRepo.running
-  const repos = new RepoGate({ store, clock, atOnce, isOwned: ownerLives, machine, maxSessions })
+  const owners = {
+    machine: machines?.name,
+    self: identifyProcess(process.pid)!,
+    ownerLives: ownership(store, clock),
+  }
+  const repos = new RepoGate({
+    store,
+    clock,
+    owners,
+    get config() {
+      return app.config.coding
+    },
+  })
   const choice = choiceIn(app, repos)
   const bridge = makeBridge()
   const pool = new CodingPool({
     store,
-    spend,
-    runtime: () => app.runtime(),
+    claude: {
+      runtime: () => app.runtime(),
+      agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
+      toolsFor: (session) => bridgeFor(app, bridge, session),
+    },
+    budget: { spend, priceOf: callCost, dayOf: (at) => dayIn(app.config.timeZone)(at) },
     approvals,
     notifications,
     repos,
@@ -60,15 +72,9 @@ export function openCodingWorld(app: App): CodingWorld {
     clock,
     log,
     events,
-    machine,
-    self: identifyProcess(process.pid)!,
-    ownerLives,
-    agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
-    toolsFor: (session) => bridgeFor(app, bridge, session),
+    owners,
     findNative: (ref) => findNative(app, ref),
     choose: (session) => choice.chooseFor(session),
-    priceOf: callCost,
-    dayOf: (at) => dayIn(app.config.timeZone)(at),
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
   const today = (): string => dayIn(app.config.timeZone)(app.clock.now())

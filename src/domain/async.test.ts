@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AtMost, KeyedQueue, repeat, sleep, within } from './async.ts'
+import { AtMost, Condition, KeyedQueue, repeat, sleep, within } from './async.ts'
 import { systemClock } from './clock.ts'
 
 test('tasks of one key run one after another, also after a failure; other keys do not wait', async () => {
@@ -80,4 +80,16 @@ test('work that fails gives its place to the next', async () => {
   const next = places.run(async () => 'yes')
   await expect(failing).rejects.toThrow('no')
   expect(await next).toBe('yes')
+})
+
+test('a condition wakes every waiter at a change or when the signal fires, and reports a time-out', async () => {
+  const condition = new Condition(systemClock)
+  const stop = new AbortController()
+  const waiting = [condition.wait(60_000), condition.wait(60_000, stop.signal)]
+  condition.notifyAll()
+  expect(await Promise.all(waiting)).toEqual([true, true])
+  const stopped = condition.wait(60_000, stop.signal)
+  stop.abort()
+  expect(await stopped).toBe(true)
+  expect(await condition.wait(1)).toBe(false)
 })

@@ -1,5 +1,5 @@
-// Small tools for waiting: one queue for each key, a limit on parallel tasks, a pause, a limit on waiting, a task that
-// repeats, a time slice for long work.
+// Small tools for waiting: one queue for each key, a limit on parallel tasks, a condition, a pause, a limit on waiting, a task
+// that repeats, a time slice for long work.
 import type { Clock } from './clock.ts'
 import { RockpoolError } from './errors.ts'
 
@@ -66,6 +66,37 @@ export class AtMost {
         hint: 'Try again in a moment.',
       })
     return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+}
+
+/** Wakes everybody who waits for something to change; each waiter then checks for itself. */
+export class Condition {
+  readonly #clock: Clock
+  #waiting = new Set<() => void>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  notifyAll(): void {
+    for (const wake of this.#waiting) wake()
+  }
+
+  /** Resolves to true at the next `notifyAll` or when `signal` fires, to false after `ms`. */
+  wait(ms: number, signal?: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (isChanged: boolean): void => {
+        this.#waiting.delete(wake)
+        signal?.removeEventListener('abort', wake)
+        cancel()
+        resolve(isChanged)
+      }
+      const wake = (): void => end(true)
+      const cancel = this.#clock.after(ms, () => end(false))
+      this.#waiting.add(wake)
+      signal?.addEventListener('abort', wake, { once: true })
+      if (signal?.aborted) wake()
+    })
   }
 }
 

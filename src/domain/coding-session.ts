@@ -1,4 +1,4 @@
-// A coding session: a background Claude Code session in a repository.
+// A coding session: a background Claude Code session in a repository. `CodingSession` is its row in the store.
 import type { PermissionMode } from './agent.ts'
 
 /** The five values that other programs know. Finer states are in `lifecycle`. */
@@ -34,7 +34,7 @@ export type EndReason =
   | 'start-failed'
   | 'turn-failed'
 
-/** What it waits for, and since when. */
+/** What the session waits for, and since when. */
 export interface Waiting {
   for: 'input' | 'approval' | 'answer' | 'plan' | 'budget'
   since: number
@@ -43,7 +43,7 @@ export interface Waiting {
   approvalId?: string
 }
 
-/** What was asked for at launch. Stays as it was, but for the place: that changes when it is moved. */
+/** What the launch asked for. Only `workdir` changes later, when the session moves to another machine. */
 export interface CodingRequest {
   prompt: string
   workdir: string
@@ -56,49 +56,49 @@ export interface CodingRequest {
   allowedTools: string[]
   permissionMode: PermissionMode
   multiTurn: boolean
-  /** How much to think, in OpenClaw's words: off, low, high, … */
+  /** OpenClaw's thinking level: off, low, high, … */
   thinking?: string
-  /** Queued for its repository: which conversation it continues is decided when it starts. */
+  /** The session waits for its repository, and chooses the conversation to continue when it starts. */
   chooseWhenFree?: boolean
   /** Claude's id of the conversation to resume. */
   resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
   /** `channel|target` or `channel|account|target`; `unknown` and `gateway` deliver nowhere. */
   originChannel: string
   originThreadId?: string
-  /** The session of ours that launched it; it is woken when this one waits or ends. */
+  /** The chat session of the agent that launched it. That agent takes a turn when this session waits or ends. */
   originSessionKey?: string
-  /** The agent that launched it, when it did so for another one: it sees it too, and is the one that is woken. */
+  /** The agent that launched the session for another agent. It sees the session too, and gets the notifications. */
   launchedBy?: string
-  /** A program whose token is bound to an agent launched it: what it says is told as that program's words. */
+  /** Launched by a program whose token is bound to an agent: notifications to agents have that program as author. */
   byProgram?: boolean
-  /** Its row among the sessions of its agent, when that goes with the session's end. */
+  /** The row among the agent's sessions that is removed when this session ends. */
   childSessionKey?: string
-  /** How many sessions above it began one another. */
+  /** The number of ancestors: sessions that launched each other down to this one. */
   spawnDepth: number
   /** How often progress is reported to the session that launched it, and whether tool calls are included. */
   relay?: { everySeconds: number; tools: boolean }
-  /** Idle limit after which the session is ended; time spent waiting for a person does not count. */
+  /** The session ends after this time without activity; time spent waiting for a person is not counted. */
   timeoutSeconds?: number
 }
 
 export interface CodingSession {
   /** Eight characters. */
   id: string
-  /** Unique among all that can still be resolved. */
+  /** Unique among all stored sessions. */
   name: string
   request: CodingRequest
   status: CodingStatus
   lifecycle: CodingLifecycle
   /** Claude's id of the conversation, once known. */
   sdkSessionId?: string
-  /** The id that Claude is told to give a new conversation, stored before Claude starts. */
+  /** The id that Claude will use for a new conversation, stored before Claude starts. */
   newSdkSessionId?: string
   waiting?: Waiting
   end?: { reason: EndReason; message: string; at: number }
   createdAt: number
   startedAt?: number
   lastActivityAt: number
-  /** The budget now: it may have been raised. */
+  /** The current budget: a person may have raised it. */
   budgetUsd: number
   /** Amounts that a person added to each shared limit, with the day of that decision. */
   allowances: Partial<Record<SharedLimit, { day: string; usd: number }>>
@@ -113,43 +113,43 @@ export interface CodingSession {
   waitedMs: number
   /** When the current wait began, however many questions are open. */
   waitsSince?: number
-  /** Messages that Claude has not got yet, the oldest first; the first prompt is the first of them. */
+  /** Messages that were not given to Claude yet, the oldest first. A new session has its prompt here. */
   inbox: string[]
-  /** Messages that Claude was given and has not dealt with. It may die before it writes them down: then they are said again. */
+  /** Messages given to Claude whose turn has not ended. If Claude dies before it records them, they are sent again. */
   given: GivenMessage[]
-  /** The text that Claude is writing now; it becomes output when it is whole, or when the turn is cut off. */
+  /** The text that Claude is writing now; it becomes output when the block is complete or the turn is cut off. */
   writing?: string
-  /** What it does now, in one line. */
+  /** The current activity, in one line. */
   doing?: string
   /** The last sequence number of its output. */
   lastSeq: number
-  /** Which machine it belongs to, where several share a database: the one that has its repository. */
+  /** The machine that has the repository, where several machines share a database. */
   machine?: string
-  /** Text placed before the next message to Claude: that the session was moved, and what is different. */
+  /** Text placed before the next message to Claude, for example that the session moved to another machine. */
   aside?: string
-  /** The process that runs it, and the machine that this process is on. */
+  /** The process that runs the session; absent while none does. */
   owner?: CodingOwner
-  /** The session it went on from, for display. */
+  /** Claude's id of the conversation that this session continued, for display. */
   resumedFrom?: string
 }
 
-/** A message on its way into Claude's transcript, where it is known by its uuid. */
+/** A message given to Claude. Claude's transcript records it under this uuid. */
 export interface GivenMessage {
   uuid: string
   text: string
 }
 
-/** Limits of a day that several sessions share. */
+/** Daily limits that several sessions share. */
 export type SharedLimit = 'repository' | 'agent' | 'day'
 
 export interface CodingOwner {
   pid: number
   startTime: string
-  /** The boot and pid namespace in which these two mean something. */
+  /** The boot and pid namespace in which `pid` and `startTime` identify a process. */
   domain: string
-  /** What the machine calls itself for ever; empty where it does not say. */
+  /** The permanent id of the machine; empty where it has none. */
   machine: string
-  /** Its name, for people; it may change. */
+  /** The machine's name for people; it may change. */
   host: string
 }
 
@@ -162,7 +162,7 @@ export interface OutputBlock {
   text: string
 }
 
-/** A file that a command would run, as it was when a person was asked. */
+/** A file that a command would run, as it was when the person was asked. */
 export interface Script {
   path: string
   sha256: string
@@ -170,7 +170,7 @@ export interface Script {
 
 export type ApprovalState = 'pending' | 'allowed' | 'denied' | 'expired'
 
-/** Something a person is asked. Bound to the exact input: a changed input is another request. */
+/** A question to a person. It covers exactly this input: a changed input needs another approval. */
 export interface Approval {
   id: string
   codingId?: string
@@ -183,7 +183,7 @@ export interface Approval {
   cwd?: string
   /** The scripts that the command would run. */
   scripts?: Script[]
-  /** SHA-256 of tool, input, directory and scripts, so that what is approved is what runs. */
+  /** SHA-256 of tool, input, directory and scripts: only what was approved runs. */
   inputHash: string
   /** The whole command or question, for display; never cut. */
   shown: string
@@ -195,7 +195,7 @@ export interface Approval {
   answer?: string
 }
 
-/** What was allowed once and for all: this tool, this pattern, in this session. */
+/** A permanent permission: this tool with this pattern, in this session. */
 export interface Grant {
   id: string
   codingId?: string
@@ -204,4 +204,17 @@ export interface Grant {
   pattern: string
   grantedAt: number
   grantedBy: string
+}
+
+export function isRunning({ status }: Pick<CodingSession, 'status'>): boolean {
+  return status === 'starting' || status === 'running'
+}
+
+export function isWorking(session: Pick<CodingSession, 'status' | 'lifecycle'>): boolean {
+  return isRunning(session) && session.lifecycle !== 'awaiting-input'
+}
+
+/** Does the session belong to this machine? Rows without a machine were written before several machines shared a database. */
+export function isOn(machine: string | undefined, session: Pick<CodingSession, 'machine'>): boolean {
+  return machine === undefined || session.machine === undefined || session.machine === machine
 }

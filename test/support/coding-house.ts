@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { Approvals } from '../../src/coding/approvals/approvals.ts'
 import { NotificationRouter } from '../../src/coding/notifications.ts'
-import type { NotificationParts } from '../../src/coding/notifications.ts'
+import type { NotificationParts, Progress } from '../../src/coding/notifications.ts'
 import { CodingPool } from '../../src/coding/pool.ts'
-import type { Progress } from '../../src/coding/progress-relay.ts'
 import type { CodingParts, NativeSession } from '../../src/coding/coding-parts.ts'
 import type { LaunchRequest } from '../../src/coding/pool.ts'
-import { ownership } from '../../src/coding/session/run-state.ts'
+import { ownership } from '../../src/coding/machines/owner.ts'
 import { RepoGate } from '../../src/coding/queue/repo-queue.ts'
 import type { Address } from '../../src/domain/address.ts'
 import type { AgentRuntime } from '../../src/domain/agent.ts'
@@ -101,32 +100,30 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const approvalStore = new ApprovalStore(database)
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
-  const ownerLives = ownership(store, clock)
+  const self = options.self ?? identifyProcess(process.pid)!
+  const owners = { self, ownerLives: ownership(store, clock) }
   const pool = new CodingPool({
     store,
-    spend,
-    runtime: async () => runtime,
+    claude: {
+      runtime: async () => runtime,
+      agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
+      toolsFor: () => [],
+    },
+    budget: {
+      spend,
+      priceOf: options.priceOf ?? (() => 0),
+      dayOf: (at) => new Date(at).toISOString().slice(0, 10),
+    },
     approvals,
     notifications,
-    repos: new RepoGate({
-      store,
-      clock,
-      atOnce: () => config.perRepo.running,
-      maxSessions: () => config.maxSessions,
-      isOwned: ownerLives,
-    }),
+    repos: new RepoGate({ store, clock, config, owners }),
     config,
     clock,
     log: silentLog,
     events,
-    self: options.self ?? identifyProcess(process.pid)!,
-    ownerLives,
-    agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
-    toolsFor: () => [],
+    owners,
     findNative: options.findNative ?? (async () => undefined),
     choose: options.choose ?? (async () => ({ action: 'fresh' })),
-    priceOf: options.priceOf ?? (() => 0),
-    dayOf: (at) => new Date(at).toISOString().slice(0, 10),
   })
   let isClosed = false
   const repo = (name: string): string => mkdtempSync(join(folder, `${name}-`))

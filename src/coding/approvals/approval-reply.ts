@@ -1,11 +1,11 @@
-// How a question of a session looks in a chat.
+// A question of a session as a message in a chat.
 import type { Approval } from '../../domain/coding-session.ts'
 import type { Reply } from '../../domain/reply.ts'
 import { oneLine } from '../session/names.ts'
 import { questionsOf } from './question-text.ts'
 
-/** What is asked, in full, with buttons where the platform has them and words where it has none. `alike` are the sessions
- *  that ask the same, if there are several: then all can be answered at once. */
+/** The whole question, with buttons for platforms that have them and words for the others. `alike` are the sessions that ask
+ *  the same, if there are several: then one answer can settle all. */
 export function approvalReply(who: string, approval: Approval, alike: string[] = []): Reply {
   const heading = {
     tool: `🔐 ${who} would like to use ${approval.toolName}:`,
@@ -39,20 +39,20 @@ function wordsForAll({ id, kind }: Approval, alike: string[]): string {
   return `${alike.length} sessions ask exactly this: ${names}. For all of them: ${words}, or /approve all ${id}, /deny all ${id}`
 }
 
-/** A command must look like what it does: what would hide or move text on a screen is written out. */
+/** Control characters could hide or move text on a screen, so they are written out. */
 export function withVisibleControls(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (char) =>
     char === '\n' || char === '\t' ? char : `\\u{${char.codePointAt(0)!.toString(16)}}`,
   )
 }
 
-/** What would run is no Markdown: `__init__`, `\;`, `a || b || c` and the bars of a table would be taken for it, and not be
- *  seen. Some platforms end a block at the first three backticks, however many began it. */
+/** Markdown would change a command: `__init__`, `\;`, `a || b || c` and table bars would not be shown as they are. Some
+ *  platforms end a code block at the first three backticks, however many opened it. */
 function asCode(text: string): string {
   return `\`\`\`\n${text.replaceAll('```', '``\\u{60}')}\n\`\`\``
 }
 
-/** Discord takes 80; what does not fit stands in the text. */
+/** Discord allows 80 with the suffix; the text has the whole label. */
 const maxLabelChars = 60
 
 type Row = NonNullable<Reply['buttons']>[number]
@@ -71,9 +71,9 @@ function approvalButtons(approval: Approval, alike: number): Reply['buttons'] {
     )
   if (approval.kind === 'question') {
     const [first, ...more] = questionsOf(approval.input)
-    // A button would settle the question with one choice.
+    // A button would answer with a single choice.
     if (isSeveral(approval)) return undefined
-    // An option and the same for all stand side by side: some platforms have room for five rows only.
+    // "For this one" and "for all" share a row: some platforms allow only five rows.
     return first && more.length === 0
       ? first.options.map((label, i) => row([[label, String(i + 1)]]).flat())
       : undefined

@@ -1,8 +1,8 @@
-// What coding sessions ask people: may this tool run, which of these, is this plan right, may it cost more.
-// A question is on disk before anybody is told. The first valid answer wins, from whichever door and process it comes;
-// no answer in time means no.
+// Questions of coding sessions to people: may this tool run, which option, is this plan right, may it cost more. A question is
+// on disk before people are notified. The first valid answer wins, from any client and process. No answer in time means no.
 import { randomUUID } from 'node:crypto'
 import type { PermissionAnswer } from '../../domain/agent.ts'
+import { Condition, sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { Approval } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
@@ -10,25 +10,25 @@ import type { Events } from '../../domain/events.ts'
 import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
 import { oneLine } from '../session/names.ts'
 import { hashOf, patternOf, shownText, withScripts } from './question-text.ts'
-import type { AskedFor } from './question-text.ts'
+import type { QuestionRequest } from './question-text.ts'
 import { answerFor, checkAnswer } from './read-answer.ts'
 
-export interface Asking {
+export interface Question {
   codingId?: string
   sessionKey?: string
   agentId: string
-  request: AskedFor
-  /** How long to wait; the configured time when absent. */
+  request: QuestionRequest
+  /** Time for an answer; the configured time when absent. */
   timeoutMs?: number
 }
 
 export interface ApprovalAnswer {
   behavior: 'allow' | 'deny'
-  /** For a question: the chosen label or own words. For a plan: what to change. For a budget: the new limit. */
+  /** For a question: the chosen label or free text. For a plan: what to change. For a budget: the amount to add. */
   text?: string
   always?: boolean
   by: string
-  /** Set when whoever answers is bound to an agent: there is nothing but what that agent's sessions ask. */
+  /** Set for a caller that is bound to an agent: only questions of that agent's sessions exist for it. */
   agentId?: string
 }
 
@@ -39,7 +39,7 @@ export interface ApprovalParts {
   timeoutMs: () => number
 }
 
-/** How often an answer that another process wrote is looked for, while one waits. */
+/** How often to look for an answer that another process wrote. */
 const lookMs = 200
 
 export class Approvals {
@@ -49,41 +49,41 @@ export class Approvals {
     this.#parts = parts
   }
 
-  /** Asks and waits; resolves to what Claude is told. `onAsked` is called once the question is on disk: then people are told. */
+  /** Asks and waits; resolves to the answer for Claude. `onAsked` is called when the question is on disk, to notify people. */
   async ask(
-    asking: Asking,
+    question: Question,
     signal: AbortSignal,
     onAsked: (approval: Approval) => void,
   ): Promise<PermissionAnswer> {
     for (;;) {
-      const request = await withScripts(asking.request)
-      if (this.#isGranted({ ...asking, request })) return { behavior: 'allow' }
-      const settled = await this.settle({ ...asking, request }, signal, onAsked)
-      // A script that changed while the person thought about it is not the one that was approved.
+      const request = await withScripts(question.request)
+      if (this.#isGranted({ ...question, request })) return { behavior: 'allow' }
+      const settled = await this.settle({ ...question, request }, signal, onAsked)
+      // If a script changed while the person decided, the approval does not cover it.
       const isSame = settled.state !== 'allowed' || hashOf(await withScripts(request)) === settled.inputHash
       if (isSame) return answerFor(settled, request)
     }
   }
 
-  /** Asks and waits; resolves to the settled question itself. */
+  /** Asks and waits; resolves to the settled approval itself. */
   async settle(
-    asking: Asking,
+    question: Question,
     signal: AbortSignal,
     onAsked: (approval: Approval) => void,
   ): Promise<Approval> {
-    const approval = this.#make(asking)
+    const approval = this.#make(question)
     await this.#parts.store.add(approval)
-    this.#tell(approval, 'pending')
+    this.#emit(approval, 'pending')
     onAsked(approval)
     return this.#settled(approval, signal)
   }
 
-  /** All that are open, or those of one agent. */
+  /** All open approvals, or those of one agent. */
   pending(agentId?: string): Approval[] {
     return this.#parts.store.pending().filter(isOf(agentId))
   }
 
-  /** Answers one. Refused when it is no longer open, or when the input is not the one that was shown. */
+  /** Refused when the approval is no longer open, or when its input is not the one that was shown. */
   async answer(id: string, answer: ApprovalAnswer, shownHash?: string): Promise<Approval> {
     const approval = this.#find(id, answer.agentId)
     if (shownHash !== undefined && shownHash !== approval.inputHash) {
@@ -95,33 +95,31 @@ export class Approvals {
         },
       )
     }
-    if (answer.always && approval.kind !== 'tool') throw nothingForAlways(approval)
-    if (answer.behavior === 'allow') checkAnswer(approval, answer.text)
-    const by = { at: this.#parts.clock.now(), by: answer.by, text: answer.text }
-    const won = await this.#parts.store.settle(
-      approval.id,
-      answer.behavior === 'allow' ? 'allowed' : 'denied',
-      by,
-    )
-    if (!won) throw alreadySettled(this.#parts.store.get(approval.id) ?? approval)
-    if (answer.always && answer.behavior === 'allow') await this.#grant(approval, answer.by)
-    this.#tell(approval, answer.behavior === 'allow' ? 'allowed' : 'denied')
-    return this.#parts.store.get(approval.id)!
+    const { store, clock } = this.#parts
+    const isYes = answer.behavior === 'allow'
+    if (answer.always && approval.kind !== 'tool') throw notForAlways(approval)
+    if (isYes) checkAnswer(approval, answer.text)
+    const state = isYes ? 'allowed' : 'denied'
+    const won = await store.settle(approval.id, state, { at: clock.now(), by: answer.by, text: answer.text })
+    if (!won) throw alreadySettled(store.get(approval.id) ?? approval)
+    if (answer.always && isYes) await this.#grant(approval, answer.by)
+    this.#emit(approval, state)
+    return store.get(approval.id)!
   }
 
-  /** Those that ask exactly the same and are open, in the order in which they were asked. */
-  alike({ inputHash }: Approval): Approval[] {
+  /** Open approvals with exactly the same question, the oldest first. */
+  identicalTo({ inputHash }: Approval): Approval[] {
     return this.pending().filter((other) => other.inputHash === inputHash)
   }
 
-  /** The same question of several sessions, answered together; also when this one was answered already. */
-  async answerAlike(
+  /** Answers the same question of several sessions together, also when the named one has been answered already. */
+  async answerIdentical(
     id: string,
     answer: ApprovalAnswer,
     isMeant: (other: Approval, named: Approval) => boolean = () => true,
   ): Promise<Approval[]> {
     const first = this.#known(id, answer.agentId) ?? this.#find(id, answer.agentId, true)
-    const meant = this.alike(first)
+    const meant = this.identicalTo(first)
       .filter(isOf(answer.agentId))
       .filter((other) => isMeant(other, first))
     const settled: Approval[] = []
@@ -129,7 +127,7 @@ export class Approvals {
       try {
         settled.push(await this.answer(approval.id, answer))
       } catch (error) {
-        // Somebody was faster with one of them; the others are answered all the same.
+        // One of them was answered meanwhile; the others still get this answer.
         if (asRockpoolError(error).code !== 'conflict') throw error
       }
     }
@@ -137,23 +135,20 @@ export class Approvals {
     return settled
   }
 
-  /** A restart closes what was open: whoever asked is gone. They are shown as expired, and resuming asks again. */
-  async expireOpen(codingIds: (approval: Approval) => boolean): Promise<Approval[]> {
-    const open = this.pending().filter(codingIds)
-    const now = this.#parts.clock.now()
-    for (const approval of open) {
-      await this.#parts.store.settle(approval.id, 'expired', { at: now, by: 'restart' })
-      this.#tell(approval, 'expired')
+  /** For sessions whose process died. Resuming such a session asks again. */
+  async expireOpen(isMeant: (approval: Approval) => boolean): Promise<void> {
+    for (const approval of this.pending().filter(isMeant)) {
+      await this.#parts.store.settle(approval.id, 'expired', { at: this.#parts.clock.now(), by: 'restart' })
+      this.#emit(approval, 'expired')
     }
-    return open
   }
 
-  /** By id or a prefix of it; without one, the only open question there is. Where all that ask the same are meant, the
-   *  last of them stands for all. */
-  #find(id: string, agentId: string | undefined, alike = false): Approval {
+  /** By id or a prefix of it; without an id, the only open approval. With `identical`, several that ask the same are one, and
+   *  the last of them is returned. */
+  #find(id: string, agentId: string | undefined, identical = false): Approval {
     const open = this.pending(agentId)
     const found = id === '' ? open : open.filter((approval) => approval.id.startsWith(id))
-    const isOne = new Set(found.map(({ inputHash, id: each }) => (alike ? inputHash : each))).size === 1
+    const isOne = new Set(found.map(({ inputHash, id: each }) => (identical ? inputHash : each))).size === 1
     if (isOne) return found.at(-1)!
     const known = this.#known(id, agentId)
     if (known) throw alreadySettled(known)
@@ -168,7 +163,7 @@ export class Approvals {
     return [this.#parts.store.get(id)].find((known) => known && isOf(agentId)(known))
   }
 
-  #make({ codingId, sessionKey, agentId, request, timeoutMs }: Asking): Approval {
+  #make({ codingId, sessionKey, agentId, request, timeoutMs }: Question): Approval {
     const now = this.#parts.clock.now()
     return {
       id: randomUUID().slice(0, 8),
@@ -188,46 +183,39 @@ export class Approvals {
     }
   }
 
-  #settled(approval: Approval, signal: AbortSignal): Promise<Approval> {
+  /** Resolves when the approval is answered, in any process, or has expired. */
+  async #settled({ id, expiresAt, codingId }: Approval, signal: AbortSignal): Promise<Approval> {
     const { store, clock, events } = this.#parts
-    return new Promise((resolve) => {
-      const done = (): void => {
-        stopListening()
-        cancelTimer()
-        signal.removeEventListener('abort', give)
-        resolve(store.get(approval.id)!)
-      }
-      const expire = (): void => {
-        const by = { at: clock.now(), by: signal.aborted ? 'turn-ended' : 'timeout' }
-        const settled = store.settle(approval.id, 'expired', by)
-        settled.then(
-          (won) => {
-            if (won) this.#tell(approval, 'expired')
-            done()
-          },
-          // It could not be stored; until it is, nobody is told anything else than that it waits.
-          () => {
-            cancelTimer()
-            cancelTimer = clock.after(lookMs, expire)
-          },
-        )
-      }
-      const look = (): void => {
-        if (store.get(approval.id)?.state !== 'pending') return done()
-        if (clock.now() >= approval.expiresAt) return expire()
-        cancelTimer = clock.after(lookMs, look)
-      }
-      const give = (): void => expire()
-      let cancelTimer = clock.after(lookMs, look)
-      const stopListening = events.on((event) => {
-        if (event.type === 'approval-changed' && event.id === approval.id && event.state !== 'pending') done()
-      })
-      signal.addEventListener('abort', give, { once: true })
-      if (signal.aborted) give()
+    const changed = new Condition(clock)
+    const stopListening = events.on((event) => {
+      if (event.type === 'approval-changed' && event.id === id) changed.notifyAll()
     })
+    try {
+      for (;;) {
+        const stored = store.get(id)!
+        if (stored.state !== 'pending') return stored
+        if (!signal.aborted && clock.now() < expiresAt) await changed.wait(lookMs, signal)
+        else if (!(await this.#expire({ id, codingId }, signal.aborted ? 'turn-ended' : 'timeout')))
+          await sleep(clock, lookMs)
+      }
+    } finally {
+      stopListening()
+    }
   }
 
-  #isGranted({ codingId, sessionKey, request }: Asking): boolean {
+  /** False when the store failed: the approval stays pending, and the caller tries again. */
+  async #expire(approval: Pick<Approval, 'id' | 'codingId'>, by: string): Promise<boolean> {
+    const { store, clock } = this.#parts
+    try {
+      if (await store.settle(approval.id, 'expired', { at: clock.now(), by })) this.#emit(approval, 'expired')
+      return true
+    } catch {
+      // Until it is stored, everybody sees that the question still waits.
+      return false
+    }
+  }
+
+  #isGranted({ codingId, sessionKey, request }: Question): boolean {
     if (request.kind !== 'tool') return false
     const pattern = patternOf(request)
     return this.#parts.store
@@ -254,18 +242,18 @@ export class Approvals {
     })
   }
 
-  #tell(approval: Approval, state: string): void {
-    this.#parts.events.emit({ type: 'approval-changed', id: approval.id, codingId: approval.codingId, state })
+  #emit({ id, codingId }: Pick<Approval, 'id' | 'codingId'>, state: string): void {
+    this.#parts.events.emit({ type: 'approval-changed', id, codingId, state })
   }
 }
 
-/** Everything, for whoever is bound to no agent. */
+/** All approvals, for a caller that is bound to no agent. */
 function isOf(agentId: string | undefined): (approval: Approval) => boolean {
   return (approval) => agentId === undefined || approval.agentId === agentId
 }
 
-/** A question, a plan or a budget is another one each time. */
-function nothingForAlways({ id, kind }: Approval): RockpoolError {
+/** Every question, plan and budget is a new one, so "always" has no meaning for them. */
+function notForAlways({ id, kind }: Approval): RockpoolError {
   return new RockpoolError('input-invalid', `Approval ${id} is a ${kind}; it cannot be allowed always.`, {
     hint: `Answer this one: \`rockpool cc approve ${id}\`.`,
   })

@@ -1,4 +1,4 @@
-// What a person is asked, in words, and what exactly an approval covers.
+// The text of a question to a person, and what exactly an approval covers.
 import { createHash } from 'node:crypto'
 import { isAbsolute, relative } from 'node:path'
 import type { PermissionRequest } from '../../domain/agent.ts'
@@ -6,19 +6,19 @@ import type { Approval, Script } from '../../domain/coding-session.ts'
 import { scriptsIn } from './scripts.ts'
 
 /** A permission request of Claude's, or our own question about the budget. */
-export type AskedFor = Omit<PermissionRequest, 'kind'> & Pick<Approval, 'kind' | 'scripts'>
+export type QuestionRequest = Omit<PermissionRequest, 'kind'> & Pick<Approval, 'kind' | 'scripts'>
 
-type Asked = Pick<AskedFor, 'toolName' | 'input' | 'cwd' | 'scripts'>
+type Asked = Pick<QuestionRequest, 'toolName' | 'input' | 'cwd' | 'scripts'>
 
 /** The request with the scripts that its command would run, as they are now. */
-export async function withScripts(request: AskedFor): Promise<AskedFor> {
+export async function withScripts(request: QuestionRequest): Promise<QuestionRequest> {
   const { kind, cwd, input } = request
   if (kind !== 'tool' || cwd === undefined || typeof input['command'] !== 'string') return request
   return { ...request, scripts: await scriptsIn(input['command'], cwd) }
 }
 
-export function hashOf(request: AskedFor): string {
-  // An answer to a question means the same in every directory, so sessions that ask the same can be answered together.
+export function hashOf(request: QuestionRequest): string {
+  // An answer means the same in every directory, so identical questions of several sessions can be answered together.
   const place = request.kind === 'question' ? undefined : placeOf(request)
   const exact = JSON.stringify([request.toolName, request.input, place])
   return createHash('sha256').update(exact).digest('hex')
@@ -29,7 +29,7 @@ interface Place {
   scripts?: Script[]
 }
 
-/** These do the same in every directory, as long as their path is absolute. */
+/** Tools that do the same in every directory if their path is absolute. */
 const placeless = new Set(['Read', 'Write', 'Edit', 'NotebookEdit', 'WebFetch', 'WebSearch'])
 
 /** Where the tool works and what it runs there, for tools that depend on it. */
@@ -37,19 +37,18 @@ function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefin
   const path = input['file_path'] ?? input['notebook_path'] ?? '/'
   const isPlaceless = placeless.has(toolName) && typeof path === 'string' && isAbsolute(path)
   if (cwd === undefined || isPlaceless) return undefined
-  return { directory: cwd, ...(scripts.length === 0 ? {} : { scripts }) }
+  return { directory: cwd, scripts: scripts.length === 0 ? undefined : scripts }
 }
 
 const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
 
-/** The whole of what is asked, every field of it, and where it would happen. Control characters are made visible where it is
- *  shown, never removed here. */
-export function shownText(request: AskedFor): string {
-  return [askedText(request), ...placeLines(request)].join('\n')
+/** Every field of the request, and where it would happen. Control characters stay; what displays the text makes them visible. */
+export function shownText(request: QuestionRequest): string {
+  return [requestText(request), ...placeLines(request)].join('\n')
 }
 
-/** What is asked, without the place. */
-export function askedText(request: Pick<AskedFor, 'kind' | 'toolName' | 'input'>): string {
+/** The request without the directory. */
+export function requestText(request: Pick<QuestionRequest, 'kind' | 'toolName' | 'input'>): string {
   const { toolName, input } = request
   if (request.kind === 'question') return questionText(input)
   if (request.kind === 'plan') return withRest(typeof input['plan'] === 'string' ? 'plan' : undefined, input)
@@ -58,7 +57,7 @@ export function askedText(request: Pick<AskedFor, 'kind' | 'toolName' | 'input'>
     : `${toolName} ${JSON.stringify(input, null, 2)}`
 }
 
-function placeLines(request: AskedFor): string[] {
+function placeLines(request: QuestionRequest): string[] {
   const place = request.kind === 'tool' ? placeOf(request) : undefined
   if (!place) return []
   const { directory, scripts = [] } = place
@@ -72,7 +71,7 @@ function placeLines(request: AskedFor): string[] {
   ]
 }
 
-/** The field that matters most as it is; what else is asked for stands below it, quoted, so that it cannot be hidden. */
+/** The most important field as it is; the other fields stand below it, quoted, so that none can be hidden. */
 function withRest(main: 'plan' | 'command' | undefined, input: Record<string, unknown>): string {
   const rest = Object.entries(input).filter(([field]) => field !== main && field !== 'planFilePath')
   const lines = rest.map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
@@ -97,7 +96,7 @@ export interface AskedQuestion {
   several: boolean
 }
 
-/** Reads `AskUserQuestion`'s input; whatever does not fit is left out. */
+/** Reads the input of `AskUserQuestion`; leaves out what has another shape. */
 export function questionsOf(input: Record<string, unknown>): AskedQuestion[] {
   const questions: unknown[] = Array.isArray(input['questions']) ? input['questions'] : []
   return questions.flatMap((raw) => {
@@ -108,24 +107,24 @@ export function questionsOf(input: Record<string, unknown>): AskedQuestion[] {
   })
 }
 
-/** Says nothing about what is done, and is never the same twice. */
-const beside: Readonly<Record<string, readonly string[]>> = { Bash: ['description', 'timeout'] }
-const oneFieldSays = new Set(['command', 'file_path', 'url'])
+/** Fields that do not change what a tool does, and differ from call to call. */
+const irrelevant: Readonly<Record<string, readonly string[]>> = { Bash: ['description', 'timeout'] }
+const decidingAlone = new Set(['command', 'file_path', 'url'])
 const maxPatternChars = 500
 
-/** What "always" covers: exactly this input, in this directory, with these scripts. Where one field says it all it is that
- *  field, word for word. */
+/** What "always" covers: exactly this input, in this directory, with these scripts. If a single field decides, the pattern is
+ *  the value of that field. */
 export function patternOf(asked: Asked): string {
   const { toolName, input } = asked
   const deciding = Object.entries(input)
-    .filter(([field]) => !beside[toolName]?.includes(field))
+    .filter(([field]) => !irrelevant[toolName]?.includes(field))
     .sort(([a], [b]) => (a < b ? -1 : 1))
   const place = placeOf(asked)
   if (place) return shortened(JSON.stringify({ ...place, input: Object.fromEntries(deciding) }))
   const [[field, value] = []] = deciding
-  const saysAll = deciding.length === 1 && typeof value === 'string' && oneFieldSays.has(field ?? '')
-  // A command that looks like a whole input must not stand for one.
-  if (saysAll && !value.startsWith('{')) return value
+  const isAlone = deciding.length === 1 && typeof value === 'string' && decidingAlone.has(field ?? '')
+  // A command that looks like a JSON input must not be mistaken for one.
+  if (isAlone && !value.startsWith('{')) return value
   return shortened(JSON.stringify(Object.fromEntries(deciding)))
 }
 

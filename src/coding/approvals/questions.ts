@@ -1,74 +1,75 @@
-// What a running session asks people: may this tool run, which of these, may it cost more. Several questions may be open
-// at once (sub-agents ask too); the session waits until the last of them is answered.
+// The questions of one running session: may this tool run, which option, may it cost more. Several may be open at once, because
+// sub-agents ask too; the session waits until the last of them is answered.
 import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
-import type { Approval, CodingSession } from '../../domain/coding-session.ts'
-import { askingAlike } from './identical-requests.ts'
-import { awaiting } from './awaiting.ts'
-import { budgetAsking, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
+import type { Approval, CodingLifecycle, CodingSession, Waiting } from '../../domain/coding-session.ts'
+import { budgetQuestion, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
 import type { BudgetReached } from '../budget/budget.ts'
+import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { oneLine } from '../session/names.ts'
-import type { CodingParts } from '../coding-parts.ts'
-import { askedText } from './question-text.ts'
+import { isSameOrigin } from '../session/origin.ts'
+import { requestText } from './question-text.ts'
 import { readAmount } from './read-answer.ts'
 
-export interface QuestionMoments {
-  /** Fires when the session is over: nobody needs to answer any more. */
+export interface QuestionHooks {
+  /** Fires when the session is over: no answer is needed any more. */
   over: AbortSignal
-  /** Resolves when all that was metered is on disk: limits are sums over it. */
+  /** Resolves when all metered costs are on disk: limits are sums over them. */
   metered: () => Promise<void>
   onAsked: () => void
   onAnswered: () => void
 }
 
 export class Questions {
-  #parts: CodingParts
+  #parts: SessionParts
   #record: LiveRecord
-  #moments: QuestionMoments
+  #hooks: QuestionHooks
   #open: Approval[] = []
   /** The state to return to when the session already waited for a message as the first question came. */
   #idle: Pick<CodingSession, 'lifecycle' | 'waiting'> | undefined
   #hold: Promise<string | undefined> | undefined
 
-  constructor(parts: CodingParts, record: LiveRecord, moments: QuestionMoments) {
+  constructor(parts: SessionParts, record: LiveRecord, hooks: QuestionHooks) {
     this.#parts = parts
     this.#record = record
-    this.#moments = moments
+    this.#hooks = hooks
   }
 
   async askPermission(request: PermissionRequest, signal: AbortSignal): Promise<PermissionAnswer> {
     const { session } = this.#record
-    const asking = { codingId: session.id, agentId: session.request.agentId, request }
+    const question = { codingId: session.id, agentId: session.request.agentId, request }
     const asked: Approval[] = []
-    const answer = await this.#parts.approvals.ask(asking, this.#either(signal), (approval) => {
+    const answer = await this.#parts.approvals.ask(question, this.#untilOver(signal), (approval) => {
       asked.push(approval)
-      this.#await(approval)
+      this.#asked(approval)
     })
     for (const approval of asked) await this.#answered(approval)
     return answer
   }
 
-  /** Waits while a limit is reached, one after the other. Resolves to a refusal when nobody raises it, else to nothing. */
+  /** Asks about each reached limit, one after the other. Resolves to a refusal when one is not raised, else to undefined. */
   async holdForBudget(signal: AbortSignal): Promise<string | undefined> {
-    await this.#moments.metered()
+    await this.#hooks.metered()
     for (let reached = this.limitReached(); reached; reached = this.limitReached()) {
-      this.#hold ??= this.#askForBudget(reached, this.#either(signal)).finally(() => (this.#hold = undefined))
-      const refusal = await this.#hold
+      const asking = (this.#hold ??= this.#askForBudget(reached, this.#untilOver(signal)).finally(
+        () => (this.#hold = undefined),
+      ))
+      const refusal = await asking
       if (refusal !== undefined) return refusal
     }
     return undefined
   }
 
   limitReached(): BudgetReached | undefined {
-    const { spend, config } = this.#parts
-    return budgetReached(this.#record.session, spend, config.budgets, this.#today())
+    const { budget, config } = this.#parts
+    return budgetReached(this.#record.session, budget.spend, config.budgets, this.#today())
   }
 
   async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
     const { session } = this.#record
     const timeoutMs = this.#parts.config.idleTimeoutMinutes * 60_000
-    const asking = { ...budgetAsking(session, reached), timeoutMs }
-    const settled = await this.#parts.approvals.settle(asking, signal, (approval) => this.#await(approval))
+    const question = { ...budgetQuestion(session, reached), timeoutMs }
+    const settled = await this.#parts.approvals.settle(question, signal, (approval) => this.#asked(approval))
     await this.#answered(settled)
     if (settled.state !== 'allowed') return describeBudget(reached)
     const amount = readAmount(settled.answer) ?? session.request.budgetUsd
@@ -77,26 +78,35 @@ export class Questions {
   }
 
   #today(): string {
-    const { clock, dayOf } = this.#parts
-    return dayOf(clock.now())
+    return this.#parts.budget.dayOf(this.#parts.clock.now())
   }
 
-  #either(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, this.#moments.over])
+  #untilOver(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.#hooks.over])
   }
 
-  #await(approval: Approval): void {
+  #asked(approval: Approval): void {
     this.#open.push(approval)
-    this.#moments.onAsked()
+    this.#hooks.onAsked()
     this.#record.later((session) => this.#asking(session, approval))
     const { session } = this.#record
-    const alike = askingAlike(this.#parts, approval, session.request)
-    void this.#record.settle(this.#parts.notifications.onApproval(session, approval, alike))
+    const notified = this.#parts.notifications.onApproval(session, approval, this.#askingTheSame(approval))
+    void this.#record.logFailure(notified)
+  }
+
+  /** Names of the sessions that asked the same in the same chat up to now, this one last. */
+  #askingTheSame(approval: Approval): string[] {
+    const { approvals, store } = this.#parts
+    const isMeant = shownWith(store, this.#record.session.request.originChannel)
+    return approvals
+      .identicalTo(approval)
+      .filter((other) => isMeant(other, approval))
+      .map(({ codingId = '' }) => store.get(codingId)?.name ?? codingId)
   }
 
   async #answered({ id }: Approval): Promise<void> {
     this.#open = this.#open.filter((other) => other.id !== id)
-    if (this.#moments.over.aborted) return
+    if (this.#hooks.over.aborted) return
     const [next] = this.#open
     if (next) return this.#record.change((session) => this.#asking(session, next))
     await this.#record.change(({ waiting }) => {
@@ -104,7 +114,7 @@ export class Questions {
       if (waiting?.approvalId === undefined) return {}
       return this.#idle ?? { lifecycle: 'active', waiting: undefined }
     })
-    if (this.#record.session.lifecycle === 'active') this.#moments.onAnswered()
+    if (this.#record.session.lifecycle === 'active') this.#hooks.onAnswered()
   }
 
   /** A background sub-agent may ask between turns: the session then waits for a message again afterwards. */
@@ -115,8 +125,26 @@ export class Questions {
   }
 }
 
+const waitingStates: Record<Approval['kind'], { lifecycle: CodingLifecycle; for: Waiting['for'] }> = {
+  tool: { lifecycle: 'awaiting-approval', for: 'approval' },
+  question: { lifecycle: 'awaiting-answer', for: 'answer' },
+  plan: { lifecycle: 'awaiting-plan', for: 'plan' },
+  budget: { lifecycle: 'awaiting-budget', for: 'budget' },
+}
+
 function waitingFor(approval: Approval): Partial<CodingSession> {
-  const { lifecycle, for: what } = awaiting[approval.kind]
-  const about = oneLine(askedText(approval), 200)
+  const { lifecycle, for: what } = waitingStates[approval.kind]
+  const about = oneLine(requestText(approval), 200)
   return { lifecycle, waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id } }
+}
+
+/** Tells whether the same chat was shown an approval before `named`, or whether it is `named` itself: an answer "for all" covers
+ *  only those. */
+export function shownWith(
+  store: { get(id: string): CodingSession | undefined },
+  originChannel: string,
+): (other: Approval, named: Approval) => boolean {
+  return (other, named) =>
+    other.askedAt <= named.askedAt &&
+    isSameOrigin(store.get(other.codingId ?? '')?.request.originChannel ?? '', originChannel)
 }

@@ -1,12 +1,12 @@
-// What a person's answer means, and what Claude is told of it: an amount for a budget, choices for a question. An answer that could mean two things is
-// refused, so that the person is asked again. Every way to answer comes here: chat, command line, RPC and dashboard.
+// Reads a person's answer, and turns it into the answer for Claude: an amount for a budget, choices for a question. An answer
+// that could mean two things is refused, so that the person is asked again. Chat, command line, RPC and dashboard all use it.
 import type { PermissionAnswer } from '../../domain/agent.ts'
 import type { Approval } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { questionsOf } from './question-text.ts'
-import type { AskedFor, AskedQuestion } from './question-text.ts'
+import type { QuestionRequest, AskedQuestion } from './question-text.ts'
 
-/** Throws `input-invalid` when a yes to this approval does not say what it must say. */
+/** Throws `input-invalid` when a yes to this approval lacks the amount or choice that it needs. */
 export function checkAnswer({ id, kind, input }: Approval, text: string | undefined): void {
   if (kind === 'budget') readAmount(text)
   if (kind !== 'question') return
@@ -22,7 +22,7 @@ const plainYes = /^(?:y|yes|ok|okay|allow|approved?|go on|👍)[.!]?$/iu
 const dollars = /^\$?\s*(\d+(?:\.\d{1,4}|,\d{1,2})?)\s*(?:\$|usd|dollars?)?$/i
 const cents = /^(\d+)\s*(?:¢|c|ct|cts|cents?)$/i
 
-/** Whether words are meant as an amount, right or wrong: `-1` is, `not now` is not. */
+/** Is the text meant as an amount, valid or not? `-1` is, `not now` is not. */
 export function isLikeAmount(text: string): boolean {
   return /^[-+$\s]*\d[\d.,]*\s*(?:\$|usd|dollars?|¢|c|cts?|cents?)?$/i.test(text.trim())
 }
@@ -41,7 +41,7 @@ export function readAmount(answer: string | undefined): number | undefined {
   )
 }
 
-export function answerFor(approval: Approval, request: AskedFor): PermissionAnswer {
+export function answerFor(approval: Approval, request: QuestionRequest): PermissionAnswer {
   if (approval.state === 'allowed') {
     return request.kind === 'question'
       ? {
@@ -59,7 +59,7 @@ export function answerFor(approval: Approval, request: AskedFor): PermissionAnsw
   }
 }
 
-/** With words it is to be changed and shown again; without, it is over and Claude waits for what comes next. */
+/** With a text Claude changes the plan and shows it again; without, Claude stops and waits for the next message. */
 function planRefused(change: string | undefined): PermissionAnswer {
   return change
     ? {
@@ -69,7 +69,7 @@ function planRefused(change: string | undefined): PermissionAnswer {
     : { behavior: 'deny', message: 'A person rejected the plan. Do not carry it out.', interrupt: true }
 }
 
-/** What Claude is told: for each question, by its text, the chosen labels or the person's own words. */
+/** The answers for Claude: for each question, by its text, the chosen labels or the person's own words. */
 export function answersFor(input: Record<string, unknown>, text: string): Record<string, string> {
   const questions = questionsOf(input)
   const parts = partsOf(text, questions.length)
@@ -90,7 +90,7 @@ function partsOf(text: string, count: number): string[] {
     .filter((part) => part !== '')
 }
 
-/** Numbers and labels pick options, several where the question allows it; other words stand for themselves. */
+/** Numbers and labels choose options, several if the question allows it; any other text is the answer itself. */
 function chosen({ options, several }: AskedQuestion, text: string): string {
   const said = text.trim()
   const areNumbers = /^\d{1,2}(?:(?:\s*[,+&]\s*|\s+and\s+|\s+)\d{1,2})*$/i.test(said)

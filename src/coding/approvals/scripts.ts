@@ -1,5 +1,5 @@
-// The scripts that a shell command would run. An approval covers their content, so that a changed script is asked about
-// again. What only the shell can know (variables, wildcards, other directories of a script itself) is not followed.
+// The scripts that a shell command would run. An approval covers their content: a changed script needs another approval. What
+// only the shell knows (variables, wildcards, a `cd` inside of a script) is not followed.
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -42,7 +42,7 @@ function candidates(command: string, directory: string, nesting = 0): string[] {
   return paths
 }
 
-/** `timeout 5 sh build.sh` runs a script, too, so every word counts and not only the first. */
+/** `timeout 5 sh build.sh` runs a script, too, so every word is checked and not only the first. */
 function candidatesOf(words: string[], here: string, nesting: number): string[] {
   const paths = words.filter((word) => word.includes('/')).map((word) => resolve(here, word))
   const at = words.findIndex((word) => interpreters.test(basename(word)))
@@ -105,7 +105,7 @@ function appendTo(words: string[], text: string): void {
   else words[words.length - 1] += text
 }
 
-/** Nothing for what is no regular file. It is opened without waiting: a named pipe would never answer. */
+/** Undefined for anything but a regular file. Opened without waiting: a named pipe would block for ever. */
 async function readScript(path: string): Promise<Script | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
   if (!file) return undefined
@@ -116,7 +116,7 @@ async function readScript(path: string): Promise<Script | undefined> {
     const content = size > maxBytes ? `${size} bytes, changed at ${mtimeMs}` : await file.readFile()
     return { path, sha256: createHash('sha256').update(content).digest('hex') }
   } catch {
-    // It cannot be read, so it cannot be compared either; the command then fails by itself.
+    // An unreadable script cannot be compared; the command fails by itself.
     return undefined
   } finally {
     await file.close()

@@ -1,11 +1,11 @@
-// Budgets that work: every call to a model is metered when it is reported, sub-agents' calls too. At a limit the next
-// tool call is held, so that no further call to the model happens until the limit is raised.
+// The limits of a session and of the day: which is reached, what is left, what raising one means. At a limit the next tool call
+// is held (spending.ts), so that no further call to the model happens until a person raises the limit.
 import { randomUUID } from 'node:crypto'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import type { CodingSession, SharedLimit } from '../../domain/coding-session.ts'
 import { formatUsd } from '../../domain/text.ts'
 import type { SpendBy, SpendStore } from '../../store/sqlite/spend-store.ts'
-import type { Asking } from '../approvals/approvals.ts'
+import type { Question } from '../approvals/approvals.ts'
 
 export interface BudgetReached {
   of: 'session' | SharedLimit
@@ -15,44 +15,43 @@ export interface BudgetReached {
 
 type Limits = CodingConfig['budgets']
 
-/** The first limit that is reached, or undefined. `today` is the day in the configured time zone. */
+/** The first reached limit. `today` is the day in the configured time zone. */
 export function budgetReached(
   session: CodingSession,
   spend: SpendStore,
   limits: Limits,
   today: string,
 ): BudgetReached | undefined {
-  for (const { leftUsd: left, ...limit } of limitsOf(session, spend, limits, today))
-    if (left <= 0) return limit
-  return undefined
+  const reached = limitsOf(session, spend, limits, today).find((limit) => limit.leftUsd <= 0)
+  return reached && { of: reached.of, limitUsd: reached.limitUsd, spentUsd: reached.spentUsd }
 }
 
-/** What may still be spent before the nearest limit. */
+/** What may be spent before the nearest limit. */
 export function leftUsd(session: CodingSession, spend: SpendStore, limits: Limits, today: string): number {
-  return Math.min(...[...limitsOf(session, spend, limits, today)].map((limit) => limit.leftUsd))
+  return Math.min(...limitsOf(session, spend, limits, today).map((limit) => limit.leftUsd))
 }
 
-function* limitsOf(
+function limitsOf(
   session: CodingSession,
   spend: SpendStore,
   limits: Limits,
   today: string,
-): Generator<BudgetReached & { leftUsd: number }> {
+): Array<BudgetReached & { leftUsd: number }> {
   const { workdir, agentId } = session.request
-  const checks: Array<[BudgetReached['of'], number | undefined, () => number]> = [
-    ['session', session.budgetUsd, () => session.costUsd],
-    ['repository', limits.repoUsdPerDay, () => spend.total({ repo: workdir }, today)],
-    ['agent', limits.agentUsdPerDay, () => spend.total({ agentId }, today)],
-    ['day', limits.usdPerDay, () => spend.total({}, today)],
-  ]
-  for (const [of, limitUsd, spent] of checks) {
-    if (limitUsd === undefined) continue
+  const limit = (of: BudgetReached['of'], limitUsd: number | undefined, spent: () => number) => {
+    if (limitUsd === undefined) return []
     const spentUsd = spent()
-    yield { of, limitUsd, spentUsd, leftUsd: limitUsd + allowanceOf(session, of, today) - spentUsd }
+    return [{ of, limitUsd, spentUsd, leftUsd: limitUsd + allowanceOf(session, of, today) - spentUsd }]
   }
+  return [
+    ...limit('session', session.budgetUsd, () => session.costUsd),
+    ...limit('repository', limits.repoUsdPerDay, () => spend.total({ repo: workdir }, today)),
+    ...limit('agent', limits.agentUsdPerDay, () => spend.total({ agentId }, today)),
+    ...limit('day', limits.usdPerDay, () => spend.total({}, today)),
+  ]
 }
 
-/** What was allowed beyond a limit of the day holds for that limit and that day. */
+/** A person may allow more than a daily limit, for that limit and that day. */
 function allowanceOf({ allowances }: CodingSession, of: BudgetReached['of'], today: string): number {
   const allowance = of === 'session' ? undefined : allowances[of]
   return allowance?.day === today ? allowance.usd : 0
@@ -64,7 +63,7 @@ export interface BudgetLeft {
   name: string
   limitUsd: number
   spentUsd: number
-  /** At the pace of the last hour. */
+  /** At the rate of the last hour. */
   runsOutAt?: number
 }
 
@@ -72,11 +71,11 @@ interface BudgetMoment {
   limits: CodingConfig['budgets']
   today: string
   at: number
-  /** An agent is told of its own limits alone. */
+  /** Set for an agent: it sees only its own limits. */
   agentId?: string
 }
 
-/** The limits of the day (of all, and of each agent and repository that spends or works today), then each session's that runs. */
+/** The daily limits (in total, and of each agent and repository that is active today), then those of the running sessions. */
 export function budgetsLeft(running: CodingSession[], spend: SpendStore, now: BudgetMoment): BudgetLeft[] {
   const { usdPerDay, agentUsdPerDay, repoUsdPerDay } = now.limits
   const left = (
@@ -112,7 +111,8 @@ function budgetOfDay(
   const spentUsd = spend.total(by, today)
   const perHour = spend.since(at - hourMs, by)
   const runsOutAt = at + (Math.max(0, about.limitUsd - spentUsd) / perHour) * hourMs
-  return { ...about, spentUsd, ...(perHour > 0 && runsOutAt < at + 24 * hourMs ? { runsOutAt } : {}) }
+  const isWithinDay = perHour > 0 && runsOutAt < at + 24 * hourMs
+  return { ...about, spentUsd, runsOutAt: isWithinDay ? runsOutAt : undefined }
 }
 
 const hourMs = 3_600_000
@@ -127,8 +127,8 @@ export function describeBudget(reached: BudgetReached): string {
   return `${whose[reached.of]} is used up: ${formatUsd(reached.spentUsd)} of ${formatUsd(reached.limitUsd)}`
 }
 
-/** What the person is asked when a limit is reached. */
-export function budgetAsking(session: CodingSession, reached: BudgetReached): Asking {
+/** The question to a person when a limit is reached. */
+export function budgetQuestion(session: CodingSession, reached: BudgetReached): Question {
   const { agentId, budgetUsd } = session.request
   const question = `${describeBudget(reached)}. Go on with ${formatUsd(budgetUsd)} more, or answer with another amount?`
   const request = {
@@ -140,7 +140,7 @@ export function budgetAsking(session: CodingSession, reached: BudgetReached): As
   return { codingId: session.id, agentId, request }
 }
 
-/** A raised limit leaves that much to spend, however far the old one was overshot. */
+/** Afterwards exactly `amountUsd` is left to spend, however far the old limit was exceeded. */
 export function raisedBudget(
   session: CodingSession,
   { of, limitUsd, spentUsd }: BudgetReached,

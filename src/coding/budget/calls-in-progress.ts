@@ -1,22 +1,22 @@
-// Which agents of a session have a call to the model under way: the session's own, and sub-agents side by side. What such a
-// call costs is known only when it is over; so near a limit they go one after the other.
+// The calls to the model that a session has in progress: its own agent's, and those of parallel sub-agents. The cost of a call
+// is known only when it is over, so near a limit calls happen one after the other.
+import { Condition } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 
 export const ownCalls = 'own'
 
-/** A call that takes longer is not waited for: whoever made it may be gone. */
-const patienceMs = 600_000
+/** Nothing waits longer for a call: the agent that made it may be gone. */
+const maxWaitMs = 600_000
 
-export class CallsUnderWay {
-  #clock: Clock
+export class CallsInProgress {
   #agents = new Set<string>()
-  /** Sub-agents whose first call was let through, by the tool call that starts them: they have no name yet. */
+  /** Sub-agents whose first call was allowed, by the tool call that starts them: their ids are not known yet. */
   #starting: string[] = []
   #known = new Set<string>([ownCalls])
-  #waiting = new Set<() => void>()
+  #changed: Condition
 
   constructor(clock: Clock) {
-    this.#clock = clock
+    this.#changed = new Condition(clock)
   }
 
   get count(): number {
@@ -27,22 +27,22 @@ export class CallsUnderWay {
     return this.#agents.has(agent)
   }
 
-  /** Without the calls of these; one that was not heard of yet has one of those that are starting. */
-  countBeside(...agents: string[]): number {
+  /** Without the calls of these agents; an agent that is not known yet made one of the starting calls. */
+  countWithout(...agents: string[]): number {
     const theirs = agents.filter((agent) => this.#agents.has(agent) || !this.#known.has(agent))
     return Math.max(0, this.count - theirs.length)
   }
 
-  begin(agent: string): void {
+  start(agent: string): void {
     this.#agents.add(agent)
   }
 
-  beginFirst(toolUseId: string): void {
+  startFirst(toolUseId: string): void {
     this.#starting.push(toolUseId)
   }
 
-  /** Its call is over: it is about to use a tool, to call again, or it is done. */
-  over(agent: string): void {
+  /** The call is over: the agent uses a tool, calls again, or is done. */
+  end(agent: string): void {
     if (!this.#known.has(agent)) this.#starting.shift()
     this.#known.add(agent)
     this.#agents.delete(agent)
@@ -50,35 +50,23 @@ export class CallsUnderWay {
   }
 
   /** The tools of the session's own agent are done, and with them the sub-agents that it waited for. */
-  startersDone(): void {
+  endFirst(): void {
     this.#starting = []
     this.changed()
   }
 
   clear(): void {
     this.#agents.clear()
-    this.startersDone()
+    this.endFirst()
   }
 
-  /** A call is over, or what it cost is known. */
+  /** A call is over, or its cost is known. */
   changed(): void {
-    for (const wake of this.#waiting) wake()
+    this.#changed.notifyAll()
   }
 
-  /** Resolves with the next change; false when there was none for too long. */
-  change(signal: AbortSignal, withinMs = patienceMs): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (changed: boolean): void => {
-        this.#waiting.delete(wake)
-        signal.removeEventListener('abort', wake)
-        cancel()
-        resolve(changed)
-      }
-      const wake = (): void => end(true)
-      const cancel = this.#clock.after(withinMs, () => end(false))
-      this.#waiting.add(wake)
-      signal.addEventListener('abort', wake, { once: true })
-      if (signal.aborted) wake()
-    })
+  /** Resolves with the next change; false when there was none in time. */
+  change(signal: AbortSignal, withinMs = maxWaitMs): Promise<boolean> {
+    return this.#changed.wait(withinMs, signal)
   }
 }

@@ -1,12 +1,12 @@
-// What a running session spends: each call is metered when it is reported, and the next one is held at a limit. Near a limit
-// only so many calls are let through as there is room for, so that sub-agents side by side do not each go beyond it.
+// What a running session spends. Each call is metered when it is reported, and the next one is held at a limit. Near a limit
+// only as many calls are allowed as there is room for, so that parallel sub-agents do not each exceed it.
 import type { BeforeTool } from '../../domain/agent.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
-import { leftUsd } from './budget.ts'
-import { CallsUnderWay, ownCalls } from './calls-in-progress.ts'
+import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from '../session/live-record.ts'
-import { Meter } from './meter.ts'
-import type { CodingParts } from '../coding-parts.ts'
+import { leftUsd } from './budget.ts'
+import { CallsInProgress, ownCalls } from './calls-in-progress.ts'
 
 const priceWithinMs = 1_000
 
@@ -14,30 +14,30 @@ const priceWithinMs = 1_000
 type Hold = (signal: AbortSignal) => Promise<string | undefined>
 
 export class Spending {
-  #parts: CodingParts
+  #parts: SessionParts
   #record: LiveRecord
   #hold: Hold
   #meter: Meter
-  #calls: CallsUnderWay
+  #calls: CallsInProgress
   #metering: Promise<void> = Promise.resolve()
   /** Calls of sub-agents whose cost is not known yet. */
   #unpriced = 0
-  /** Whether what sub-agents' calls cost comes with them, or some time later. */
-  #comesLate = false
+  /** The costs of sub-agents' calls are reported some time after the calls. */
+  #isPriceLate = false
 
-  constructor(parts: CodingParts, record: LiveRecord, hold: Hold) {
+  constructor(parts: SessionParts, record: LiveRecord, hold: Hold) {
     this.#parts = parts
     this.#record = record
     this.#hold = hold
     this.#meter = new Meter(parts, record)
-    this.#calls = new CallsUnderWay(parts.clock)
+    this.#calls = new CallsInProgress(parts.clock)
   }
 
   get costUsd(): number {
     return this.#meter.costUsd
   }
 
-  /** Resolves when what was metered up to now is on disk: limits are sums over it. */
+  /** Resolves when all costs metered up to now are on disk: limits are sums over them. */
   get metered(): Promise<void> {
     return this.#metering
   }
@@ -45,95 +45,162 @@ export class Spending {
   report(event: Extract<TurnEvent, { type: 'usage' }>): void {
     const metered = this.#meter.report(event)
     const counted = this.#record.change({ costUsd: this.#meter.costUsd })
-    this.#metering = this.#record.settle(Promise.all([metered, counted]))
+    this.#metering = this.#record.logFailure(Promise.all([metered, counted]))
     void this.#metering.then(() => {
       if (event.subagent) this.#unpriced = Math.max(0, this.#unpriced - 1)
-      else this.#calls.over(ownCalls)
+      else this.#calls.end(ownCalls)
       this.#calls.changed()
     })
   }
 
-  turnBegan(): void {
-    this.#calls.begin(ownCalls)
+  turnStarted(): void {
+    this.#calls.start(ownCalls)
   }
 
-  /** Claude's own total is the truth. */
+  /** Replaces the metered costs of the turn by Claude's own total. */
   async settle(result: TurnResult, turnId: string): Promise<void> {
     await this.#meter.settle(result, turnId)
   }
 
-  /** No call is under way any more, and nobody needs to wait for one. */
-  turnOver(): void {
+  /** No call is in progress any more. */
+  turnEnded(): void {
     this.#calls.clear()
     this.#unpriced = 0
   }
 
-  /** Before a tool, and before the model is called again. Resolves to a refusal when it may cost no more. */
+  /** Before a tool, and before the next call to the model. Resolves to a refusal when no more may be spent. */
   async beforeTool(at: Parameters<BeforeTool>[0], signal: AbortSignal): Promise<string | undefined> {
     if (at.subagentId !== undefined) await this.#subagentArrived(at.subagentId, signal)
-    else if (leadsToCall(at)) await this.#ownArrived(at.name === undefined, signal)
+    else if (leadsToCall(at)) await this.#ownAgentArrived(at.name === undefined, signal)
     for (;;) {
       const refusal = await this.#hold(signal)
       if (refusal !== undefined || signal.aborted || !leadsToCall(at)) return refusal
       if (this.#hasRoom() || !(await this.#calls.change(signal))) break
     }
-    this.#begin(at)
+    this.#startCall(at)
     return undefined
   }
 
-  #begin({ name, toolUseId = '', subagentId }: Parameters<BeforeTool>[0]): void {
-    if (name !== undefined) this.#calls.beginFirst(toolUseId)
-    else this.#calls.begin(subagentId ?? ownCalls)
+  #startCall({ name, toolUseId = '', subagentId }: Parameters<BeforeTool>[0]): void {
+    if (name !== undefined) this.#calls.startFirst(toolUseId)
+    else this.#calls.start(subagentId ?? ownCalls)
     if (name !== undefined || subagentId !== undefined) this.#unpriced++
   }
 
-  /** A tool begins before the call that asked for it is over; what that cost is known a moment later. When its tools are
-   *  done, so are the sub-agents that it waited for. */
-  async #ownArrived(areToolsDone: boolean, signal: AbortSignal): Promise<void> {
-    await this.#soon(() => !this.#calls.has(ownCalls), signal)
-    this.#calls.over(ownCalls)
+  /** A tool starts before the call that requested it is over; the cost of that call is known a moment later. When the tools
+   *  are done, so are the sub-agents that the agent waited for. */
+  async #ownAgentArrived(areToolsDone: boolean, signal: AbortSignal): Promise<void> {
+    await this.#becomesTrue(() => !this.#calls.has(ownCalls), signal)
+    this.#calls.end(ownCalls)
     if (!areToolsDone) return
-    this.#calls.startersDone()
-    this.#unpriced = Math.min(this.#unpriced, this.#calls.countBeside(ownCalls))
+    this.#calls.endFirst()
+    this.#unpriced = Math.min(this.#unpriced, this.#calls.countWithout(ownCalls))
   }
 
-  /** Near a limit the next one is let through only when it is known what this one cost. */
+  /** Near a limit the next call must wait until the cost of this one is known. */
   async #subagentArrived(agent: string, signal: AbortSignal): Promise<void> {
-    const isPriced = (): boolean => this.#unpriced <= this.#calls.countBeside(agent, ownCalls)
-    if (!this.#comesLate && this.#isNear() && !(await this.#soon(isPriced, signal))) this.#comesLate = true
-    this.#unpriced = Math.min(this.#unpriced, this.#calls.countBeside(agent, ownCalls))
-    this.#calls.over(agent)
+    const isPriced = (): boolean => this.#unpriced <= this.#calls.countWithout(agent, ownCalls)
+    if (!this.#isPriceLate && this.#isNearLimit())
+      this.#isPriceLate = !(await this.#becomesTrue(isPriced, signal))
+    this.#unpriced = Math.min(this.#unpriced, this.#calls.countWithout(agent, ownCalls))
+    this.#calls.end(agent)
   }
 
-  /** Waits a moment until something is so; false when it is not. */
-  async #soon(isSo: () => boolean, signal: AbortSignal): Promise<boolean> {
+  /** Waits a moment for a condition; false when it does not become true. */
+  async #becomesTrue(isTrue: () => boolean, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#parts
     const until = clock.monotonic() + priceWithinMs
-    for (let left = priceWithinMs; left > 0 && !isSo() && !signal.aborted;) {
+    for (let left = priceWithinMs; left > 0 && !isTrue() && !signal.aborted;) {
       await this.#calls.change(signal, left)
       left = until - clock.monotonic()
     }
-    return isSo()
+    return isTrue()
   }
 
-  #isNear(): boolean {
-    const { dearestUsd } = this.#meter
-    return dearestUsd === 0 || (this.#calls.count + 2) * dearestUsd >= this.#leftUsd()
+  #isNearLimit(): boolean {
+    const { highestUsd } = this.#meter
+    return highestUsd === 0 || (this.#calls.count + 2) * highestUsd >= this.#leftUsd()
   }
 
-  /** One may always go on; more only when all of them, as dear as the dearest so far, stay below the limit. */
+  /** One call is always allowed; more only if all of them, each as expensive as the highest so far, stay below the limit. */
   #hasRoom(): boolean {
     const { count } = this.#calls
-    return count === 0 || count * this.#meter.dearestUsd < this.#leftUsd()
+    return count === 0 || count * this.#meter.highestUsd < this.#leftUsd()
   }
 
   #leftUsd(): number {
-    const { spend, config, clock, dayOf } = this.#parts
-    return leftUsd(this.#record.session, spend, config.budgets, dayOf(clock.now()))
+    const { budget, config, clock } = this.#parts
+    return leftUsd(this.#record.session, budget.spend, config.budgets, budget.dayOf(clock.now()))
   }
 }
 
-/** A tool leads to no call by itself, except the one that starts a sub-agent. */
+/** Among the tools, only the one that starts a sub-agent leads to a call by itself. */
 function leadsToCall({ name, isDone }: Parameters<BeforeTool>[0]): boolean {
   return name === undefined ? isDone !== true : name === 'Agent' || name === 'Task'
+}
+
+/** Adds up the calls to the model as they are reported, those of sub-agents too. */
+class Meter {
+  #parts: SessionParts
+  #session: CodingSession
+  #writes: LiveRecord['writes']
+  #costBefore: number
+  #calls = new Map<string, number>()
+  #highestUsd = 0
+
+  constructor(parts: SessionParts, { session, writes }: LiveRecord) {
+    this.#parts = parts
+    this.#session = session
+    this.#writes = writes
+    this.#costBefore = session.costUsd
+  }
+
+  get costUsd(): number {
+    return this.#costBefore + this.#sum()
+  }
+
+  /** The cost of the most expensive call so far. */
+  get highestUsd(): number {
+    return this.#highestUsd
+  }
+
+  /** The same call may be reported again with more output; the larger report counts. */
+  async report(event: Extract<TurnEvent, { type: 'usage' }>): Promise<void> {
+    const usd = this.#parts.budget.priceOf(event.model, event.usage)
+    this.#calls.set(event.messageId, Math.max(usd, this.#calls.get(event.messageId) ?? 0))
+    this.#highestUsd = Math.max(usd, this.#highestUsd)
+    await this.#add(event.messageId, event.model, usd, event.subagent)
+  }
+
+  /** The difference to Claude's total becomes one more row, so that sums over the rows stay correct. */
+  async settle(result: TurnResult, turnId: string): Promise<void> {
+    const metered = this.#sum()
+    const cost = result.costUsd > 0 ? result.costUsd : metered
+    this.#calls.clear()
+    this.#costBefore += cost
+    if (Math.abs(cost - metered) > 1e-9)
+      await this.#add(`turn:${turnId}`, result.model ?? '', cost - metered, false)
+  }
+
+  #sum(): number {
+    return [...this.#calls.values()].reduce((total, usd) => total + usd, 0)
+  }
+
+  #add(id: string, model: string, usd: number, subagent: boolean): Promise<void> {
+    const { clock, budget } = this.#parts
+    const at = clock.now()
+    const { workdir: repo, agentId } = this.#session.request
+    const row = {
+      id,
+      at,
+      day: budget.dayOf(at),
+      codingId: this.#session.id,
+      repo,
+      agentId,
+      model,
+      usd,
+      subagent,
+    }
+    return this.#writes.retry(() => budget.spend.add(row))
+  }
 }

@@ -1,78 +1,87 @@
-// The machines among which coding sessions are divided. Each says which repositories it has, and sits at a desk where
-// others leave errands: launch this, take that one over.
+// The machines that share coding sessions. Each announces its repositories, and answers errands of the others: launch this
+// session, take over that one.
+import { repeat } from '../../domain/async.ts'
 import { machinesCalled, repositoryAt } from '../../domain/machine.ts'
 import type { Machine, Repository } from '../../domain/machine.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Variables } from '../../discovery/git.ts'
 import type { MachineDirectory } from '../../store/storage.ts'
-import { askAt, OwnerDesk } from './owner-requests.ts'
-import type { DeskAction } from './owner-requests.ts'
-import type { CodingParts } from '../coding-parts.ts'
-import { Repeating } from '../repeating.ts'
+import type { CodingBase } from '../coding-parts.ts'
+import { RequestListener, sendRequest } from './owner-requests.ts'
+import type { RequestHandler } from './owner-requests.ts'
 import { identify } from '../queue/repositories.ts'
 import type { PossibleRepository } from '../queue/repositories.ts'
 
-export interface MachinesParts extends Pick<CodingParts, 'store' | 'clock' | 'log'> {
+export interface MachinesParts extends Pick<CodingBase, 'store' | 'clock' | 'log'> {
   directory: MachineDirectory
-  /** Where repositories of this machine may be, those that matter most first. */
+  /** Directories that may be repositories of this machine, the most important first. */
   possible(): Promise<PossibleRepository[]>
   variables: Variables
 }
 
 const announceEveryMs = 60_000
-/** Git is asked again about what it has answered before every so many announcements. */
-const askAgainEvery = 10
+/** Known repositories are read from git again with every tenth announcement. */
+const readAgainEvery = 10
 const mostRepositories = 500
 const answerWithinMs = 60_000
 
 export class Machines {
   #parts: MachinesParts
-  #desk: OwnerDesk | undefined
-  #announcing: Repeating
+  #errands: RequestListener | undefined
+  #stopAnnouncing = (): void => {}
   #known = new Map<string, Repository | undefined>()
   #announced = 0
 
   constructor(parts: MachinesParts) {
     this.#parts = parts
-    this.#announcing = new Repeating(parts, announceEveryMs, () => this.announce())
   }
 
-  /** How the others call this one. */
+  /** The name of this machine for the others. */
   get name(): string {
     return this.#parts.directory.name
   }
 
-  /** In the gateway: does what others ask of this machine, from now on. */
-  open(errands: Record<string, DeskAction>): void {
-    this.#desk = new OwnerDesk(this.#parts, errands)
-    this.#desk.watch(deskOf(this.name))
-    this.#announcing.start()
+  /** In the gateway: answers errands from now on. */
+  open(errands: Record<string, RequestHandler>): void {
+    const announce = (): Promise<void> =>
+      this.announce().catch((error: unknown) =>
+        this.#parts.log.error(
+          { event: 'machine-announcement-failed', error: String(error) },
+          'Could not announce the repositories of this machine; retrying at the next interval.',
+        ),
+      )
+    this.#errands = new RequestListener(this.#parts, errands)
+    this.#errands.add(recipientOf(this.name))
+    void announce()
+    this.#stopAnnouncing = repeat(this.#parts.clock, announceEveryMs, announce)
   }
 
   close(): void {
-    this.#desk?.close()
-    this.#announcing.stop()
+    this.#errands?.close()
+    this.#stopAnnouncing()
   }
 
   async list(): Promise<Machine[]> {
     const running = this.#parts.store.list({ running: true })
-    const said = await this.#parts.directory.list()
-    const isKnown = said.some(({ name }) => name === this.name)
+    const announced = await this.#parts.directory.list()
+    const isKnown = announced.some(({ name }) => name === this.name)
     const self = { name: this.name, labels: [], repositories: [], lives: true, seenAt: 0 }
-    return [...said, ...(isKnown ? [] : [self])].map(({ name, labels, repositories, lives, seenAt }) => ({
-      name,
-      labels,
-      repositories,
-      isHere: name === this.name,
-      running: running.filter(({ machine }) => machine === name).length,
-      // Whoever asks lives, gateway or not.
-      ...(lives || name === this.name ? {} : { awaySince: seenAt }),
-    }))
+    return [...announced, ...(isKnown ? [] : [self])].map(
+      ({ name, labels, repositories, lives, seenAt }) => ({
+        name,
+        labels,
+        repositories,
+        isHere: name === this.name,
+        running: running.filter(({ machine }) => machine === name).length,
+        // This machine is there, with or without a gateway.
+        awaySince: lives || name === this.name ? undefined : seenAt,
+      }),
+    )
   }
 
-  /** Says which repositories are here. */
+  /** Tells the other machines which repositories are here. */
   async announce(): Promise<void> {
-    if (this.#announced++ % askAgainEvery === 0) this.#known.clear()
+    if (this.#announced++ % readAgainEvery === 0) this.#known.clear()
     const found = new Map<string, Repository>()
     for (const possible of await this.#parts.possible()) {
       if (found.size >= mostRepositories) break
@@ -88,17 +97,17 @@ export class Machines {
     return repository && repositoryAt([repository], path)
   }
 
-  /** Lets another machine do something, and resolves to its answer. */
+  /** Sends an errand to another machine; resolves to its answer. */
   async ask(called: string, errand: string, input: Record<string, unknown>): Promise<unknown> {
     const [machine] = machinesCalled(await this.list(), called)
     const { name } = machine!
-    const answer = await askAt(this.#parts, {
-      desk: deskOf(name),
+    const answer = await sendRequest(this.#parts, {
+      recipient: recipientOf(name),
       action: errand,
       input,
       withinMs: answerWithinMs,
-      lives: () => this.#parts.directory.lives(name),
-      late: (wasTaken) => noAnswer(name, wasTaken),
+      isAlive: () => this.#parts.directory.lives(name),
+      late: (wasStarted) => noAnswer(name, wasStarted),
     })
     if (!answer) throw noAnswer(name, false)
     return answer.value
@@ -111,15 +120,15 @@ export class Machines {
   }
 }
 
-function deskOf(machine: string): string {
+function recipientOf(machine: string): string {
   return `machine:${machine}`
 }
 
-function noAnswer(machine: string, wasTaken: boolean): RockpoolError {
-  const what = wasTaken
+function noAnswer(machine: string, wasStarted: boolean): RockpoolError {
+  const what = wasStarted
     ? `${machine} has begun with it and does not answer.`
     : `${machine} does not answer; nothing was done there.`
-  const hint = wasTaken
+  const hint = wasStarted
     ? '`rockpool cc sessions` shows what came of it.'
     : 'Try again when it is back, or name another machine: `rockpool machines` shows them.'
   return new RockpoolError('unavailable', what, { hint })

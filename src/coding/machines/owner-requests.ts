@@ -1,57 +1,59 @@
-// One process owns a running session. Others leave a request in the store; the owner does it and answers there. So
-// `cc kill` works from any terminal, with or without a gateway. A machine has a desk too: what others ask of it.
+// Requests between processes, through the store. One process owns a running session; others leave a request for it there, and
+// the owner answers there. So `cc kill` works from any terminal, with or without a gateway. Machines get requests the same way.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { repeat } from '../../domain/async.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { ErrorReport } from '../../domain/errors.ts'
 import type { CodingParts } from '../coding-parts.ts'
 
-/** What it resolves to is the answer. */
-export type DeskAction = (desk: string, input: Record<string, unknown>) => Promise<unknown>
+/** Resolves to the answer. `recipient` is the id of a session, or `machine:<name>`. */
+export type RequestHandler = (recipient: string, input: Record<string, unknown>) => Promise<unknown>
 type Parts = Pick<CodingParts, 'store' | 'clock' | 'log'>
 
 const lookMs = 200
 
-/** Where a process looks for what others ask of its sessions, or of its machine. */
-export class OwnerDesk {
+/** Looks for requests to the sessions of this process, or to its machine, and answers them. */
+export class RequestListener {
   #parts: Parts
-  #actions: Record<string, DeskAction>
-  #mine = new Set<string>()
-  #begun = new Set<string>()
-  #cancel: (() => void) | undefined
+  #handlers: Record<string, RequestHandler>
+  #recipients = new Set<string>()
+  #started = new Set<string>()
+  #stop: (() => void) | undefined
 
-  constructor(parts: Parts, actions: Record<string, DeskAction>) {
+  constructor(parts: Parts, handlers: Record<string, RequestHandler>) {
     this.#parts = parts
-    this.#actions = actions
+    this.#handlers = handlers
   }
 
-  watch(desk: string): void {
-    this.#mine.add(desk)
-    this.#cancel ??= this.#parts.clock.after(lookMs, () => this.#look())
+  add(recipient: string): void {
+    this.#recipients.add(recipient)
+    this.#stop ??= repeat(this.#parts.clock, lookMs, () => this.#look())
   }
 
-  forget(desk: string): void {
-    this.#mine.delete(desk)
+  remove(recipient: string): void {
+    this.#recipients.delete(recipient)
+    if (this.#recipients.size === 0) this.close()
   }
 
   close(): void {
-    this.#cancel?.()
-    this.#mine.clear()
+    this.#stop?.()
+    this.#stop = undefined
+    this.#recipients.clear()
   }
 
-  async perform(desk: string, action: string, input: Record<string, unknown>): Promise<unknown> {
-    const known = this.#actions[action]
-    if (!known) throw new RockpoolError('input-invalid', `A coding session cannot be asked to ${action}.`)
-    return known(desk, input)
+  async perform(recipient: string, action: string, input: Record<string, unknown>): Promise<unknown> {
+    const handler = this.#handlers[action]
+    if (!handler) throw new RockpoolError('input-invalid', `A coding session cannot be asked to ${action}.`)
+    return handler(recipient, input)
   }
 
   #look(): void {
-    this.#cancel = undefined
-    for (const { id, codingId, action, input } of this.#parts.store.asked([...this.#mine])) {
-      // That it was begun is on its way to the store.
-      if (this.#begun.has(id)) continue
-      this.#begun.add(id)
+    for (const { id, codingId, action, input } of this.#parts.store.asked([...this.#recipients])) {
+      // The note that it was started is on its way to the store.
+      if (this.#started.has(id)) continue
+      this.#started.add(id)
       this.#answer(id, () => this.perform(codingId, action, input))
         .catch((error: unknown) =>
           this.#parts.log.error(
@@ -59,9 +61,8 @@ export class OwnerDesk {
             'Could not answer a request of another process.',
           ),
         )
-        .finally(() => this.#begun.delete(id))
+        .finally(() => this.#started.delete(id))
     }
-    if (this.#mine.size > 0) this.#cancel = this.#parts.clock.after(lookMs, () => this.#look())
   }
 
   async #answer(id: string, work: () => Promise<unknown>): Promise<void> {
@@ -83,59 +84,59 @@ interface Answer {
   error?: ErrorReport
 }
 
-export interface Asking {
-  desk: string
+export interface Request {
+  recipient: string
   action: string
   input: Record<string, unknown>
   withinMs: number
-  /** Does whoever is to answer still live? */
-  lives(): boolean | Promise<boolean>
-  /** What to say when no answer came: whether the request was begun, or taken back. */
-  late(wasTaken: boolean): RockpoolError
+  /** Is the process that should answer alive? */
+  isAlive(): boolean | Promise<boolean>
+  /** The error when no answer came in time: the request was started, or was withdrawn before that. */
+  late(wasStarted: boolean): RockpoolError
 }
 
-/** Resolves to the answer, and to nothing when whoever was asked died before it gave one. What was not begun in time is
- *  taken back: it never happens later. */
-export async function askAt(parts: Parts, asking: Asking): Promise<{ value: unknown } | undefined> {
+/** Resolves to the answer; undefined when the recipient died before it answered. A request that was not started in time is
+ *  withdrawn and never happens later. */
+export async function sendRequest(parts: Parts, request: Request): Promise<{ value: unknown } | undefined> {
   const { store, clock } = parts
-  const { desk: codingId, action, input } = asking
+  const { recipient: codingId, action, input } = request
   const id = randomUUID()
   await store.ask({ id, codingId, action, input, askedAt: clock.now() })
-  for (const until = clock.monotonic() + asking.withinMs; clock.monotonic() < until;) {
+  for (const until = clock.monotonic() + request.withinMs; clock.monotonic() < until;) {
     const answer = store.answerTo(id) as Answer | undefined
     if (answer?.ok) return { value: answer.value }
-    if (answer?.error) throw asThrown(answer.error)
-    if (!(await asking.lives())) {
+    if (answer?.error) {
+      const { code, message, hint } = answer.error
+      throw new RockpoolError(code, message, { hint })
+    }
+    if (!(await request.isAlive())) {
       await store.answerFirst(id, { withdrawn: true })
       return undefined
     }
+    // In real time, and with a timer that keeps a short command alive.
     await sleep(lookMs / 2)
   }
-  throw asking.late(!(await store.answerFirst(id, { withdrawn: true })))
+  throw request.late(!(await store.answerFirst(id, { withdrawn: true })))
 }
 
-/** Asks the owner of a session and waits for its answer. False when it died before it gave one. */
-export async function askOwner(
-  parts: Parts & Pick<CodingParts, 'ownerLives'>,
+/** Asks the owner of a session and waits for its answer. False when the owner died before it answered. */
+export async function requestOfOwner(
+  parts: Parts & Pick<CodingParts, 'owners'>,
   session: CodingSession,
   action: string,
   input: Record<string, unknown>,
 ): Promise<boolean> {
   const { name, owner } = session
-  const answer = await askAt(parts, {
-    desk: session.id,
+  const answer = await sendRequest(parts, {
+    recipient: session.id,
     action,
     input,
     withinMs: 15_000,
-    lives: () => parts.ownerLives(session),
+    isAlive: () => parts.owners.ownerLives(session),
     late: () =>
       new RockpoolError('timed-out', `The process that runs ${name} does not answer.`, {
         hint: `It is process ${owner?.pid ?? 'unknown'} on ${owner?.host ?? 'an unknown machine'}.`,
       }),
   })
   return answer !== undefined
-}
-
-function asThrown({ code, message, hint }: ErrorReport): RockpoolError {
-  return new RockpoolError(code, message, { hint })
 }

@@ -1,28 +1,34 @@
-// What ran under an owner that is gone becomes suspended, and what never got to Claude begins again. Every command looks
-// for such sessions first, whether a gateway runs or not.
-import type { CodingOwner, CodingSession, EndReason } from '../../domain/coding-session.ts'
-import type { CodingParts } from '../coding-parts.ts'
-import { nameOfOwner } from '../session/run-state.ts'
-import { nothingToSay } from '../session/pending-messages.ts'
-import { withWait } from '../session/waiting-time.ts'
-
-type Parts = Pick<CodingParts, 'store' | 'clock' | 'events' | 'approvals' | 'notifications' | 'ownerLives'>
+// Sessions whose owner died. A session that has a conversation becomes suspended; one that never reached Claude is queued
+// again. Every command does this first, whether a gateway runs or not.
+import { randomUUID } from 'node:crypto'
+import type { AgentRuntime, Resumable } from '../../domain/agent.ts'
+import { sleep } from '../../domain/async.ts'
+import type { Clock } from '../../domain/clock.ts'
+import type { CodingSession, EndReason } from '../../domain/coding-session.ts'
+import type { CodingParts, SessionParts } from '../coding-parts.ts'
+import { notResumable } from '../refusals.ts'
+import type { LiveRecord } from '../session/live-record.ts'
+import { continuePrompt, ended, requeued, withWaitingTime } from '../session/session-changes.ts'
+import { isSameOwner, nameOfOwner } from './owner.ts'
 
 /** Resolves to the sessions whose owner is gone. */
-export async function recoverOrphans(parts: Parts): Promise<CodingSession[]> {
+export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[]> {
   const running = parts.store.list({ running: true })
-  const orphans = running.filter((session) => session.owner && !parts.ownerLives(session))
+  const orphans = running.filter((session) => session.owner && !parts.owners.ownerLives(session))
   for (const session of orphans) {
     await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
-    await keepWriting(parts, session)
+    await storeUnfinishedText(parts, session)
     if (session.sdkSessionId) await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
     else await requeue(parts, session)
   }
   return orphans
 }
 
-/** What Claude was writing when its process died becomes output. */
-async function keepWriting({ store, clock }: Parts, { id, owner, writing }: CodingSession): Promise<void> {
+/** The text that Claude was writing when its process died becomes output. */
+async function storeUnfinishedText(
+  { store, clock }: SessionParts,
+  { id, owner, writing }: CodingSession,
+): Promise<void> {
   if (writing === undefined) return
   const lastSeq = await store.addOutput(id, [{ at: clock.now(), kind: 'text', text: writing }])
   await store.update(id, (stored) => {
@@ -30,9 +36,28 @@ async function keepWriting({ store, clock }: Parts, { id, owner, writing }: Codi
   })
 }
 
-/** Ends a session that no process runs, and tells of it. One that somebody else has taken up meanwhile is left to him. */
+async function requeue({ store }: SessionParts, { id, owner }: CodingSession): Promise<void> {
+  await store.update(id, (stored) => {
+    if (isSameOwner(stored.owner, owner)) Object.assign(stored, requeued(stored))
+  })
+}
+
+/** Open questions have expired; the message repeats them, because the resumed session will ask again. */
+function crashMessage({ waiting, inbox, given }: CodingSession): string {
+  const asked =
+    waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
+  const pending =
+    inbox.length > 0
+      ? ' What it was told last did not reach it; resuming says it.'
+      : given.length > 1
+        ? ' What it was told while it worked is said again if it has not reached it.'
+        : ''
+  return `Rockpool stopped while it ran. It can be resumed.${asked}${pending}`
+}
+
+/** Ends a session that no process runs, and announces it. Does nothing if another process has taken the session meanwhile. */
 export async function closeSession(
-  { store, clock, events, notifications }: Parts,
+  { store, clock, events, notifications }: SessionParts,
   { id, owner }: CodingSession,
   lifecycle: 'ended' | 'suspended',
   reason: EndReason,
@@ -43,55 +68,61 @@ export async function closeSession(
   const closed = await store.update(id, (stored) => {
     isOurs = isSameOwner(stored.owner, owner)
     if (!isOurs) return
-    const status = reason === 'done' ? stored.status : 'killed'
-    // Nobody could answer any more when its owner was gone.
+    const change = ended({ status: reason === 'done' ? stored.status : 'killed', lifecycle, end })
+    // No answer was possible after the owner died, so the waiting time ends there.
     const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
-    const change = { status, lifecycle, end, waiting: undefined, doing: undefined, owner: undefined }
-    Object.assign(
-      stored,
-      change,
-      withWait(stored, change, waitedUntil),
-      reason === 'user' ? nothingToSay() : {},
-    )
+    Object.assign(stored, change, withWaitingTime(stored, change, waitedUntil))
   })
   if (!isOurs) return
   events.emit({ type: 'coding-changed', id, why: lifecycle })
   if (reason !== 'done') await notifications.onSessionComplete(closed)
 }
 
-/** A session whose start was cut off, as it stands before its first turn. What Claude was given stays marked as given: the next
- *  start looks whether Claude has received it. */
-export function begunAgain({ given, inbox, request }: CodingSession): Partial<CodingSession> {
-  return {
-    status: 'starting',
-    lifecycle: 'queued',
-    owner: undefined,
-    startedAt: undefined,
-    waiting: undefined,
-    inbox: given.length + inbox.length > 0 ? inbox : [request.prompt],
-  }
+/** Did an earlier process give Claude the first messages, without learning whether Claude received them? */
+export function wasStartInterrupted({ sdkSessionId, given, turns }: CodingSession): boolean {
+  return sdkSessionId === undefined && turns === 0 && given.length > 0
 }
 
-/** Nothing is lost of it: it begins again. */
-async function requeue({ store }: Parts, { id, owner }: CodingSession): Promise<void> {
-  await store.update(id, (stored) => {
-    if (isSameOwner(stored.owner, owner)) Object.assign(stored, begunAgain(stored))
+/** Continues the conversation of an interrupted start if Claude has received a message. Claude's id was stored before Claude
+ *  started, so its transcript tells. Otherwise the messages wait again: none is sent in two conversations. */
+export async function recoverInterruptedStart(
+  { claude, clock }: SessionParts,
+  record: LiveRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  const { session } = record
+  const { resume } = session.request
+  const sdkSessionId = resume && !resume.fork ? resume.sdkSessionId : session.newSdkSessionId
+  if (!wasStartInterrupted(session) || sdkSessionId === undefined) return
+  const runtime = await claude.runtime()
+  const found = await whenReleased(clock, runtime, sdkSessionId, signal)
+  if (signal.aborted) return
+  if (!found.ok && found.why === 'in-use') throw notResumable(found)
+  const received = found.ok ? await runtime.received(sdkSessionId, session.given) : new Set<string>()
+  await record.change(({ given, inbox }) => {
+    const pending = [...given.filter(({ uuid }) => !received.has(uuid)).map(({ text }) => text), ...inbox]
+    if (received.size > 0)
+      return { given: [], inbox: pending.length === 0 ? [continuePrompt] : pending, sdkSessionId }
+    // Claude refuses an id that has a file, even an empty one.
+    const isFree = !found.ok && found.why === 'gone'
+    return { given: [], inbox: pending, ...(isFree ? {} : { newSdkSessionId: randomUUID() }) }
   })
 }
 
-function isSameOwner(one: CodingOwner | undefined, other: CodingOwner | undefined): boolean {
-  return one === undefined || other === undefined ? one === other : nameOfOwner(one) === nameOfOwner(other)
-}
+/** A Claude process that lost its Rockpool ends by itself within this time. */
+const releaseWithinMs = 30_000
+const lookMs = 500
 
-/** What it asked is expired by now; resuming asks again, so the person should know what it was. */
-function crashMessage({ waiting, inbox, given }: CodingSession): string {
-  const asked =
-    waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
-  const unsaid =
-    inbox.length > 0
-      ? ' What it was told last did not reach it; resuming says it.'
-      : given.length > 1
-        ? ' What it was told while it worked is said again if it has not reached it.'
-        : ''
-  return `Rockpool stopped while it ran. It can be resumed.${asked}${unsaid}`
+async function whenReleased(
+  clock: Clock,
+  runtime: AgentRuntime,
+  sdkSessionId: string,
+  signal: AbortSignal,
+): Promise<Resumable> {
+  for (const until = clock.monotonic() + releaseWithinMs; ;) {
+    const found = await runtime.resumable(sdkSessionId)
+    const isInUse = !found.ok && found.why === 'in-use'
+    if (!isInUse || signal.aborted || clock.monotonic() >= until) return found
+    await sleep(clock, lookMs)
+  }
 }

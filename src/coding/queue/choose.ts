@@ -1,20 +1,28 @@
-// Which session takes a task. `cc select` explains the choice, a launch acts on it, and a queued task makes it when its turn
-// comes: all of them ask the same gate who is at work in a repository.
+// Chooses the session for a task. `cc select` explains the choice, a launch acts on it, and a queued task makes it when its
+// turn comes. All of them ask the same gate which sessions work in a repository.
 import { priceSession } from '../../discovery/price.ts'
 import { pricesOf } from '../../discovery/price-table.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { selectSession } from '../../discovery/select.ts'
 import type { SelectionSources } from '../../discovery/select.ts'
+import { sleep, within } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
-import type { CodingSession } from '../../domain/coding-session.ts'
+import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { Config } from '../../domain/config.ts'
 import type { SessionSelectionConfig } from '../../domain/config/coding-settings.ts'
 import type { Discovery } from '../../domain/discovered-session.ts'
 import type { Log } from '../../domain/log.ts'
 import type { SearchPart } from '../../domain/search.ts'
 import type { AskStructured, Decisions, SessionSelection } from '../../domain/selection.ts'
-import type { Choice } from '../coding-parts.ts'
 import type { RepoGate } from './repo-queue.ts'
+
+/** The choice as a launch needs it. */
+export interface Choice {
+  action: 'resume' | 'fork' | 'fresh' | 'queue'
+  resume?: CodingRequest['resume']
+  /** For `queue`: the session to wait for. */
+  sdkSessionId?: string
+}
 
 export interface ChoiceParts {
   /** The configuration in force: a reload replaces it, so it is read at each use. */
@@ -27,7 +35,7 @@ export interface ChoiceParts {
   discovery: () => Discovery
   decisions: () => Decisions
   smallModel: () => AskStructured | undefined
-  /** The search index, where it is up to date; a command would have to read first, and its choice must not wait. */
+  /** The search index, if it is up to date. Without a gateway it is not, and a choice must not wait for it. */
   search: () => SearchPart | undefined
 }
 
@@ -77,8 +85,8 @@ export class SessionChoice {
   /** The choice for a queued task. `cc why` finds the decision by the session that it led to. */
   async chooseFor({ id, request, budgetUsd: maxBudgetUsd }: CodingSession): Promise<Choice> {
     const { prompt: task, workdir: repo, label, agentId, originSessionKey } = request
-    const own = originSessionKey === undefined ? {} : { agentId }
-    const { selection, decisionId } = await this.choose({ task, repo, label, maxBudgetUsd, ...own })
+    const own = originSessionKey === undefined ? undefined : agentId
+    const { selection, decisionId } = await this.choose({ task, repo, label, maxBudgetUsd, agentId: own })
     await this.#parts.decisions().became(decisionId, id)
     return { ...choiceOf(selection), sdkSessionId: selection.sessionId }
   }
@@ -105,14 +113,14 @@ export class SessionChoice {
         })),
       awaitingInput: (repoPath) =>
         repos.awaitingInputIn(repoPath).flatMap(({ sdkSessionId }) => sdkSessionId ?? []),
-      ...(index ? { said: (task, ids) => saidAbout({ search: index, clock, log }, task, ids) } : {}),
+      said: index && ((task, ids) => saidAbout({ search: index, clock, log }, task, ids)),
       priceOf: (session) => priceSession(session, pricesOf, clock.now()),
       ask: askModel ? smallModel() : undefined,
     }
   }
 }
 
-/** What a selection means for a session that is to be launched. */
+/** What a selection means for a launch. */
 export function choiceOf(
   { action, sessionId }: SessionSelection,
   wantsFork = false,
@@ -124,7 +132,7 @@ export function choiceOf(
   return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork } }
 }
 
-/** A search takes moments; a choice does not wait longer, for example for a provider of vectors. */
+/** A choice does not wait longer for the search, for example for a slow provider of vectors. */
 const searchMs = 500
 
 /** The passage of each session that is nearest to the task; none when the index does not answer in time. */
@@ -134,21 +142,63 @@ export async function saidAbout(
   sessionIds: string[],
 ): Promise<Map<string, string>> {
   const question = { text: task, sessionIds, withoutTools: true, limit: 50 }
-  let cancel = (): void => {}
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = clock.after(searchMs, () => reject(new Error(`no answer within ${searchMs} ms`)))
-  })
   const found = new Map<string, string>()
   try {
-    const { hits } = await Promise.race([search.search(question), late])
+    const { hits } = await within(clock, searchMs, search.search(question), () => {
+      throw new Error(`no answer within ${searchMs} ms`)
+    })
     for (const { sessionId, snippet } of hits) if (!found.has(sessionId)) found.set(sessionId, snippet)
   } catch (error) {
     log.warn(
       { event: 'choice-search-failed', reason: String(error) },
       'The search for a task failed; choosing without it.',
     )
-  } finally {
-    cancel()
   }
   return found
+}
+
+const lookMs = 500
+
+interface QueuedChoice {
+  choose: (session: CodingSession) => Promise<Choice>
+  repos: RepoGate
+  clock: Clock
+  log: Log
+}
+
+/** The conversation that a queued task continues, or undefined for a new one. Chosen when its turn comes, because the session
+ *  before it may by then be the best one to continue. If the choice fails, the task starts a new session. */
+export async function chooseWhenFree(
+  { choose, repos, clock, log }: QueuedChoice,
+  session: CodingSession,
+  signal: AbortSignal,
+): Promise<CodingRequest['resume']> {
+  try {
+    for (;;) {
+      const { action, resume, sdkSessionId } = await choose(session)
+      if (action !== 'queue') return resume
+      // Always a pause: each choice runs git and records a decision.
+      do await sleep(clock, lookMs)
+      while (!signal.aborted && isAtWork(repos, session, sdkSessionId))
+      if (signal.aborted) return undefined
+    }
+  } catch (error) {
+    log.warn(
+      { event: 'choice-failed', coding: session.id, error: String(error) },
+      'The choice of a session for a queued task failed; starting a new one.',
+    )
+    return undefined
+  }
+}
+
+/** Does the session to continue, or any other one when none is named, work in the repository? */
+function isAtWork(
+  repos: RepoGate,
+  { id, request }: CodingSession,
+  sdkSessionId: string | undefined,
+): boolean {
+  const working = repos.workingIn(request.workdir, id)
+  return sdkSessionId === undefined
+    ? working.length > 0
+    : working.some((other) => other.sdkSessionId === sdkSessionId)
 }

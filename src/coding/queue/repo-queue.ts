@@ -1,11 +1,15 @@
 // One session works in a repository at a time (or as many as configured), in whichever of its folders, and `coding.maxSessions`
-// on the machine. Others wait in the order they came.
-// A session that only waits for its next message does not hold the repository.
+// on the machine. Others wait in the order of their arrival. A session that waits for its next message does not hold the
+// repository.
+import { Condition } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
+import { isOn } from '../../domain/coding-session.ts'
 import type { CodingLifecycle, CodingSession } from '../../domain/coding-session.ts'
+import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import type { CodingStore } from '../../store/sqlite/coding-store.ts'
-import { isOn } from '../session/run-state.ts'
-import { repositoryRoot } from './workdir.ts'
+import type { Owners } from '../machines/owner.ts'
+import { queueFull, repoTaken } from '../refusals.ts'
+import { repositoryRoot } from './repositories.ts'
 
 const working: ReadonlySet<CodingLifecycle> = new Set([
   'starting',
@@ -19,115 +23,109 @@ const working: ReadonlySet<CodingLifecycle> = new Set([
 export interface RepoGateParts {
   store: CodingStore
   clock: Clock
-  /** `coding.perRepo.running`, as it is now. */
-  atOnce: () => number
-  /** `coding.maxSessions`, as it is now. Sessions that wait for a message or in the queue do not count. */
-  maxSessions: () => number
-  /** Does the process that owns this session still live? Sessions of dead owners hold nothing. */
-  isOwned: (session: CodingSession) => boolean
-  /** This machine: a directory of the same name on another one is not the same. */
-  machine?: string
+  /** The configuration in force. */
+  readonly config: Pick<CodingConfig, 'perRepo' | 'maxSessions' | 'maxQueued'>
+  /** A directory of the same name on another machine is not the same. Sessions of dead owners hold nothing. */
+  owners: Pick<Owners, 'machine' | 'ownerLives'>
 }
 
-/** How often to look whether a session of another process has left the repository. */
+/** How often to check whether a session of another process has left the repository. */
 const lookMs = 500
 
 export class RepoGate {
   #parts: RepoGateParts
-  #waiting = new Map<string, Array<{ id: string; go: () => void }>>()
+  #queues = new Map<string, string[]>()
   #inside = new Map<string, Set<string>>()
+  #left: Condition
 
   constructor(parts: RepoGateParts) {
     this.#parts = parts
+    this.#left = new Condition(parts.clock)
   }
 
-  /** Who else works in this repository now, in any process. */
+  /** Sessions of any process that work in this repository now. */
   workingIn(repo: string, exceptId?: string): CodingSession[] {
-    return this.#openIn(repo).filter(
-      (session) => session.id !== exceptId && working.has(session.lifecycle) && this.#parts.isOwned(session),
-    )
+    return this.#openIn(repo).filter((session) => session.id !== exceptId && this.#isWorking(session))
   }
 
   /** Sessions of this machine that wait for their next message. */
   awaitingInputIn(repo: string): CodingSession[] {
     return this.#openIn(repo).filter(
-      (session) => session.lifecycle === 'awaiting-input' && this.#parts.isOwned(session),
+      (session) => session.lifecycle === 'awaiting-input' && this.#parts.owners.ownerLives(session),
     )
   }
 
-  queuedIn(repo: string): CodingSession[] {
-    return this.#openIn(repo).filter((session) => session.lifecycle === 'queued')
-  }
-
-  #openIn(repo: string): CodingSession[] {
-    const { store, machine } = this.#parts
-    const root = repositoryRoot(repo)
-    const isHere = (session: CodingSession): boolean =>
-      isOn(machine, session) && repositoryRoot(session.request.workdir) === root
-    return store.list({ open: true }).filter(isHere)
+  /** Throws when the queue is full, on this machine or for the repository. A launch beyond `maxSessions` waits in the queue. */
+  checkRoom(repo: string): void {
+    const { maxQueued, perRepo } = this.#parts.config
+    const waiting = this.#running().filter(({ lifecycle }) => lifecycle === 'queued').length
+    if (waiting >= maxQueued) throw queueFull(waiting)
+    const queued = this.#openIn(repo).filter(({ lifecycle }) => lifecycle === 'queued')
+    // Sessions that were launched a moment ago are still queued.
+    const [first, ...others] = [...this.workingIn(repo), ...queued]
+    if (first && others.length + 1 >= perRepo.running + perRepo.queued) throw repoTaken(first, others.length)
   }
 
   isFree(repo: string, id: string): boolean {
-    const others = this.workingIn(repo, id).map((session) => session.id)
-    const taken = new Set([
-      ...others,
-      ...[...(this.#inside.get(repositoryRoot(repo)) ?? [])].filter((inside) => inside !== id),
-    ])
-    return taken.size < this.#parts.atOnce() && this.#hasPlace(id)
+    const inside = this.#inside.get(repositoryRoot(repo)) ?? []
+    const taken = new Set([...this.workingIn(repo).map((session) => session.id), ...inside])
+    taken.delete(id)
+    return taken.size < this.#parts.config.perRepo.running && this.#isBelowMaxSessions(id)
   }
 
-  /** Are fewer than `maxSessions` others at work on this machine? */
-  #hasPlace(id: string): boolean {
-    const { store, machine, isOwned, maxSessions } = this.#parts
-    const atWork = store
-      .list({ running: true })
-      .filter((other) => working.has(other.lifecycle) && isOn(machine, other) && isOwned(other))
-    const ids = new Set([
-      ...atWork.map((other) => other.id),
-      ...[...this.#inside.values()].flatMap((inside) => [...inside]),
-    ])
-    ids.delete(id)
-    return ids.size < maxSessions()
-  }
-
-  /** Whether this session works in its repository, in this process. */
+  /** Does this session work in its repository, in this process? */
   holds(id: string): boolean {
     return [...this.#inside.values()].some((inside) => inside.has(id))
   }
 
   /** Resolves when this session may work; call `leave` afterwards. False if the signal fired first. */
-  enter(repo: string, id: string, signal: AbortSignal): Promise<boolean> {
+  async enter(repo: string, id: string, signal: AbortSignal): Promise<boolean> {
     const root = repositoryRoot(repo)
-    const line = this.#waiting.get(root) ?? []
-    this.#waiting.set(root, line)
-    return new Promise((resolve) => {
-      let cancelLook = (): void => {}
-      const giveUp = (): void => {
-        cancelLook()
-        line.splice(line.indexOf(place), 1)
-        resolve(false)
+    const queue = this.#queues.get(root) ?? []
+    this.#queues.set(root, queue)
+    queue.push(id)
+    while (!signal.aborted) {
+      if (queue[0] === id && this.isFree(repo, id)) {
+        queue.shift()
+        this.#inside.set(root, (this.#inside.get(root) ?? new Set()).add(id))
+        this.#left.notifyAll()
+        return true
       }
-      const tryNow = (): void => {
-        cancelLook()
-        if (line[0] === place && this.isFree(repo, id)) {
-          line.shift()
-          signal.removeEventListener('abort', giveUp)
-          this.#inside.set(root, (this.#inside.get(root) ?? new Set()).add(id))
-          resolve(true)
-          line[0]?.go()
-        } else cancelLook = this.#parts.clock.after(lookMs, tryNow)
-      }
-      const place = { id, go: tryNow }
-      line.push(place)
-      signal.addEventListener('abort', giveUp, { once: true })
-      if (signal.aborted) giveUp()
-      else tryNow()
-    })
+      await this.#left.wait(lookMs, signal)
+    }
+    queue.splice(queue.indexOf(id), 1)
+    return false
   }
 
-  /** By its id only: the session may have made or removed the `.git` that its repository is known by. */
+  /** By id only: the session may have made or removed the `.git` that identifies its repository. */
   leave(id: string): void {
     for (const inside of this.#inside.values()) inside.delete(id)
-    for (const [next] of this.#waiting.values()) next?.go()
+    this.#left.notifyAll()
+  }
+
+  #isBelowMaxSessions(id: string): boolean {
+    const atWork = this.#running().filter((other) => this.#isWorking(other))
+    const inside = [...this.#inside.values()].flatMap((ids) => [...ids])
+    const ids = new Set([...atWork.map((other) => other.id), ...inside])
+    ids.delete(id)
+    return ids.size < this.#parts.config.maxSessions
+  }
+
+  #isWorking(session: CodingSession): boolean {
+    return working.has(session.lifecycle) && this.#parts.owners.ownerLives(session)
+  }
+
+  /** On this machine. */
+  #running(): CodingSession[] {
+    const { store, owners } = this.#parts
+    return store.list({ running: true }).filter((session) => isOn(owners.machine, session))
+  }
+
+  #openIn(repo: string): CodingSession[] {
+    const { store, owners } = this.#parts
+    const root = repositoryRoot(repo)
+    const isHere = (session: CodingSession): boolean =>
+      isOn(owners.machine, session) && repositoryRoot(session.request.workdir) === root
+    return store.list({ open: true }).filter(isHere)
   }
 }

@@ -1,19 +1,63 @@
-// Which repositories this machine has, and how others recognise them although they lie elsewhere there.
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+// The directories that coding sessions work in, and the repositories of this machine: how other machines recognise them
+// although they have them at other paths.
+import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
+import { RockpoolError } from '../../domain/errors.ts'
 import { normalizedOrigin } from '../../domain/machine.ts'
 import type { Repository } from '../../domain/machine.ts'
 import { gitIn } from '../../discovery/git.ts'
 import type { Git, Variables } from '../../discovery/git.ts'
 import { readGitStatus } from '../../discovery/git-status.ts'
 
-/** Where a repository may be, with its name in the configuration. */
+/** The real path of the directory. Claude reports a missing directory as another error, so it is checked here. */
+export function checkWorkdir(workdir: string, roots: string[]): string {
+  let real: string
+  try {
+    real = realpathSync(workdir)
+    if (!isDirectory(real)) throw new Error('not a directory')
+  } catch (cause) {
+    throw new RockpoolError('not-found', `${workdir} is not a directory.`, {
+      hint: 'Give an existing repository.',
+      cause,
+    })
+  }
+  if (isInside(real, roots)) return real
+  throw new RockpoolError('refused', `${real} is outside of coding.workspaceRoots.`, {
+    hint: `Allowed: ${roots.join(', ')}.`,
+  })
+}
+
+/** May sessions run in this directory? */
+export function isAllowed(path: string, roots: string[]): boolean {
+  return isDirectory(path) && isInside(realpathSync(path), roots)
+}
+
+export function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function isInside(real: string, roots: string[]): boolean {
+  const inside = (root: string): boolean =>
+    real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
+  return roots.length === 0 || roots.some(inside)
+}
+
+/** The root of the repository that a directory is in: the nearest folder with a `.git` (worktrees have one, too). Outside of
+ *  git it is the directory itself. */
+export function repositoryRoot(directory: string): string {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if (lstatSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
+    if (dirname(folder) === folder) return directory
+  }
+}
+
+/** A directory that may be a repository, with its name in the configuration. */
 export interface PossibleRepository {
   path: string
   name?: string
 }
 
-/** The repository that a directory is in; nothing outside of git. */
+/** The repository that a directory is in; undefined outside of git. */
 export async function identify(
   { path, name }: PossibleRepository,
   variables: Variables,
@@ -26,15 +70,10 @@ export async function identify(
     firstCommit(git),
   ])
   const origin = url === undefined ? undefined : normalizedOrigin(url)
-  return {
-    path: top,
-    ...(name === undefined || top !== path ? {} : { name }),
-    ...(origin === undefined ? {} : { origin }),
-    ...(rootCommit === undefined ? {} : { rootCommit }),
-  }
+  return { path: top, name: top === path ? name : undefined, origin, rootCommit }
 }
 
-/** What is checked out in a directory, so that two machines can be compared. */
+/** What is checked out in a directory, to compare two machines. */
 export interface CheckedOut {
   branch: string
   commit: string
@@ -52,7 +91,7 @@ export async function checkedOut(path: string, variables: Variables): Promise<Ch
 const deepest = 3
 const mostBelow = 300
 
-/** Repositories below a configured root, not looking into repositories themselves. */
+/** Repositories below a configured root, without those inside of other repositories. */
 export function repositoriesBelow(root: string): string[] {
   const found: string[] = []
   let level = [root]
@@ -72,20 +111,21 @@ function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder)
   } catch {
-    // A file, or a folder that is not ours to read: no repository of ours is in it.
+    // A file, or a folder without read permission: it holds no repository of ours.
     return []
   }
 }
 
-/** Several roots come of joined histories; which of them counts must be the same everywhere. */
+/** Joined histories have several root commits; sorting makes every machine take the same one. */
 async function firstCommit(git: Git): Promise<string | undefined> {
-  const ran = await git(['rev-list', '--max-parents=0', 'HEAD', '--'])
-  if (ran.kind !== 'done' || ran.code !== 0) return undefined
-  return ran.stdout.trim().split('\n').sort()[0] || undefined
+  return (await linesOf(git, ['rev-list', '--max-parents=0', 'HEAD', '--'])).sort()[0]
 }
 
 async function firstLine(git: Git, args: string[]): Promise<string | undefined> {
+  return (await linesOf(git, args))[0]
+}
+
+async function linesOf(git: Git, args: string[]): Promise<string[]> {
   const ran = await git(args)
-  if (ran.kind !== 'done' || ran.code !== 0) return undefined
-  return ran.stdout.split('\n')[0] || undefined
+  return ran.kind === 'done' && ran.code === 0 ? ran.stdout.split('\n').filter(Boolean) : []
 }

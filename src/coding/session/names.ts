@@ -1,7 +1,6 @@
-// Names for coding sessions, made from what they are asked to do, and small texts about them.
+// Names and ids of coding sessions, and short texts about them.
 import { randomInt } from 'node:crypto'
-import type { OutputKind } from '../../domain/coding-session.ts'
-import type { TurnEvent } from '../../domain/turn.ts'
+import type { OutputBlock } from '../../domain/coding-session.ts'
 
 const stopWords = new Set(
   (
@@ -10,7 +9,7 @@ const stopWords = new Set(
   ).split(' '),
 )
 
-/** The first three words that say something, joined by `-`; `session` when there are none. */
+/** The first three words of the prompt without filler words, joined by `-`; `session` when there are none. */
 export function generateSessionName(prompt: string): string {
   const words = prompt
     .toLowerCase()
@@ -23,7 +22,7 @@ export function generateSessionName(prompt: string): string {
 
 const idLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Eight letters and digits. Never begins with a digit or `-`, so it is never taken for an option or a number. */
+/** Eight letters and digits. The first is a letter, so that an id is never read as an option or a number. */
 export function newCodingId(): string {
   const letter = (from: number): string => idLetters[randomInt(from)]!
   return letter(52) + Array.from({ length: 7 }, () => letter(idLetters.length)).join('')
@@ -36,13 +35,13 @@ export function formatDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${rest}s` : `${rest}s`
 }
 
-/** One line of a text, cut at a number of characters without tearing one. */
+/** The text on one line, cut between characters. */
 export function oneLine(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length <= max ? line : `${line.slice(0, max - 1).toWellFormed()}…`
 }
 
-/** What a tool does, as one line: `Bash: npm test`. */
+/** A tool call in one line: `Bash: npm test`. */
 export function describeTool(name: string, input: Record<string, unknown>): string {
   const about = ['command', 'file_path', 'path', 'pattern', 'url', 'description', 'prompt', 'query']
     .map((field) => input[field])
@@ -50,28 +49,9 @@ export function describeTool(name: string, input: Record<string, unknown>): stri
   return typeof about === 'string' ? `${name}: ${oneLine(about, 120)}` : name
 }
 
-/** What an event adds to the output of a session, if anything. */
-export function outputOf(event: TurnEvent): { kind: OutputKind; text: string } | undefined {
-  switch (event.type) {
-    case 'text':
-      return { kind: 'text', text: event.text }
-    case 'notice':
-      return { kind: 'notice', text: event.text }
-    case 'retry':
-      return { kind: 'notice', text: `${event.reason}; trying again (${event.attempt})` }
-    case 'tool-start':
-      return { kind: 'tool', text: describeTool(event.name, event.input) }
-    case 'tool-end':
-      // Also what a person denied: Claude gets the refusal as a failed result.
-      return event.isError ? { kind: 'tool', text: `failed: ${oneLine(event.output, 300)}` } : undefined
-    case 'compaction':
-      return event.phase === 'end' ? { kind: 'notice', text: 'Context compacted.' } : undefined
-    default:
-      return undefined
-  }
-}
-
-/** `/compact` and its like are for Claude Code itself. The first message carries the marker, so it never is one. */
-export function isCommand(text: string): boolean {
-  return /^\/[a-z][\w:-]*(\s|$)/.test(text)
+export function formatBlocks(blocks: OutputBlock[]): string {
+  return blocks
+    .filter((block) => block.kind !== 'prompt')
+    .map((block) => (block.kind === 'tool' ? `🔧 ${block.text}` : block.text))
+    .join('\n')
 }

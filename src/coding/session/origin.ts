@@ -1,10 +1,11 @@
-// Where a coding session came from: the chat that is told about it, and the marker in its first message.
+// The origin of a coding session: the chat that gets its notifications, and the marker in its first message.
 import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { CodingRequest } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 
-/** The seeds' order: said explicitly, the chat that asks, the directory's own channel, the fallback, `unknown`. */
+/** The seeds' order: the channel that the caller names, the chat of the caller, the directory's own channel, the fallback,
+ *  `unknown`. */
 export function resolveOriginChannel(
   asked: { originChannel?: string; messageChannel?: string; workdir: string },
   config: Pick<CodingConfig, 'agentChannels' | 'fallbackChannel'>,
@@ -18,7 +19,7 @@ export function resolveOriginChannel(
   )
 }
 
-/** The longest configured directory that holds the working directory. */
+/** The channel of the longest configured directory that contains the working directory. */
 function channelOfDirectory(
   workdir: string,
   config: Pick<CodingConfig, 'agentChannels'>,
@@ -29,13 +30,13 @@ function channelOfDirectory(
   return holding[0] === undefined ? undefined : config.agentChannels[holding[0]]
 }
 
-/** The chat to tell; undefined for `unknown`, `gateway` and whatever cannot be read as an address. */
+/** The chat to notify; undefined for `unknown`, `gateway` and anything else that is not an address. */
 export function addressOfOrigin(originChannel: string, threadId?: string): Address | undefined {
   const address = parseOriginChannel(originChannel)
   return address && (threadId === undefined ? address : { ...address, threadId })
 }
 
-/** Whether two names mean the same chat: the default account may be named or left out. */
+/** Do two names mean the same chat? The default account may be named or left out. */
 export function isSameOrigin(one: string, other: string): boolean {
   const plain = (name: string): string => {
     const address = parseOriginChannel(name)
@@ -44,7 +45,7 @@ export function isSameOrigin(one: string, other: string): boolean {
   return plain(one) === plain(other)
 }
 
-/** Marks the first message as ours. Whatever the text itself says at its beginning is not believed. */
+/** Marks the first message as ours. A marker in the text itself is removed, because anybody could write it. */
 export function withOriginMarker(agentId: string, prompt: string): string {
   return `[openclaw:agent=${agentId}]\n\n${withoutOriginMarker(prompt)}`
 }
@@ -53,7 +54,7 @@ export function withoutOriginMarker(prompt: string): string {
   return prompt.replace(/^(\s*\[openclaw:agent=[^\]]*\]\s*)+/, '')
 }
 
-/** Says the same as the marker where no prompt can imitate it. A conversation that was somebody else's stays theirs. */
+/** The marker as a tag of the transcript, which no prompt can imitate. A resumed conversation keeps its own tag. */
 export function tagOf({ agentId, resume }: Pick<CodingRequest, 'agentId' | 'resume'>): string | undefined {
   return resume && !resume.fork ? undefined : `rockpool:${agentId}`
 }

@@ -1,4 +1,5 @@
-// What a resumed session comes from: an earlier one of ours, or one that Claude Code made without us.
+// The origin of a resumed session: an earlier one of ours, or one that Claude Code made without us.
+import type { AgentRuntime } from '../../domain/agent.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import { hasOurPrefix, ourSettings } from '../../discovery/price.ts'
@@ -16,7 +17,7 @@ export function ownOrigin(earlier: CodingSession): Origin {
   return { sdkSessionId, request: { ...request, name: request.name ?? name } }
 }
 
-/** It goes on where it was, with our own defaults. */
+/** It continues in its directory, with our own defaults. */
 export async function nativeOrigin(
   { findNative, config }: Pick<CodingParts, 'findNative' | 'config'>,
   ref: string,
@@ -43,16 +44,16 @@ export async function nativeOrigin(
   }
 }
 
-/** Before anything is begun: nobody else may have it open, and it must be whole. */
+/** Throws when the conversation is open elsewhere or damaged. */
 export async function checkResumable(
-  { runtime }: Pick<CodingParts, 'runtime'>,
+  runtime: () => Promise<AgentRuntime>,
   sdkSessionId: string,
 ): Promise<void> {
   const resumable = await (await runtime()).resumable(sdkSessionId)
   if (!resumable.ok) throw notResumable(resumable)
 }
 
-/** What changes when Rockpool resumes a session that Claude Code made without it; nothing for one of Rockpool's own. */
+/** What changes when Rockpool resumes a session that Claude Code made without it; undefined for one of Rockpool's own. */
 export function resumeChanges(
   native: NativeSession,
   config: Pick<CodingConfig, 'defaultModel' | 'permissionMode'>,

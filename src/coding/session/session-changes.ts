@@ -1,4 +1,5 @@
-// What the row of a coding session becomes: when it is launched, after a turn, at its end.
+// What the row of a session becomes: at launch, during and after a turn, at its end, when it starts again, when it moves to
+// another machine. Everything here is pure.
 import { randomUUID } from 'node:crypto'
 import type {
   CodingLifecycle,
@@ -8,22 +9,24 @@ import type {
   CodingStatus,
   EndReason,
 } from '../../domain/coding-session.ts'
+import { isRunning } from '../../domain/coding-session.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
 import { generateSessionName, newCodingId } from './names.ts'
-import { nothingToSay } from './pending-messages.ts'
 
-/** How a session begins, beside what it is asked to do. */
-export interface Beginning {
-  /** What an earlier one was told and has not said: it comes first. */
-  unsaid?: string[]
+type Fields = Partial<CodingSession>
+
+/** How a session starts, besides what it is asked to do. */
+export interface LaunchOptions {
+  /** Messages that the earlier session did not deliver; they come first. */
+  pending?: string[]
   aside?: string
-  /** Given by whoever asks from another machine, so that asking twice launches once. */
+  /** Chosen by the machine that asks, so that a repeated request launches once. */
   id?: string
 }
 
 export function launched(
   request: CodingRequest,
-  { unsaid = [], aside, id = newCodingId() }: Beginning,
+  { pending = [], aside, id = newCodingId() }: LaunchOptions,
   by: { owner: CodingOwner; machine?: string; now: number },
 ): CodingSession {
   return {
@@ -44,27 +47,23 @@ export function launched(
     turns: 0,
     autoResponds: 0,
     waitedMs: 0,
-    inbox: [...unsaid, request.prompt],
+    inbox: [...pending, request.prompt],
     given: [],
     lastSeq: 0,
     resumedFrom: request.resume?.sdkSessionId,
   }
 }
 
-/** What an event of a turn says about the session itself. */
-export function changeAfter(event: TurnEvent): Partial<CodingSession> | undefined {
+export function afterEvent(event: TurnEvent): Fields | undefined {
   if (event.type === 'session-id') return { sdkSessionId: event.sdkSessionId }
   if (event.type !== 'turn-start') return undefined
   const { model, sdkSessionId } = event
   return { status: 'running', lifecycle: 'active', model, sdkSessionId }
 }
 
-export function turnTaken(
-  session: CodingSession,
-  result: TurnResult,
-  costUsd: number,
-): Partial<CodingSession> {
+export function afterTurn(session: CodingSession, result: TurnResult, costUsd: number): Fields {
   return {
+    ...withoutGiven(session, result.prompts),
     turns: session.turns + 1,
     costUsd,
     sdkSessionId: result.sdkSessionId ?? session.sdkSessionId,
@@ -74,11 +73,76 @@ export function turnTaken(
   }
 }
 
+/** Claude has processed these messages, or they were withdrawn. */
+export function withoutGiven(
+  { given }: CodingSession,
+  uuids: readonly string[],
+): Pick<CodingSession, 'given'> {
+  return { given: given.filter(({ uuid }) => !uuids.includes(uuid)) }
+}
+
+/** If a person ended the session, a later resume does not deliver the rest of its messages. */
+export const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
+
 export function ended(how: {
   status: CodingStatus
   lifecycle: CodingLifecycle
   end: { reason: EndReason; message: string; at: number }
-}): Partial<CodingSession> {
-  const rest = how.end.reason === 'user' ? nothingToSay() : {}
-  return { ...how, waiting: undefined, doing: undefined, writing: undefined, owner: undefined, ...rest }
+}): Fields {
+  const messages = how.end.reason === 'user' ? noMessages : {}
+  return { ...how, waiting: undefined, doing: undefined, writing: undefined, owner: undefined, ...messages }
+}
+
+/** A session whose start was cut off, as it was before its first turn. `given` stays: the next start checks whether Claude
+ *  has received those messages. */
+export function requeued({ given, inbox, request }: CodingSession): Fields {
+  return {
+    status: 'starting',
+    lifecycle: 'queued',
+    owner: undefined,
+    startedAt: undefined,
+    waiting: undefined,
+    inbox: given.length + inbox.length > 0 ? inbox : [request.prompt],
+  }
+}
+
+export interface HandOver {
+  machine: string
+  /** The repository on that machine. */
+  workdir: string
+  /** Text for Claude, placed before the next message. */
+  aside: string
+}
+
+export const continuePrompt = 'Continue where you left off.'
+
+/** `pending`: the messages that Claude does not know. `wasCut`: a turn was stopped for the move. */
+export function handedOver(
+  session: CodingSession,
+  { machine, workdir, aside }: HandOver,
+  { pending, wasCut }: { pending: string[]; wasCut: boolean } = { pending: session.inbox, wasCut: false },
+): Fields {
+  const { request, sdkSessionId, turns, inbox } = session
+  const place = { machine, aside, request: { ...request, workdir }, owner: undefined, doing: undefined }
+  // A session that has ended is resumed on that machine.
+  if (!isRunning(session)) return place
+  if (sdkSessionId === undefined && turns === 0) return { ...place, ...requeued(session), aside: undefined }
+  // Claude has received the message of a turn that was cut if nothing but the inbox is pending: that turn continues.
+  const messages = wasCut && pending.length === inbox.length ? [continuePrompt, ...pending] : pending
+  if (messages.length === 0) return { ...place, status: 'running', lifecycle: 'awaiting-input', given: [] }
+  return { ...place, status: 'starting', lifecycle: 'queued', waiting: undefined, given: [], inbox: messages }
+}
+
+type Waited = Pick<CodingSession, 'waitedMs' | 'waitsSince'>
+
+/** The time that the session waited for people, including the current wait. Questions open at the same time count once. */
+export function waitedOf({ waitedMs, waitsSince }: Waited, now: number): number {
+  return waitsSince === undefined ? waitedMs : waitedMs + Math.max(0, now - waitsSince)
+}
+
+/** Updates the total waiting time when `waiting` changes. */
+export function withWaitingTime(session: CodingSession, change: Fields, now: number): Partial<Waited> {
+  if (!('waiting' in change)) return {}
+  if (change.waiting) return { waitsSince: session.waitsSince ?? change.waiting.since }
+  return { waitedMs: waitedOf(session, now), waitsSince: undefined }
 }

@@ -1,38 +1,40 @@
-// Claude's process for one coding session. It starts with the first turn, ends when its room is needed while the session waits,
-// and starts again with the next message.
+// Claude's process for one coding session. It starts with the first turn, is closed while the session waits if others need
+// the room, and starts again with the next message.
 import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, AskPermission, BeforeTool } from '../../domain/agent.ts'
 import type { Conversation, ConversationEnd, ConversationOptions } from '../../domain/agent.ts'
-import type { CodingParts } from '../coding-parts.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { toolsOf } from '../../rights/tools.ts'
+import type { ClaudeParts, SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
-import { openingOf } from './opening.ts'
+import { tagOf } from './origin.ts'
 
-const continuedElsewhere =
+const continuedByOthers =
   'Somebody continued this session in another process. Resuming it with what was said there.'
 
-export interface ConversationEvents {
+export interface ConversationHooks {
   askPermission: AskPermission
   beforeTool: BeforeTool
-  /** Something that people should know is added to the output. */
-  say: (notice: string) => void
+  /** Adds a notice for people to the output. */
+  addNotice: (text: string) => void
   /** Called before a process starts. */
   makeRoom: () => Promise<void>
   /** The process ended by itself. */
-  onGone: (end: ConversationEnd) => void
+  onExit: (end: ConversationEnd) => void
 }
 
 export class SessionConversation {
-  #parts: CodingParts
+  #parts: SessionParts
   #record: LiveRecord
-  #events: ConversationEvents
+  #hooks: ConversationHooks
   #opening: Promise<Conversation> | undefined
   #open: Conversation | undefined
   #parked = new WeakSet<Conversation>()
 
-  constructor(parts: CodingParts, record: LiveRecord, events: ConversationEvents) {
+  constructor(parts: SessionParts, record: LiveRecord, hooks: ConversationHooks) {
     this.#parts = parts
     this.#record = record
-    this.#events = events
+    this.#hooks = hooks
   }
 
   /** Undefined before the process has started. */
@@ -40,35 +42,23 @@ export class SessionConversation {
     return this.#open
   }
 
-  /** Starts the process if there is none. Looks before every turn whether somebody else continues the session: two writers lose
-   *  each other's turns. */
+  /** Starts the process if there is none. Checks before every turn whether somebody else continues the conversation: with
+   *  two writers, each loses turns of the other. */
   async ready(): Promise<Conversation> {
     const other = this.#open?.otherWriter()
     if (other) await this.park()
-    if (other && !other.isOpen) this.#events.say(continuedElsewhere)
+    if (other && !other.isOpen) this.#hooks.addNotice(continuedByOthers)
     this.#open = await (this.#opening ??= this.#start())
     return this.#open
   }
 
-  /** A session that is open elsewhere is forked; the fork has an id that was not used. */
-  async #forkIfOpen(runtime: AgentRuntime): Promise<Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>> {
-    const { sdkSessionId } = this.#record.session
-    if (sdkSessionId === undefined) return {}
-    const found = await runtime.resumable(sdkSessionId)
-    if (found.ok || found.why !== 'in-use') return {}
-    this.#events.say(
-      `${found.reason} Continuing in a fork of it, so that the two do not lose each other's turns.`,
-    )
-    return { resume: { sdkSessionId, fork: true }, newSdkSessionId: randomUUID() }
-  }
-
-  /** A process that is just starting is ended as soon as it is there. */
+  /** Ends a process that is just starting as soon as it has started. */
   async kill(): Promise<void> {
     const started = await this.#opening?.catch(() => undefined)
     await started?.kill()
   }
 
-  /** Leaves Claude a moment to write down where it stands. */
+  /** Lets Claude finish its transcript first. */
   async close(): Promise<void> {
     const started = await this.#opening?.catch(() => undefined)
     await started?.close()
@@ -86,16 +76,56 @@ export class SessionConversation {
 
   async #start(): Promise<Conversation> {
     const { session } = this.#record
-    const { askPermission, beforeTool, makeRoom } = this.#events
+    const { askPermission, beforeTool, makeRoom, onExit } = this.#hooks
     await makeRoom()
-    const runtime = await this.#parts.runtime()
-    const opening = { ...openingOf(session, this.#parts), ...(await this.#forkIfOpen(runtime)) }
-    const conversation = await runtime.open({ ...opening, askPermission, beforeTool })
+    const runtime = await this.#parts.claude.runtime()
+    const options = conversationOptions(session, this.#parts.claude)
+    const fork = await this.#forkIfOpen(runtime)
+    const conversation = await runtime.open({ ...options, ...fork, askPermission, beforeTool })
     const { id: coding, name } = session
     this.#parts.log.info({ event: 'coding-started', coding, name }, 'A coding session started.')
     void conversation.ended.then((end) => {
-      if (!this.#parked.has(conversation)) this.#events.onGone(end)
+      if (!this.#parked.has(conversation)) onExit(end)
     })
     return conversation
+  }
+
+  /** A conversation that is open elsewhere is forked; the fork gets a new id. */
+  async #forkIfOpen(runtime: AgentRuntime): Promise<Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>> {
+    const { sdkSessionId } = this.#record.session
+    if (sdkSessionId === undefined) return {}
+    const found = await runtime.resumable(sdkSessionId)
+    if (found.ok || found.why !== 'in-use') return {}
+    this.#hooks.addNotice(
+      `${found.reason} Continuing in a fork of it, so that the two do not lose each other's turns.`,
+    )
+    return { resume: { sdkSessionId, fork: true }, newSdkSessionId: randomUUID() }
+  }
+}
+
+/** What the launch asked for, as options of the agent. */
+export function conversationOptions(
+  session: CodingSession,
+  { agentOf, toolsFor }: Pick<ClaudeParts, 'agentOf' | 'toolsFor'>,
+): Omit<ConversationOptions, 'askPermission' | 'beforeTool'> {
+  const { id, name, request, sdkSessionId, newSdkSessionId } = session
+  return {
+    key: `coding:${id}`,
+    agent: agentOf(request.agentId),
+    cwd: request.workdir,
+    model: request.model,
+    resume: sdkSessionId ? { sdkSessionId } : request.resume,
+    newSdkSessionId: sdkSessionId ? undefined : newSdkSessionId,
+    systemPromptAppend: request.systemPrompt,
+    permissionMode: request.permissionMode,
+    allowedTools: request.allowedTools,
+    toolRights: toolsOf('coding'),
+    thinkingLevel: request.thinking,
+    tools: toolsFor(session),
+    // A continued conversation keeps its title: Claude's own, or one that a person gave it.
+    title: sdkSessionId || (request.resume && !request.resume.fork) ? undefined : name,
+    tag: tagOf(request),
+    // Never evicted in favour of other conversations: only its own session ends it.
+    pinned: true,
   }
 }

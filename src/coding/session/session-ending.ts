@@ -1,20 +1,14 @@
-// The end of a running coding session: it happens once, is stored, and is then told.
+// The end of a running coding session: it happens once, is stored, and is then announced. Also the reasons and texts of an end.
 import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../../domain/coding-session.ts'
-import type { CodingParts } from '../coding-parts.ts'
+import type { TurnEnd, TurnFailure } from '../../domain/turn.ts'
+import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { ended } from './session-changes.ts'
-
-export interface HowItEnds {
-  status: CodingStatus
-  lifecycle: CodingLifecycle
-  reason: EndReason
-  message: string
-}
 
 export class SessionEnding {
   /** Resolves when the session has ended, was suspended, or belongs to another machine. */
   readonly over: Promise<CodingSession>
-  #parts: Pick<CodingParts, 'clock' | 'notifications'>
+  #parts: Pick<SessionParts, 'clock' | 'notifications'>
   #record: LiveRecord
   #beforeStored: () => Promise<void>
   #stop = new AbortController()
@@ -23,7 +17,7 @@ export class SessionEnding {
 
   /** `beforeStored` ends the timers and stores the rest of the output. */
   constructor(
-    parts: Pick<CodingParts, 'clock' | 'notifications'>,
+    parts: Pick<SessionParts, 'clock' | 'notifications'>,
     record: LiveRecord,
     beforeStored: () => Promise<void>,
   ) {
@@ -57,7 +51,12 @@ export class SessionEnding {
     if (this.#ending) await this.#record.writes.orFail(this.#ending)
   }
 
-  async write({ status, lifecycle, reason, message }: HowItEnds): Promise<void> {
+  async write(
+    status: CodingStatus,
+    lifecycle: CodingLifecycle,
+    reason: EndReason,
+    message: string,
+  ): Promise<void> {
     await this.#beforeStored()
     const end = { reason, message, at: this.#parts.clock.now() }
     await this.#record.change(ended({ status, lifecycle, end }))
@@ -68,4 +67,32 @@ export class SessionEnding {
   finish(): void {
     this.#finish(this.#record.session)
   }
+}
+
+export function reasonOfFailure(why: TurnFailure): EndReason {
+  if (why === 'process-died') return 'crash'
+  return why === 'budget-reached' ? 'budget' : 'turn-failed'
+}
+
+/** For a process that ended while the session waited. */
+export function reasonOfExit(why: string): EndReason {
+  if (why === 'evicted') return 'idle-timeout'
+  return why === 'closed' ? 'shutdown' : 'crash'
+}
+
+/** What happened, and what to do now: a session that has ended accepts no messages and no chat commands. */
+export function failureText(
+  { why, message, what = message }: Extract<TurnEnd, { kind: 'failed' }>,
+  { name, sdkSessionId }: Pick<CodingSession, 'name' | 'sdkSessionId'>,
+): string {
+  const resume = sdkSessionId === undefined ? '`rockpool cc launch`' : `\`rockpool cc resume ${name}\``
+  const advice: Partial<Record<TurnFailure, string>> = {
+    'context-full': 'Launch a new session: `rockpool cc launch --fresh`.',
+    'session-missing': 'Launch a new session: `rockpool cc launch --fresh`.',
+    'model-unknown': 'Launch it again with another model: `rockpool cc launch --model`.',
+    unreachable: `Check the network connection, then continue: ${resume}.`,
+    overloaded: `Continue in a few minutes: ${resume}.`,
+    'api-error': `Continue: ${resume}; if that does not help, look at \`rockpool doctor\`.`,
+  }
+  return `${what} ${advice[why] ?? `Then continue: ${resume}.`}`
 }

@@ -1,53 +1,55 @@
-// The clocks of a running session: silence although nothing works, a turn that takes long, a person who does not
-// come back. A tool that runs and a person who is asked are no silence.
+// The timers of a running session: silence although no tool runs, a turn that takes long, no message from a person. A running
+// tool and an open question are not silence.
 import type { Clock } from '../../domain/clock.ts'
-import { Timers } from './timers.ts'
 
 const silenceMs = 15_000
 const longRunMs = 10 * 60_000
 
-export interface VigilActs {
+export interface TimerActions {
   isBusy(): boolean
-  /** Nothing works, and the stream did not say so. */
+  /** Nothing works, and the stream did not report that the turn is over. */
   onSilence(): void
-  /** It did nothing for as long as its launch allows. */
+  /** The session did nothing for as long as its launch allows. */
   onStuck(seconds: number): void
   onLongRun(): void
   onIdle(): void
 }
 
-export class Vigil {
-  #timers: Timers
-  #acts: VigilActs
+type TimerName = 'silence' | 'stuck' | 'long-run' | 'idle'
+
+export class SessionTimers {
+  #clock: Clock
+  #actions: TimerActions
   #stuckSeconds: number | undefined
+  #cancel = new Map<TimerName, () => void>()
   #openTools = new Set<string>()
 
-  constructor(clock: Clock, stuckSeconds: number | undefined, acts: VigilActs) {
-    this.#timers = new Timers(clock)
+  constructor(clock: Clock, stuckSeconds: number | undefined, actions: TimerActions) {
+    this.#clock = clock
     this.#stuckSeconds = stuckSeconds
-    this.#acts = acts
+    this.#actions = actions
   }
 
-  turnBegan(): void {
-    this.#timers.set('long-run', longRunMs, () => this.#acts.onLongRun())
-    this.sign()
+  turnStarted(): void {
+    this.#start('long-run', longRunMs, () => this.#actions.onLongRun())
+    this.activity()
   }
 
-  /** Something came from Claude. The stream says itself when Claude waits; this is the net below it. */
-  sign(): void {
+  /** Claude sent something. The stream reports when Claude waits; these timers catch the case that it does not. */
+  activity(): void {
     const seconds = this.#stuckSeconds
     if (seconds !== undefined) {
-      this.#timers.set('stuck', seconds * 1_000, () => {
-        if (this.#openTools.size > 0) this.sign()
-        else this.#acts.onStuck(seconds)
+      this.#start('stuck', seconds * 1_000, () => {
+        if (this.#openTools.size > 0) this.activity()
+        else this.#actions.onStuck(seconds)
       })
     }
-    this.#timers.set('silence', silenceMs, () => {
-      if (this.#openTools.size === 0 && !this.#acts.isBusy()) this.#acts.onSilence()
+    this.#start('silence', silenceMs, () => {
+      if (this.#openTools.size === 0 && !this.#actions.isBusy()) this.#actions.onSilence()
     })
   }
 
-  toolBegan(toolUseId: string): void {
+  toolStarted(toolUseId: string): void {
     this.#openTools.add(toolUseId)
   }
 
@@ -55,24 +57,36 @@ export class Vigil {
     this.#openTools.delete(toolUseId)
   }
 
-  personAsked(): void {
-    this.#timers.cancel('stuck')
+  questionAsked(): void {
+    this.#stop('stuck')
   }
 
-  turnOver(): void {
-    for (const name of ['silence', 'stuck', 'long-run']) this.#timers.cancel(name)
+  turnEnded(): void {
+    this.#stop('silence', 'stuck', 'long-run')
     this.#openTools.clear()
   }
 
-  waitsForMessage(idleMs: number): void {
-    this.#timers.set('idle', idleMs, () => this.#acts.onIdle())
+  waitForMessage(idleMs: number): void {
+    this.#start('idle', idleMs, () => this.#actions.onIdle())
   }
 
-  messageCame(): void {
-    this.#timers.cancel('idle')
+  messageArrived(): void {
+    this.#stop('idle')
   }
 
-  end(): void {
-    this.#timers.cancelAll()
+  stopAll(): void {
+    this.#stop(...this.#cancel.keys())
+  }
+
+  #start(name: TimerName, ms: number, action: () => void): void {
+    this.#stop(name)
+    this.#cancel.set(name, this.#clock.after(ms, action))
+  }
+
+  #stop(...names: TimerName[]): void {
+    for (const name of names) {
+      this.#cancel.get(name)?.()
+      this.#cancel.delete(name)
+    }
   }
 }

@@ -1,6 +1,6 @@
 // What coding sessions ask people, and the answers.
 import { z } from 'zod'
-import { shownWith } from '../../coding/approvals/identical-requests.ts'
+import { shownWith } from '../../coding/approvals/questions.ts'
 import { questionsOf } from '../../coding/approvals/question-text.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
 import type { Approval, Grant } from '../../domain/coding-session.ts'
@@ -107,7 +107,7 @@ const answer = operation({
     const { decision: behavior, text, always } = input
     const said = { behavior, text, always, by: nameOf(caller), agentId: caller.agentId }
     const settled = input.alike
-      ? await approvals.answerAlike(input.id, said, meantBy(app, caller))
+      ? await approvals.answerIdentical(input.id, said, meantBy(app, caller))
       : [await approvals.answer(input.id, said, input.inputHash)]
     return { approvals: rowsOf(app, settled, caller) }
   },

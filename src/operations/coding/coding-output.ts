@@ -1,8 +1,8 @@
 // What coding sessions said and did: asked for, or streamed into a chat.
 import { z } from 'zod'
-import { durationOf, formatBlocks, formatOutput } from '../../coding/listing.ts'
-import { formatDuration } from '../../coding/session/names.ts'
-import { writingOf } from '../../coding/session/event-output.ts'
+import { durationOf, formatOutput } from '../../coding/listing.ts'
+import { formatBlocks, formatDuration } from '../../coding/session/names.ts'
+import { unfinishedBlock } from '../../coding/session/output.ts'
 import { withoutOriginMarker } from '../../coding/session/origin.ts'
 import { channelOf, findCoding } from './coding-row.ts'
 import { refuseWider } from './launch-rights.ts'
@@ -49,7 +49,7 @@ const output = operation({
     const lastSeq = blocks.at(-1)?.seq ?? input.after ?? session.lastSeq
     const { name, status, lifecycle, costUsd } = session
     const durationMs = durationOf(session, app.clock.now())
-    const shown = input.after === undefined ? [...blocks, ...writingOf(session)] : blocks
+    const shown = input.after === undefined ? [...blocks, ...unfinishedBlock(session)] : blocks
     const lines = shown.map((block) =>
       block.kind === 'prompt' ? `> ${withoutOriginMarker(block.text)}` : block.text,
     )

@@ -1,8 +1,8 @@
 // Coding sessions as the outside sees them, and which of them a caller may see.
 import { z } from 'zod'
 import { durationOf, formatListing } from '../../coding/listing.ts'
-import { unsaidOf } from '../../coding/session/pending-messages.ts'
-import { waitedOf } from '../../coding/session/waiting-time.ts'
+import { pendingMessages } from '../../coding/session/messages.ts'
+import { waitedOf } from '../../coding/session/session-changes.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -65,7 +65,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
     completedAt: end?.at,
     durationMs: durationOf(session, now),
     claudeSessionId: sdkSessionId,
-    unsaid: unsaidOf(session),
+    unsaid: pendingMessages(session),
     foreground,
     multiTurn: request.multiTurn,
     display: formatListing(session, foreground, now),

@@ -9,9 +9,8 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { silentLog } from '../../domain/log.ts'
 import { CodingStore } from '../../store/sqlite/coding-store.ts'
 import { openStateDatabase } from '../../store/sqlite/state-database.ts'
-import { SessionChoice } from './choose.ts'
-import { chooseWhenFree } from './choose-when-free.ts'
-import type { Choice } from '../coding-parts.ts'
+import { chooseWhenFree, SessionChoice } from './choose.ts'
+import type { Choice } from './choose.ts'
 import { RepoGate } from './repo-queue.ts'
 import { launched } from '../session/session-changes.ts'
 
@@ -60,10 +59,8 @@ function openGate() {
   const repos = new RepoGate({
     store,
     clock,
-    atOnce: () => 1,
-    maxSessions: () => 5,
-    isOwned: () => true,
-    machine: 'here',
+    config: { perRepo: { running: 1, queued: 5 }, maxSessions: 5, maxQueued: 5 },
+    owners: { ownerLives: () => true, machine: 'here' },
   })
   const owner = { pid: 1, startTime: '', domain: '', machine: '', host: '' }
   const request = { prompt: 'x', workdir: '/repo', agentId: 'main' } as CodingSession['request']

@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import { openingOf } from './opening.ts'
+import { conversationOptions } from './session-conversation.ts'
 
-const parts = { agentOf: () => ({}), toolsFor: () => [] } as unknown as Parameters<typeof openingOf>[1]
+const parts = { agentOf: () => ({}), toolsFor: () => [] } as unknown as Parameters<
+  typeof conversationOptions
+>[1]
 
 function titleOf(about: { sdkSessionId?: string; resume?: CodingSession['request']['resume'] }): unknown {
   const { sdkSessionId, resume } = about
   const request = { agentId: 'main', workdir: '/repo', prompt: 'Fix it', resume }
   const session = { id: 'c0d1ng00', name: 'brave-otter', sdkSessionId, request } as unknown as CodingSession
-  return openingOf(session, parts).title
+  return conversationOptions(session, parts).title
 }
 
 test('a new conversation and a fork get a title; one that goes on keeps the title that it has', () => {

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
 import { makeMovableClock } from '../../../test/support/movable-clock.ts'
-import { EventOutput } from './event-output.ts'
 import type { LiveRecord } from './live-record.ts'
+import { UnfinishedText } from './output.ts'
 
 test('long text becomes output in pieces that end with a line, and the finished block adds only the rest', () => {
   const { output, said } = open()
   const line = `${'x'.repeat(99)}\n`
-  for (let n = 0; n < 85; n++) output.see({ type: 'text-delta', text: line })
+  for (let n = 0; n < 85; n++) output.add(line)
   expect(said).toHaveLength(1)
-  output.see({ type: 'text', text: line.repeat(85) })
+  said.push(output.finish(line.repeat(85)))
   expect(said.join('\n')).toBe(line.repeat(85))
 })
 
 test('what was written of a block that never ends is output once', async () => {
   const { output, said, stored, clock } = open()
-  output.see({ type: 'text-delta', text: 'half ' })
-  output.see({ type: 'text-delta', text: 'a sentence' })
+  output.add('half ')
+  output.add('a sentence')
   await clock.advance(1_100)
   expect(stored).toEqual([{ writing: 'half a sentence', doing: 'half a sentence' }])
   output.flush()
@@ -28,5 +28,5 @@ function open() {
   const stored: unknown[] = []
   const clock = makeMovableClock()
   const record = { later: (change) => void stored.push(change) } as Partial<LiveRecord> as LiveRecord
-  return { output: new EventOutput({ clock }, record, (_kind, text) => said.push(text)), said, stored, clock }
+  return { output: new UnfinishedText({ clock }, record, (text) => said.push(text)), said, stored, clock }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { TurnFailure } from '../../domain/turn.ts'
-import { failureText } from './end-reason.ts'
+import { failureText } from './session-ending.ts'
 
 const failures: TurnFailure[] = [
   'rate-limited',

@@ -1,0 +1,114 @@
+// The sessions that this process runs, and requests to those that other processes run: the owner of a session does what is
+// asked of it.
+import type { CodingOwner, CodingSession } from '../../domain/coding-session.ts'
+import type { CodingParts } from '../coding-parts.ts'
+import { asOwner, OwnerHeartbeat } from '../machines/owner.ts'
+import { requestOfOwner, RequestListener } from '../machines/owner-requests.ts'
+import { notRunning } from '../refusals.ts'
+import { RunningSession } from './running-session.ts'
+import type { HandOver } from './session-changes.ts'
+
+export type OwnerAction = 'kill' | 'interrupt' | 'release' | 'send' | 'handOver'
+
+export class RunningSessions {
+  /** This process, as the owner of the sessions that it runs. */
+  readonly self: CodingOwner
+  #parts: CodingParts
+  #sessions = new Map<string, RunningSession>()
+  #requests: RequestListener
+  #heartbeat: OwnerHeartbeat
+
+  constructor(parts: CodingParts) {
+    this.#parts = parts
+    this.self = asOwner(parts.owners.self)
+    this.#requests = new RequestListener(parts, {
+      kill: (id) => this.#find(id).kill('user'),
+      interrupt: (id) => this.#find(id).interrupt(),
+      release: (id) => this.#find(id).release(),
+      send: (id, input) =>
+        this.#find(id).send(String(input['text']), input['autoResponds'] as number | undefined),
+      handOver: (id, input) => this.#find(id).handOver(input['to'] as HandOver),
+    })
+    this.#heartbeat = new OwnerHeartbeat(parts, this.self, () => this.#sessions.size > 0)
+  }
+
+  get(id: string): RunningSession | undefined {
+    return this.#sessions.get(id)
+  }
+
+  /** Called before this process owns a session. */
+  startHeartbeat(): Promise<void> {
+    return this.#heartbeat.start()
+  }
+
+  start(session: CodingSession): void {
+    const running = new RunningSession(this.#parts, session, {
+      makeRoom: () => this.#makeRoom(),
+      releaseConversation: (sdkSessionId) => this.#releaseConversation(sdkSessionId),
+    })
+    this.#sessions.set(session.id, running)
+    this.#requests.add(session.id)
+    void running.over.then(() => {
+      this.#sessions.delete(session.id)
+      this.#requests.remove(session.id)
+    })
+    running.start()
+  }
+
+  /** Asks the owner of a session, this process or another one. False when there is none, or when it died before it answered. */
+  async ask(
+    session: CodingSession,
+    action: OwnerAction,
+    input: Record<string, unknown> = {},
+  ): Promise<boolean> {
+    if (this.#sessions.has(session.id)) {
+      await this.#requests.perform(session.id, action, input)
+      return true
+    }
+    return session.owner !== undefined && (await requestOfOwner(this.#parts, session, action, input))
+  }
+
+  async killAll(): Promise<void> {
+    const reason = 'The process that ran it was stopped. It can be resumed.'
+    await Promise.all([...this.#sessions.values()].map((session) => session.kill('shutdown', reason)))
+  }
+
+  async close(): Promise<void> {
+    this.#requests.close()
+    this.#heartbeat.stop()
+    try {
+      await this.killAll()
+    } catch (error) {
+      // The disk is full. The next start suspends sessions whose owner is gone.
+      this.#parts.log.error(
+        { event: 'coding-ends-not-stored', error: String(error) },
+        'The end of coding sessions could not be stored; the next start suspends them.',
+      )
+      for (const session of this.#sessions.values()) session.writes.giveUp()
+    }
+  }
+
+  /** Closes the processes of the sessions that are idle longest, until one more fits below `coding.maxSessions`. */
+  async #makeRoom(): Promise<void> {
+    const open = [...this.#sessions.values()].filter(({ claude }) => claude.current !== undefined)
+    const tooMany = Math.max(0, open.length + 1 - this.#parts.config.maxSessions)
+    const idle = open
+      .filter((running) => running.isIdle)
+      .sort((a, b) => a.session.lastActivityAt - b.session.lastActivityAt)
+    await Promise.all(idle.slice(0, tooMany).map(({ claude }) => claude.park()))
+  }
+
+  async #releaseConversation(sdkSessionId: string): Promise<void> {
+    const waiting = [...this.#sessions.values()].find(
+      ({ session }) => session.sdkSessionId === sdkSessionId && session.lifecycle === 'awaiting-input',
+    )
+    await waiting?.release()
+  }
+
+  #find(id: string): RunningSession {
+    const running = this.#sessions.get(id)
+    // It ended while it was asked.
+    if (!running) throw notRunning(this.#parts.store.get(id)!)
+    return running
+  }
+}

@@ -6,8 +6,7 @@ import type { Approval } from '../src/domain/coding-session.ts'
 import type { Message } from '../src/domain/message.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
-import { followSpawnedCoding } from '../src/operations/coding/spawned-coding.ts'
-import { followSubagents } from '../src/operations/sessions/subagents.ts'
+import { followSpawnedCoding, followSubagents } from '../src/operations/sessions/subagents.ts'
 import {
   home,
   newRepo,

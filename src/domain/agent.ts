@@ -13,7 +13,9 @@ export interface Agent {
   systemPrompt?: string
 }
 
-export type PermissionMode = 'default' | 'acceptEdits' | 'plan' | 'dontAsk' | 'bypassPermissions'
+export const permissionModes = ['default', 'acceptEdits', 'plan', 'dontAsk', 'bypassPermissions'] as const
+
+export type PermissionMode = (typeof permissionModes)[number]
 
 export interface PermissionRequest {
   requestId: string

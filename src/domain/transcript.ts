@@ -111,6 +111,17 @@ export interface TranscriptContext {
   model: { provider: string; modelId: string } | null
 }
 
+/** The text blocks of a message's content, without images, thoughts and tool calls. */
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content.trim()
+  if (!Array.isArray(content)) return ''
+  const blocks = content as Array<{ type?: unknown; text?: unknown } | null>
+  const texts = blocks.flatMap((block) =>
+    block?.type === 'text' && typeof block.text === 'string' ? [block.text] : [],
+  )
+  return texts.join('\n').trim()
+}
+
 /** `path` is the way from the root to the leaf, in order. */
 export function contextOf(path: readonly TranscriptEntry[]): TranscriptContext {
   return { messages: messagesOf(path), ...settingsOf(path) }

@@ -4,9 +4,9 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
-import { discoveredSession, listSessions, seenBy, written } from './cc-list.ts'
+import { discoveredSession, seenBy, written } from './cc-list.ts'
 import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
-import { parseTime } from '../moment.ts'
+import { parseTime, sinceField } from '../input-fields.ts'
 import { withoutTranscript } from './unstarted-sessions.ts'
 import { operation } from '../operation.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
@@ -86,7 +86,7 @@ const addUpCosts = operation({
   name: 'cc.costs',
   description: 'Add up tokens and dollars over all Claude Code sessions, each message once.',
   input: z.strictObject({
-    since: z.string().max(64).optional().describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.'),
+    since: sinceField,
     until: z.string().max(64).optional().describe('Up to this time.'),
     by: z.enum(['repo', 'agent', 'day', 'model', 'session']).default('repo').describe('What to group by.'),
     repo: z.string().max(4_096).optional().describe('Only this repository.'),
@@ -136,7 +136,7 @@ const repairSession = operation({
   },
 })
 
-export const operations = [listSessions, showSession, addUpCosts, repairSession]
+export const operations = [showSession, addUpCosts, repairSession]
 
 /** By exactly its name or id: the beginning of an id may be another session's. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {

@@ -14,9 +14,7 @@ import type { App } from '../app.ts'
 import { refuseWider } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
-import { nonBlankText } from '../words.ts'
-
-const permissionModes = z.enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
+import { nonBlankText, permissionMode } from '../input-fields.ts'
 
 /** One word for it everywhere. */
 const machine = z
@@ -84,7 +82,7 @@ const launch = operation({
     maxBudgetUsd: z.number().positive().optional().describe('It pauses and asks at this many dollars.'),
     systemPrompt: z.string().optional().describe('Added to the system prompt.'),
     allowedTools: z.array(z.string()).optional().describe('Tools it may use without asking.'),
-    permissionMode: permissionModes.optional().describe('How it asks for permission.'),
+    permissionMode: permissionMode.describe('How it asks for permission.'),
     resumeSessionId: z.string().optional().describe('Go on from this session: id, name or Claude id.'),
     forkSession: z.boolean().default(false).describe('Fork it instead of going on in it.'),
     atMessage: z.string().max(200).optional().describe('Fork it after this message (its uuid).'),

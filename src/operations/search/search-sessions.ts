@@ -9,7 +9,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
 import type { SearchFilter, SearchHit, SearchQuestion } from '../../domain/search.ts'
 import type { App } from '../app.ts'
-import { parseTime } from '../moment.ts'
+import { parseTime, sinceField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 
@@ -68,7 +68,7 @@ export const searchSessions = operation({
       .describe('What was said in this repository comes a little earlier.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
     channel: z.string().max(100).optional().describe('Only what was said on this channel.'),
-    since: z.string().max(64).optional().describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.'),
+    since: sinceField,
     role: z.enum(['user', 'assistant', 'tool', 'memory']).optional().describe('Only what this one said.'),
     source: z.enum(['rockpool', 'native', 'memory']).optional().describe('Only from these files.'),
     regex: z.boolean().default(false).describe('The words are a regular expression.'),

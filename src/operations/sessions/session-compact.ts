@@ -1,4 +1,4 @@
-// sessions.compact: Claude makes its own context shorter, or we keep only the end of our transcript.
+// Compaction: shorten the context of a session, and read what compactions removed from it.
 import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
 import { truncateTranscript } from '../../sessions/compact.ts'
@@ -6,8 +6,22 @@ import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
 import { callerAuthor } from '../../rights/rights.ts'
-import { partsOf } from './session-parts.ts'
-import { findSession } from './which-session.ts'
+import {
+  agentFlag,
+  ambiguous,
+  findSession,
+  findSessions,
+  noSession,
+  partsOf,
+  whichSession,
+} from './which-session.ts'
+import { spokenIn } from '../../discovery/conversation-records.ts'
+import type { DiscoveredSession } from '../../domain/discovered-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { contentText } from '../../domain/transcript.ts'
+import type { TranscriptEntry } from '../../domain/transcript.ts'
+import type { TranscriptStore } from '../../store/session-store.ts'
+import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 
 const compactOutput = z.object({
   ok: z.boolean(),
@@ -19,24 +33,23 @@ const compactOutput = z.object({
   claudeUnchanged: z.boolean(),
 })
 
-export const compactSession = operation({
+const compactSession = operation({
   name: 'sessions.compact',
   description: 'Shorten a session: ask Claude to compact, or keep only the last lines of our transcript.',
   input: z.strictObject({
-    key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
-    agentId: z.string().optional().describe('Look only at this agent.'),
+    ...whichSession,
     maxLines: z
       .int()
       .min(1)
       .optional()
-      .describe('Keep this many entries of our transcript; Claude is not asked.'),
+      .describe('Keep this many entries of our transcript; Claude compacts nothing.'),
   }),
   output: compactOutput,
   scope: 'write',
   changesState: true,
   command: {
     positional: ['key'],
-    flags: { agentId: 'agent' },
+    flags: agentFlag,
     examples: ['rockpool sessions compact main', 'rockpool sessions compact main --max-lines 400'],
   },
   async run(app, input, caller) {
@@ -74,3 +87,164 @@ async function compactWithClaude(
 }
 
 const compactMs = 300_000
+
+const removedLine = z.object({
+  role: z.enum(['user', 'assistant']),
+  text: z.string(),
+  at: z.string().describe('ISO 8601; empty when the record has no time.'),
+})
+type RemovedLine = z.infer<typeof removedLine>
+
+const removedOutput = z.object({
+  key: z.string(),
+  agentId: z.string(),
+  sessionId: z.string(),
+  compactions: z.number(),
+  total: z.number().describe('How many removed lines match the words.'),
+  lines: z.array(removedLine).describe('The last of them, in their order.'),
+})
+type CompactedHistory = z.infer<typeof removedOutput>
+
+const recallRemoved = operation({
+  name: 'sessions.lost',
+  description: 'Give what compactions removed from the context, all of it or the lines with some words.',
+  input: z.strictObject({
+    key: whichSession.key.optional().describe('The session; the calling one when absent.'),
+    query: z.string().max(1000).optional().describe('Only lines that contain all of these words.'),
+    limit: z.int().min(1).max(500).default(40).describe('How many of the last lines.'),
+  }),
+  output: removedOutput,
+  scope: 'read',
+  redactOutput: true,
+  forAgents: true,
+  command: { positional: ['key'], examples: ['rockpool sessions lost main --query "harbour"'] },
+  async run(app, { key, query, limit }, caller) {
+    const wanted = key ?? caller.sessionKey
+    if (wanted === undefined) {
+      throw new RockpoolError('input-invalid', 'Which session? Give its key.', {
+        hint: '`rockpool sessions` lists them.',
+      })
+    }
+    return compactedHistory(app, caller, wanted, limit, query)
+  },
+})
+
+/** What compactions removed from a session of ours or, if none has this name, from one of Claude's. The lines are gone from the
+ *  model's context, never from the transcript. */
+export async function compactedHistory(
+  app: App,
+  caller: Caller,
+  ref: string,
+  limit: number,
+  query = '',
+): Promise<CompactedHistory> {
+  const found = await findSessions(app, caller, ref)
+  if (found.length > 1) throw ambiguous(ref, found)
+  const [session] = found
+  const removed = new RemovedLines(query, limit)
+  if (session) {
+    const { key, agentId, entry } = session
+    await readOurs(app, session, removed)
+    // Claude compacts its own record of the conversation; ours does not always show it.
+    const native = removed.compactions === 0 ? await claudeSessionOf(app, session) : undefined
+    if (native) await readNative(native, removed)
+    return { key, agentId, sessionId: entry.sessionId, ...removed.answer() }
+  }
+  const native = await nativeOf(app, caller, ref)
+  await readNative(native, removed)
+  return { key: ref, agentId: native.agentId ?? '', sessionId: native.sessionId, ...removed.answer() }
+}
+
+async function readOurs(app: App, session: Session, removed: RemovedLines): Promise<void> {
+  const transcripts = app.storage.transcripts(session.agentId)
+  const ref = transcriptOf(session)
+  if (!(await transcripts.exists(ref))) return
+  const path: TranscriptEntry[] = []
+  for await (const entry of transcripts.path(ref)) path.push(entry)
+  await readCutOff(transcripts, session.entry.sessionId, new Set(path.map(({ id }) => id)), removed)
+  const at = path.findLastIndex(({ type }) => type === 'compaction')
+  const compaction = path[at]
+  if (compaction?.type !== 'compaction') return
+  removed.compactions += path.filter(({ type }) => type === 'compaction').length
+  const kept = path.findIndex(({ id }) => id === compaction.firstKeptEntryId)
+  for (const entry of path.slice(0, kept >= 0 && kept < at ? kept : at)) removed.addEntry(entry)
+}
+
+/** Reads what `sessions compact --max-lines` cut off: backups beside the transcript, the oldest first. */
+async function readCutOff(
+  transcripts: TranscriptStore,
+  sessionId: string,
+  known: Set<string>,
+  removed: RemovedLines,
+): Promise<void> {
+  const archives = await transcripts.archives()
+  const backups = archives.filter((one) => one.reason === 'bak' && one.sessionId === sessionId)
+  for (const { name } of backups.toSorted((a, b) => a.at - b.at)) {
+    removed.compactions++
+    for await (const entry of transcripts.path(await transcripts.archiveRef(name))) {
+      if (!known.has(entry.id)) removed.addEntry(entry)
+      known.add(entry.id)
+    }
+  }
+}
+
+async function readNative(session: DiscoveredSession, removed: RemovedLines): Promise<void> {
+  let since: RemovedLine[] = []
+  for await (const { kind, text, at } of spokenIn(session.filePath)) {
+    if (kind === 'prompt' || kind === 'answer') {
+      const role = kind === 'prompt' ? 'user' : 'assistant'
+      since.push({ role, text, at: at > 0 ? new Date(at).toISOString() : '' })
+    } else if (kind === 'compaction') {
+      removed.compactions++
+      for (const line of since) removed.add(line)
+      since = []
+    }
+  }
+}
+
+async function claudeSessionOf(app: App, { entry }: Session): Promise<DiscoveredSession | undefined> {
+  if (entry.sdkSessionId === undefined) return undefined
+  const { sessions } = await app.discovery().list()
+  return sessions.find(({ sessionId }) => sessionId === entry.sdkSessionId)
+}
+
+async function nativeOf(app: App, caller: Caller, ref: string): Promise<DiscoveredSession> {
+  const session = /^[0-9a-f-]{4,}$/i.test(ref) ? await app.discovery().get(ref) : undefined
+  if (session && (caller.agentId === undefined || session.agentId === caller.agentId)) return session
+  throw noSession(ref)
+}
+
+/** Keeps the last lines that contain all words, and counts the others. */
+class RemovedLines {
+  compactions = 0
+  readonly #words: string[]
+  readonly #limit: number
+  #total = 0
+  #lines: RemovedLine[] = []
+
+  constructor(query: string, limit: number) {
+    this.#words = query.toLowerCase().split(/\s+/).filter(Boolean)
+    this.#limit = limit
+  }
+
+  add(line: RemovedLine): void {
+    const text = line.text.toLowerCase()
+    if (text === '' || !this.#words.every((word) => text.includes(word))) return
+    this.#total++
+    this.#lines.push(line)
+    if (this.#lines.length > this.#limit) this.#lines.shift()
+  }
+
+  addEntry(entry: TranscriptEntry): void {
+    if (entry.type !== 'message') return
+    const { role } = entry.message
+    if (role === 'user' || role === 'assistant')
+      this.add({ role, text: contentText(entry.message.content), at: entry.timestamp })
+  }
+
+  answer(): Pick<CompactedHistory, 'compactions' | 'total' | 'lines'> {
+    return { compactions: this.compactions, total: this.#total, lines: this.#lines }
+  }
+}
+
+export const operations = [compactSession, recallRemoved]

@@ -1,26 +1,21 @@
-// Sessions in and out: a transcript as JSONL, Markdown or HTML; the sessions of an OpenClaw taken over; and what has
-// become too old or too much put away.
+// Export a transcript as JSONL, Markdown or HTML; import the sessions of an OpenClaw, or one exported file.
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { applyCleanup, planCleanup } from '../../sessions/cleanup.ts'
-import type { CleanupPlan } from '../../sessions/cleanup.ts'
 import { exportSession } from '../../sessions/export.ts'
 import { importSession } from '../../sessions/import.ts'
 import { fileSize, isFile, readTextFile } from '../../store/disk/given-file.ts'
 import { importOpenClaw } from '../../store/openclaw/openclaw-import.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { partsOf } from './session-parts.ts'
-import { findSession, visibleAgents } from './which-session.ts'
+import { agentFlag, findSession, partsOf, whichSession } from './which-session.ts'
 
-const exportOne = operation({
+const exportSessionText = operation({
   name: 'sessions.export',
   description: 'Give a whole transcript as JSONL, Markdown or HTML, without secrets.',
   input: z.strictObject({
-    key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
-    agentId: z.string().optional().describe('Look only at this agent.'),
-    format: z.enum(['jsonl', 'markdown', 'html']).default('markdown').describe('As what.'),
+    ...whichSession,
+    format: z.enum(['jsonl', 'markdown', 'html']).default('markdown').describe('The format of the text.'),
   }),
   output: z.object({
     key: z.string(),
@@ -32,7 +27,7 @@ const exportOne = operation({
   largeOutput: true,
   command: {
     positional: ['key'],
-    flags: { agentId: 'agent' },
+    flags: agentFlag,
     examples: ['rockpool sessions export main --format html > main.html'],
   },
   async run(app, input, caller) {
@@ -48,7 +43,7 @@ const exportOne = operation({
   },
 })
 
-/** An answer is held in memory several times over until it is sent, so an export has a limit, in characters. */
+/** In characters. The answer is in memory several times until it is sent. */
 const maxExport = 64 * 1024 * 1024
 
 async function joined(pieces: AsyncIterable<string>, key: string): Promise<string> {
@@ -69,8 +64,7 @@ const counts = z.object({ found: z.number(), added: z.number(), changed: z.numbe
 
 const importSessions = operation({
   name: 'sessions.import',
-  description:
-    'Take over the sessions of an OpenClaw, or one session from a file; nothing here is overwritten.',
+  description: 'Import the sessions of an OpenClaw, or one session from a file; nothing is overwritten.',
   input: z.strictObject({
     from: z
       .string()
@@ -78,7 +72,7 @@ const importSessions = operation({
       .describe("OpenClaw's state directory (~/.openclaw unless given), or an exported file."),
     agentId: z.string().optional().describe('Only this agent; for a file, the agent that gets it.'),
     key: z.string().optional().describe('For a file: the key of the session.'),
-    dryRun: z.boolean().default(false).describe('Only say what would be done.'),
+    dryRun: z.boolean().default(false).describe('Only show what would be imported.'),
   }),
   output: z.object({
     from: z.string(),
@@ -101,7 +95,7 @@ const importSessions = operation({
   changesState: true,
   command: {
     positional: ['from'],
-    flags: { agentId: 'agent' },
+    flags: agentFlag,
     paths: ['from'],
     examples: [
       'rockpool sessions import --dry-run',
@@ -133,51 +127,8 @@ async function importFile(
 ): Promise<{ key: string; agentId: string; entries: number; damage: string[] }> {
   if (dryRun) throw new RockpoolError('usage', 'A file is imported or not; there is no dry run for it.')
   if (fileSize(file) > maxImportBytes) throw new RockpoolError('refused', `${file} is larger than 256 MiB.`)
-  const { session, entries, damage } = await importSession(partsOf(app, { agentId }), readTextFile(file), {
-    key,
-  })
-  return { key: session.key, agentId, entries, damage }
+  const imported = await importSession(partsOf(app, { agentId }), readTextFile(file), { key })
+  return { key: imported.session.key, agentId, entries: imported.entries, damage: imported.damage }
 }
 
-const cleanup = operation({
-  name: 'sessions.cleanup',
-  description: 'Say which sessions and archives are too old or too many; with --enforce put them away.',
-  input: z.strictObject({
-    agentId: z.string().optional().describe('Only this agent.'),
-    enforce: z.boolean().default(false).describe('Do it. Without this, nothing changes.'),
-    pruneAfterDays: z.number().min(1).optional().describe('Older than this.'),
-    maxEntries: z.int().min(1).optional().describe('Beyond this many sessions.'),
-    maxDiskBytes: z.int().min(1).optional().describe('Beyond this much disk.'),
-  }),
-  output: z.object({
-    dryRun: z.boolean(),
-    agents: z.array(z.object({ agentId: z.string(), failed: z.array(z.string()) })),
-  }),
-  scope: 'admin',
-  changesState: true,
-  command: {
-    flags: { agentId: 'agent' },
-    examples: ['rockpool sessions cleanup', 'rockpool sessions cleanup --prune-after-days 90 --enforce'],
-  },
-  async run(app, input, caller) {
-    const { agentId, enforce, ...given } = input
-    const limits = { ...app.config.session.maintenance, ...given }
-    const agents = []
-    for (const id of visibleAgents(app, caller, agentId))
-      agents.push(await cleanAgent(app, id, limits, enforce))
-    return { dryRun: !enforce, agents }
-  },
-})
-
-async function cleanAgent(
-  app: App,
-  agentId: string,
-  limits: Parameters<typeof planCleanup>[1],
-  enforce: boolean,
-): Promise<CleanupPlan & { agentId: string; failed: string[] }> {
-  const parts = partsOf(app, { agentId })
-  const plan = await planCleanup(parts, limits)
-  return { agentId, ...plan, failed: enforce ? await applyCleanup(parts, plan) : [] }
-}
-
-export const exchangeOperations = [exportOne, importSessions, cleanup]
+export const operations = [exportSessionText, importSessions]

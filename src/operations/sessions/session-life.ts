@@ -1,37 +1,37 @@
-// Resets, forks, archives, restores, deletes and labels sessions.
+// Operations that change the life of a session: reset, delete, fork, label, inject.
 import { z } from 'zod'
-import { RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { classifySessionKey } from '../../domain/session-key-forms.ts'
+import type { Session } from '../../domain/session.ts'
+import { historyKeyOf } from '../../flow/prompt.ts'
+import { routeOf } from '../../flow/session-route.ts'
 import { forkSession } from '../../sessions/fork.ts'
+import { deleteSession, resetSession } from '../../sessions/lifecycle.ts'
 import { deliveryMirror } from '../../sessions/mirror.ts'
-import { archiveSession, deleteSession, resetSession } from '../../sessions/lifecycle.ts'
-import { restoreSession } from '../../sessions/restore.ts'
+import { removeSessionMedia, sessionMediaName } from '../../store/media/media-files.ts'
+import { removeClaudeTranscript } from '../../store/transcripts/claude-file.ts'
 import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 import type { App } from '../app.ts'
 import { authorize } from '../authorize.ts'
-import { checkedLabel } from './checked-label.ts'
 import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
-import { partsOf } from './session-parts.ts'
-import { findClaudeFile, purgeTraces } from './session-purge.ts'
-import { findSession, spellKey, visibleAgents } from './which-session.ts'
 import { workspaceOf } from '../../store/agent-folders.ts'
+import { checkedLabel } from './session-patch.ts'
+import { agentFlag, findSession, partsOf, storedEntry, whichSession } from './which-session.ts'
 
-const which = {
-  key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
-  agentId: z.string().optional().describe('Look only at this agent.'),
-}
-const flags = { agentId: 'agent' }
-const entry = z.looseObject({ sessionId: z.string(), updatedAt: z.number() })
-const changed = z.object({ ok: z.boolean(), key: z.string(), entry })
+/** A session after a change. */
+export const changedSession = z.object({ ok: z.boolean(), key: z.string(), entry: storedEntry })
 
-const resetOperation = operation({
+const reset = operation({
   name: 'sessions.reset',
-  description: 'Begin a new conversation under the same key; the old one is archived.',
-  input: z.strictObject({ ...which, reason: z.enum(['new', 'reset']).default('reset').describe('Why.') }),
-  output: changed.extend({ archived: z.string().optional() }),
+  description: 'Start a new conversation under the same key; the old one is archived.',
+  input: z.strictObject({
+    ...whichSession,
+    reason: z.enum(['new', 'reset']).default('reset').describe('The reason that is recorded.'),
+  }),
+  output: changedSession.extend({ archived: z.string().optional() }),
   scope: 'write',
   changesState: true,
-  command: { positional: ['key'], flags, examples: ['rockpool sessions reset main'] },
+  command: { positional: ['key'], flags: agentFlag, examples: ['rockpool sessions reset main'] },
   async run(app, input, caller) {
     const found = await findSession(app, caller, input.key, input.agentId)
     const { session, archived } = await resetSession(partsOf(app, found), found.key, { reason: input.reason })
@@ -39,20 +39,23 @@ const resetOperation = operation({
   },
 })
 
-const deleteOperation = operation({
+const remove = operation({
   name: 'sessions.delete',
   description: 'Delete a session; its transcript is archived first.',
   input: z.strictObject({
-    ...which,
-    deleteTranscript: z.boolean().default(true).describe('Archive the transcript, too; so it is anyway.'),
+    ...whichSession,
+    deleteTranscript: z
+      .boolean()
+      .default(true)
+      .describe('Accepted for OpenClaw; the transcript is always archived.'),
     emitLifecycleHooks: z
       .boolean()
       .optional()
-      .describe('Accepted for OpenClaw; subscribers are always told.'),
+      .describe('Accepted for OpenClaw; subscribers are always notified.'),
     purge: z
       .boolean()
       .default(false)
-      .describe('Leave nothing: also remove its archives, its files and its words in the search index.'),
+      .describe('Also remove its archives, its files and its texts in the search index.'),
     claudeFile: z.boolean().default(false).describe("With purge: remove Claude's own record of it, too."),
   }),
   output: z.object({
@@ -67,7 +70,7 @@ const deleteOperation = operation({
   destructive: true,
   command: {
     positional: ['key'],
-    flags,
+    flags: agentFlag,
     confirmIfFound: ({ key, agentId }) => ({ name: 'sessions.get', input: { key, agentId } }),
     examples: ['rockpool sessions delete 08ef14de', 'rockpool sessions delete old-label --purge --yes'],
   },
@@ -89,20 +92,24 @@ const deleteOperation = operation({
   },
 })
 
-const forkOperation = operation({
+const fork = operation({
   name: 'sessions.fork',
-  description: 'Begin a session of its own with what was said so far.',
+  description: 'Start a new session with a copy of the conversation so far.',
   input: z.strictObject({
-    ...which,
+    ...whichSession,
     leafId: z.string().optional().describe('Fork at this entry of the transcript instead of at its end.'),
     label: z.string().optional().describe('A label for the fork.'),
-    force: z.boolean().default(false).describe('Also when it is very long.'),
+    force: z.boolean().default(false).describe('Fork even a very long session.'),
   }),
-  output: changed.extend({ parentKey: z.string() }),
+  output: changedSession.extend({ parentKey: z.string() }),
   scope: 'write',
   changesState: true,
   forAgents: true,
-  command: { positional: ['key'], flags, examples: ['rockpool sessions fork main --label experiment'] },
+  command: {
+    positional: ['key'],
+    flags: agentFlag,
+    examples: ['rockpool sessions fork main --label experiment'],
+  },
   async run(app, input, caller) {
     const parent = await findSession(app, caller, input.key, input.agentId)
     const { parentForkMaxTokens } = app.config.session
@@ -113,110 +120,12 @@ const forkOperation = operation({
   },
 })
 
-const archiveOperation = operation({
-  name: 'sessions.archive',
-  description: 'Put sessions out of the lists; nothing is lost, and a message brings one back.',
-  input: z.strictObject({
-    keys: z.array(z.string().min(1).max(2000)).min(1).max(1000).describe('Keys, ids or labels.'),
-    dryRun: z.boolean().default(false).describe('Only say what would happen.'),
-  }),
-  output: z.object({
-    ok: z.boolean(),
-    operation: z.string(),
-    dryRun: z.boolean(),
-    results: z.array(
-      z.object({ key: z.string(), ok: z.boolean(), status: z.string(), error: z.string().optional() }),
-    ),
-  }),
-  scope: 'write',
-  changesState: true,
-  command: {
-    positional: ['keys'],
-    examples: ['rockpool sessions archive 08ef14de old-label'],
-    isFailure: (output) => output['ok'] === false,
-  },
-  async run(app, input, caller) {
-    const results = []
-    for (const ref of input.keys) results.push(await archiveOne(app, caller, ref, input.dryRun))
-    return { ok: results.every((one) => one.ok), operation: 'archive', dryRun: input.dryRun, results }
-  },
-})
-
-async function archiveOne(
-  app: App,
-  caller: Caller,
-  ref: string,
-  dryRun: boolean,
-): Promise<{ key: string; ok: boolean; status: string; error?: string }> {
-  try {
-    const session = await findSession(app, caller, ref)
-    if (!dryRun) await archiveSession(partsOf(app, session), session.key)
-    return { key: session.key, ok: true, status: dryRun ? 'would-archive' : 'archived' }
-  } catch (error) {
-    return {
-      key: ref,
-      ok: false,
-      status: 'failed',
-      error: error instanceof Error ? error.message : String(error),
-    }
-  }
-}
-
-const restoreOperation = operation({
-  name: 'sessions.restore',
-  description: 'Bring back an archived session, a deleted one, or the conversation before a reset.',
-  input: z.strictObject({
-    ref: z
-      .string()
-      .min(1)
-      .max(2000)
-      .describe('A key, an id, the beginning of an id, a label, or the name of an archive.'),
-    agentId: which.agentId,
-    key: z.string().optional().describe('Under which key, when the archive does not say.'),
-  }),
-  output: changed.extend({ archived: z.string().optional() }),
-  scope: 'write',
-  changesState: true,
-  command: {
-    positional: ['ref'],
-    flags,
-    examples: ['rockpool sessions restore main', 'rockpool sessions restore 08ef14de'],
-  },
-  async run(app, input, caller) {
-    const { session, archived } = await restoreAnywhere(app, caller, input)
-    return { ok: true, key: session.key, entry: session.entry, archived }
-  },
-})
-
-/** An archive does not say whose it is, so every agent that the caller may see is asked. */
-async function restoreAnywhere(
-  app: App,
-  caller: Caller,
-  input: { ref: string; agentId?: string; key?: string },
-): ReturnType<typeof restoreSession> {
-  const named = /^agent:([^:]+):/.exec(input.ref)?.[1]
-  const agents = visibleAgents(app, caller, input.agentId ?? named)
-  const spelled = spellKey(app, input.ref)
-  // As a key it means what it means everywhere; otherwise it is an id, a label or the name of an archive.
-  const asKey = agents.includes(spelled.agentId) ? [{ agentId: spelled.agentId, ref: spelled.key }] : []
-  let missing: unknown
-  for (const { agentId, ref } of [...asKey, ...agents.map((id) => ({ agentId: id, ref: input.ref }))]) {
-    try {
-      return await restoreSession(partsOf(app, { agentId }), ref, { key: input.key })
-    } catch (error) {
-      if (!(error instanceof RockpoolError && error.code === 'not-found')) throw error
-      missing = error
-    }
-  }
-  throw missing
-}
-
-const injectOperation = operation({
+const inject = operation({
   name: 'sessions.inject',
-  description: 'Write something into a transcript as if the agent had said it; nothing is sent.',
+  description: 'Add a message of the agent to a transcript; nothing is sent.',
   input: z.strictObject({
-    ...which,
-    message: z.string().trim().min(1).max(100_000).describe('What was said.'),
+    ...whichSession,
+    message: z.string().trim().min(1).max(100_000).describe('The text.'),
   }),
   output: z.object({ ok: z.boolean(), key: z.string(), messageId: z.string() }),
   scope: 'write',
@@ -232,19 +141,19 @@ const injectOperation = operation({
   },
 })
 
-const labelOperation = operation({
+const label = operation({
   name: 'sessions.label',
-  description: 'Give a session a label, or take it away.',
+  description: 'Set or remove the label of a session.',
   input: z.strictObject({
-    ...which,
-    label: z.string().nullable().describe('The label; an empty one takes it away.'),
+    ...whichSession,
+    label: z.string().nullable().describe('The label; an empty text removes it.'),
   }),
-  output: changed,
+  output: changedSession,
   scope: 'write',
   changesState: true,
   command: {
     positional: ['key', 'label'],
-    flags,
+    flags: agentFlag,
     examples: ['rockpool sessions label main home', 'rockpool sessions label main ""'],
   },
   async run(app, input, caller) {
@@ -259,12 +168,63 @@ const labelOperation = operation({
   },
 })
 
-export const lifeOperations = [
-  resetOperation,
-  deleteOperation,
-  forkOperation,
-  archiveOperation,
-  restoreOperation,
-  labelOperation,
-  injectOperation,
-]
+export const operations = [reset, remove, fork, label, inject]
+
+interface ClaudeFile {
+  sessionId: string
+  path: string
+}
+
+/** Claude's own record of the session. Looked up before anything is deleted: while Claude writes the record, nothing is. */
+async function findClaudeFile(app: App, { key, entry }: Session): Promise<ClaudeFile | undefined> {
+  const { sdkSessionId } = entry
+  if (sdkSessionId === undefined) return undefined
+  // Our own process for this session waits for a message that will not come.
+  if (app.gateway) await (await app.runtime()).live(key)?.close()
+  try {
+    const { sessionId, filePath, isRunning } = await app.discovery().get(sdkSessionId)
+    if (isRunning) throw stillRuns(sessionId)
+    return sessionId === sdkSessionId.toLowerCase() ? { sessionId, path: filePath } : undefined
+  } catch (error) {
+    if (asRockpoolError(error).code === 'not-found') return undefined
+    throw error
+  }
+}
+
+/** Removes what a deletion leaves: messages and replies, the files of the session, its texts in the search index and, if asked
+ *  for, Claude's own record. Notes belong to the agent and stay. */
+async function purgeTraces(
+  app: App,
+  session: Session,
+  sessionIds: string[],
+  claude: { asked: boolean; file: ClaudeFile | undefined },
+): Promise<void> {
+  const { key, agentId, entry } = session
+  const purged = { key, agentId, group: groupOf(session) }
+  const sent = await app.storage.purge(purged)
+  await app.storage.media.remove({ folder: sessionMediaName(agentId, key), paths: sent })
+  await removeSessionMedia(app.paths.media, { agentId, key, workspace: workspaceOf(app, agentId) }, sent)
+  const { file } = claude
+  if (file) {
+    await removeClaudeTranscript(file.path)
+    await app.discovery().purge()
+  }
+  if (claude.asked && entry.sdkSessionId !== undefined)
+    await app.storage.cluster?.purgeClaude(entry.sdkSessionId)
+  await app.search().purge(file ? [...sessionIds, file.sessionId] : sessionIds)
+}
+
+/** The key under which the messages of its group are stored. */
+function groupOf({ key, entry }: Session): string | undefined {
+  const { kind } = classifySessionKey(key)
+  const address = routeOf(entry)
+  return address && (kind === 'group' || kind === 'channel')
+    ? historyKeyOf({ address, chatType: kind })
+    : undefined
+}
+
+function stillRuns(sessionId: string): RockpoolError {
+  return new RockpoolError('busy', `Claude's session ${sessionId} is running; its file still changes.`, {
+    hint: 'Nothing was deleted. End it, or leave out --claude-file.',
+  })
+}

@@ -1,4 +1,5 @@
 // sessions.list: a page of sessions, newest first, over one agent or all of them.
+import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -11,7 +12,7 @@ import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 import { authorizeOperation } from '../authorize.ts'
 import { rowOf, sessionRow } from './session-row.ts'
-import { visibleAgents } from './which-session.ts'
+import { agentFlag, visibleAgents } from './which-session.ts'
 
 const listInput = z.strictObject({
   limit: z
@@ -19,17 +20,24 @@ const listInput = z.strictObject({
     .default(100)
     .describe('How many at most, or `all`.'),
   offset: z.int().min(0).default(0).describe('How many to skip.'),
-  activeMinutes: z.number().min(1).optional().describe('Only those active in the last so many minutes.'),
+  activeMinutes: z
+    .number()
+    .min(1)
+    .optional()
+    .describe('Only sessions that were active in the last N minutes.'),
   search: z.string().max(500).optional().describe('Part of a key, label, name, subject or id.'),
   label: z.string().min(1).max(512).optional().describe('Exactly this label.'),
   agentId: z.string().optional().describe('Only this agent.'),
-  allAgents: z.boolean().optional().describe('All agents; so it is unless one is named.'),
+  allAgents: z.boolean().optional().describe('All agents; this is the default.'),
   spawnedBy: z.string().optional().describe('Only sub-agents of this session key.'),
-  archived: z.boolean().default(false).describe('The archived ones instead of the others.'),
+  archived: z.boolean().default(false).describe('List archived sessions instead.'),
   includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
   includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
-  includeDerivedTitles: z.boolean().default(false).describe('A title for each, from its beginning.'),
-  includeLastMessage: z.boolean().default(false).describe('The last thing said in each.'),
+  includeDerivedTitles: z
+    .boolean()
+    .default(false)
+    .describe('Add a title for each, made from its first prompt.'),
+  includeLastMessage: z.boolean().default(false).describe('Add the last message of each.'),
   store: z.string().optional().describe('Another sessions.json to read.'),
 })
 
@@ -58,7 +66,7 @@ export const listSessions = operation({
   heavyParts: [],
   forAgents: true,
   command: {
-    flags: { activeMinutes: 'active', agentId: 'agent' },
+    flags: { activeMinutes: 'active', ...agentFlag },
     paths: ['store'],
     examples: [
       'rockpool sessions',
@@ -99,14 +107,14 @@ async function collect(
     label: input.label,
     spawnedBy: input.spawnedBy,
     archived: input.archived,
-    ...(input.activeMinutes === undefined ? {} : { activeSince: now - input.activeMinutes * 60_000 }),
+    activeSince: input.activeMinutes === undefined ? undefined : now - input.activeMinutes * 60_000,
   }
   const { stores, path } = await storesOf(app, input, caller)
-  const asksForWords = input.includeDerivedTitles || input.includeLastMessage
+  const wantsTexts = input.includeDerivedTitles || input.includeLastMessage
   const sessionOf = new Map<Row, Session>()
   const toRow = (session: Session): Row => {
     const row = rowOf(session, now, app.config.session.mainKey)
-    if (asksForWords) sessionOf.set(row, session)
+    if (wantsTexts) sessionOf.set(row, session)
     return row
   }
   const isShown = (key: string): boolean => isListed(key, input, app)
@@ -114,18 +122,18 @@ async function collect(
   const shown = pages.flatMap((page) => page.rows)
   if (stores.length > 1) shown.sort((a, b) => b.updatedAt - a.updatedAt)
   const rows = shown.slice(input.offset, wanted)
-  for (const row of asksForWords ? rows : []) await addWords(app, row, sessionOf.get(row)!, input)
+  for (const row of wantsTexts ? rows : []) await addTexts(app, row, sessionOf.get(row)!, input)
   return { total: pages.reduce((sum, page) => sum + page.total, 0), rows, path }
 }
 
-async function addWords(app: App, row: Row, session: Session, input: ListInput): Promise<void> {
-  const { previewOf, titleOf } = await import('./session-preview.ts')
+async function addTexts(app: App, row: Row, session: Session, input: ListInput): Promise<void> {
+  const { previewOf, titleOf } = await import('./session-history.ts')
   const lastOf = async (): Promise<string | undefined> => (await previewOf(app, session, 1, 240))[0]?.text
   if (input.includeDerivedTitles) row.derivedTitle = await readable(app, row, () => titleOf(app, session))
   if (input.includeLastMessage) row.lastMessagePreview = await readable(app, row, lastOf)
 }
 
-/** One session whose transcript cannot be read must not hide the others; `doctor` says what is wrong with it. */
+/** One unreadable transcript must not hide the other sessions; `doctor` reports the damage. */
 async function readable<T>(app: App, { key }: Row, read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()
@@ -138,22 +146,22 @@ async function readable<T>(app: App, { key }: Row, read: () => Promise<T>): Prom
   }
 }
 
-interface Wish {
+interface PageOptions {
   filter: ListFilter
   wanted: number
   isShown: (key: string) => boolean
   toRow: (session: Session) => Row
 }
 
-/** A page at a time, and of each session only its row: a list of all sessions must not hold up everybody else. */
-async function readPages(store: SessionStore, wish: Wish): Promise<{ total: number; rows: Row[] }> {
-  const { filter, wanted, isShown, toRow } = wish
+/** Reads a page at a time and keeps only the row of each session, so that a list of all sessions does not block others. */
+async function readPages(store: SessionStore, options: PageOptions): Promise<{ total: number; rows: Row[] }> {
+  const { filter, wanted, isShown, toRow } = options
   const found = new Map<string, Row>()
   const left = new Set<string>()
   for (let offset = 0, limit: number; ; offset += limit) {
-    limit = Math.min(fairPage, wanted + 1 - found.size)
+    limit = Math.min(pageSize, wanted + 1 - found.size)
     const { sessions, total } = await store.list({ ...filter, offset, limit })
-    // A session that changed meanwhile moved to the front and pushed others into the next page.
+    // A session that changed meanwhile moved to the front and pushed others into the next page, so keys may repeat.
     for (const session of sessions) {
       if (isShown(session.key)) found.set(session.key, toRow(session))
       else left.add(session.key)
@@ -161,15 +169,11 @@ async function readPages(store: SessionStore, wish: Wish): Promise<{ total: numb
     if (sessions.length < limit || found.size > wanted) {
       return { total: total - left.size, rows: [...found.values()] }
     }
-    await letOthers()
+    await setImmediate()
   }
 }
 
-const fairPage = 250
-
-function letOthers(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
+const pageSize = 250
 
 async function storesOf(
   app: App,
@@ -177,7 +181,7 @@ async function storesOf(
   caller: Caller,
 ): Promise<{ stores: SessionStore[]; path: string }> {
   if (input.store !== undefined) {
-    // Any file of this machine: only for those who may read them all anyway.
+    // This reads any file of the machine, so only an operator may ask for it.
     const asked = { name: 'sessions.list with a store of its own', scope: 'admin' as const }
     authorizeOperation(caller, asked)
     if (!isFile(input.store)) throw new RockpoolError('not-found', `There is no file ${input.store}.`)
@@ -191,7 +195,7 @@ async function storesOf(
   return { stores: agents.map((id) => app.storage.sessions(id)), path }
 }
 
-/** Runs of a cron job are internal; the shared sessions are shown when they are asked for or in use. */
+/** Runs of cron jobs are never listed; the shared sessions only on request or when they are in use. */
 function isListed(key: string, input: ListInput, app: App): boolean {
   if (key === 'global') return input.includeGlobal ?? app.config.session.scope === 'global'
   if (key === 'unknown') return input.includeUnknown ?? false

@@ -1,4 +1,4 @@
-// sessions.patch: the settings of one session. `null` takes a setting back.
+// sessions.patch: the settings of one session. `null` resets a setting.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -6,49 +6,62 @@ import type { SessionEntry } from '../../domain/session.ts'
 import { isSubagentSessionKey } from '../../domain/session-key-forms.ts'
 import { recordSettingChanges } from '../../sessions/setting-changes.ts'
 import type { App } from '../app.ts'
-import { checkedLabel } from './checked-label.ts'
 import { knownModel } from '../turns/known-model.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
-import { findSessions, spellKey, visibleAgents } from './which-session.ts'
-import { withoutEffect } from './ignored-settings.ts'
+import {
+  agentFlag,
+  ambiguous,
+  findSessions,
+  spellKey,
+  storedEntry,
+  visibleAgents,
+  whichSession,
+} from './which-session.ts'
+import { parseSessionLabel } from '../../sessions/label.ts'
 
-const levels = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
+const oneOf = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
   z.enum(values).nullable().optional().describe(description)
-const words = (description: string) =>
+const line = (description: string) =>
   z.string().trim().min(1).max(200).nullable().optional().describe(description)
 
-/** What OpenClaw decides with it; here Claude Code's own rules and `permissionMode` decide. */
-const kept = (description: string): string => `Kept for OpenClaw, without effect here: ${description}.`
+/** A setting of OpenClaw; here Claude Code's own rules and `permissionMode` decide instead. */
+const unused = (description: string): string => `Stored for OpenClaw, without effect here: ${description}.`
 
 const settings = {
-  label: z.string().nullable().optional().describe('A name of your own; one of a kind within an agent.'),
-  model: words('The model, or `provider/model`.'),
-  thinkingLevel: levels(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'How much to think.'),
-  verboseLevel: levels(['on', 'off', 'full'], 'Whether tool use is shown.'),
-  reasoningLevel: levels(['on', 'off', 'stream'], 'Whether thoughts are shown.'),
-  elevatedLevel: levels(['on', 'off', 'ask', 'full'], kept('whether commands may run outside the sandbox')),
-  responseUsage: levels(['on', 'off', 'tokens', 'full'], 'Whether replies say what they cost.'),
-  sendPolicy: levels(['allow', 'deny'], 'Whether replies go out.'),
-  groupActivation: levels(['mention', 'always'], 'When the agent answers in a group.'),
-  execHost: words(kept('where commands run')),
-  execSecurity: words(kept('which commands may run')),
-  execAsk: words(kept('which commands are asked about')),
-  execNode: words(kept('the node on which commands run')),
-  queueMode: levels(
+  label: z.string().nullable().optional().describe('A name of your own, unique within an agent.'),
+  model: line('The model, or `provider/model`.'),
+  thinkingLevel: oneOf(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'How much to think.'),
+  verboseLevel: oneOf(['on', 'off', 'full'], 'Whether to show tool use.'),
+  reasoningLevel: oneOf(['on', 'off', 'stream'], 'Whether to show thoughts.'),
+  elevatedLevel: oneOf(['on', 'off', 'ask', 'full'], unused('whether commands may run outside the sandbox')),
+  responseUsage: oneOf(['on', 'off', 'tokens', 'full'], 'Whether replies show their cost.'),
+  sendPolicy: oneOf(['allow', 'deny'], 'Whether to send replies.'),
+  groupActivation: oneOf(['mention', 'always'], 'When the agent answers in a group.'),
+  execHost: line(unused('where commands run')),
+  execSecurity: line(unused('which commands may run')),
+  execAsk: line(unused('which commands are asked about')),
+  execNode: line(unused('the node on which commands run')),
+  queueMode: oneOf(
     ['steer', 'followup', 'collect', 'interrupt', 'steer-backlog', 'queue'],
-    'What happens to messages that come while the agent is busy.',
+    'How to treat messages that arrive while the agent is busy.',
   ),
-  spawnedBy: words('The session that began this sub-agent; set once.'),
-  spawnDepth: z.int().min(0).max(20).nullable().optional().describe('How deep in sub-agents it is.'),
-  pinned: z.boolean().optional().describe('Kept when others are cleaned up.'),
+  spawnedBy: line('The session that started this sub-agent; can be set once.'),
+  spawnDepth: z
+    .int()
+    .min(0)
+    .max(20)
+    .nullable()
+    .optional()
+    .describe('How many sub-agents it is below the first session.'),
+  pinned: z.boolean().optional().describe('Whether to keep it in a cleanup.'),
 }
 
 const patchInput = z.strictObject({
-  key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
+  key: whichSession.key,
   agentId: z.string().optional().describe('The agent, when the key does not say.'),
   ...settings,
-  expectedSessionId: z.string().optional().describe('Refuse if the session has another id by now.'),
+  expectedSessionId: z.string().optional().describe('Refuse if the session now has another id.'),
 })
 
 type PatchInput = z.output<typeof patchInput>
@@ -57,13 +70,13 @@ const patchOutput = z.object({
   ok: z.literal(true),
   path: z.string(),
   key: z.string(),
-  entry: z.looseObject({ sessionId: z.string(), updatedAt: z.number() }),
+  entry: storedEntry,
   resolved: z.object({ modelProvider: z.string(), model: z.string().nullable() }),
   /** Settings of this call that are stored for OpenClaw and change nothing here. */
   withoutEffect: z.array(z.string()).optional(),
 })
 
-export const patchSession = operation({
+const patchSession = operation({
   name: 'sessions.patch',
   description: 'Change the settings of a session.',
   input: patchInput,
@@ -73,20 +86,20 @@ export const patchSession = operation({
   forAgents: true,
   command: {
     positional: ['key'],
-    flags: { agentId: 'agent' },
+    flags: agentFlag,
     examples: [
       'rockpool sessions patch main --label home --thinking-level high',
       'rockpool sessions patch main --label ""',
     ],
   },
-  run: (app, input, caller) => patch(app, input, caller),
+  run: patch,
 })
 
 async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.input<typeof patchOutput>> {
   const { key, agentId } = await targetOf(app, input, caller)
   if (input.model) input.model = knownModel(app, input.model)
   if (typeof input.label === 'string') input.label = checkedLabel(app, input.label)
-  const idle = withoutEffect(input)
+  const ignored = withoutEffect(input)
   const now = app.clock.now()
   let before: SessionEntry | undefined
   const entry = await app.storage.sessions(agentId).update(key, (current) => {
@@ -105,11 +118,11 @@ async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.inp
     key,
     entry: entry!,
     resolved: { modelProvider: entry?.providerOverride ?? entry?.modelProvider ?? 'anthropic', model },
-    ...(idle.length > 0 ? { withoutEffect: idle } : {}),
+    withoutEffect: ignored.length > 0 ? ignored : undefined,
   }
 }
 
-/** A session that is there, or the key of one that begins with this. */
+/** An existing session, or the key of a new one. */
 async function targetOf(
   app: App,
   input: PatchInput,
@@ -117,14 +130,7 @@ async function targetOf(
 ): Promise<{ key: string; agentId: string }> {
   const found = await findSessions(app, caller, input.key, input.agentId)
   if (found.length === 1) return found[0]!
-  if (found.length > 1) {
-    throw new RockpoolError('ambiguous', `${JSON.stringify(input.key)} could be ${found.length} sessions.`, {
-      hint: `Name one of them in full: ${found
-        .slice(0, 10)
-        .map(({ key }) => key)
-        .join(', ')}.`,
-    })
-  }
+  if (found.length > 1) throw ambiguous(input.key, found)
   const spelled = spellKey(app, input.key)
   const agentId = input.agentId ?? spelled.agentId
   visibleAgents(app, caller, agentId)
@@ -171,3 +177,23 @@ function setSpawnedBy(entry: SessionEntry, key: string, value: string | null): v
   }
   setField(entry, 'spawnedBy', value)
 }
+
+/** Throws an error that names the problem when the label is not valid. */
+export function checkedLabel({ config }: Pick<App, 'config'>, raw: unknown): string {
+  const parsed = parseSessionLabel(raw, config.session)
+  if (parsed.ok) return parsed.label
+  throw new RockpoolError('input-invalid', `${parsed.error}.`, {
+    hint: 'A label is one short line of visible characters that is no key.',
+  })
+}
+
+// OpenClaw's settings for the sandbox, speech and log-ins: stored so that OpenClaw finds them again.
+const ignoredSettings = /^(?:exec(?:Host|Security|Ask|Node)|elevatedLevel|ttsAuto|authProfileOverride\w*)$/
+
+/** The settings among these fields that have no effect in Rockpool. */
+export function withoutEffect(fields: Readonly<Record<string, unknown>>): string[] {
+  const set = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)
+  return set.map(([name]) => name).filter((name) => ignoredSettings.test(name))
+}
+
+export const operations = [patchSession]

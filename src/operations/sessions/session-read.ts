@@ -1,39 +1,36 @@
-// Looking at one session: its row, what was said, what it used.
+// Operations that show a session without changing it: its row, its stored entry, its usage.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { dayIn } from '../../domain/local-time.ts'
+import { buildAgentMainSessionKey, defaultAgentId } from '../../domain/session-key.ts'
 import type { Session } from '../../domain/session.ts'
-import type { App } from '../app.ts'
-import { lostOf } from './compacted-history.ts'
 import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
-import { previewOf, tailOf } from './session-preview.ts'
+import { previewItem, previewOf, tailOf } from './session-history.ts'
+import { withoutEffect } from './session-patch.ts'
 import { rowOf, sessionRow } from './session-row.ts'
-import { findSession, findSessions, noSession, visibleAgents } from './which-session.ts'
-import { withoutEffect } from './ignored-settings.ts'
-
-const which = {
-  key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
-  agentId: z.string().optional().describe('Look only at this agent.'),
-}
-const storedSession = z.object({
-  key: z.string(),
-  agentId: z.string(),
-  entry: z.looseObject({ sessionId: z.string(), updatedAt: z.number() }),
-})
+import {
+  agentFlag,
+  findSession,
+  findSessions,
+  noSession,
+  storedEntry,
+  visibleAgents,
+  whichSession,
+} from './which-session.ts'
 
 const getSession = operation({
   name: 'sessions.get',
   description: 'Give everything that is stored about a session.',
   input: z.strictObject({
-    ...which,
-    full: z.boolean().default(false).describe('Also what is large and rarely needed: skills, prompt report.'),
+    ...whichSession,
+    full: z.boolean().default(false).describe('Include large fields: skills and prompt report.'),
   }),
-  output: storedSession,
+  output: z.object({ key: z.string(), agentId: z.string(), entry: storedEntry }),
   scope: 'read',
   forAgents: true,
   command: {
     positional: ['key'],
-    flags: { agentId: 'agent' },
+    flags: agentFlag,
     examples: ['rockpool sessions get agent:main:main', 'rockpool sessions get 08ef14de --json'],
   },
   async run(app, input, caller) {
@@ -48,20 +45,20 @@ const getSession = operation({
 
 const showSession = operation({
   name: 'sessions.show',
-  description: 'Show one session: its row, where its transcript is, and the last things said.',
+  description: 'Show one session: its row, where its transcript is, and the last messages.',
   input: z.strictObject({
-    ...which,
-    limit: z.int().min(0).max(200).default(6).describe('How much was said last.'),
+    ...whichSession,
+    limit: z.int().min(0).max(200).default(6).describe('How many of the last messages.'),
   }),
   output: z.object({
     session: sessionRow,
     transcript: z.object({ exists: z.boolean(), entries: z.number(), damage: z.array(z.string()) }),
-    items: z.array(z.object({ role: z.string(), text: z.string() })),
+    items: z.array(previewItem),
     withoutEffect: z.array(z.string()),
   }),
   scope: 'read',
   redactOutput: true,
-  command: { positional: ['key'], flags: { agentId: 'agent' }, examples: ['rockpool sessions show main'] },
+  command: { positional: ['key'], flags: agentFlag, examples: ['rockpool sessions show main'] },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
     const page = await tailOf(app, session, 200)
@@ -75,97 +72,37 @@ const showSession = operation({
   },
 })
 
-const previewSessions = operation({
-  name: 'sessions.preview',
-  description: 'Give the last things said in some sessions, shortened.',
-  input: z.strictObject({
-    keys: z.array(z.string().min(1).max(2000)).min(1).describe('Keys, ids or labels; the first 64 count.'),
-    limit: z.int().min(1).max(200).default(12).describe('How many messages of each.'),
-    maxChars: z.int().min(20).max(100_000).default(240).describe('How long each may be.'),
-  }),
-  output: z.object({
-    ts: z.number(),
-    previews: z.array(
-      z.object({
-        key: z.string(),
-        status: z.enum(['ok', 'empty', 'missing', 'error']),
-        items: z.array(z.object({ role: z.string(), text: z.string() })),
-      }),
-    ),
-  }),
-  scope: 'read',
-  redactOutput: true,
-  forAgents: true,
-  command: { positional: ['keys'], examples: ['rockpool sessions preview main --limit 4'] },
-  async run(app, input, caller) {
-    const keys = input.keys.slice(0, 64)
-    const previews = await Promise.all(keys.map((key) => preview(app, caller, key, input)))
-    return { ts: app.clock.now(), previews }
-  },
+const resolveInput = z.strictObject({
+  key: z.string().min(1).optional().describe('A key, in any spelling.'),
+  sessionId: z.string().min(1).optional().describe('An id, or its beginning.'),
+  label: z.string().min(1).optional().describe('A label.'),
+  agentId: whichSession.agentId,
+  spawnedBy: z.string().optional().describe('Only among the sub-agents of this session key.'),
+  includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
+  includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
 })
-
-interface Preview {
-  key: string
-  status: 'ok' | 'empty' | 'missing' | 'error'
-  items: Array<{ role: string; text: string }>
-}
-
-async function preview(
-  app: App,
-  caller: Caller,
-  key: string,
-  { limit, maxChars }: { limit: number; maxChars: number },
-): Promise<Preview> {
-  try {
-    const found = await findSessions(app, caller, key)
-    if (found.length !== 1) return { key, status: found.length === 0 ? 'missing' : 'error', items: [] }
-    const items = await previewOf(app, found[0]!, limit, maxChars)
-    return { key, status: items.length > 0 ? 'ok' : 'empty', items }
-  } catch (error) {
-    app.log.warn(
-      { event: 'preview-failed', key, error: String(error) },
-      'Could not read the preview of a session.',
-    )
-    return { key, status: 'error', items: [] }
-  }
-}
 
 const resolveSession = operation({
   name: 'sessions.resolve',
   description: 'Find the key of a session from its key, id or label.',
-  input: z.strictObject({
-    key: z.string().min(1).optional().describe('A key, in any spelling.'),
-    sessionId: z.string().min(1).optional().describe('An id, or its beginning.'),
-    label: z.string().min(1).optional().describe('A label.'),
-    agentId: z.string().optional().describe('Look only at this agent.'),
-    spawnedBy: z.string().optional().describe('Only among the sub-agents of this session key.'),
-    includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
-    includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
-  }),
+  input: resolveInput,
   output: z.object({ ok: z.literal(true), key: z.string(), agentId: z.string(), sessionId: z.string() }),
   scope: 'read',
   forAgents: true,
   command: { positional: ['key'], examples: ['rockpool sessions resolve --label home'] },
   async run(app, input, caller) {
-    const given = [input.key, input.sessionId, input.label].filter((ref) => ref !== undefined)
-    if (given.length !== 1)
+    const [ref, ...others] = [input.key, input.sessionId, input.label].filter((ref) => ref !== undefined)
+    if (ref === undefined || others.length > 0)
       throw new RockpoolError('input-invalid', 'Give exactly one of key, sessionId and label.')
-    const found = (await findSessions(app, caller, given[0]!, input.agentId)).filter((s) => meant(s, input))
-    if (found.length === 0) throw noSession(given[0]!)
-    if (found.length > 1) return findSession(app, caller, given[0]!, input.agentId).then(resolved)
-    return resolved(found[0]!)
+    const found = (await findSessions(app, caller, ref, input.agentId)).filter((one) => matches(one, input))
+    if (found.length === 0) throw noSession(ref)
+    const session = found.length === 1 ? found[0]! : await findSession(app, caller, ref, input.agentId)
+    const { key, agentId, entry } = session
+    return { ok: true as const, key, agentId, sessionId: entry.sessionId }
   },
 })
 
-interface ResolveInput {
-  sessionId?: string
-  label?: string
-  spawnedBy?: string
-  includeGlobal?: boolean
-  includeUnknown?: boolean
-}
-
-function meant({ key, entry }: Session, input: ResolveInput): boolean {
+function matches({ key, entry }: Session, input: z.output<typeof resolveInput>): boolean {
   if (key === 'global' && input.includeGlobal === false) return false
   if (key === 'unknown' && input.includeUnknown === false) return false
   if (input.spawnedBy !== undefined && entry.spawnedBy !== input.spawnedBy) return false
@@ -173,139 +110,140 @@ function meant({ key, entry }: Session, input: ResolveInput): boolean {
   return input.label === undefined || entry.label === input.label
 }
 
-function resolved({ key, agentId, entry }: Session): {
-  ok: true
-  key: string
-  agentId: string
-  sessionId: string
-} {
-  return { ok: true, key, agentId, sessionId: entry.sessionId }
-}
-
-const historyOutput = z.object({
-  key: z.string(),
-  agentId: z.string(),
-  sessionId: z.string(),
-  header: z.unknown(),
-  entries: z.array(z.looseObject({ type: z.string(), id: z.string(), timestamp: z.string() })),
-  before: z.number().optional(),
-  damage: z.array(z.string()),
+const sessionStatus = operation({
+  name: 'sessions.status',
+  description: "Show a session's model, context, tokens and cost; the calling session when none is named.",
+  input: z.strictObject({
+    sessionKey: z.string().min(1).optional().describe('The session: key, id or label.'),
+  }),
+  output: sessionRow,
+  scope: 'read',
+  forAgents: true,
+  command: { positional: ['sessionKey'], examples: ['rockpool sessions status main'] },
+  async run(app, { sessionKey }, caller) {
+    const { mainKey } = app.config.session
+    const agentId = caller.agentId ?? defaultAgentId(app.config)
+    const ref = sessionKey ?? caller.sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey })
+    return rowOf(await findSession(app, caller, ref), app.clock.now(), mainKey)
+  },
 })
 
-const readHistory = operation({
-  name: 'sessions.history',
-  description: 'Read what was said in a session, the last part first.',
+const totals = z.object({
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cacheRead: z.number(),
+  cacheWrite: z.number(),
+  costUsd: z.number(),
+})
+type Totals = z.infer<typeof totals>
+
+const sessionUsage = operation({
+  name: 'sessions.usage',
+  description: 'Show what sessions used and cost, by the totals that their rows keep.',
   input: z.strictObject({
-    key: which.key.optional(),
-    agentId: which.agentId,
-    limit: z.int().min(1).max(5000).default(50).describe('How many entries.'),
-    before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
-    lost: z.boolean().default(false).describe('What compactions have removed from the context instead.'),
+    key: whichSession.key.optional().describe('Only this session.'),
+    agentId: z.string().optional().describe('Only this agent.'),
+    startDate: z.string().optional().describe('Only sessions active on or after this day, YYYY-MM-DD.'),
+    endDate: z.string().optional().describe('Only sessions active on or before this day, YYYY-MM-DD.'),
+    mode: z
+      .enum(['gateway', 'utc', 'specific'])
+      .default('gateway')
+      .describe('The time zone of the days: the configured one, UTC, or that of --utc-offset.'),
+    utcOffset: z.string().max(20).optional().describe('For `specific`: an offset like +05:30 or UTC-5.'),
+    includeContextWeight: z.boolean().default(false).describe('Also what fills the context of each.'),
+    limit: z.int().min(1).max(10_000).default(50).describe('How many sessions, the most expensive first.'),
   }),
-  output: historyOutput,
+  output: z.object({
+    ts: z.number(),
+    totals,
+    count: z.number(),
+    sessions: z.array(
+      totals.extend({
+        key: z.string(),
+        agentId: z.string(),
+        sessionId: z.string(),
+        updatedAt: z.number(),
+        model: z.string().optional(),
+        contextWeight: z.unknown().optional(),
+      }),
+    ),
+  }),
   scope: 'read',
-  largeOutput: true,
-  redactOutput: true,
   forAgents: true,
   command: {
     positional: ['key'],
-    flags: { agentId: 'agent' },
-    examples: [
-      'rockpool history',
-      'rockpool history main --lost',
-      'rockpool history main --limit 200',
-      'rockpool history 08ef14de --json',
-    ],
+    flags: agentFlag,
+    examples: ['rockpool sessions usage --start-date 2026-11-01'],
   },
   async run(app, input, caller) {
-    if (input.lost) return lostPage(app, caller, input)
-    const session = input.key
-      ? await findSession(app, caller, input.key, input.agentId)
-      : await newestSession(app, caller, input.agentId)
-    return page(app, session, input.limit, input.before)
+    const agents = visibleAgents(app, caller, input.agentId)
+    const sessions = input.key
+      ? [await findSession(app, caller, input.key, input.agentId)]
+      : (await Promise.all(agents.map((id) => app.storage.sessions(id).list()))).flatMap(
+          (page) => page.sessions,
+        )
+    const from = checkDay(input.startDate, 'startDate') ?? '0'
+    const to = checkDay(input.endDate, 'endDate') ?? '9'
+    const dayOf = dayIn(zoneOf(input, app.config.timeZone))
+    const rows = sessions
+      .filter(({ entry }) => dayOf(entry.updatedAt) >= from && dayOf(entry.updatedAt) <= to)
+      .map(usageOf)
+      .sort((a, b) => b.costUsd - a.costUsd || b.inputTokens - a.inputTokens)
+    const shown = rows.slice(0, input.limit)
+    // What the system prompt, the skills and the tools take of the context, as the last turn reported it.
+    const withWeight = async (row: (typeof rows)[number]) => {
+      const entry = await app.storage.sessions(row.agentId).get(row.key)
+      return { ...row, contextWeight: entry?.systemPromptReport }
+    }
+    return {
+      ts: app.clock.now(),
+      totals: sum(rows),
+      count: rows.length,
+      sessions: input.includeContextWeight ? await Promise.all(shown.map(withWeight)) : shown,
+    }
   },
 })
 
-/** What was removed, as entries; also of Claude's own sessions. */
-async function lostPage(
-  app: App,
-  caller: Caller,
-  { key, agentId, limit }: { key?: string; agentId?: string; limit: number },
-): Promise<z.input<typeof historyOutput>> {
-  const ref = key ?? (await newestSession(app, caller, agentId)).key
-  const { lines, compactions, total, ...session } = await lostOf(app, caller, ref, limit)
-  const entries = lines.map(({ role, text, at }, i) => ({
-    type: 'message',
-    id: `lost-${total - lines.length + i + 1}`,
-    timestamp: at,
-    message: { role, content: [{ type: 'text', text }] },
-  }))
-  const damage = compactions === 0 ? ['Nothing was removed: this session was never compacted.'] : []
-  return { ...session, header: null, entries, damage }
-}
-
-async function newestSession(app: App, caller: Caller, agentId?: string): Promise<Session> {
-  const agents = visibleAgents(app, caller, agentId)
-  const pages = await Promise.all(agents.map((id) => app.storage.sessions(id).list({ limit: 1 })))
-  const newest = pages
-    .flatMap((each) => each.sessions)
-    .sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)[0]
-  if (newest) return newest
-  throw new RockpoolError('not-found', 'There are no sessions yet.', { hint: '`rockpool chat` begins one.' })
-}
-
-async function page(
-  app: App,
-  { key, agentId, entry }: Session,
-  limit: number,
-  before?: number,
-): Promise<z.input<typeof historyOutput>> {
-  const found = await tailOf(app, { key, agentId, entry }, limit, before)
+function usageOf({ key, agentId, entry }: Session) {
+  const { sessionId, updatedAt, model } = entry
   return {
     key,
     agentId,
-    sessionId: entry.sessionId,
-    header: found.header ?? null,
-    entries: found.entries,
-    ...(found.before === undefined ? {} : { before: found.before }),
-    damage: found.damage,
+    sessionId,
+    updatedAt,
+    model,
+    inputTokens: entry.inputTokens ?? 0,
+    outputTokens: entry.outputTokens ?? 0,
+    cacheRead: entry.cacheRead ?? 0,
+    cacheWrite: entry.cacheWrite ?? 0,
+    costUsd: entry.estimatedCostUsd ?? 0,
   }
 }
 
-const tailSession = operation({
-  name: 'sessions.tail',
-  description: 'Show the end of a transcript, and follow it as it grows.',
-  input: z.strictObject({
-    ...which,
-    tail: z.int().min(0).max(5000).default(80).describe('How many entries.'),
-    after: z.string().optional().describe('Only what came after the entry with this id.'),
-  }),
-  output: historyOutput,
-  scope: 'read',
-  largeOutput: true,
-  redactOutput: true,
-  command: {
-    positional: ['key'],
-    flags: { agentId: 'agent' },
-    examples: ['rockpool sessions tail main --follow', 'rockpool sessions tail main --tail 10 --json'],
-    nextInput(input, output) {
-      const last = (output['entries'] as Array<{ id: string }>).at(-1)?.id
-      return last === undefined ? input : { ...input, after: last }
-    },
-  },
-  async run(app, input, caller) {
-    const session = await findSession(app, caller, input.key, input.agentId)
-    const found = await page(app, session, Math.max(1, input.after === undefined ? input.tail : 1000))
-    const seen = input.after === undefined ? -1 : found.entries.findIndex((entry) => entry.id === input.after)
-    return { ...found, entries: found.entries.slice(seen + 1) }
-  },
-})
+function sum(rows: Totals[]): Totals {
+  const total: Totals = { inputTokens: 0, outputTokens: 0, cacheRead: 0, cacheWrite: 0, costUsd: 0 }
+  for (const row of rows)
+    for (const name of Object.keys(total) as Array<keyof Totals>) total[name] += row[name]
+  return total
+}
 
-export const readOperations = [
-  getSession,
-  showSession,
-  previewSessions,
-  resolveSession,
-  readHistory,
-  tailSession,
-]
+function checkDay(day: string | undefined, field: string): string | undefined {
+  if (day === undefined) return undefined
+  if (/^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(`${day}T00:00:00Z`))) return day
+  throw new RockpoolError('input-invalid', `${field}: ${JSON.stringify(day)} is not a day like 2026-11-15.`)
+}
+
+/** A name or an offset that Intl knows; undefined for the machine's own zone. */
+function zoneOf(
+  { mode, utcOffset }: { mode: string; utcOffset?: string },
+  configured: string | undefined,
+): string | undefined {
+  if (mode === 'utc') return 'UTC'
+  if (mode === 'gateway') return configured
+  const [, sign, hours, minutes = '00'] =
+    /^(?:UTC)?([+-])(\d{1,2})(?::?([0-5]\d))?$/.exec(utcOffset ?? '') ?? []
+  if (hours !== undefined && Number(hours) <= 14) return `${sign}${hours.padStart(2, '0')}:${minutes}`
+  throw new RockpoolError('input-invalid', 'mode `specific` needs utcOffset, like +05:30 or UTC-5.')
+}
+
+export const operations = [getSession, showSession, resolveSession, sessionStatus, sessionUsage]

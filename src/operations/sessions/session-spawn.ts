@@ -1,51 +1,56 @@
-// sessions.spawn: another agent, or Claude Code in a repository, takes a task and reports back when it is done.
+// Work for other sessions: sessions.spawn starts a sub-agent or a coding session, sessions.send asks an existing session.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { CodingRequest } from '../../domain/coding-session.ts'
-import { defaultAgentId, buildAgentMainSessionKey } from '../../domain/session-key.ts'
-import { asRockpoolError } from '../../domain/errors.ts'
+import { buildAgentMainSessionKey, defaultAgentId } from '../../domain/session-key.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { launchCoding } from '../coding/coding-launch.ts'
 import { callerAuthor } from '../../rights/rights.ts'
-import { checkedLabel } from './checked-label.ts'
+import { checkedLabel } from './session-patch.ts'
 import { modelForTurn } from '../turns/known-model.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
-import { nonBlankText } from '../words.ts'
-import { addSpawnedRow } from '../coding/spawned-coding.ts'
-import { beginSubagent, depthOf, runningChildren } from './subagents.ts'
-import { visibleAgents } from './which-session.ts'
+import { nonBlankText, permissionMode } from '../input-fields.ts'
+import { addSpawnedRow, startSubagent, depthOf, runningChildren } from './subagents.ts'
+import { askTurn } from '../turns/turns.ts'
+import { findSession, visibleAgents } from './which-session.ts'
 
-const input = z.strictObject({
+const spawnInput = z.strictObject({
   task: nonBlankText.max(100_000).describe('What to do.'),
   label: z
     .string()
     .max(60)
     .optional()
-    .describe('A name for it; a Claude Code session with this label is continued.'),
-  agentId: z.string().optional().describe('The agent that does it; the one that asks when absent.'),
+    .describe('A name for it; a Claude Code session with this label continues.'),
+  agentId: z.string().optional().describe('The agent that takes the task; the calling agent when absent.'),
   model: z.string().optional().describe('The model.'),
   thinking: z.string().optional().describe('How much to think.'),
-  runTimeoutSeconds: z.number().positive().max(86_400).optional().describe('It is stopped after this long.'),
-  timeoutSeconds: z.number().positive().max(86_400).optional().describe('The same, by its older name.'),
-  cleanup: z.enum(['delete', 'keep']).default('keep').describe('What becomes of its session afterwards.'),
-  mode: z.enum(['claude-code']).optional().describe('Claude Code in a repository instead of an agent.'),
+  runTimeoutSeconds: z
+    .number()
+    .positive()
+    .max(86_400)
+    .optional()
+    .describe('Stop it after this many seconds.'),
+  timeoutSeconds: z.number().positive().max(86_400).optional().describe('Older name of runTimeoutSeconds.'),
+  cleanup: z.enum(['delete', 'keep']).default('keep').describe('Whether to keep its session afterwards.'),
+  mode: z.enum(['claude-code']).optional().describe('Use Claude Code in a repository instead of an agent.'),
   repo: z
     .string()
     .optional()
     .describe('The repository, for Claude Code: its path, or its name in coding.repos.'),
-  permissionMode: z
-    .enum(['default', 'plan', 'acceptEdits', 'dontAsk', 'bypassPermissions'])
-    .optional()
-    .describe('How Claude Code asks for permission.'),
-  freshSession: z.boolean().default(false).describe('Begin a new conversation, whatever there is.'),
-  persistent: z.boolean().default(false).describe('It waits for more after its first turn.'),
+  permissionMode: permissionMode.describe('How Claude Code asks for permission.'),
+  freshSession: z
+    .boolean()
+    .default(false)
+    .describe('Start a new conversation; do not continue an earlier one.'),
+  persistent: z.boolean().default(false).describe('Wait for more messages after the first turn.'),
 })
 
-type SpawnInput = z.output<typeof input>
+type SpawnInput = z.output<typeof spawnInput>
 
-const output = z.object({
+const spawnOutput = z.object({
   status: z.enum(['accepted', 'queued', 'forbidden', 'error']),
   error: z.string().optional(),
   mode: z.string().optional(),
@@ -59,15 +64,15 @@ const output = z.object({
   /** The coding session behind it: claude_output and claude_respond take it. */
   session: z.string().optional(),
 })
+type Spawned = z.input<typeof spawnOutput>
 
 const defaultTimeoutSeconds = 600
 
-export const spawnSession = operation({
+const spawnSession = operation({
   name: 'sessions.spawn',
-  description:
-    'Give a task to a sub-agent, or to Claude Code in a repository; the result is announced when it is there.',
-  input,
-  output,
+  description: 'Give a task to a sub-agent, or to Claude Code in a repository; its result is announced.',
+  input: spawnInput,
+  output: spawnOutput,
   scope: 'write',
   changesState: true,
   forAgents: true,
@@ -82,8 +87,8 @@ export const spawnSession = operation({
       return await (asked.mode === 'claude-code' ? spawnClaudeCode : spawnAgent)(app, asked, caller)
     } catch (thrown) {
       const { code, message, hint } = asRockpoolError(thrown)
-      const status =
-        code === 'refused' || code === 'forbidden' || code === 'unauthorized' ? 'forbidden' : 'error'
+      const isForbidden = code === 'refused' || code === 'forbidden' || code === 'unauthorized'
+      const status = isForbidden ? 'forbidden' : 'error'
       return { status, error: [message, hint].filter(Boolean).join(' ') } as const
     }
   },
@@ -100,36 +105,32 @@ function parentOf(app: App, caller: Caller): Parent {
   return { agentId, key: caller.sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey }) }
 }
 
-/** How deep what this session begins would be; a refusal when that is too deep. */
-async function depthBelow(app: App, parent: Parent): Promise<number | z.input<typeof output>> {
+/** The depth of a new child of this session, or a refusal when that is too deep. */
+async function depthBelow(app: App, parent: Parent): Promise<number | Spawned> {
   const { maxSpawnDepth } = app.config.agents.defaults.subagents
   const depth = (await depthOf(app, parent.agentId, parent.key)) + 1
   return depth > maxSpawnDepth ? forbidden(`Sub-agents go ${maxSpawnDepth} deep at most.`) : depth
 }
 
-async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
+async function spawnAgent(app: App, asked: SpawnInput, caller: Caller): Promise<Spawned> {
   const parent = parentOf(app, caller)
   const depth = await depthBelow(app, parent)
   if (typeof depth !== 'number') return depth
   const { maxChildren } = app.config.agents.defaults.subagents
   const children = await runningChildren(app, parent.agentId, parent.key)
-  if (children >= maxChildren) return forbidden(`${children} sub-agents work already.`)
+  if (children >= maxChildren) return forbidden(`${children} sub-agents are running already.`)
   const [agentId = parent.agentId] = visibleAgents(app, caller, asked.agentId ?? parent.agentId)
   const timeoutSeconds = timeoutOf(asked)
   const { task, thinking, cleanup } = asked
   const label = asked.label === undefined ? undefined : checkedLabel(app, asked.label)
   const model = asked.model === undefined ? undefined : modelForTurn(app, asked.model)
   const askedBy = callerAuthor(caller)
-  const wanted = { task, label, model, thinking, cleanup, agentId, timeoutSeconds, askedBy }
-  const begun = await beginSubagent(
-    app,
-    { ...wanted, parentKey: parent.key, parentAgentId: parent.agentId },
-    depth,
-  )
-  return { status: 'accepted', ...begun, model, timeoutSeconds }
+  const child = { task, label, model, thinking, cleanup, agentId, timeoutSeconds, askedBy, depth }
+  const started = await startSubagent(app, { ...child, parentKey: parent.key, parentAgentId: parent.agentId })
+  return { status: 'accepted', ...started, model, timeoutSeconds }
 }
 
-async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Promise<z.input<typeof output>> {
+async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Promise<Spawned> {
   await refuseWider(app, asked, caller)
   const parent = parentOf(app, caller)
   const depth = await depthBelow(app, parent)
@@ -155,7 +156,7 @@ async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Pro
       fresh: asked.freshSession,
       forkSession: false,
       multiTurnDisabled: !asked.persistent,
-      ...(asked.cleanup === 'delete' ? { childSessionKey } : {}),
+      childSessionKey: asked.cleanup === 'delete' ? childSessionKey : undefined,
     },
     { ...caller, agentId, sessionKey: parent.key },
   )
@@ -183,6 +184,57 @@ function timeoutOf({ runTimeoutSeconds, timeoutSeconds }: SpawnInput): number {
   return runTimeoutSeconds ?? timeoutSeconds ?? defaultTimeoutSeconds
 }
 
-function forbidden(error: string): z.input<typeof output> {
+function forbidden(error: string): Spawned {
   return { status: 'forbidden', error }
 }
+
+const sendToSession = operation({
+  name: 'sessions.send',
+  description: 'Send a message to another session, and wait a while for its answer.',
+  input: z.strictObject({
+    sessionKey: z.string().min(1).describe('The session: key, id or label.'),
+    message: z.string().min(1).max(100_000).describe('The message.'),
+    timeoutSeconds: z
+      .number()
+      .min(0)
+      .max(600)
+      .default(30)
+      .describe('How long to wait for the answer; 0 does not wait.'),
+  }),
+  output: z.object({
+    status: z.enum(['ok', 'accepted']),
+    runId: z.string(),
+    sessionKey: z.string(),
+    reply: z.string().optional(),
+  }),
+  scope: 'write',
+  changesState: true,
+  forAgents: true,
+  needsGateway: true,
+  command: { positional: ['sessionKey', 'message'], examples: ['rockpool sessions send main "hello"'] },
+  async run(app, { sessionKey: ref, message, timeoutSeconds }, caller) {
+    const { key, agentId } = await findSession(app, caller, ref)
+    if (key === caller.sessionKey) {
+      throw new RockpoolError('refused', 'A session cannot wait for itself.', { hint: 'Name another one.' })
+    }
+    if (timeoutSeconds > 0) {
+      const asked = { message, sessionKey: key, agent: agentId, deliver: false, timeout: timeoutSeconds }
+      const answer = await askTurn(app, caller, asked)
+      return { status: 'ok' as const, runId: answer.runId, sessionKey: key, reply: answer.text }
+    }
+    const runId = randomUUID()
+    const conversations = await app.conversations()
+    await conversations.hand({
+      agentId,
+      sessionKey: key,
+      text: message,
+      from: caller.sessionKey ?? caller.name ?? caller.via,
+      key: runId,
+      mayCommand: false,
+      askedBy: callerAuthor(caller),
+    })
+    return { status: 'accepted' as const, runId, sessionKey: key }
+  },
+})
+
+export const operations = [spawnSession, sendToSession]

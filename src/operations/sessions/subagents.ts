@@ -1,16 +1,18 @@
-// Sub-agents: a session that another one began for a task. What is to be announced is written in the child's own row,
-// so that a result reaches the parent also when everything was restarted in between.
+// Sessions that another session started for a task: sub-agents and coding sessions. The pending announcement of a sub-agent's
+// result is stored in its own row, so that the result reaches the parent also after a restart.
 import { randomUUID } from 'node:crypto'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { sleep } from '../../domain/async.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
-import type { Session, SessionEntry } from '../../domain/session.ts'
 import { subagentDepth } from '../../domain/session-key-forms.ts'
+import type { Session, SessionEntry } from '../../domain/session.ts'
+import type { Author } from '../../rights/author.ts'
 import { deleteSession, newEntry } from '../../sessions/lifecycle.ts'
 import type { App } from '../app.ts'
-import type { Author } from '../../rights/author.ts'
-import { partsOf } from './session-parts.ts'
-import { previewOf } from './session-preview.ts'
+import { previewOf } from './session-history.ts'
+import { partsOf } from './which-session.ts'
 
-export interface SubagentTask {
+interface SubagentTask {
   agentId: string
   task: string
   parentKey: string
@@ -19,55 +21,49 @@ export interface SubagentTask {
   model?: string
   thinking?: string
   timeoutSeconds: number
-  /** Who had it begun: it has no more rights than that. */
+  /** The author of the turn that started it; the sub-agent has no more rights. */
   askedBy: Author
   cleanup: 'delete' | 'keep'
+  /** How many sub-agents it is below the first session. */
+  depth: number
 }
 
-/** What a child's row says about the task that it was made for. */
+/** The field `subagentRun` of a sub-agent's row. */
 interface SubagentRun {
   runId: string
   state: 'running' | 'announced'
   parentAgentId: string
   askedBy?: Author
   cleanup: 'delete' | 'keep'
-  /** When it is stopped, wall time. */
+  /** When to stop it, wall time. */
   until: number
 }
 
-const lookMs = 100
+const pollMs = 100
 
 export async function depthOf(app: App, agentId: string, key: string): Promise<number> {
   const depth = (await app.storage.sessions(agentId).get(key))?.['spawnDepth']
   return typeof depth === 'number' ? depth : subagentDepth(key)
 }
 
-/** How many sub-agents of this session still work. */
+/** How many sub-agents of this session are running. */
 export async function runningChildren(app: App, agentId: string, parentKey: string): Promise<number> {
   const { sessions } = await app.storage.sessions(agentId).list({ spawnedBy: parentKey })
   return sessions.filter(({ entry }) => runOf(entry)?.state === 'running').length
 }
 
-/** Begins the child; the task is on disk when this resolves, and its result is announced when it is there. */
-export async function beginSubagent(
+/** Starts a sub-agent. Its task is on disk when this resolves; its result is announced to the parent. */
+export async function startSubagent(
   app: App,
   wanted: SubagentTask,
-  depth: number,
 ): Promise<{ childSessionKey: string; runId: string }> {
-  const { agentId, parentKey } = wanted
-  const id = randomUUID()
-  const childSessionKey = `agent:${agentId}:subagent:${id}`
+  const { agentId, parentKey, parentAgentId, askedBy, cleanup, depth, label } = wanted
+  const childSessionKey = `agent:${agentId}:subagent:${randomUUID()}`
   const runId = randomUUID()
   const now = app.clock.now()
-  const subagentRun: SubagentRun = {
-    runId,
-    state: 'running',
-    parentAgentId: wanted.parentAgentId,
-    askedBy: wanted.askedBy,
-    cleanup: wanted.cleanup,
-    until: now + wanted.timeoutSeconds * 1_000,
-  }
-  const fields = { spawnedBy: parentKey, spawnDepth: depth, subagentRun, label: wanted.label }
+  const until = now + wanted.timeoutSeconds * 1_000
+  const subagentRun: SubagentRun = { runId, state: 'running', parentAgentId, askedBy, cleanup, until }
+  const fields = { spawnedBy: parentKey, spawnDepth: depth, subagentRun, label }
   await app.storage.sessions(agentId).update(childSessionKey, () => newEntry(now, fields))
   const conversations = await app.conversations()
   await conversations.hand({
@@ -77,15 +73,15 @@ export async function beginSubagent(
     from: parentKey,
     key: runId,
     mayCommand: false,
-    askedBy: wanted.askedBy,
-    ...(wanted.model === undefined ? {} : { model: wanted.model }),
-    ...(wanted.thinking === undefined ? {} : { thinking: wanted.thinking }),
+    askedBy,
+    model: wanted.model,
+    thinking: wanted.thinking,
   })
   follow(app, agentId, childSessionKey)
   return { childSessionKey, runId }
 }
 
-/** After a start: follows the sub-agents again that were running when the process ended. */
+/** After a start: resumes waiting for the sub-agents that were running when the process ended. */
 export async function followSubagents(app: App): Promise<void> {
   const perAgent = await Promise.all(
     app
@@ -113,11 +109,11 @@ async function announceWhenOver(app: App, agentId: string, key: string): Promise
     if (!entry || !run || run.state !== 'running') return
     const outcome = await outcomeOf(app, { agentId, key, entry }, run)
     if (outcome !== undefined) return announce(app, { agentId, key, entry }, run, outcome)
-    await new Promise<void>((resolve) => void app.clock.after(lookMs, resolve))
+    await sleep(app.clock, pollMs)
   }
 }
 
-/** What there is to say, or undefined while it works. */
+/** The end of the announcement, or undefined while the sub-agent works. */
 async function outcomeOf(app: App, session: Session, run: SubagentRun): Promise<string | undefined> {
   const state = await app.storage.work.inbox.state(`ask:${run.runId}`)
   if (state === 'waiting' || state === 'running') {
@@ -131,7 +127,7 @@ async function outcomeOf(app: App, session: Session, run: SubagentRun): Promise<
   return `ended without a result (${state ?? 'its task is no longer known'}).`
 }
 
-/** The same run wakes once, so a crash between the two steps says nothing twice. */
+/** A crash between the two steps announces nothing twice: `key` identifies the run. */
 async function announce(app: App, session: Session, run: SubagentRun, outcome: string): Promise<void> {
   const { key, agentId, entry } = session
   const who = entry.label === undefined ? key : `${entry.label} (${key})`
@@ -141,21 +137,64 @@ async function announce(app: App, session: Session, run: SubagentRun, outcome: s
     agentId: run.parentAgentId,
     sessionKey: String(entry['spawnedBy']),
     key: `subagent:${run.runId}`,
-    ...(run.askedBy === undefined ? {} : { askedBy: run.askedBy }),
+    askedBy: run.askedBy,
   })
   await app.storage
     .sessions(agentId)
     .update(key, (stored) => stored && { ...stored, subagentRun: { ...run, state: 'announced' } })
-  if (run.cleanup !== 'delete') return
-  await deleteSession(partsOf(app, { agentId }), key, { purge: false }).catch((error: unknown) =>
+  if (run.cleanup === 'delete') await removeRow(app, agentId, key)
+}
+
+async function removeRow(app: App, agentId: string, key: string): Promise<void> {
+  try {
+    if (!(await app.storage.sessions(agentId).get(key))) return
+    await deleteSession(partsOf(app, { agentId }), key, { purge: false })
+  } catch (error) {
     app.log.warn(
       { event: 'subagent-cleanup-failed', key, error: asRockpoolError(error).message },
       'Could not remove the session of a finished sub-agent.',
-    ),
-  )
+    )
+  }
 }
 
 function runOf(entry: SessionEntry): SubagentRun | undefined {
   const run = entry['subagentRun']
   return typeof run === 'object' && run !== null ? (run as SubagentRun) : undefined
+}
+
+/** A coding session that another session launched has a row among the sessions, so that lists show it below its parent. */
+interface SpawnedRow {
+  childSessionKey: string
+  parentKey: string
+  depth: number
+  label?: string
+}
+
+export async function addSpawnedRow(app: App, session: CodingSession, row: SpawnedRow): Promise<void> {
+  const fields = {
+    label: row.label === undefined ? undefined : `${row.label} (${session.id})`,
+    spawnedBy: row.parentKey,
+    spawnDepth: row.depth,
+    codingSessionId: session.id,
+  }
+  const sessions = app.storage.sessions(session.request.agentId)
+  await sessions.update(row.childSessionKey, () => newEntry(app.clock.now(), fields))
+  // The coding session may have ended before its row existed.
+  await removeEnded(app, app.storage.coding.get(session.id) ?? session)
+}
+
+/** Removes the rows of coding sessions that have ended, and those of the others when they end. */
+export async function followSpawnedCoding(app: App): Promise<void> {
+  app.events.on((event) => {
+    if (event.type !== 'coding-changed' || event.why !== 'ended') return
+    const session = app.storage.coding.get(event.id)
+    if (session) void removeEnded(app, session)
+  })
+  for (const session of app.storage.coding.list()) await removeEnded(app, session)
+}
+
+/** Only rows that the parent wants removed: `childSessionKey` is set for these. The coding session itself stays. */
+async function removeEnded(app: App, { request, lifecycle }: CodingSession): Promise<void> {
+  const { childSessionKey: key, agentId } = request
+  if (lifecycle === 'ended' && key !== undefined) await removeRow(app, agentId, key)
 }

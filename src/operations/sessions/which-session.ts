@@ -1,13 +1,26 @@
-// Which session is meant: people and programs name one by its key, its id, the beginning of its id, or its label.
+// Finds the session that a caller names: by its key, its id, the beginning of its id, or its label.
 import { defaultAgentId } from '../../domain/session-key.ts'
+import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Session } from '../../domain/session.ts'
 import { canonicalSessionKey } from '../../domain/session-key-forms.ts'
 import { findOlderSession } from '../../sessions/legacy-key.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import type { SessionParts } from '../../sessions/session-parts.ts'
 
-/** The agents that this caller may see; `wanted` narrows them, and is refused when it is not one of them. */
+/** Input fields of every operation on one session. */
+export const whichSession = {
+  key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
+  agentId: z.string().optional().describe('Search only the sessions of this agent.'),
+}
+/** `--agent` is the option for `agentId`. */
+export const agentFlag = { agentId: 'agent' }
+
+/** A stored session entry, whole. */
+export const storedEntry = z.looseObject({ sessionId: z.string(), updatedAt: z.number() })
+
+/** The agents that the caller may see, or only `wanted`. Throws when `wanted` is not one of them. */
 export function visibleAgents(app: App, caller: Caller, wanted?: string): string[] {
   const own = caller.agentId === undefined ? app.agentIds() : [caller.agentId]
   if (wanted === undefined) return own
@@ -21,9 +34,12 @@ export function visibleAgents(app: App, caller: Caller, wanted?: string): string
 export async function findSession(app: App, caller: Caller, ref: string, agentId?: string): Promise<Session> {
   const found = await findSessions(app, caller, ref, agentId)
   if (found.length === 1) return found[0]!
-  if (found.length === 0) throw noSession(ref)
+  throw found.length === 0 ? noSession(ref) : ambiguous(ref, found)
+}
+
+export function ambiguous(ref: string, found: Session[]): RockpoolError {
   const candidates = found.slice(0, 10).map(({ key, entry }) => `${key} (${entry.sessionId.slice(0, 8)})`)
-  throw new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${found.length} sessions.`, {
+  return new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${found.length} sessions.`, {
     hint: `Name one of them in full: ${candidates.join(', ')}.`,
   })
 }
@@ -47,9 +63,9 @@ export function noSession(ref: string): RockpoolError {
   })
 }
 
-/** Older spellings of a key (`main`, `:dm:`) mean today's; a row may be under either. */
+/** Accepts older spellings of a key (`main`, `:dm:`): the row may be stored under the old or the current one. */
 async function findByKey(app: App, ref: string, agents: string[]): Promise<Session | undefined> {
-  // Most callers give the key as it is written.
+  // Most callers give the key as it is stored.
   const named = /^agent:([^:]+):/.exec(ref)?.[1]
   if (named !== undefined && agents.includes(named)) {
     const entry = await app.storage.sessions(named).peek(ref)
@@ -64,10 +80,10 @@ async function findByKey(app: App, ref: string, agents: string[]): Promise<Sessi
   return findOlderSession(sessions, key, { agentId, mainKey: app.config.session.mainKey, isDefaultAgent })
 }
 
-/** The key as it is written, and the agent it belongs to. */
+/** The key in its canonical spelling, and its agent. */
 export function spellKey(app: App, ref: string): { key: string; agentId: string } {
   if (/^agent:[^:]*:*$/i.test(ref.trim())) {
-    throw new RockpoolError('input-invalid', `${JSON.stringify(ref)} is the beginning of a key only.`, {
+    throw new RockpoolError('input-invalid', `${JSON.stringify(ref)} is only the beginning of a key.`, {
       hint: 'A key is agent:<agent>:<session>, as in agent:main:main.',
     })
   }
@@ -75,4 +91,16 @@ export function spellKey(app: App, ref: string): { key: string; agentId: string 
   const fallback = defaultAgentId(app.config)
   const key = canonicalSessionKey(ref, { agentId: fallback, mainKey })
   return { key, agentId: /^agent:([^:]+):/.exec(key)?.[1] ?? fallback }
+}
+
+/** The stores of one agent, as the functions of sessions/ take them. */
+export function partsOf(app: App, { agentId }: { agentId: string }): SessionParts {
+  const { clock, events } = app
+  return {
+    sessions: app.storage.sessions(agentId),
+    transcripts: app.storage.transcripts(agentId),
+    clock,
+    events,
+    isBusy: async (key) => (app.gateway ? (await app.conversations()).converse.queue.isBusy(key) : false),
+  }
 }

@@ -8,7 +8,7 @@ import type { Finding } from '../../sessions/doctor.ts'
 import { backUpState } from '../../store/backup.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { partsOf } from '../sessions/session-parts.ts'
+import { partsOf } from '../sessions/which-session.ts'
 
 const finding = z.object({
   kind: z.string(),

@@ -2,7 +2,7 @@
 // compares.
 import { writeFileSync } from 'node:fs'
 import { z } from 'zod'
-import { fixedAtStart } from '../src/compose/reload.ts'
+import { fixedAtStart } from '../src/store/config-reload.ts'
 import { configSchema } from '../src/domain/config.ts'
 
 interface Schema {

@@ -1,11 +1,10 @@
-// `rockpool up`: the process that holds everything live. Built up in the order that things need each other, taken
-// down in the opposite one.
+// `rockpool up`: the gateway process. Parts start in the order in which they need each other, and stop in the opposite order.
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { lookForClaude } from './agent/choose.ts'
 import { openApp } from './app.ts'
-import { knownSecrets } from './compose/known-secrets.ts'
-import { reloadConfigOnChange } from './compose/reload.ts'
+import { knownSecrets } from './store/known-secrets.ts'
+import { reloadConfigOnChange } from './store/config-reload.ts'
 import type { ReadyLine, UpInput } from './cli/local-command.ts'
 import type { Log } from './domain/log.ts'
 import { makeRedactor } from './domain/redact.ts'
@@ -16,7 +15,6 @@ import type { Environment } from './store/config-file.ts'
 import { serveErrands } from './operations/coding/errands.ts'
 import { followSpawnedCoding, followSubagents } from './operations/sessions/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
-import { reportStrays } from './stray.ts'
 import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/disk/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
@@ -34,7 +32,7 @@ export interface DaemonOptions {
   untilStopped: Promise<string>
 }
 
-/** What runs is given this long to end; systemd waits 40 s. */
+/** Running turns may take this long to end; systemd waits 40 s. */
 const drainMs = 20_000
 
 export async function runDaemon(options: DaemonOptions): Promise<void> {
@@ -42,7 +40,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   const lock = lockInstance(environment.stateDir)
   try {
     const log = await openDaemonLog(environment)
-    reportStrays(process, log)
+    logUnhandledErrors(process, log)
     const app = await openApp(environment, { version, log, isGateway: true })
     try {
       await serve(app, options, log)
@@ -61,7 +59,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> {
   const { input, environment, version } = options
   const { config } = app
-  // A name that another gateway has, or a database that is away, is said before anything is promised.
+  // Fails before anything is started if another gateway has this machine's name, or if the database is away.
   await app.storage.cluster?.members.join()
   const gateway = await startGateway(app, {
     port: input.port ?? config.gateway.port,
@@ -86,22 +84,22 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     ...(claude.connected ? {} : { claudeHint: claude.hint }),
     movedFrom,
   })
-  const rest = await live(app)
-  if (input.console) await talkHere(app)
+  const stopServing = await startServing(app)
+  if (input.console) await openConsole(app)
   const stopReloading = reloadConfigOnChange(app)
   const why = await options.untilStopped
   log.info({ event: 'gateway-stopping', why }, 'Stopping.')
   removeGatewayFile(environment.stateDir)
   stopReloading()
-  await rest()
-  // Callers who wait for a turn are answered when it ends, so both have the same time.
+  await stopServing()
+  // Callers that wait for a turn get its answer, so the gateway and the turns have the same time to end.
   const conversations = await app.conversations()
   await Promise.all([gateway.close(drainMs), conversations.stop(drainMs)])
   log.info({ event: 'gateway-stopped' }, 'Stopped.')
 }
 
-/** The terminal that the gateway was started in becomes a channel. */
-async function talkHere(app: App): Promise<void> {
+/** Makes the terminal in which the gateway was started a channel. */
+async function openConsole(app: App): Promise<void> {
   const { ConsoleChannel } = await import('./channels/console.ts')
   const { makeChannelHost } = await import('./flow/channel-host.ts')
   const host = makeChannelHost({ ...app, access: { wouldAllow: () => true } })
@@ -109,8 +107,8 @@ async function talkHere(app: App): Promise<void> {
   await (await app.conversations()).addChannel(new ConsoleChannel(terminal, host))
 }
 
-/** What only the gateway does: receive, send, run what was left, and keep up with Claude's files. Gives what ends it. */
-async function live(app: App): Promise<() => Promise<void>> {
+/** What only the gateway does: receive, send, recover interrupted work, and follow Claude's files. The result stops it. */
+async function startServing(app: App): Promise<() => Promise<void>> {
   await untilBack(app.clock, () => app.coding().pool.recover())
   serveErrands(app)
   await (await app.conversations()).start()
@@ -126,12 +124,28 @@ async function live(app: App): Promise<() => Promise<void>> {
   }
 }
 
+/**
+ * A failed background task, such as an idle timer whose row could not be stored, is logged and the process continues, so that
+ * the failure of one session does not end the others.
+ */
+export function logUnhandledErrors(
+  process: { on(event: 'unhandledRejection', listener: (reason: unknown) => void): unknown },
+  log: Log,
+): void {
+  process.on('unhandledRejection', (error) =>
+    log.error(
+      { event: 'unhandled-error', error },
+      'Unhandled error in a background task; the process continues.',
+    ),
+  )
+}
+
 async function openDaemonLog(environment: Environment): Promise<Log> {
   const { config } = await loadConfig(environment)
   const redactor = makeRedactor()
   redactor.know('gateway-token', ensureGatewayToken(environment.stateDir))
   const paths = statePaths(environment.stateDir)
-  // A token file that cannot be read ends the start here.
+  // Throws if a token file cannot be read; the gateway does not start then.
   for (const { name, value } of channelSecrets(config.channels, environment, paths))
     redactor.know(name, value)
   for (const [name, value] of knownSecrets({ environment, config, paths })) redactor.know(name, value)

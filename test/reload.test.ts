@@ -1,6 +1,6 @@
 // A changed configuration takes effect in the running gateway, or the gateway says that it needs a restart.
 import { expect, test, vi } from 'vitest'
-import { applyConfig } from '../src/compose/reload.ts'
+import { applyConfig } from '../src/store/config-reload.ts'
 import { configSchema } from '../src/domain/config.ts'
 import type { Config } from '../src/domain/config.ts'
 import type { RockpoolEvent } from '../src/domain/events.ts'

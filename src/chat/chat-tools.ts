@@ -1,17 +1,24 @@
 // Rockpool's own operations as tools of a chat's turn: the agent launches and watches coding sessions, begins
 // sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act, and
 // look beyond itself: what the owner said elsewhere is not for guests, nor for a group.
-import { personAt } from '../domain/address.ts'
+import { makeBridge } from '../discovery/bridge.ts'
+import type { Bridge } from '../discovery/bridge.ts'
+import { personAt, privateChatWith } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
+import type { BridgeWorld } from '../domain/bridge.ts'
+import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import { operationTools } from '../operations/agent-tools.ts'
 import type { App } from '../operations/app.ts'
+import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { Caller, Operation } from '../operations/operation.ts'
 import { performOperation } from '../operations/perform.ts'
 import type { People } from '../store/sqlite/people.ts'
+import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
+import { workspaceOf } from '../store/agents.ts'
 
 export const chatToolServer = 'rockpool'
 
@@ -38,7 +45,19 @@ const ofThisSession = 'session_status'
 /** Channels whose people are the owner: the machine or the gateway has let them in. */
 const ownChannels = new Set(['web', 'console', 'internal'])
 
-export async function chatTools(
+type ToolsOf = (session: Session, address: Address, rights: Rights) => ToolServer[]
+
+/** The tools of a chat's turn: the bridge, and our own operations if the author of the turn may use them. */
+export async function chatTools(app: App): Promise<ToolsOf> {
+  const bridge = makeBridge()
+  const ownTools = await operationToolsOf(app)
+  return (session, address, rights) => [
+    ...bridgeTools(app, bridge, session, rights),
+    ...(rights.ownTools === 'none' ? [] : [ownTools(session, address, rights)]),
+  ]
+}
+
+async function operationToolsOf(
   app: App,
 ): Promise<(session: Session, address: Address, rights: Rights) => ToolServer> {
   // The list is the same for all; who calls is known only in a turn.
@@ -73,6 +92,29 @@ export async function chatTools(
   }
 }
 
+function bridgeTools(app: App, bridge: Bridge, { agentId, key }: Session, rights: Rights): ToolServer[] {
+  const repoPath = workspaceOf(app, agentId)
+  const world = bridgeWorld(app, { agentId, repoPath, sessionKey: key })
+  const isWhole = rights.files === 'workspace'
+  const server = bridge(isWhole ? world : sharedWorld(world, rights), app.config.mcpBridge)
+  const tools = server?.tools.filter(({ name }) => rights.bridgeTools.some((open) => open === name)) ?? []
+  return server && tools.length > 0 ? [{ ...server, tools }] : []
+}
+
+/** The notes of all people are in one folder. Others than the owner find only what the owner shares. */
+function sharedWorld(world: BridgeWorld, { sharedFiles }: Rights): BridgeWorld {
+  return {
+    ...world,
+    searchMemory: async (query) =>
+      sharedFiles.length === 0
+        ? []
+        : (await world.searchMemory(query, moreHits)).filter(({ source }) => isShared(source, sharedFiles)),
+  }
+}
+
+/** How many hits are filtered for shared ones. */
+const moreHits = 200
+
 /** A private chat with the owner, or one that only the owner can open. */
 export function isOwnersChat(app: App, pairing: Pick<People, 'find'>, address: Address): boolean {
   const { channel, accountId } = address
@@ -80,6 +122,15 @@ export function isOwnersChat(app: App, pairing: Pick<People, 'find'>, address: A
   if (ownChannels.has(channel)) return true
   const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${senderId}`)
   return isListed || pairing.find({ channel, accountId, senderId })?.owner === true
+}
+
+/** The private chats with the owners: those of the configuration, and paired ones. */
+export function ownerChats(config: Config, pairing: People): Address[] {
+  const listed = config.channels.ownerAllowFrom.map((owner) => {
+    const [channel = '', ...id] = owner.split(':')
+    return { channel, accountId: 'default', senderId: id.join(':') }
+  })
+  return [...listed, ...pairing.known().filter(({ owner }) => owner)].map((person) => privateChatWith(person))
 }
 
 function needsGateway(name: string): RockpoolError {

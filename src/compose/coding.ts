@@ -23,7 +23,7 @@ import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
-import { agentFrom } from './configured-agents.ts'
+import { configuredAgent } from '../store/agents.ts'
 import { machinesOf } from './this-machine.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
@@ -59,7 +59,7 @@ export function openCodingWorld(app: App): CodingWorld {
     store,
     claude: {
       runtime: () => app.runtime(),
-      agentOf: (agentId) => agentFrom(app.config, app.paths, agentId),
+      agentOf: (agentId) => configuredAgent(app.config, app.paths, agentId),
       toolsFor: (session) => bridgeFor(app, bridge, session),
     },
     budget: { spend, priceOf: callCost, dayOf: (at) => dayIn(app.config.timeZone)(at) },

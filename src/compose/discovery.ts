@@ -4,7 +4,7 @@ import { openDiscovery } from '../discovery/discovery.ts'
 import { openclawSource } from '../discovery/registry.ts'
 import type { Discovery, ScanProgress } from '../domain/discovered-session.ts'
 import type { App } from '../operations/app.ts'
-import { workspaceOf } from '../store/agent-folders.ts'
+import { workspaceOf } from '../store/agents.ts'
 import { ownRows } from './own-rows.ts'
 import type { OwnRowsParts } from './own-rows.ts'
 

@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import type { IndexProgress, SearchPart } from '../domain/search.ts'
 import type { App } from '../operations/app.ts'
 import { Search } from '../search/search.ts'
-import { workspaceOf } from '../store/agent-folders.ts'
-import { knownSecrets } from './known-secrets.ts'
+import { workspaceOf } from '../store/agents.ts'
+import { knownSecrets } from '../store/known-secrets.ts'
 
 export function openSearch(app: App, onProgress?: (progress: IndexProgress) => void): SearchPart {
   const { config, paths, clock, log, events, agentIds, storage, discovery } = app

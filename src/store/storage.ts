@@ -87,7 +87,7 @@ export interface Cluster {
   /** Transcripts of the shared database as files of this machine, for the search index. */
   openTranscriptCopies(): TranscriptCopies
   /** Updates the local copy of coding sessions, approvals, spending and decisions. */
-  refresh(): Promise<void>
+  readonly refresh: () => Promise<void>
   /** In a gateway: keeps notes and media up to date until the storage is closed. */
   followFiles(): Promise<void>
   /** Removes Claude's entries of a session from the shared database and tells all machines to remove their files. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterEach } from 'vitest'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { codingCommands } from '../../src/chat/coding-commands.ts'
-import { chatTools, isOwnersChat } from '../../src/chat/chat-tools.ts'
-import { agentFrom } from '../../src/compose/configured-agents.ts'
+import { chatToolServer, chatTools, isOwnersChat } from '../../src/chat/chat-tools.ts'
+import { configuredAgent } from '../../src/store/agents.ts'
 import type { Address } from '../../src/domain/address.ts'
 import type { Agent, AgentTool } from '../../src/domain/agent.ts'
 import type { Session } from '../../src/domain/session.ts'
@@ -63,9 +63,9 @@ export async function offeredTools(house: House, session: Session, address: Addr
   const { app } = house
   const make = await chatTools(app)
   const isOwners = (chat: Address): boolean => isOwnersChat(app, { find: () => undefined }, chat)
-  const agentOf = (agentId: string): Agent => agentFrom(app.config, app.paths, agentId)
+  const agentOf = (agentId: string): Agent => configuredAgent(app.config, app.paths, agentId)
   const rights = rightsOfTurn(session, { address }, { config: app.config, isOwners, agentOf })
-  return make(session, address, rights).tools
+  return make(session, address, rights).find(({ name }) => name === chatToolServer)?.tools ?? []
 }
 
 export const textOf = async (

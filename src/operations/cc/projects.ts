@@ -8,7 +8,7 @@ import type { App } from '../app.ts'
 import { seenBy } from './cc-list.ts'
 import { isOpenTo } from '../coding/launch-rights.ts'
 import { operation } from '../operation.ts'
-import { workspaceOf } from '../../store/agent-folders.ts'
+import { workspaceOf } from '../../store/agents.ts'
 import type { Caller } from '../operation.ts'
 
 const commit = z.object({ sha: z.string(), message: z.string(), author: z.string(), date: z.string() })

@@ -14,7 +14,7 @@ import { findCoding } from './coding-row.ts'
 import { refuseDirectory } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { placeOfLaunch } from './which-machine.ts'
-import { workspaceOf } from '../../store/agent-folders.ts'
+import { workspaceOf } from '../../store/agents.ts'
 
 export interface LaunchInput {
   prompt: string

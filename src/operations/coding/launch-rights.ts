@@ -13,7 +13,7 @@ import { mayCost, mayUseDirectory } from '../../rights/rights.ts'
 import type { LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
-import { workspaceOf } from '../../store/agent-folders.ts'
+import { workspaceOf } from '../../store/agents.ts'
 
 interface Rights {
   permissionMode?: PermissionMode

@@ -10,7 +10,7 @@ import { addNote, listFolder, listNotes, readNote } from '../../store/notes/note
 import type { NoteFile } from '../../store/notes/notes.ts'
 import { searchMemory } from './search-sessions.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
-import { workspaceOf } from '../../store/agent-folders.ts'
+import { workspaceOf } from '../../store/agents.ts'
 
 const agent = z
   .string()

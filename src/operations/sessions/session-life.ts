@@ -14,7 +14,7 @@ import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 import type { App } from '../app.ts'
 import { authorize } from '../authorize.ts'
 import { operation } from '../operation.ts'
-import { workspaceOf } from '../../store/agent-folders.ts'
+import { workspaceOf } from '../../store/agents.ts'
 import { checkedLabel } from './session-patch.ts'
 import { agentFlag, findSession, partsOf, storedEntry, whichSession } from './which-session.ts'
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { addAgentFolder, setAgentFolderAside } from '../../store/agent-folders.ts'
+import { addAgentFolder, setAgentFolderAside } from '../../store/agents.ts'
 import { editConfigFile } from '../../store/config-edit.ts'
 import { checkAgentId } from '../../store/paths.ts'
 import type { App } from '../app.ts'

@@ -9,7 +9,7 @@ import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { perform } from '../perform.ts'
-import { workspaceOf } from '../../store/agent-folders.ts'
+import { workspaceOf } from '../../store/agents.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-status-'))
 const operator: Caller = { via: 'cli', scopes: ['admin'] }

@@ -21,6 +21,17 @@ export function isSameProcess(identity: ProcessIdentity): boolean {
   return found?.startTime === identity.startTime && found.domain === identity.domain
 }
 
+/** The identity as one line, for rows that outlive the process. */
+export function formatProcess({ pid, startTime, domain }: ProcessIdentity): string {
+  return [pid, startTime, domain].join(' ')
+}
+
+/** Does the process of such a line still run? */
+export function isProcessAlive(line: string): boolean {
+  const [pid, startTime = '', ...domain] = line.split(' ')
+  return isSameProcess({ pid: Number(pid), startTime, domain: domain.join(' ') })
+}
+
 /** What Claude Code writes as `pidDomain` beside the number and start of a process: the machine and pid namespace. */
 export function claudePidDomain(): string {
   return `linux:${readMachineId()}:${pidNamespace()}`

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
 import { silentLog } from './domain/log.ts'
-import { reportStrays } from './stray.ts'
+import { logUnhandledErrors } from './daemon.ts'
 
 test('a failure that nobody waited for is logged, with its reason', () => {
   const told: unknown[] = []
   const process = new EventEmitter()
-  reportStrays(process, { ...silentLog, error: (fields) => told.push(fields) })
+  logUnhandledErrors(process, { ...silentLog, error: (fields) => told.push(fields) })
   process.emit('unhandledRejection', new Error('no room'))
   expect(told).toEqual([{ event: 'unhandled-error', error: new Error('no room') }])
 })

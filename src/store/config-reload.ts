@@ -1,11 +1,23 @@
 // Applies a changed configuration while the gateway runs. `app.config` is the one reference to it: each part reads it at each
 // use, and a reload replaces its sections. What is fixed at the start (ports, stores, channels) keeps its value, and the log
 // says that it needs a restart. An invalid file changes nothing.
+import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import { repeat } from '../domain/async.ts'
+import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
-import type { App } from '../operations/app.ts'
-import { loadConfig } from '../store/config-file.ts'
-import { watchConfigFile } from '../store/config-watch.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import { loadConfig } from './config-file.ts'
+import type { Environment } from './config-file.ts'
+
+interface ReloadParts {
+  environment: Environment
+  config: Config
+  clock: Clock
+  log: Log
+  events: Events
+}
 
 /** Fixed at the start: keys and whole sections. */
 export const fixedAtStart = [
@@ -25,34 +37,54 @@ export const fixedAtStart = [
   'discovery',
 ]
 
-export function reloadConfigOnChange(app: App): () => void {
-  return watchConfigFile(app.environment.configFile, app.clock, async () => {
-    try {
-      const { config } = await loadConfig(app.environment)
-      applyConfig(app, config)
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      app.log.error(
-        { event: 'config-invalid', reason },
-        'The changed configuration is invalid; the old one stays in force.',
-      )
-    }
+/** Polls, because editors replace files in ways that file notifications miss. The result stops it. */
+const pollMs = 1_000
+
+export function reloadConfigOnChange(parts: ReloadParts): () => void {
+  const file = parts.environment.configFile
+  let known = versionOf(file)
+  return repeat(parts.clock, pollMs, async () => {
+    const version = versionOf(file)
+    if (version === known) return
+    known = version
+    await reload(parts)
   })
 }
 
+function versionOf(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false, bigint: true })
+  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : ''
+}
+
+async function reload(parts: ReloadParts): Promise<void> {
+  try {
+    const { config } = await loadConfig(parts.environment)
+    applyConfig(parts, config)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    parts.log.error(
+      { event: 'config-invalid', reason },
+      'The changed configuration is invalid; the old one stays in force.',
+    )
+  }
+}
+
 /** Puts the reloadable sections of `next` in force, and reports what changed. */
-export function applyConfig(app: Pick<App, 'config' | 'log' | 'events'>, next: Config): void {
-  const changed = changedKeys(app.config, next)
+export function applyConfig(
+  { config, log, events }: Pick<ReloadParts, 'config' | 'log' | 'events'>,
+  next: Config,
+): void {
+  const changed = changedKeys(config, next)
   if (changed.length === 0) return
   const isFixed = (key: string): boolean => fixedAtStart.some((fixed) => isWithin(key, fixed))
   const reloaded = [...new Set(changed.filter((key) => !isFixed(key)).map(sectionOf))]
-  const needsRestart = [...changed.filter(isFixed), ...changedHeartbeats(app.config, next)]
-  for (const section of reloaded) replaceSection(app.config, next, section)
-  app.log.info({ event: 'config-changed', reloaded, needsRestart }, 'The configuration was changed.')
-  app.events.emit({ type: 'config-changed', reloaded, needsRestart })
+  const needsRestart = [...changed.filter(isFixed), ...changedHeartbeats(config, next)]
+  for (const section of reloaded) replaceSection(config, next, section)
+  log.info({ event: 'config-changed', reloaded, needsRestart }, 'The configuration was changed.')
+  events.emit({ type: 'config-changed', reloaded, needsRestart })
 }
 
-/** In place, because every part holds this object. Keys of the section that are fixed at the start keep their value. */
+/** Changes `config` in place, because every part refers to this object. Keys that are fixed at the start keep their value. */
 function replaceSection(config: Config, next: Config, section: keyof Config): void {
   const value: unknown = next[section]
   const fixed = fixedAtStart.filter((key) => key.startsWith(`${section}.`)).map((key) => key.split('.')[1]!)
@@ -78,7 +110,7 @@ function isWithin(key: string, fixed: string): boolean {
   return key === fixed || key.startsWith(`${fixed}.`)
 }
 
-/** `session`, or `gateway.port` where single keys of a section count. */
+/** Names of sections, such as `session`; single keys such as `gateway.port` for a section with keys that are fixed at the start. */
 function changedKeys(old: Config, next: Config): string[] {
   const sections = Object.keys(next) as Array<keyof Config>
   return sections.flatMap((section) => {

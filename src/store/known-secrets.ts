@@ -1,13 +1,19 @@
-// The secrets that we know by value, so that they can be taken out of whatever is kept or shown.
-import type { App } from '../operations/app.ts'
-import { channelSecrets } from '../store/channel-tokens.ts'
-import { readGatewayToken, readHookToken } from '../store/gateway-tokens.ts'
+// The secrets that this process knows by value, so that they can be removed from texts that are stored or shown.
+import type { Config } from '../domain/config.ts'
+import { channelSecrets } from './channel-tokens.ts'
+import type { Environment } from './config-file.ts'
+import { readGatewayToken, readHookToken } from './gateway-tokens.ts'
+import type { StatePaths } from './paths.ts'
 
-/** `ANTHROPIC_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`. A short value would strike ordinary words. */
+/** `ANTHROPIC_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`. Short values are ignored, because they also occur in ordinary text. */
 const secretVariable = /(KEY|TOKEN|SECRET|PASSWORD)$/
-const shortestOfVariable = 16
+const shortestSecret = 16
 
-type Needs = Pick<App, 'environment' | 'config' | 'paths'>
+interface Needs {
+  environment: Environment
+  config: Config
+  paths: StatePaths
+}
 
 export function knownSecrets(app: Needs): Array<[name: string, value: string]> {
   const { environment, config } = app
@@ -15,7 +21,7 @@ export function knownSecrets(app: Needs): Array<[name: string, value: string]> {
     ['gateway-token', readGatewayToken(environment.stateDir)],
     ['hook-token', readHookToken(environment.stateDir)],
     ...Object.entries(environment.variables).filter(
-      ([name, value = '']) => secretVariable.test(name) && value.length >= shortestOfVariable,
+      ([name, value = '']) => secretVariable.test(name) && value.length >= shortestSecret,
     ),
     ...secretsIn(config.channels),
     ...tokensOf(app),
@@ -30,17 +36,17 @@ function passwordIn(url: string | undefined): string | undefined {
   return password ? decodeURIComponent(password) : undefined
 }
 
-/** In files, in the environment, or kept by `channels add`. */
+/** Tokens from files, from the environment, or stored by `channels add`. */
 function tokensOf({ environment, config, paths }: Needs): Array<[string, string]> {
   try {
     return channelSecrets(config.channels, environment, paths).map(({ name, value }) => [name, value])
   } catch {
-    // A token file that cannot be read: its channel says so when it starts.
+    // A token file cannot be read: the channel reports this when it starts.
     return []
   }
 }
 
-/** Tokens stand in the configuration under names that say so. */
+/** Values in the configuration whose names end in token, secret or password. */
 function secretsIn(value: unknown): Array<[string, string]> {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]): Array<[string, string]> =>

@@ -1,10 +1,27 @@
-// The folders of agents: which agents there are, where each one works, and how a folder is added or set aside.
+// Agents as the configuration and the state directory describe them: their settings, workspaces and folders.
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { Agent } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
+import { allowedToolsOf } from '../domain/config/agent-settings.ts'
 import { defaultAgentId } from '../domain/session-key.ts'
 import type { StatePaths } from './paths.ts'
+
+/** The settings of an agent; its own settings win over the defaults. */
+export function configuredAgent(config: Config, paths: StatePaths, agentId: string): Agent {
+  const { defaults, list } = config.agents
+  const own = list.find((agent) => agent.id === agentId)
+  return {
+    id: agentId,
+    name: own?.name ?? agentId,
+    workspace: workspaceOf({ config, paths }, agentId),
+    model: own?.model ?? defaults.model,
+    systemPrompt: own?.systemPrompt ?? defaults.systemPrompt,
+    settingSources: own?.settingSources ?? defaults.settingSources ?? [],
+    allowedTools: allowedToolsOf(config.agents, agentId),
+  }
+}
 
 /** Where an agent keeps its notes, and works unless another folder is named. */
 export function workspaceOf(

@@ -1,0 +1,77 @@
+// Answers in plain words, such as "yes", in the owner's private chats. Remembers when something was last said in each chat: a
+// plain "yes" answers a question only if nothing was said in between. Kept in memory, so a question from before a restart
+// needs its id, or a reply.
+import type { Address } from '../domain/address.ts'
+import { chatKey } from '../domain/address.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Message } from '../domain/message.ts'
+import type { Delivery } from '../domain/reply.ts'
+import { defaultAgentId, sessionKeyOf } from '../domain/session-key.ts'
+import { boundAgent } from '../inbound/bindings.ts'
+import type { App } from '../operations/app.ts'
+import {
+  answerByReply,
+  answerInWords,
+  askedBefore,
+  clocksDifferMs,
+  namedIn,
+  openInChat,
+} from './chat-approvals.ts'
+
+export class ChatTalk {
+  #clock: Clock
+  #isOwners: (address: Address) => boolean
+  #lastSaidAt = new Map<string, number>()
+
+  constructor(clock: Clock, isOwners: (address: Address) => boolean) {
+    this.#clock = clock
+    this.#isOwners = isOwners
+  }
+
+  /** By our clock, unless the message is plainly older: it was on its way until now. */
+  heard({ address, sentAt }: Message): void {
+    const now = this.#clock.now()
+    this.#said(address, sentAt < now - clocksDifferMs ? sentAt : now)
+  }
+
+  sent({ address, reply, createdAt }: Delivery): void {
+    const isQuestion = reply.buttons?.flat().some(({ data }) => data.startsWith('approve:')) ?? false
+    if (!isQuestion) this.#said(address, createdAt)
+  }
+
+  lastSaidAt(address: Address): number {
+    return this.#lastSaidAt.get(chatKey(address)) ?? 0
+  }
+
+  #said(address: Address, at: number): void {
+    if (this.#isOwners(address))
+      this.#lastSaidAt.set(chatKey(address), Math.max(at, this.lastSaidAt(address)))
+  }
+}
+
+/**
+ * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others
+ * read along. The words answer the question that they reply to, or the last thing that was said; otherwise they are a message.
+ */
+export function commandForAnswer(
+  app: App,
+  { isOwners, talk }: { isOwners: (address: Address) => boolean; talk: ChatTalk },
+  message: Message,
+  codingId: string | undefined,
+): string | undefined {
+  const { address, replyTo, text } = message
+  if (message.event !== 'message' || message.chatType !== 'direct' || !isOwners(address)) return undefined
+  const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
+  const key = sessionKeyOf(message, agentId, app.config.session)
+  const open = askedBefore(openInChat(app, address, key), message.sentAt)
+  if (codingId !== undefined) {
+    const ofSession = open.filter((approval) => approval.codingId === codingId)
+    return answerByReply(ofSession, text)
+  }
+  if (replyTo?.text !== undefined) return answerInWords(namedIn(open, replyTo.text), text)
+  const lastSaidAt = Math.max(talk.lastSaidAt(address), app.startedAt)
+  return answerInWords(
+    open.filter(({ askedAt }) => askedAt >= lastSaidAt),
+    text,
+  )
+}

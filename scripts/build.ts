@@ -24,9 +24,8 @@ const startRoots = [
   'main',
   'app',
   'cli/call-operation',
-  'cli/error-log',
+  'cli/diagnostics',
   'cli/json-text',
-  'cli/scan-progress',
   'operations/perform',
   'operations/sessions/session-list',
 ]

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { allLocalCommands } from './cli/commands.ts'
-import type { Host } from './cli/local-command.ts'
+import { processTerminal } from './cli/host.ts'
+import type { Host } from './cli/host.ts'
 import { run } from './cli/run.ts'
-import { processTerminal } from './cli/terminal.ts'
 import type { CatalogEntry } from './operations/catalog.ts'
 import { readEnvironment } from './store/config-file.ts'
 
@@ -20,10 +20,9 @@ export async function main(args: string[]): Promise<void> {
     cwd: process.cwd(),
     program: fileURLToPath(new URL('../bin/rockpool.js', import.meta.url)),
     openApp: async (options) => {
-      const [{ openApp }, { copyProgress, indexProgress, scanProgress }, { errorLog }] = await Promise.all([
+      const [{ openApp }, { copyProgress, errorLog, indexProgress, scanProgress }] = await Promise.all([
         import('./app.ts'),
-        import('./cli/scan-progress.ts'),
-        import('./cli/error-log.ts'),
+        import('./cli/diagnostics.ts'),
       ])
       const onScanProgress = scanProgress(diagnostics)
       const onIndexProgress = indexProgress(diagnostics)

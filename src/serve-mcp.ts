@@ -3,7 +3,7 @@
 import { realpathSync } from 'node:fs'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { openApp } from './app.ts'
-import type { McpInput } from './cli/local-command.ts'
+import type { McpInput } from './cli/host.ts'
 import { makeBridge } from './discovery/bridge.ts'
 import { RockpoolError } from './domain/errors.ts'
 import { serveBridge } from './mcp/bridge-server.ts'

@@ -63,7 +63,7 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   terminal.press('Enter')
   await shows('↑↓ scroll', /^make deploy$/m)
   terminal.press('q')
-  await shows('↑↓ choose')
+  await shows('↑↓ select')
   terminal.press('A')
   await shows(/Answered (asker, second|second, asker)\./)
   for (const name of ['asker', 'second']) await until(house, ids[name]!, 'awaiting-input')

@@ -143,7 +143,7 @@ describe('errors', () => {
     expect((await home.run(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
     const odd = await home.run(['--verison'])
     expect([odd.code, odd.stdout]).toEqual([2, ''])
-    expect(odd.stderr).toContain('"--verison" is not an option of `rockpool` by itself.')
+    expect(odd.stderr).toContain('"--verison" is not an option of `rockpool`.')
     expect((await home.run(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
   })
 

@@ -203,7 +203,7 @@ test('a gateway that was killed leaves nothing that keeps the next one, or a com
   expect((await other.run(['agents', 'list', '--json'])).json()['agents']).toHaveLength(1)
   await other.run(['agents', 'add', 'work'])
   expect((await other.run(['agents', 'list', '--json'])).json()['agents']).toHaveLength(2)
-  expect((await other.run(['down'])).stdout).toBe(`The gateway has ended (process ${second.child.pid}).\n`)
+  expect((await other.run(['down'])).stdout).toBe(`The gateway has stopped (process ${second.child.pid}).\n`)
   expect((await second.ended).code).toBe(0)
   expect((await other.run(['down', '--json'])).json()).toEqual({ ok: true })
   other.remove()

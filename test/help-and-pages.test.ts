@@ -4,12 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { renderPage } from '../scripts/operations-page.ts'
 import { allOperations } from '../src/operations/all.ts'
 import { makeCatalog } from '../src/operations/catalog.ts'
-import { allLocalCommands } from '../src/cli/commands.ts'
-import { findCommand } from '../src/cli/find-command.ts'
-import { commandsBelow, helpOrUnknown } from '../src/cli/help.ts'
-import { inShort, shelves } from '../src/cli/help-order.ts'
-import type { Host } from '../src/cli/local-command.ts'
-import { parseTyped } from '../src/cli/parse-options.ts'
+import { allLocalCommands, findCommand } from '../src/cli/commands.ts'
+import { commandGroups, commandsBelow, helpOrUnknown, shortDescriptions } from '../src/cli/help.ts'
+import type { Host } from '../src/cli/host.ts'
+import { parseCommand } from '../src/cli/parse-options.ts'
 
 const catalog = await makeCatalog(await allLocalCommands())
 
@@ -18,14 +16,14 @@ test('docs/operations.md says what the operations say (`npm run docs` writes it 
 })
 
 describe('the help', () => {
-  test('shows every command on a shelf, and no shelf has a command that is not there', () => {
-    for (const [noun, named] of Object.entries(shelves)) {
-      const shelved = named.flatMap(({ words }) => words.map((word) => `${noun} ${word}`.trim()))
+  test('shows every command in a group, and no group has a command that is not there', () => {
+    for (const [noun, named] of Object.entries(commandGroups)) {
+      const grouped = named.flatMap(({ words }) => words.map((word) => `${noun} ${word}`.trim()))
       const there = commandsBelow(noun, catalog).map(({ command }) => command)
-      expect(shelved.toSorted()).toEqual(there.toSorted())
+      expect(grouped.toSorted()).toEqual(there.toSorted())
     }
     const first = new Set(catalog.map(({ command }) => command.split(' ', 1)[0]))
-    expect(Object.keys(inShort).filter((word) => !first.has(word))).toEqual([])
+    expect(Object.keys(shortDescriptions).filter((word) => !first.has(word))).toEqual([])
   })
 
   test('of everything fits a terminal of 80 columns, a line a command, none of it cut', async () => {
@@ -85,7 +83,7 @@ async function shown(args: string[], width: number): Promise<string> {
   let text = ''
   const terminal = { width, color: false, out: (more: string) => void (text += more) }
   // Of its host the help asks only for these.
-  await helpOrUnknown(args, { terminal, catalog: async () => catalog } as unknown as Host)
+  await helpOrUnknown(args, { terminal, now: () => 0, catalog: async () => catalog } as unknown as Host)
   return text
 }
 
@@ -95,7 +93,7 @@ async function type(line: string): Promise<void> {
   const found = await findCommand(args)
   if (!found) throw new Error(`There is no such command: ${line}`)
   const given = found.kind === 'local' ? {} : found.given
-  parseTyped(found.kind === 'local' ? found.command : found.operation, found.words, found.rest, given)
+  parseCommand(found.kind === 'local' ? found.command : found.operation, found.words, found.rest, given)
 }
 
 function wordsOf(line: string): string[] {

@@ -3,16 +3,14 @@ import { createInterface } from 'node:readline/promises'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { askFields, whose } from '../operations/turns/turns.ts'
-import { PermissionPrompt } from './answer-permission.ts'
-import type { Person } from './answer-permission.ts'
-import type { Question, Talk } from './ask-agent.ts'
-import { messageFrom, openTalk } from './ask-agent.ts'
-import { askLine } from './ask-line.ts'
-import type { Host, LocalCommand } from './local-command.ts'
+import { askLine, PermissionPrompt } from './answer-permission.ts'
+import type { Prompt } from './answer-permission.ts'
+import { messageFrom, openAgentClient, TurnView } from './ask-agent.ts'
+import type { AgentClient, Question, SessionChoice } from './ask-agent.ts'
+import type { Host, LocalCommand } from './host.ts'
 import { oneLine, styled, visible } from './print.ts'
-import { TurnView } from './show-turn.ts'
 
-const local = z.boolean().default(false).describe('In this process, also when a gateway runs.')
+const local = z.boolean().default(false).describe('Run in this process even if a gateway runs.')
 const timeout = z
   .number()
   .positive()
@@ -23,7 +21,7 @@ const timeout = z
 export const commands: LocalCommand[] = [
   {
     name: 'agent',
-    description: 'Ask an agent, and show its answer as it comes.',
+    description: 'Ask an agent and show its answer while it is written.',
     input: z.strictObject({ ...askFields, message: askFields.message.optional(), local, timeout }),
     command: {
       positional: ['message'],
@@ -39,12 +37,12 @@ export const commands: LocalCommand[] = [
     async run(host, input, json) {
       const { local, message, ...rest } = input as unknown as Question & { local: boolean }
       const text = await messageFrom(message, process.stdin, process.stdin.isTTY)
-      const talk = await openTalk(host, { local })
+      const client = await openAgentClient(host, { local })
       const ask = host.terminal.canAsk && !json ? askLine : undefined
-      const prompt = new PermissionPrompt(talk, { terminal: host.terminal, ask })
+      const prompt = new PermissionPrompt(client, { terminal: host.terminal, ask })
+      const view = json ? undefined : new TurnView(host.terminal)
       try {
-        const view = json ? undefined : new TurnView(host.terminal)
-        const answer = await talk.ask({ ...rest, message: text }, (event, sessionKey) => {
+        const answer = await client.ask({ ...rest, message: text }, (event, sessionKey) => {
           view?.see(event)
           prompt.see(event, sessionKey)
         })
@@ -53,13 +51,13 @@ export const commands: LocalCommand[] = [
         return undefined
       } finally {
         prompt.stop()
-        await talk.close()
+        await client.close()
       }
     },
   },
   {
     name: 'chat',
-    description: 'Talk to an agent in this terminal. Type /help to see what can be typed, /exit to leave.',
+    description: 'Talk to an agent in this terminal. /help lists the commands, /exit leaves.',
     input: z.strictObject({ ...whose, model: askFields.model, thinking: askFields.thinking, local, timeout }),
     command: { shortFlags: { to: 't' }, examples: ['rockpool chat', 'rockpool chat --session-key main'] },
     async run(host, input, json) {
@@ -68,78 +66,75 @@ export const commands: LocalCommand[] = [
           hint: '`rockpool agent --json -m "…"` answers in JSON; repeat the same --session-key to continue the conversation.',
         })
       }
-      const { local, ...rest } = input as unknown as Omit<Question, 'message'> & { local: boolean }
-      const talk = await openTalk(host, { local })
+      const { local, ...choice } = input as unknown as SessionChoice & { local: boolean }
+      const client = await openAgentClient(host, { local })
+      const { sessionId, sessionKey } = choice
+      const isNamed = sessionId !== undefined || sessionKey !== undefined
       try {
-        await converse(host, talk, { ...rest, to: rest.to ?? (hasSession(rest) ? undefined : 'terminal') })
+        await converse(host, client, { ...choice, to: choice.to ?? (isNamed ? undefined : 'terminal') })
       } finally {
-        await talk.close()
+        await client.close()
       }
       return undefined
     },
   },
 ]
 
-async function converse(host: Host, talk: Talk, about: Omit<Question, 'message'>): Promise<void> {
-  let prompt = (): void => {}
-  // Before the first line is read: a line that comes while nobody reads is lost.
-  const unwatch = await talk.watch(about, (text) => {
-    host.terminal.out(`${host.terminal.canAsk ? '\r' : ''}${visible(text)}\n`)
-    prompt()
+async function converse({ terminal }: Host, client: AgentClient, choice: SessionChoice): Promise<void> {
+  let showPrompt = (): void => {}
+  // Before the first line is read: a line that arrives before that is lost.
+  const unwatch = await client.watch(choice, (text) => {
+    terminal.out(`${terminal.canAsk ? '\r' : ''}${visible(text)}\n`)
+    showPrompt()
   })
   const lines = createInterface({
     input: process.stdin,
     output: process.stdout,
     prompt: '> ',
-    terminal: host.terminal.canAsk,
+    terminal: terminal.canAsk,
   })
-  const ask = host.terminal.canAsk ? (question: string) => lines.question(question) : undefined
-  const person: Person = { terminal: host.terminal, ask }
+  const ask = terminal.canAsk ? (question: string) => lines.question(question) : undefined
   let running: string | undefined
   lines.on('SIGINT', () => {
-    // Ctrl-C stops the turn; without one it leaves.
+    // Ctrl-C stops the turn; without a turn it leaves the chat.
     if (running === undefined) lines.close()
-    else void talk.stop(running).catch(() => lines.close())
+    else void client.stop(running).catch(() => lines.close())
   })
-  if (host.terminal.canAsk) {
-    const page = { width: host.terminal.width, color: host.terminal.color, now: 0 }
-    const whom = about.agent === undefined ? 'your agent' : oneLine(about.agent)
-    const hint = `This is ${whom}. /help shows what can be typed, /exit leaves.`
-    host.terminal.err(`${styled(page, 'dim', hint)}\n`)
+  if (terminal.canAsk) {
+    const name = choice.agent === undefined ? 'your agent' : oneLine(choice.agent)
+    const hint = `You talk to ${name}. /help lists the commands, /exit leaves.`
+    terminal.err(`${styled(terminal, 'dim', hint)}\n`)
     lines.prompt()
-    prompt = () => lines.prompt(true)
+    showPrompt = () => lines.prompt(true)
   }
   for await (const line of lines) {
     const message = line.trim()
     if (message === '/exit' || message === '/quit') break
-    if (message !== '') running = await answer(person, talk, { ...about, message, terminal: true })
-    if (host.terminal.canAsk) lines.prompt()
+    if (message !== '')
+      running = await answer({ terminal, ask }, client, { ...choice, message, terminal: true })
+    if (terminal.canAsk) lines.prompt()
   }
   unwatch()
   lines.close()
 }
 
-/** A failed question is reported; the chat continues. */
-async function answer(person: Person, talk: Talk, question: Question): Promise<string | undefined> {
-  const view = new TurnView(person.terminal)
-  const prompt = new PermissionPrompt(talk, person)
+/** Reports a failed question, so that the chat continues. Resolves to the session key. */
+async function answer(prompt: Prompt, client: AgentClient, question: Question): Promise<string | undefined> {
+  const view = new TurnView(prompt.terminal)
+  const permissions = new PermissionPrompt(client, prompt)
   try {
-    const { text, sessionKey } = await talk.ask(question, (event, key) => {
+    const { text, sessionKey } = await client.ask(question, (event, key) => {
       view.see(event)
-      prompt.see(event, key)
+      permissions.see(event, key)
     })
     view.end(text)
     return sessionKey
   } catch (error) {
     const { message, hint } = asRockpoolError(error)
     view.end('')
-    person.terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
+    prompt.terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
     return undefined
   } finally {
-    prompt.stop()
+    permissions.stop()
   }
-}
-
-function hasSession(about: Omit<Question, 'message'>): boolean {
-  return about.sessionId !== undefined || about.sessionKey !== undefined || about.to !== undefined
 }

@@ -1,17 +1,17 @@
 import { expect, test, vi } from 'vitest'
-import { decisionFrom, PermissionPrompt } from './answer-permission.ts'
-import type { Decision, OpenQuestion, QuestionDesk } from './answer-permission.ts'
-import type { Terminal } from './terminal.ts'
+import { answerFrom, PermissionPrompt } from './answer-permission.ts'
+import type { Answer, Approval, Approvals } from './answer-permission.ts'
+import type { Terminal } from './host.ts'
 
-function deskOf(questions: OpenQuestion[]): QuestionDesk & { given: Array<[string, Decision]> } {
-  const given: Array<[string, Decision]> = []
+function approvalsOf(questions: Approval[]): Approvals & { given: Array<[string, Answer]> } {
+  const given: Array<[string, Answer]> = []
   return {
     given,
-    open: async (key) =>
+    pending: async (key) =>
       questions.filter(
         ({ id, sessionKey }) => sessionKey === key && !given.some(([answered]) => answered === id),
       ),
-    answer: async ({ id }, decision) => void given.push([id, decision]),
+    answer: async ({ id }, answer) => void given.push([id, answer]),
   }
 }
 
@@ -21,8 +21,14 @@ function terminalOf(): Terminal & { shown: string[] } {
   return { ...quiet, shown, out: () => {}, err: (text) => void shown.push(text) }
 }
 
-const question = (id: string, more: Partial<OpenQuestion> = {}): OpenQuestion => ({
+const question = (id: string, more: Partial<Approval> = {}): Approval => ({
   id,
+  agentId: 'main',
+  choices: [],
+  state: 'pending',
+  askedAt: 0,
+  expiresAt: 0,
+  alike: 1,
   kind: 'tool',
   toolName: 'Bash',
   shown: 'rm -rf build',
@@ -32,35 +38,37 @@ const question = (id: string, more: Partial<OpenQuestion> = {}): OpenQuestion =>
 })
 const waits = { type: 'waiting', for: 'permission' } as const
 
-test('whoever sits at the terminal sees the whole command and is asked, until the answer is one', async () => {
+test('a person at the terminal sees the whole command and is asked until the answer is understood', async () => {
   const terminal = terminalOf()
-  const desk = deskOf([
+  const approvals = approvalsOf([
     question('a', { shown: 'rm \u001b[2K-rf /' }),
     question('b'),
     question('c', { sessionKey: 'other' }),
   ])
   const lines = ['perhaps', '', 'y', 'always']
-  const prompt = new PermissionPrompt(desk, { terminal, ask: async () => lines.shift()! })
+  const prompt = new PermissionPrompt(approvals, { terminal, ask: async () => lines.shift()! })
   prompt.see(waits, 'agent:main:main')
-  await vi.waitFor(() => expect(desk.given).toHaveLength(2))
-  expect(desk.given).toEqual([
+  await vi.waitFor(() => expect(approvals.given).toHaveLength(2))
+  expect(approvals.given).toEqual([
     ['a', { decision: 'allow' }],
     ['b', { decision: 'allow', always: true }],
   ])
   expect(terminal.shown.join('')).not.toContain('\u001b[2K')
 })
 
-test('where nobody can be asked the answer is no, and that is said', async () => {
+test('without a terminal the answer is no, with a reason', async () => {
   const terminal = terminalOf()
-  const desk = deskOf([question('a')])
-  new PermissionPrompt(desk, { terminal }).see(waits, 'agent:main:main')
-  await vi.waitFor(() => expect(desk.given).toEqual([['a', expect.objectContaining({ decision: 'deny' })]]))
+  const approvals = approvalsOf([question('a')])
+  new PermissionPrompt(approvals, { terminal }).see(waits, 'agent:main:main')
+  await vi.waitFor(() =>
+    expect(approvals.given).toEqual([['a', expect.objectContaining({ decision: 'deny' })]]),
+  )
   expect(terminal.shown.join('')).toContain('Denied: there is no terminal to ask at')
 })
 
 test('a plan takes a change, a question takes words, a tool takes neither', () => {
-  expect(decisionFrom('plan', 'smaller steps')).toEqual({ decision: 'deny', text: 'smaller steps' })
-  expect(decisionFrom('question', '2')).toEqual({ decision: 'allow', text: '2' })
-  expect(decisionFrom('tool', 'why?')).toBeUndefined()
-  expect(decisionFrom('tool', 'N')).toEqual({ decision: 'deny' })
+  expect(answerFrom('plan', 'smaller steps')).toEqual({ decision: 'deny', text: 'smaller steps' })
+  expect(answerFrom('question', '2')).toEqual({ decision: 'allow', text: '2' })
+  expect(answerFrom('tool', 'why?')).toBeUndefined()
+  expect(answerFrom('tool', 'N')).toEqual({ decision: 'deny' })
 })

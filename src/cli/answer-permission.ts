@@ -1,99 +1,122 @@
-// A turn that is shown in a terminal may need a permission. Whoever sits there is asked; where nobody sits, the answer is
-// no, and says so, instead of waiting for a person who does not know of it.
+// Questions that a running turn asks: for permission, an answer, a budget. A person at the terminal is asked. Without a
+// terminal the answer is no, with a reason, instead of waiting for a person who cannot see the question.
+import { createInterface } from 'node:readline/promises'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
+import type { Call, OutputOf } from '../rpc/client.ts'
+import type { OperationClient } from './call-operation.ts'
+import type { Host, Terminal } from './host.ts'
 import { styled, visible } from './print.ts'
-import type { Terminal } from './terminal.ts'
 
-export interface OpenQuestion {
-  id: string
-  kind: string
-  toolName: string
-  shown: string
-  inputHash: string
-  sessionKey?: string
+export type Approval = OutputOf<'approvals.list'>['approvals'][number]
+
+export type Answer = { decision: 'allow' | 'deny'; text?: string; always?: boolean }
+
+/** The approvals of a running turn, in this process or in the gateway. */
+export interface Approvals {
+  /** `asker`: the key of a chat session, or the id of a coding session. */
+  pending(asker: string): Promise<Approval[]>
+  answer(approval: Approval, answer: Answer): Promise<void>
 }
 
-export type Decision = { decision: 'allow' | 'deny'; text?: string; always?: boolean }
-
-/** Where questions of a turn are found and answered: here, or in the gateway. */
-export interface QuestionDesk {
-  open(sessionKey: string): Promise<OpenQuestion[]>
-  answer(question: OpenQuestion, decision: Decision): Promise<void>
+export function approvalsOf(call: Call, by: 'sessionKey' | 'codingId'): Approvals {
+  return {
+    async pending(asker) {
+      const { approvals } = await call('approvals.list', {})
+      return approvals.filter((approval) => approval[by] === asker)
+    },
+    async answer({ id, inputHash }, answer) {
+      await call('approvals.answer', { id, inputHash, ...answer })
+    },
+  }
 }
 
-export interface Person {
+export interface Prompt {
   terminal: Terminal
-  /** Asks and waits for a line; absent without a terminal. */
+  /** Asks a question and reads a line; absent without a terminal. */
   ask?: (question: string) => Promise<string>
 }
 
-const lookMs = 100
-/** The question is written down right after the turn says that it waits. */
-const looks = 50
+/** Asks one question and reads one line. Between questions the terminal is released, so that Ctrl-C ends the program. */
+export async function askLine(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  // Readline catches Ctrl-C while it reads.
+  lines.once('SIGINT', () => {
+    lines.close()
+    process.kill(process.pid, 'SIGINT')
+  })
+  try {
+    return await lines.question(question)
+  } finally {
+    lines.close()
+  }
+}
+
+const pollMs = 100
+/** The approval is stored right after the turn reports that it waits. */
+const maxPolls = 50
 
 export class PermissionPrompt {
-  #desk: QuestionDesk
-  #person: Person
+  #approvals: Approvals
+  #prompt: Prompt
   #asked = new Set<string>()
   #asking: Promise<void> = Promise.resolve()
   #isOver = false
 
-  constructor(desk: QuestionDesk, person: Person) {
-    this.#desk = desk
-    this.#person = person
+  constructor(approvals: Approvals, prompt: Prompt) {
+    this.#approvals = approvals
+    this.#prompt = prompt
   }
 
-  /** One question after the other, however many come. */
-  see(event: TurnEvent, sessionKey: string): void {
+  /** Asks one question after another. */
+  see(event: TurnEvent, asker: string): void {
     if (event.type !== 'waiting' || event.for === 'input') return
     this.#asking = this.#asking
-      .then(() => this.#askAll(sessionKey))
+      .then(() => this.#askAll(asker))
       .catch((error: unknown) => {
-        this.#person.terminal.err(`${error instanceof Error ? error.message : String(error)}\n`)
+        this.#prompt.terminal.err(`${error instanceof Error ? error.message : String(error)}\n`)
       })
   }
 
-  /** The turn is over: what it waited for no longer matters. */
+  /** The turn is over: its questions no longer matter. */
   stop(): void {
     this.#isOver = true
   }
 
-  async #askAll(sessionKey: string): Promise<void> {
-    for (const question of await this.#newQuestions(sessionKey)) {
-      this.#asked.add(question.id)
-      await this.#settle(question)
+  async #askAll(asker: string): Promise<void> {
+    for (const approval of await this.#newApprovals(asker)) {
+      this.#asked.add(approval.id)
+      await this.#settle(approval)
     }
   }
 
-  /** An answer that cannot be understood is asked for again. */
-  async #settle(question: OpenQuestion): Promise<void> {
+  /** Asks again if the answer is not understood. */
+  async #settle(approval: Approval): Promise<void> {
     for (;;) {
-      const decision = await this.#decide(question)
+      const answer = await this.#askFor(approval)
       try {
-        return await this.#desk.answer(question, decision)
+        return await this.#approvals.answer(approval, answer)
       } catch (thrown) {
         const { code, message, hint } = asRockpoolError(thrown)
         if (code !== 'input-invalid' || this.#isOver) throw thrown
-        this.#person.terminal.err(`${[message, hint].filter(Boolean).join(' ')}\n`)
+        this.#prompt.terminal.err(`${[message, hint].filter(Boolean).join(' ')}\n`)
       }
     }
   }
 
-  async #newQuestions(sessionKey: string): Promise<OpenQuestion[]> {
-    for (let look = 0; look < looks && !this.#isOver; look++) {
-      const open = await this.#desk.open(sessionKey)
-      const fresh = open.filter(({ id }) => !this.#asked.has(id))
+  async #newApprovals(asker: string): Promise<Approval[]> {
+    for (let poll = 0; poll < maxPolls && !this.#isOver; poll++) {
+      const pending = await this.#approvals.pending(asker)
+      const fresh = pending.filter(({ id }) => !this.#asked.has(id))
       if (fresh.length > 0) return fresh
-      await new Promise((resolve) => setTimeout(resolve, lookMs))
+      await new Promise((resolve) => setTimeout(resolve, pollMs))
     }
     return []
   }
 
-  async #decide(question: OpenQuestion): Promise<Decision> {
-    const { terminal, ask } = this.#person
-    const page = { width: terminal.width, color: terminal.color, now: 0 }
-    terminal.err(`${styled(page, 'yellow', `🔐 ${question.toolName}`)}\n${visible(question.shown)}\n`)
+  async #askFor({ kind, toolName, shown }: Approval): Promise<Answer> {
+    const { terminal, ask } = this.#prompt
+    terminal.err(`${styled(terminal, 'yellow', `🔐 ${toolName}`)}\n${visible(shown)}\n`)
     if (!ask) {
       terminal.err(
         'Denied: there is no terminal to ask at. To allow it, add it to agents.defaults.allowedTools.\n',
@@ -101,27 +124,64 @@ export class PermissionPrompt {
       return { decision: 'deny', text: 'there is no terminal to ask at' }
     }
     for (;;) {
-      const decision = decisionFrom(question.kind, await ask(`${choices[question.kind] ?? choices['tool']} `))
-      if (decision) return decision
+      const answer = answerFrom(kind, await ask(`${questions[kind]} `))
+      if (answer) return answer
     }
   }
 }
 
-const choices: Readonly<Record<string, string>> = {
+const questions: Readonly<Record<Approval['kind'], string>> = {
   tool: 'Allow? y(es), n(o), a(lways in this session):',
   question: 'Your answer (a number, several such as 1,2, or words):',
-  budget: 'Go on? y(es), n(o), or an amount in dollars:',
-  plan: 'Go on with this plan? y(es), n(o), or what to change:',
+  budget: 'Continue? y(es), n(o), or an amount in dollars:',
+  plan: 'Continue with this plan? y(es), n(o), or what to change:',
 }
 
 /** Undefined if the line is not an answer; the caller asks again. */
-export function decisionFrom(kind: string, line: string): Decision | undefined {
-  const said = line.trim()
-  if (said === '') return undefined
-  if (kind === 'question') return { decision: 'allow', text: said }
-  if (/^y(es)?$/i.test(said)) return { decision: 'allow' }
-  if (/^n(o)?$/i.test(said)) return { decision: 'deny' }
-  if (kind === 'plan') return { decision: 'deny', text: said }
-  if (kind === 'budget') return { decision: 'allow', text: said }
-  return /^a(lways)?$/i.test(said) ? { decision: 'allow', always: true } : undefined
+export function answerFrom(kind: string, line: string): Answer | undefined {
+  const text = line.trim()
+  if (text === '') return undefined
+  if (kind === 'question') return { decision: 'allow', text }
+  if (/^y(es)?$/i.test(text)) return { decision: 'allow' }
+  if (/^n(o)?$/i.test(text)) return { decision: 'deny' }
+  if (kind === 'plan') return { decision: 'deny', text }
+  if (kind === 'budget') return { decision: 'allow', text }
+  return /^a(lways)?$/i.test(text) ? { decision: 'allow', always: true } : undefined
+}
+
+const waitingPollMs = 500
+
+/**
+ * For `--wait`: polls for questions of the session that a launch or a resume with this prompt has just started, and asks
+ * them here, or prints how to answer them elsewhere. Returns a function that ends this.
+ */
+export function askWhileWaiting(
+  { call }: OperationClient,
+  host: Host,
+  command: { prompt: unknown; json: boolean },
+): () => void {
+  const since = host.now()
+  const { terminal } = host
+  const prompt =
+    terminal.canAsk && !command.json
+      ? new PermissionPrompt(approvalsOf(call, 'codingId'), { terminal, ask: askLine })
+      : undefined
+  const seen = new Set<string>()
+  const poll = async (): Promise<void> => {
+    const { sessions } = await call('coding.sessions', { limit: 20 })
+    const row = sessions.find((one) => one.createdAt >= since && one.prompt === command.prompt)
+    const id = row?.waiting?.approvalId
+    if (!row || id === undefined || seen.has(id)) return
+    seen.add(id)
+    if (prompt) return prompt.see({ type: 'waiting', for: 'permission' }, row.id)
+    const text = row.waiting?.for === 'answer' ? ' --text <answer>' : ''
+    const how = `\`rockpool cc approvals\` shows it, \`cc approve ${id}${text}\` answers it.`
+    terminal.err(`${row.name} asks something: ${how}\n`)
+  }
+  // A failed poll is ignored: the command itself reports the error.
+  const timer = setInterval(() => void poll().catch(() => {}), waitingPollMs)
+  return () => {
+    clearInterval(timer)
+    prompt?.stop()
+  }
 }

@@ -1,67 +1,53 @@
-// Asks an agent from the terminal: through the gateway when one runs, else in this process. What the agent does is
-// shown while it does it.
+// Asks an agent from the terminal, through the gateway if one runs, else in this process, and shows the turn while it runs.
 import { RockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { WebOutput } from '../domain/channel.ts'
+import { toolLine } from '../flow/tool-line.ts'
 import type { App } from '../operations/app.ts'
-import type { Caller } from '../operations/operation.ts'
-import type { Call, InputOf, MethodName, OutputOf } from '../rpc/client.ts'
+import type { Call, InputOf, OutputOf } from '../rpc/client.ts'
+import { approvalsOf } from './answer-permission.ts'
+import type { Approvals } from './answer-permission.ts'
+import { findGateway, operator } from './call-operation.ts'
 import type { GatewayAddress } from './call-operation.ts'
-import { findGateway } from './call-operation.ts'
-import type { QuestionDesk } from './answer-permission.ts'
-import type { Host } from './local-command.ts'
+import type { Host, Terminal } from './host.ts'
+import { styled, visible } from './print.ts'
 
-export interface Question {
-  message: string
-  to?: string
-  sessionId?: string
-  sessionKey?: string
-  agent?: string
-  channel?: string
-  thinking?: InputOf<'turns.run'>['thinking']
-  model?: string
-  deliver?: boolean
-  terminal?: boolean
-  timeout: number
-}
+export type Question = InputOf<'turns.run'> & { timeout: number }
 
-export interface Answer {
-  sessionKey: string
-  text: string
-  media: string[]
-  [field: string]: unknown
-}
+/** Which session is asked. */
+export type SessionChoice = Omit<Question, 'message'>
 
-export interface Talk extends QuestionDesk {
-  ask(question: Question, onEvent: (event: TurnEvent, sessionKey: string) => void): Promise<Answer>
-  /** Shows what this session is told beside its answers: notices, questions and output of coding sessions. */
-  watch(whose: Omit<Question, 'message'>, onTold: (text: string) => void): Promise<() => void>
-  /** Stops what runs in a session. */
+export interface AgentClient extends Approvals {
+  ask(
+    question: Question,
+    onEvent: (event: TurnEvent, sessionKey: string) => void,
+  ): Promise<OutputOf<'turns.run'>>
+  /** Passes on what the session receives besides its answers: notices, questions and output of coding sessions. */
+  watch(choice: SessionChoice, onText: (text: string) => void): Promise<() => void>
+  /** Stops the running turn of a session. */
   stop(sessionKey: string): Promise<void>
   close(): Promise<void>
 }
 
-export async function openTalk(host: Host, options: { local: boolean }): Promise<Talk> {
+export async function openAgentClient(host: Host, options: { local: boolean }): Promise<AgentClient> {
   const gateway = options.local ? undefined : await findGateway(host.environment)
-  return gateway ? talkToGateway(gateway) : talkHere(await host.openApp())
+  return gateway ? gatewayAgent(gateway) : localAgent(await host.openApp())
 }
 
-const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
-
-function talkHere(app: App): Talk {
-  const call: Call = async <Name extends MethodName>(name: Name, input: InputOf<Name>) => {
+function localAgent(app: App): AgentClient {
+  const call = (async (name: string, input: Record<string, unknown>) => {
     const { perform } = await import('../operations/perform.ts')
-    // Checked against the schema that the type was made from.
-    return (await perform(app, name, input, operator)) as OutputOf<Name>
-  }
+    return perform(app, name, input, operator)
+    // The output was checked against the schema that its type is made from.
+  }) as Call
   return {
-    ...deskBehind(call),
+    ...approvalsOf(call, 'sessionKey'),
     async ask(question, onEvent) {
       const { askTurn } = await import('../operations/turns/turns.ts')
-      const { sessionKey } = await call('turns.where', whoseOf(question))
+      const { sessionKey } = await call('turns.where', addressOf(question))
       return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
     },
-    // Without a gateway nothing is delivered; what it is told waits in the outbox.
+    // Without a gateway nothing is delivered; notices wait in the outbox.
     watch: async () => () => {},
     async stop(sessionKey) {
       await (await app.conversations()).stopTurn(sessionKey)
@@ -70,34 +56,30 @@ function talkHere(app: App): Talk {
   }
 }
 
-async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
+async function gatewayAgent({ url, token }: GatewayAddress): Promise<AgentClient> {
   const { GatewayClient } = await import('../rpc/client.ts')
-  const client = new GatewayClient({
-    url: `${url.replace(/^http/, 'ws')}/ws`,
-    ...(token === undefined ? {} : { token }),
-  })
+  const client = new GatewayClient({ url: `${url.replace(/^http/, 'ws')}/ws`, token })
   return {
-    ...deskBehind((name, input) => client.call(name, input)),
+    ...approvalsOf((name, input) => client.call(name, input), 'sessionKey'),
     async ask(question, onEvent) {
-      const { timeout } = question
-      const { sessionKey } = await client.call('turns.where', whoseOf(question))
+      const { sessionKey } = await client.call('turns.where', addressOf(question))
       const unsubscribe = client.subscribe(
         'sessions.messages',
         { key: sessionKey },
         { event: (event) => (event.type === 'turn-event' ? onEvent(event.event, sessionKey) : undefined) },
       )
       try {
-        return await client.call('turns.run', { ...question, timeout })
+        return await client.call('turns.run', question)
       } finally {
         unsubscribe()
       }
     },
-    async watch(whose, onTold) {
-      const { sessionKey } = await client.call('turns.where', whoseOf(whose))
+    async watch(choice, onText) {
+      const { sessionKey } = await client.call('turns.where', addressOf(choice))
       return client.subscribe(
         'web',
         { chatId: sessionKey },
-        { event: (event) => (event.type === 'web-output' ? tellOf(event.output, onTold) : undefined) },
+        { event: (event) => (event.type === 'web-output' ? passOn(event.output, onText) : undefined) },
       )
     },
     async stop(sessionKey) {
@@ -109,52 +91,98 @@ async function talkToGateway({ url, token }: GatewayAddress): Promise<Talk> {
   }
 }
 
-function deskBehind(call: Call): QuestionDesk {
-  return {
-    async open(key) {
-      const { approvals } = await call('approvals.list', {})
-      return approvals.filter(({ sessionKey }) => sessionKey === key)
-    },
-    async answer({ id, inputHash }, decision) {
-      await call('approvals.answer', { id, inputHash, ...decision })
-    },
-  }
-}
-
-function tellOf(output: WebOutput, onTold: (text: string) => void): void {
+function passOn(output: WebOutput, onText: (text: string) => void): void {
   if (output.type === 'typing') return
   const { text, files } = output.message
-  onTold([text, ...files.map(({ name }) => `[file: ${name}]`)].filter(Boolean).join('\n'))
+  onText([text, ...files.map(({ name }) => `[file: ${name}]`)].filter(Boolean).join('\n'))
 }
 
-/** Only what says whose session it is. */
-function whoseOf({
-  to,
-  sessionId,
-  sessionKey,
-  agent,
-  channel,
-}: Omit<Question, 'message'>): InputOf<'turns.where'> {
-  const whose = { to, sessionId, sessionKey, agent, channel }
-  return Object.fromEntries(Object.entries(whose).filter(([, value]) => value !== undefined))
+/** The fields that name a session. */
+function addressOf({ to, sessionId, sessionKey, agent, channel }: SessionChoice): InputOf<'turns.where'> {
+  return Object.fromEntries(
+    Object.entries({ to, sessionId, sessionKey, agent, channel }).filter(([, value]) => value !== undefined),
+  )
 }
 
-/** The text from `--message`, or from what is piped in. */
+/** The text of `--message`, or the piped input. */
 export async function messageFrom(
   given: string | undefined,
   input: AsyncIterable<unknown>,
   isTerminal: boolean,
 ): Promise<string> {
   if (given !== undefined) return given
-  if (isTerminal) throw noMessage()
   let text = ''
-  for await (const chunk of input) text += String(chunk)
-  if (text.trim() === '') throw noMessage()
-  return text
+  if (!isTerminal) for await (const chunk of input) text += String(chunk)
+  if (text.trim() !== '') return text
+  throw new RockpoolError('usage', 'There is no message.', { hint: 'Give it with -m "…", or pipe it in.' })
 }
 
-function noMessage(): RockpoolError {
-  return new RockpoolError('usage', 'There is nothing to say.', {
-    hint: 'Give it with -m "…", or pipe it in.',
-  })
+/** Shows a turn: text as it is written, one line for each tool, and nothing that can control the terminal. */
+export class TurnView {
+  #terminal: Terminal
+  #shown = ''
+  #block = ''
+  #atLineStart = true
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+  }
+
+  see(event: TurnEvent): void {
+    if (event.type === 'text-delta') this.#write(event.text)
+    else if (event.type === 'text') this.#endBlock(event.text)
+    else if (event.type === 'tool-start') this.#note(toolLine(event.name, event.input))
+    else if (event.type === 'tool-end' && event.isError) this.#note('   failed')
+    else if (event.type === 'retry') this.#note(`… ${event.reason}; trying again`)
+    else if (event.type === 'compaction' && event.phase === 'start')
+      this.#note('… summarising the conversation')
+    else if (event.type === 'notice') this.#note(event.text)
+  }
+
+  /** Prints the lines of the answer that were not streamed: a notice around it, or all of it. */
+  end(text: string): void {
+    this.#newLine()
+    this.#out(visible(this.#notShown(text)))
+    this.#newLine()
+  }
+
+  /** The reply may lack streamed text (a directive) and have other text (a notice, the tokens used). */
+  #notShown(text: string): string {
+    if (this.#shown.trim() === '') return text
+    const shown = this.#shown.split('\n')
+    return text
+      .split('\n')
+      .filter((line) => !shown.some((each) => each.includes(line.trim())))
+      .join('\n')
+  }
+
+  #write(text: string): void {
+    this.#block += text
+    this.#shown += text
+    this.#out(visible(text))
+  }
+
+  /** A block that was not streamed is shown when it ends. */
+  #endBlock(text: string): void {
+    if (this.#block === '') this.#write(text)
+    this.#block = ''
+    this.#shown += '\n\n'
+    this.#newLine()
+  }
+
+  /** On stderr, so that a pipe gets only the answer. */
+  #note(text: string): void {
+    this.#newLine()
+    this.#terminal.err(`${styled(this.#terminal, 'dim', visible(text))}\n`)
+  }
+
+  #newLine(): void {
+    if (!this.#atLineStart) this.#out('\n')
+  }
+
+  #out(text: string): void {
+    if (text === '') return
+    this.#terminal.out(text)
+    this.#atLineStart = text.endsWith('\n')
+  }
 }

@@ -1,28 +1,25 @@
-// Where a command's question goes: to the gateway when one runs on this state directory, else to the same
-// operation in this process. The answer is the same.
+// Where a command performs operations: in the gateway if one runs on this state directory, else in this process. The
+// output is the same.
 import { existsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
-import type { Caller, Operation } from '../operations/operation.ts'
+import type { Caller } from '../operations/operation.ts'
+import type { Call } from '../rpc/client.ts'
 import type { Environment } from '../store/config-file.ts'
 import { gatewayFile } from '../store/paths.ts'
+import type { Host } from './host.ts'
 
-export interface Asker {
-  ask(operation: Pick<Operation, 'name' | 'needsGateway'>, input: Record<string, unknown>): Promise<unknown>
+export interface OperationClient {
+  call: Call
+  callByName(name: string, input: Record<string, unknown>): Promise<unknown>
   close(): Promise<void>
 }
 
-export interface AskerParts {
-  environment: Environment
-  /** `light`: without the heavy parts; the caller awaits `prepare` itself. */
-  openApp(options?: { light?: boolean }): Promise<App>
-}
+export const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
 
-const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
-
-export async function openAsker(parts: AskerParts): Promise<Asker> {
-  const gateway = await findGateway(parts.environment)
-  return gateway ? askGateway(gateway) : askOurselves(parts)
+export async function openClient(host: Pick<Host, 'environment' | 'openApp'>): Promise<OperationClient> {
+  const gateway = await findGateway(host.environment)
+  return gateway ? gatewayClient(gateway) : localClient(host)
 }
 
 export interface GatewayAddress {
@@ -32,10 +29,10 @@ export interface GatewayAddress {
 
 export async function findGateway(environment: Environment): Promise<GatewayAddress | undefined> {
   if (environment.gatewayUrl) {
-    // A gateway named by hand gets the token named by hand: ours goes to our own gateway only.
+    // The token of this state directory is sent only to the gateway of this state directory.
     return { url: environment.gatewayUrl, token: environment.gatewayToken }
   }
-  // Most commands run where no gateway does; they need not load what talks to one.
+  // Most commands run without a gateway, so the code that talks to one is loaded only if there is a gateway file.
   if (!existsSync(gatewayFile(environment.stateDir))) return undefined
   const { findRunningGateway } = await import('../store/gateway-file.ts')
   const running = findRunningGateway(environment.stateDir)
@@ -44,27 +41,36 @@ export async function findGateway(environment: Environment): Promise<GatewayAddr
   return { url: running.url, token: environment.gatewayToken ?? readGatewayToken(environment.stateDir) }
 }
 
-async function askGateway(gateway: GatewayAddress): Promise<Asker> {
+async function gatewayClient(gateway: GatewayAddress): Promise<OperationClient> {
   const { callOverHttp } = await import('../rpc/http-call.ts')
-  return {
-    ask: (operation, input) => callOverHttp(gateway, operation.name, input),
-    close: async () => {},
-  }
+  return clientOf(
+    (name, input) => callOverHttp(gateway, name, input),
+    async () => {},
+  )
 }
 
-function askOurselves(parts: AskerParts): Asker {
+function localClient({ openApp }: Pick<Host, 'openApp'>): OperationClient {
   let app: Promise<App> | undefined
-  return {
-    async ask(operation, input) {
-      if (operation.needsGateway) throw gatewayNeeded(operation.name)
-      app ??= parts.openApp({ light: true })
-      const { perform } = await import('../operations/perform.ts')
-      return perform(await app, operation.name, input, operator)
-    },
-    async close() {
-      await (await app)?.close()
-    },
+  const callByName: OperationClient['callByName'] = async (name, input) => {
+    const { findOperation } = await import('../operations/all.ts')
+    const { performOperation, unknownOperation } = await import('../operations/perform.ts')
+    const operation = await findOperation(name)
+    if (!operation) throw unknownOperation(name)
+    if (operation.needsGateway) throw gatewayNeeded(name)
+    app ??= openApp({ light: true })
+    return performOperation(await app, operation, input, operator)
   }
+  return clientOf(callByName, async () => {
+    await (await app)?.close()
+  })
+}
+
+function clientOf(
+  callByName: OperationClient['callByName'],
+  close: OperationClient['close'],
+): OperationClient {
+  // The output was checked against the schema that its type is made from.
+  return { call: callByName as Call, callByName, close }
 }
 
 function gatewayNeeded(name: string): RockpoolError {

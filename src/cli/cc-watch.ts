@@ -1,28 +1,27 @@
-// `rockpool cc watch`: all coding sessions on the whole screen, live, with keys to look, answer, approve and end.
+// `rockpool cc watch`: all coding sessions live on the whole screen, with keys to look, answer, approve and end.
 import { emitKeypressEvents } from 'node:readline'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import type { Asker } from './call-operation.ts'
-import type { Host } from './local-command.ts'
-import { byWhoMustAct } from './print-coding.ts'
+import { openClient } from './call-operation.ts'
+import type { OperationClient } from './call-operation.ts'
+import type { Host } from './host.ts'
+import { byUrgency } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
-import { pressKey } from './watch-keys.ts'
-import type { Key, WatchAction } from './watch-keys.ts'
-import { renderWatch } from './watch-screen.ts'
-import type { Screen, WatchState } from './watch-screen.ts'
+import { pressKey, renderWatch } from './watch-screen.ts'
+import type { Key, Screen, WatchAction, WatchState } from './watch-screen.ts'
 
 const enterScreen = '\u001b[?1049h\u001b[?25l'
 const leaveScreen = '\u001b[?25h\u001b[?1049l'
 const outputBlocks = 60
 
-/** Draws, listens and asks until the person leaves. */
-export async function watch(host: Host, openAsker: () => Promise<Asker>): Promise<void> {
+/** Draws, reads keys and polls until the person leaves. */
+export async function watch(host: Host): Promise<void> {
   if (!host.terminal.canAsk) {
     throw new RockpoolError('usage', 'cc watch needs a terminal.', {
       hint: 'Use `rockpool cc sessions --json` in a script.',
     })
   }
   const { stdin, stdout } = process
-  const live = new LiveScreen(host, await openAsker(), openAsker)
+  const live = new LiveScreen(host, await openClient(host))
   stdout.write(enterScreen)
   stdin.setRawMode(true)
   emitKeypressEvents(stdin)
@@ -47,20 +46,18 @@ export async function watch(host: Host, openAsker: () => Promise<Asker>): Promis
 
 class LiveScreen {
   #host: Host
-  #asker: Asker
-  #openAsker: () => Promise<Asker>
+  #client: OperationClient
   #state: WatchState = { rows: [], selected: 0 }
-  #looking: Promise<void> | undefined
+  #polling: Promise<void> | undefined
 
-  constructor(host: Host, asker: Asker, openAsker: () => Promise<Asker>) {
+  constructor(host: Host, client: OperationClient) {
     this.#host = host
-    this.#asker = asker
-    this.#openAsker = openAsker
+    this.#client = client
   }
 
   async close(): Promise<void> {
-    await this.#looking
-    await this.#asker.close()
+    await this.#polling
+    await this.#client.close()
   }
 
   draw(): void {
@@ -78,44 +75,40 @@ class LiveScreen {
     this.draw()
   }
 
-  /** One look at a time: a slow answer must not be overtaken by the next. */
+  /** One poll at a time, so that a slow answer does not overwrite a newer one. */
   refresh(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
-    return this.#looking
+    this.#polling ??= this.#poll().finally(() => (this.#polling = undefined))
+    return this.#polling
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
-      const answer = await this.#asker.ask({ name: 'coding.sessions' }, { limit: 200 })
-      const rows = (answer as { sessions: CodingRow[] }).sessions.toSorted(byWhoMustAct)
-      // Whatever moved meanwhile, the chosen one stays chosen.
-      const chosen = this.#state.rows[this.#state.selected]?.id
-      const selected = Math.max(
-        0,
-        rows.findIndex((row) => row.id === chosen),
-      )
+      const { sessions } = await this.#client.call('coding.sessions', { limit: 200 })
+      const rows = sessions.toSorted(byUrgency)
+      // The selected session stays selected when its place in the list changes.
+      const id = this.#state.rows[this.#state.selected]?.id
+      const at = rows.findIndex((row) => row.id === id)
+      const selected = Math.max(0, at)
       this.#state = { ...this.#state, rows, selected }
       const row = rows[selected]
-      if (row) {
-        this.#state = { ...this.#state, details: await detailsOf(row, this.#asker) }
-      }
+      if (row) this.#state = { ...this.#state, details: await detailsOf(row, this.#client) }
     } catch (error) {
-      this.#state = { ...this.#state, notice: wordsOf(error) }
-      if (asRockpoolError(error).code === 'unavailable') await this.#askAnew()
+      this.#state = { ...this.#state, notice: messageOf(error) }
+      if (asRockpoolError(error).code === 'unavailable') await this.#reconnect()
     }
     this.draw()
   }
 
-  /** The gateway stopped or started: the next poll finds out which process to ask. */
-  async #askAnew(): Promise<void> {
-    await this.#asker.close()
-    this.#asker = await this.#openAsker()
+  /** The gateway stopped or started: the next poll may have to ask another process. */
+  async #reconnect(): Promise<void> {
+    await this.#client.close()
+    this.#client = await openClient(this.#host)
   }
 
   async #act(action: Exclude<WatchAction, { do: 'quit' }>): Promise<void> {
-    const notice = await perform(action, this.#asker).catch(wordsOf)
+    const notice = await perform(action, this.#client).catch(messageOf)
     this.#state = { ...this.#state, notice, peek: undefined }
-    await this.#looking
+    await this.#polling
     await this.refresh()
   }
 
@@ -125,39 +118,41 @@ class LiveScreen {
   }
 }
 
-async function detailsOf(row: CodingRow, asker: Asker): Promise<NonNullable<WatchState['details']>> {
-  const { id } = row
-  const asks = row.waiting?.approvalId
-  if (asks !== undefined) {
-    const { approvals } = (await asker.ask({ name: 'approvals.list' }, {})) as {
-      approvals: Array<{ id: string; shown: string; alike: number }>
-    }
-    const asked = approvals.find((approval) => approval.id === asks)
-    if (asked) return { id, asks, text: asked.shown, alike: asked.alike }
+async function detailsOf(
+  { id, waiting }: CodingRow,
+  { call }: OperationClient,
+): Promise<NonNullable<WatchState['details']>> {
+  const approvalId = waiting?.approvalId
+  if (approvalId !== undefined) {
+    const { approvals } = await call('approvals.list', {})
+    const found = approvals.find((approval) => approval.id === approvalId)
+    if (found) return { id, approvalId, text: found.shown, alike: found.alike }
   }
-  const output = await asker.ask({ name: 'coding.output' }, { session: id, lines: outputBlocks })
-  return { id, asks, text: (output as { result: string }).result }
+  const { result } = await call('coding.output', { session: id, lines: outputBlocks })
+  return { id, approvalId, text: result }
 }
 
-async function perform(action: Exclude<WatchAction, { do: 'quit' }>, asker: Asker): Promise<string> {
+async function perform(
+  action: Exclude<WatchAction, { do: 'quit' }>,
+  { call }: OperationClient,
+): Promise<string> {
   const { row } = action
   if (action.do === 'kill') {
-    await asker.ask({ name: 'coding.kill' }, { session: row.id })
+    await call('coding.kill', { session: row.id })
     return `${row.name} was ended.`
   }
   const id = row.waiting?.approvalId
   if (action.do === 'respond' && id === undefined) {
-    await asker.ask({ name: 'coding.respond' }, { session: row.id, message: action.text })
+    await call('coding.respond', { session: row.id, message: action.text })
     return `Sent to ${row.name}.`
   }
   if (id === undefined) return `${row.name} asks nothing.`
   const alike = action.do === 'decide' && action.alike === true
-  const answered = await asker.ask({ name: 'approvals.answer' }, { id, ...answerTo(row, action), alike })
-  const { approvals } = answered as { approvals: Array<{ session?: string }> }
+  const { approvals } = await call('approvals.answer', { id, ...answerTo(row, action), alike })
   return `Answered ${approvals.map(({ session }) => session ?? row.name).join(', ')}.`
 }
 
-/** Words answer a question or name an amount; for a plan they say what to change, for a tool why not. */
+/** A typed text answers a question or names an amount; for a plan it is the change, for a tool the reason to deny. */
 function answerTo(
   row: CodingRow,
   action: Extract<WatchAction, { do: 'respond' | 'decide' }>,
@@ -167,6 +162,6 @@ function answerTo(
   return { decision: isNo ? 'deny' : 'allow', text: action.text }
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

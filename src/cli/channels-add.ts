@@ -1,31 +1,16 @@
-// `rockpool channels add`: asks for what a platform needs, has it checked, and says what to do next.
+// `rockpool channels add`: asks for the token of a platform or shows a QR code, adds the channel, and prints the next steps.
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
-import type { Asker } from './call-operation.ts'
-import type { Host, LocalCommand } from './local-command.ts'
+import type { OperationClient } from './call-operation.ts'
+import { pageOf } from './host.ts'
+import type { Host, LocalCommand } from './host.ts'
 
-interface Added {
-  channel: string
-  accountId: string
-  identity?: { id: string; name: string }
-  next: string[]
-}
-
-interface Row {
-  channel: string
-  accountId: string
-  state: string
-  lastError?: string
-  identity?: { id: string; name: string }
-  needs?: { kind: string; detail: string }
-}
-
-const howTo: Readonly<Record<string, { says: string; steps: string[] }>> = {
+const howTo: Readonly<Record<string, { intro: string; steps: string[] }>> = {
   telegram: {
-    says: 'A bot on Telegram is made in a chat with @BotFather:',
+    intro: 'A bot on Telegram is made in a chat with @BotFather:',
     steps: [
       'Open https://t.me/BotFather and send /newbot.',
       'Give it a name, then a username that ends in "bot".',
@@ -33,7 +18,7 @@ const howTo: Readonly<Record<string, { says: string; steps: string[] }>> = {
     ],
   },
   discord: {
-    says: 'A bot on Discord is made at https://discord.com/developers/applications:',
+    intro: 'A bot on Discord is made at https://discord.com/developers/applications:',
     steps: [
       'New Application, then the page Bot.',
       'Switch on "Message Content Intent" there, and save.',
@@ -42,25 +27,27 @@ const howTo: Readonly<Record<string, { says: string; steps: string[] }>> = {
     ],
   },
   whatsapp: {
-    says: 'WhatsApp is linked like a browser. Better use a number of its own: the agent answers as that number.',
+    intro: 'WhatsApp is linked like a browser. Use a separate number: the agent answers as that number.',
     steps: ['On the phone: Settings, Linked devices, Link a device.', 'Scan the code that appears here.'],
   },
 }
 
 const linkMs = 180_000
 
+const addInput = z.strictObject({
+  channel: z.enum(['telegram', 'discord', 'whatsapp']).describe('The platform.'),
+  account: z.string().default('default').describe('A name for the account, if you have several.'),
+  tokenFile: z
+    .string()
+    .optional()
+    .describe('A file with the token; without it the token is asked for, or read from stdin.'),
+})
+
 export const commands: LocalCommand[] = [
   {
     name: 'channels.add',
     description: 'Set up Telegram, Discord or WhatsApp.',
-    input: z.strictObject({
-      channel: z.enum(['telegram', 'discord', 'whatsapp']).describe('The platform.'),
-      account: z.string().default('default').describe('A name for it, when you have several.'),
-      tokenFile: z
-        .string()
-        .optional()
-        .describe('A file with the token; asked for, or read from stdin, when absent.'),
-    }),
+    input: addInput,
     command: {
       positional: ['channel'],
       examples: [
@@ -70,24 +57,17 @@ export const commands: LocalCommand[] = [
       ],
     },
     async run(host, input, json) {
-      const { channel, account, tokenFile } = input as {
-        channel: string
-        account: string
-        tokenFile?: string
-      }
-      const { openAsker } = await import('./call-operation.ts')
-      const asker = await openAsker(host)
+      const { channel, account, tokenFile } = input as z.output<typeof addInput>
+      const { openClient } = await import('./call-operation.ts')
+      const client = await openClient(host)
       try {
         if (!json) await explain(host, channel)
         const token = channel === 'whatsapp' ? undefined : await tokenFor(host, channel, tokenFile)
-        const added = (await asker.ask(
-          { name: 'channels.add' },
-          { channel, accountId: account, token },
-        )) as Added
-        if (channel === 'whatsapp') await showQrUntilLinked(host, asker, account)
+        const added = await client.call('channels.add', { channel, accountId: account, token })
+        if (channel === 'whatsapp') await showQrUntilLinked(host, client, account)
         return added
       } finally {
-        await asker.close()
+        await client.close()
       }
     },
   },
@@ -95,13 +75,12 @@ export const commands: LocalCommand[] = [
 
 async function explain(host: Host, channel: string): Promise<void> {
   const { numbered, prose } = await import('./print.ts')
-  const { width, color, isInteractive: interactive } = host.terminal
-  const page = { width, color, interactive, now: host.now() }
-  const { says, steps } = howTo[channel]!
-  host.terminal.err(`${prose(says, page)}\n${numbered(steps, page)}\n\n`)
+  const page = pageOf(host)
+  const { intro, steps } = howTo[channel]!
+  host.terminal.err(`${prose(intro, page)}\n${numbered(steps, page)}\n\n`)
 }
 
-/** Never from the command line itself: what stands there is in the shell's history and in the list of processes. */
+/** Never from an argument: arguments are in the shell's history and in the list of processes. */
 async function tokenFor(host: Host, channel: string, file: string | undefined): Promise<string> {
   if (file !== undefined) return readTokenFile(file)
   if (!host.terminal.canAsk) return (await readAll(process.stdin)).trim()
@@ -116,18 +95,18 @@ async function readTokenFile(file: string): Promise<string> {
     return (await readFile(file, 'utf8')).trim()
   } catch (error) {
     throw new RockpoolError('not-found', `The token cannot be read from ${JSON.stringify(file)}.`, {
-      hint: 'Look at the name of the file and who may read it. Nothing was changed.',
+      hint: 'Check the name and the permissions of the file. Nothing was changed.',
       cause: error,
     })
   }
 }
 
-async function showQrUntilLinked(host: Host, asker: Asker, account: string): Promise<void> {
+async function showQrUntilLinked(host: Host, client: OperationClient, account: string): Promise<void> {
   const { toString } = await import('qrcode')
   const end = host.now() + linkMs
   let shown = ''
   while (host.now() < end) {
-    const { channels } = (await asker.ask({ name: 'channels.status' }, {})) as { channels: Row[] }
+    const { channels } = await client.call('channels.status', {})
     const row = channels.find((one) => one.channel === 'whatsapp' && one.accountId === account)
     if (row?.state === 'connected') return
     if (row?.state === 'failed')
@@ -141,11 +120,11 @@ async function showQrUntilLinked(host: Host, asker: Asker, account: string): Pro
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
   throw new RockpoolError('timed-out', 'The code was not scanned.', {
-    hint: 'Run `rockpool channels add whatsapp` again when the phone is at hand.',
+    hint: 'Have the phone ready and run `rockpool channels add whatsapp` again.',
   })
 }
 
-/** Phones read dark on light; most terminals are light on dark. */
+/** Phones need dark on light; most terminals are light on dark. */
 function onWhite(code: string): string {
   const lines = code.split('\n').filter((line) => line.trim() !== '')
   const blank = ' '.repeat(lines[0]?.length ?? 0)

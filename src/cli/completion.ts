@@ -1,7 +1,7 @@
-// `rockpool completion bash|zsh|fish`: a script made from the catalog, with every command and option in it.
+// `rockpool completion bash|zsh|fish`: a completion script with every command and option of the catalog.
 import { z } from 'zod'
 import type { CatalogEntry } from '../operations/catalog.ts'
-import type { LocalCommand } from './local-command.ts'
+import type { LocalCommand } from './host.ts'
 
 export const commands: LocalCommand[] = [
   {
@@ -81,7 +81,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }
 
-/** For every run of words: what may come next. Longer runs first, because a shell takes the first that fits. */
+/** For every sequence of words: the possible next words. Longer sequences first, because a shell takes the first match. */
 function cases(catalog: CatalogEntry[], line: (words: string[]) => string): string {
   const next = new Map<string, Set<string>>([['', new Set(['--help', '--version'])]])
   const add = (path: string, word: string): void => {

@@ -1,77 +1,140 @@
-// The help above single commands: everything there is, or the commands of one noun; and what was probably meant.
+// The help without a command: all commands in groups, or the commands of one noun; and suggestions for unknown commands.
 import { RockpoolError } from '../domain/errors.ts'
 import { nounsInCommands } from '../operations/aliases.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
-import { inShort, shelves } from './help-order.ts'
-import type { Host } from './local-command.ts'
-import { nearest } from './nearest.ts'
+import { pageOf } from './host.ts'
+import type { Host } from './host.ts'
+import { nearest } from './parse-options.ts'
 import { pad, styled, wrap } from './print.ts'
 import type { Page } from './print.ts'
+
+interface CommandGroup {
+  title: string
+  /** The next word: nouns at the top, verbs below a noun. */
+  words: readonly string[]
+}
+
+/** The order of commands in the help, what a new user needs first: for all commands (''), and for a noun with many verbs.
+ *  A test keeps it complete; a command that is missing here is shown at the end. */
+export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = {
+  '': [
+    { title: 'Begin', words: ['setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
+    { title: 'Claude Code', words: ['cc', 'approvals', 'project', 'machines'] },
+    {
+      title: 'Conversations',
+      words: ['chat', 'agent', 'history', 'search', 'sessions', 'memory', 'turns', 'agents'],
+    },
+    { title: 'Channels', words: ['channels', 'pairing', 'message', 'system'] },
+    {
+      title: 'Maintenance',
+      words: ['service', 'config', 'logs', 'health', 'backup', 'restore-backup', 'db'],
+    },
+    { title: 'For programs', words: ['mcp', 'tokens', 'gateway', 'completion'] },
+  ],
+  cc: [
+    { title: 'See', words: ['list', 'watch', 'sessions', 'info', 'read', 'anatomy', 'costs', 'stats'] },
+    { title: 'Choose and start', words: ['select', 'launch', 'why'] },
+    {
+      title: 'Follow and answer',
+      words: ['output', 'respond', 'approvals', 'approve', 'deny', 'interrupt', 'kill', 'fg', 'bg'],
+    },
+    { title: 'Continue', words: ['resume', 'fork', 'attach', 'release', 'move'] },
+    { title: 'Organise', words: ['label', 'archive', 'repair'] },
+  ],
+}
+
+/** One line about a first word, if it has many verbs or a long description of its own. */
+export const shortDescriptions: Readonly<Record<string, string>> = {
+  agents: 'List, add and remove agents.',
+  approvals: 'List what sessions ask you and what you allowed permanently.',
+  backup: 'Copy the whole state into a new folder.',
+  cc: 'List, select, launch, watch and answer Claude Code sessions.',
+  channels: 'List, add, test and remove Telegram, Discord and WhatsApp.',
+  chat: 'Talk to an agent in this terminal.',
+  config: 'Show the configuration, and where each value comes from.',
+  dashboard: 'Print a one-time dashboard link.',
+  db: 'Show and migrate the PostgreSQL that several machines share.',
+  down: 'Stop the gateway that runs here.',
+  doctor: 'Diagnose problems and preview fixes.',
+  gateway: 'Call any method of the gateway.',
+  machines: 'List the machines that share a database.',
+  memory: 'List, search, show and add the notes of agents.',
+  message: 'Send a message to a chat.',
+  pairing: 'List, approve, deny and remove people who may talk.',
+  project: 'Show a repository: git, pull requests, sessions, documents.',
+  'restore-backup': 'Restore a backup; the current state is moved aside.',
+  service: 'Start the gateway at login: install, status, logs.',
+  sessions: 'List, show, label, fork, reset, import and export sessions.',
+  setup: 'Set up Claude, an agent, a first channel, the service.',
+  status: 'Show what runs, what waits for you, what it cost today.',
+  system: 'Tell an agent that something happened.',
+  tokens: 'List, add and remove access tokens of programs.',
+  turns: 'List what each turn used and cost; stop a running turn.',
+  up: 'Start the gateway: live sessions, channels, the dashboard.',
+}
 
 type Line = Pick<CatalogEntry, 'command' | 'description'>
 
 const footer = 'Every command takes --json. `rockpool <command> --help` shows its options and examples.'
 
-/** No command has this name: it is the help that was asked for, or an error with the nearest names. */
+/** For arguments that name no command: prints the help of a noun or of everything, or throws with the nearest name. */
 export async function helpOrUnknown(args: readonly string[], host: Host): Promise<number> {
   const catalog = await host.catalog()
   const words = args.filter((arg) => !arg.startsWith('-')).map((word, i) => (i === 0 ? nounOf(word) : word))
-  const page = { width: host.terminal.width, color: host.terminal.color, now: 0 }
+  const page = pageOf(host)
   const noun = words.join(' ')
   const below = commandsBelow(noun, catalog)
   if (below.length === 0) throw unknownCommand(words, catalog)
-  const odd = args.find((arg) => arg.startsWith('-') && !askForHelp.includes(arg))
-  if (odd !== undefined) throw unknownOption(odd, noun)
+  const unknown = args.find((arg) => arg.startsWith('-') && !['--help', '-h', '--json'].includes(arg))
+  if (unknown !== undefined) throw unknownOption(unknown, noun)
   const usage = `Usage: rockpool ${noun === '' ? '' : `${noun} `}<command> [options]`
-  const says = noun === '' ? 'Rockpool, the session layer for Claude agents.' : (inShort[noun] ?? '')
-  const head = noun === '' ? [says, usage] : [usage, says]
-  const parts = [...head.map((line) => whole(line, page)), onShelves(noun, below, page), whole(footer, page)]
+  const about =
+    noun === '' ? 'Rockpool, the session layer for Claude agents.' : (shortDescriptions[noun] ?? '')
+  const head = noun === '' ? [about, usage] : [usage, about]
+  const parts = [
+    ...head.map((line) => wrapLine(line, page)),
+    inGroups(noun, below, page),
+    wrapLine(footer, page),
+  ]
   host.terminal.out(`${parts.filter((part) => part !== '').join('\n\n')}\n`)
   return 0
 }
 
-const askForHelp = ['--help', '-h', '--json']
-
 function unknownOption(option: string, noun: string): RockpoolError {
   const command = `rockpool ${noun}`.trim()
-  return new RockpoolError(
-    'usage',
-    `${JSON.stringify(option)} is not an option of \`${command}\` by itself.`,
-    {
-      hint: `\`${command} --help\` lists the commands; options stand behind them.`,
-    },
-  )
+  return new RockpoolError('usage', `${JSON.stringify(option)} is not an option of \`${command}\`.`, {
+    hint: `\`${command} --help\` lists the commands; options come after them.`,
+  })
 }
 
-function whole(line: string, page: Page): string {
+function wrapLine(line: string, page: Page): string {
   return wrap(line, page.width).join('\n')
 }
 
-/** What one word more can be said below a noun; a noun with verbs of its own is one line. */
+/** The commands with one more word than the noun; one line for a noun that has verbs of its own. */
 export function commandsBelow(noun: string, catalog: readonly CatalogEntry[]): Line[] {
   const start = noun === '' ? '' : `${noun} `
   const within = catalog.filter(({ command }) => command.startsWith(start))
   const next = Map.groupBy(within, ({ command }) => start + command.slice(start.length).split(' ', 1)[0]!)
   return [...next].map(([command, entries]) => {
     const own = entries.find((entry) => entry.command === command)
-    return { command, description: inShort[command] ?? own?.description ?? '' }
+    return { command, description: shortDescriptions[command] ?? own?.description ?? '' }
   })
 }
 
-/** Like `Options:` of a command, so that both read alike. */
-export function onShelves(noun: string, lines: readonly Line[], page: Page): string {
-  const named = shelves[noun] ?? []
+/** The commands in their groups, formatted like the options of a command. */
+export function inGroups(noun: string, lines: readonly Line[], page: Page): string {
+  const named = commandGroups[noun] ?? []
   const wordOf = ({ command }: Line): string => command.slice(noun === '' ? 0 : noun.length + 1)
-  const shelved = named.map(({ title, words }) => ({
+  const groups = named.map(({ title, words }) => ({
     title,
     lines: words.flatMap((word) => lines.filter((line) => wordOf(line) === word)),
   }))
   const left = lines.filter((line) => !named.some(({ words }) => words.includes(wordOf(line))))
-  const all = [...shelved, { title: named.length > 0 ? 'More' : 'Commands', lines: left }]
   const width = Math.max(...lines.map(({ command }) => command.length))
-  return all
-    .filter((shelf) => shelf.lines.length > 0)
-    .map((shelf) => `${shelf.title}:\n${shelf.lines.map((line) => shown(line, width, page)).join('\n')}`)
+  return [...groups, { title: named.length > 0 ? 'More' : 'Commands', lines: left }]
+    .filter((group) => group.lines.length > 0)
+    .map((group) => `${group.title}:\n${group.lines.map((line) => shown(line, width, page)).join('\n')}`)
     .join('\n\n')
 }
 
@@ -81,7 +144,7 @@ function shown({ command, description }: Line, width: number, page: Page): strin
   return `  ${styled(page, 'bold', pad(command, width))}  ${text}`
 }
 
-/** The noun of the operations is shown as the one that people type. */
+/** The noun of some operations has another name on the command line: `coding` is `cc`. */
 function nounOf(word: string): string {
   return Object.hasOwn(nounsInCommands, word) ? nounsInCommands[word]! : word
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { parseTyped } from './parse-options.ts'
+import { parseCommand } from './parse-options.ts'
 
 const command = {
   name: 'shells.list',
@@ -16,7 +16,7 @@ const command = {
 }
 
 test('a value is read as what its field takes', () => {
-  const { input } = parseTyped(command, 'shells list', [
+  const { input } = parseCommand(command, 'shells list', [
     '12',
     '--limit',
     'all',
@@ -26,19 +26,19 @@ test('a value is read as what its field takes', () => {
     '',
   ])
   expect(input).toEqual({ beach: '12', limit: 'all', port: 80, label: null })
-  expect(parseTyped(command, 'shells list', ['--limit', '3']).input).toEqual({ limit: 3 })
+  expect(parseCommand(command, 'shells list', ['--limit', '3']).input).toEqual({ limit: 3 })
 })
 
 test('a number below zero after an option is its value: groups on Telegram have such numbers', () => {
   const shapes = { ...command, command: { shortFlags: { beach: 'b' } } }
   for (const args of [['-b', '-100'], ['--beach', '-100'], ['--beach=-100']]) {
-    expect(parseTyped(shapes, 'shells list', [...args, '--port', '80']).input).toEqual({
+    expect(parseCommand(shapes, 'shells list', [...args, '--port', '80']).input).toEqual({
       beach: '-100',
       port: 80,
     })
   }
-  expect(() => parseTyped(shapes, 'shells list', ['--beach', '-x'])).toThrow(/ambiguous/)
-  expect(() => parseTyped(shapes, 'shells list', ['-100'])).toThrow(/Unknown option/)
+  expect(() => parseCommand(shapes, 'shells list', ['--beach', '-x'])).toThrow(/ambiguous/)
+  expect(() => parseCommand(shapes, 'shells list', ['-100'])).toThrow(/Unknown option/)
 })
 
 test.each([
@@ -49,7 +49,7 @@ test.each([
   [['--size', 'huge'], '--size "huge": small or large is expected.'],
   [['123456'], 'beach "123456": at most 5 characters.'],
 ])('%j is refused by the name that was typed, with what is wrong about it', (args, message) => {
-  expect(() => parseTyped(command, 'shells list', args)).toThrow(
+  expect(() => parseCommand(command, 'shells list', args)).toThrow(
     expect.objectContaining({
       code: 'input-invalid',
       message,
@@ -61,13 +61,14 @@ test.each([
 test('where the last argument is a text, further words belong to it', () => {
   const search = { ...command, input: z.strictObject({ beach: z.string(), words: z.string() }) }
   const shape = { positional: ['beach', 'words'], joinsRest: true }
-  const typed = (...args: string[]): unknown => parseTyped({ ...search, command: shape }, 'find', args).input
+  const typed = (...args: string[]): unknown =>
+    parseCommand({ ...search, command: shape }, 'find', args).input
   expect(typed('west', 'two', 'red  shells')).toEqual({ beach: 'west', words: 'two red  shells' })
   expect(typed('west', 'one')).toEqual({ beach: 'west', words: 'one' })
   expect(() => typed('west')).toThrow('words is missing.')
 })
 
 test('an argument may be given by its name, but not in both ways', () => {
-  expect(parseTyped(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
-  expect(() => parseTyped(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/given twice/)
+  expect(parseCommand(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
+  expect(() => parseCommand(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/given twice/)
 })

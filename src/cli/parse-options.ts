@@ -1,23 +1,16 @@
-// From what was typed to an operation's input: options and arguments follow from the schema.
+// Parses the arguments of a command into the input of its operation. Options and arguments follow from the input schema.
 import { parseArgs } from 'node:util'
 import type { ParseArgsConfig } from 'node:util'
 import type { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { fieldsOf } from '../operations/fields.ts'
 import type { Field } from '../operations/fields.ts'
-import type { CommandShape } from '../operations/operation.ts'
-import { nearest } from './nearest.ts'
+import type { Operation } from '../operations/operation.ts'
 
-/** What can be typed: an operation, or a command of the command line alone. */
-export interface Typeable {
-  name: string
-  description: string
-  input: z.ZodObject
-  command?: CommandShape
-  destructive?: boolean
-}
+/** An operation, or a command that exists only on the command line. */
+export type CommandDefinition = Pick<Operation, 'name' | 'description' | 'input' | 'command' | 'destructive'>
 
-export interface Typed {
+export interface ParsedCommand {
   input: Record<string, unknown>
   help: boolean
   follow: boolean
@@ -26,21 +19,21 @@ export interface Typed {
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
-/** `words` is the command as it was typed: `sessions list`. `given` is what that name implies. */
-export function parseTyped(
-  typeable: Typeable,
+/** `words`: the command as it was typed, such as `sessions list`. `given`: input that its name implies. */
+export function parseCommand(
+  definition: CommandDefinition,
   words: string,
   args: readonly string[],
   given: Record<string, unknown> = {},
-): Typed {
-  const fields = fieldsOf(typeable)
-  const positional = positionalFields(typeable, fields)
-  const options = optionsOf(typeable, fields)
+): ParsedCommand {
+  const fields = fieldsOf(definition)
+  const positional = positionalFields(definition, fields)
+  const options = optionsOf(definition, fields)
   const { values, positionals } = readArguments([...args], options, words)
   const help = values['help'] === true
   const input = help
     ? {}
-    : { ...given, ...readPositionals(positional, positionals, words, typeable.command?.joinsRest) }
+    : { ...given, ...readPositionals(positional, positionals, words, definition.command?.joinsRest) }
   for (const field of fields) {
     const value = values[field.flag.slice(2)]
     if (value === undefined) continue
@@ -52,20 +45,21 @@ export function parseTyped(
   return { input, help, follow: values['follow'] === true, yes: values['yes'] === true }
 }
 
-export function positionalFields(typeable: Typeable, fields: Field[]): Field[] {
-  return (typeable.command?.positional ?? []).map((name) => fields.find((field) => field.name === name)!)
+export function positionalFields(definition: CommandDefinition, fields: Field[]): Field[] {
+  return (definition.command?.positional ?? []).map((name) => fields.find((field) => field.name === name)!)
 }
 
-function optionsOf(typeable: Typeable, fields: Field[]): Options {
+function optionsOf(definition: CommandDefinition, fields: Field[]): Options {
   const options: Options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } }
-  if (typeable.command?.nextInput) options['follow'] = { type: 'boolean', short: 'f' }
-  if (typeable.destructive) options['yes'] = { type: 'boolean', short: 'y' }
-  // An argument may be given by its name as well: `system event --text …`.
+  if (definition.command?.nextInput) options['follow'] = { type: 'boolean', short: 'f' }
+  if (definition.destructive) options['yes'] = { type: 'boolean', short: 'y' }
+  // An argument can be given by its name, too: `system event --text …`.
   for (const field of fields) {
-    const short = typeable.command?.shortFlags?.[field.name]
+    const short = definition.command?.shortFlags?.[field.name]
     options[field.flag.slice(2)] = {
       type: field.kind === 'yes-no' ? 'boolean' : 'string',
       multiple: field.kind === 'list',
+      // parseArgs refuses an undefined `short`.
       ...(short === undefined ? {} : { short }),
     }
   }
@@ -83,12 +77,12 @@ function readArguments(
     const joined = withNegativeNumbers(args, options)
     return parseArgs({ args: joined, options, allowPositionals: true, allowNegative: true, strict: true })
   } catch (error) {
-    if (error instanceof Error && 'code' in error) throw asUsage(error, options, words)
+    if (error instanceof Error && 'code' in error) throw usageError(error, options, words)
     throw error
   }
 }
 
-/** `-t -100123` is the group with that number, not an option called 1: groups on Telegram are numbers below zero. */
+/** `-t -100123` is a value, not an option: Telegram groups have negative numbers. */
 function withNegativeNumbers(args: string[], options: Options): string[] {
   const end = args.indexOf('--')
   const nameOf = (arg: string | undefined): string | undefined =>
@@ -138,7 +132,7 @@ function checkRequired(fields: Field[], input: Record<string, unknown>, words: s
   if (missing) throw new RockpoolError('usage', `${missing.name} is missing.`, { hint: seeHelp(words) })
 }
 
-/** `name` is what a person typed: the flag, or the argument as the help calls it. */
+/** `name`: the flag, or the argument as the help calls it. */
 function valueOf(
   field: Field,
   name: string,
@@ -147,10 +141,11 @@ function valueOf(
 ): unknown {
   if (typeof given === 'boolean' || Array.isArray(given)) return given
   if (field.nullable && given === '') return null
-  const tried = readings(given).map((value) => ({ value, result: check(field, value) }))
+  const schema = field.schema as z.ZodType
+  const tried = interpretations(given).map((value) => ({ value, result: schema.safeParse(value) }))
   const fitting = tried.find(({ result }) => result.success)
   if (fitting) return fitting.value
-  const why = whyNot(tried.map(({ result }) => result.error?.issues.flatMap(plainIssues) ?? []))
+  const why = explain(tried.map(({ result }) => result.error?.issues.flatMap(flatIssues) ?? []))
   throw new RockpoolError('input-invalid', `${name} ${JSON.stringify(given)}: ${why}.`, {
     hint: seeHelp(words),
   })
@@ -158,20 +153,20 @@ function valueOf(
 
 type Issue = z.core.$ZodIssue
 
-/** Of several forms that a value may have, what is wrong with it as each of them. */
-function plainIssues(issue: Issue): Issue[] {
-  return issue.code === 'invalid_union' ? issue.errors.flat().flatMap(plainIssues) : [issue]
+/** For a field that takes several types: the issues with each of them. */
+function flatIssues(issue: Issue): Issue[] {
+  return issue.code === 'invalid_union' ? issue.errors.flat().flatMap(flatIssues) : [issue]
 }
 
-/** The reading that came closest says most: `0` is a number that is too small, not a text. */
-function whyNot(readings: Issue[][]): string {
-  const farOff = (issues: Issue[]): number => issues.filter(({ code }) => code === 'invalid_type').length
-  const closest = readings.toSorted((a, b) => farOff(a) - farOff(b))[0] ?? []
-  return closest.map(saidPlainly).join('; or ')
+/** Explains the interpretation with the fewest type errors: `0` is a number that is too small, not a text. */
+function explain(attempts: Issue[][]): string {
+  const typeErrors = (issues: Issue[]): number => issues.filter(({ code }) => code === 'invalid_type').length
+  const closest = attempts.toSorted((a, b) => typeErrors(a) - typeErrors(b))[0] ?? []
+  return closest.map(expectation).join('; or ')
 }
 
 /** Turns a schema error into a message that says which values are accepted. */
-function saidPlainly(issue: Issue): string {
+function expectation(issue: Issue): string {
   if (issue.code === 'invalid_type')
     return `a ${issue.expected === 'int' ? 'whole number' : issue.expected} is expected`
   if (issue.code === 'invalid_value')
@@ -185,8 +180,8 @@ function unitOf(origin: string): string {
   return origin === 'string' ? ' characters' : ''
 }
 
-/** What a typed text may mean, the plainest first. */
-function readings(text: string): unknown[] {
+/** What a typed text may mean, the simplest first. */
+function interpretations(text: string): unknown[] {
   const found: unknown[] = [text]
   if (text.trim() !== '' && Number.isFinite(Number(text))) found.push(Number(text))
   if (text === 'true' || text === 'false') found.push(text === 'true')
@@ -194,29 +189,44 @@ function readings(text: string): unknown[] {
     try {
       found.push(JSON.parse(text))
     } catch {
-      // Not JSON after all: the text itself is judged at the door, with a message about the field.
+      // Not JSON: the schema checks the text itself.
     }
   }
   return found
 }
 
-function check(field: Field, value: unknown): z.ZodSafeParseResult<unknown> {
-  return (field.schema as z.ZodType).safeParse(value)
-}
-
-function asUsage(error: Error, options: Options, words: string): RockpoolError {
+function usageError(error: Error, options: Options, words: string): RockpoolError {
   const message = error.message.split('. ', 1)[0]!.replace(/\.$/, '')
   const unknown = message.match(/^Unknown option '(--[^']*)'/)?.[1]
-  const near =
-    unknown &&
-    nearest(
-      unknown,
-      Object.keys(options).map((name) => `--${name}`),
-    )
+  const names = Object.keys(options).map((name) => `--${name}`)
+  const near = unknown && nearest(unknown, names)
   const hint = near ? `Did you mean ${near}?` : seeHelp(words)
   return new RockpoolError('usage', `${message}.`, { hint, cause: error })
 }
 
 function seeHelp(words: string): string {
   return `\`rockpool ${words} --help\` shows what it takes.`
+}
+
+/** The name with the fewest changed letters, if that is few enough to be a typing error. */
+export function nearest(typed: string, names: readonly string[]): string | undefined {
+  let best: { name: string; distance: number } | undefined
+  for (const name of names) {
+    const distance = editDistance(typed, name)
+    if (!best || distance < best.distance) best = { name, distance }
+  }
+  return best && best.distance <= Math.max(1, Math.floor(typed.length / 3)) ? best.name : undefined
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[b.length]!
 }

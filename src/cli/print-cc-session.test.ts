@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Card } from '../domain/transcript-views.ts'
-import { printAnatomy, printCards, printPutAway } from './print-cc-session.ts'
+import { findPrinter } from './printers.ts'
+
+const printCards = await findPrinter('cc.read')
+const printAnatomy = await findPrinter('cc.anatomy')
+const printArchived = await findPrinter('cc.archive')
 
 const at = Date.parse('2026-11-15T19:50:01Z')
 const page = { width: 60, color: false, now: at + 60_000, interactive: true }
@@ -58,8 +62,8 @@ test('the anatomy says what fills the context, what it cost and what going on co
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
 })
 
-test('what is put away says how it comes back', () => {
-  expect(printPutAway({ sessionId, archived: true }, { ...page, interactive: false })).toContain(
+test('an archived session is shown with the command that restores it', () => {
+  expect(printArchived({ sessionId, archived: true }, { ...page, interactive: false })).toContain(
     '`rockpool cc archive 00000002 --restore`',
   )
 })

@@ -1,21 +1,19 @@
-// One Claude Code session in a terminal: what was said in it, what it is made of, and what was done to it.
-import type { Anatomy, Card } from '../domain/transcript-views.ts'
-import type { SessionPrice } from '../domain/selection.ts'
+// `rockpool cc read` and `cc anatomy`: the conversation of one Claude Code session, and what fills its context.
 import { toolLine } from '../flow/tool-line.ts'
+import type { OutputOf } from '../rpc/client.ts'
 import { barOf } from './print-costs.ts'
+import { timeOf } from './print-history.ts'
 import { pricesOf } from './print-select.ts'
-import { timeOf } from './print-sessions.ts'
 import { ago, count, oneLine, pad, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
-import type { Page, Style } from './print.ts'
+import type { Page, Printers, Style } from './print.ts'
 
-interface Cards {
-  sessionId: string
-  cards: Card[]
-  before?: number
-}
+type Card = OutputOf<'cc.read'>['cards'][number]
+type Anatomy = OutputOf<'cc.anatomy'>
 
-export function printCards({ sessionId, cards, before }: Cards, page: Page): string {
-  if (cards.length === 0) return 'Nothing was said in it.'
+export const printers: Printers = { 'cc.anatomy': printAnatomy, 'cc.read': printCards }
+
+function printCards({ sessionId, cards, before }: OutputOf<'cc.read'>, page: Page): string {
+  if (cards.length === 0) return 'The session has no messages.'
   const earlier = `… more before this: rockpool cc read ${sessionId.slice(0, 8)} --before ${before}`
   const more = before === undefined ? [] : [styled(page, 'dim', earlier)]
   return [...more, ...cards.map((card) => printCard(card, page))].join('\n')
@@ -24,7 +22,7 @@ export function printCards({ sessionId, cards, before }: Cards, page: Page): str
 /** Tool results are cut; `--json` has them whole. */
 const maxResultLines = 12
 
-const looks: Readonly<Record<Card['kind'], { who: string; style: Style }>> = {
+const appearance: Readonly<Record<Card['kind'], { who: string; style: Style }>> = {
   prompt: { who: 'user', style: 'cyan' },
   text: { who: 'assistant', style: 'green' },
   thinking: { who: 'thinking', style: 'dim' },
@@ -35,7 +33,7 @@ const looks: Readonly<Record<Card['kind'], { who: string; style: Style }>> = {
 }
 
 function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page: Page): string {
-  const { who, style } = looks[kind]
+  const { who, style } = appearance[kind]
   const what = tool ? toolLine(tool.name, tool.input) : isError ? `${who} (failed)` : who
   const head = isRewound ? `${what} (rewound: not part of the conversation any more)` : what
   const lines = visible(text).trim().split('\n')
@@ -49,31 +47,25 @@ function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page
   ].join('\n')
 }
 
-interface Made extends Anatomy {
-  contextTokens: number
-  contextWindow: number
-  price: SessionPrice
-}
-
-export function printAnatomy(made: Made, page: Page): string {
-  const { calls, compactedAt, contextTokens, contextWindow, partial } = made
+function printAnatomy(anatomy: Anatomy, page: Page): string {
+  const { calls, compactedAt, contextTokens, contextWindow, partial } = anatomy
   const fill = contextWindow > 0 ? ` ${Math.round((100 * contextTokens) / contextWindow)}%` : ''
   const facts = pairs(
     [
       ['context', `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`],
       ['cost', `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`],
       ['compactions', compactedAt.map((at) => ago(at, page.now)).join(', ') || 'none'],
-      ['price to resume', pricesOf(made.price)],
+      ['price to resume', pricesOf(anatomy.price)],
       ['left out', partial ? 'the beginning: the file is very large' : undefined],
     ],
     page,
   )
-  const parts = [facts, contextBars(made, page), filesTable(made, page), subagentsTable(made, page)]
+  const parts = [facts, contextBars(anatomy, page), filesTable(anatomy, page), subagentsTable(anatomy, page)]
   return parts.filter((part) => part !== '').join('\n\n')
 }
 
-/** What fills the context, each with its share of all that can be in it now. */
-function contextBars({ context, contextTokens }: Made, page: Page): string {
+/** What fills the context: a bar for each kind of content, in proportion to all of it. */
+function contextBars({ context, contextTokens }: Anatomy, page: Page): string {
   const filled = context.filter((part) => part.tokens > 0)
   const room = Math.max(10, Math.min(40, page.width - 24))
   return filled
@@ -84,43 +76,28 @@ function contextBars({ context, contextTokens }: Made, page: Page): string {
     .join('\n')
 }
 
-function filesTable({ files }: Made, page: Page): string {
+function filesTable({ files }: Anatomy, page: Page): string {
   if (files.length === 0) return ''
-  const columns = [
-    { title: 'READ', value: (file: Made['files'][number]) => String(file.reads), align: 'right' as const },
-    {
-      title: 'WRITTEN',
-      value: (file: Made['files'][number]) => String(file.writes),
-      align: 'right' as const,
-      min: 7,
-    },
-    { title: 'FILE', value: (file: Made['files'][number]) => file.path, min: 20 },
-  ]
-  return table(files, columns, page)
+  return table(
+    files,
+    [
+      { title: 'READ', value: (file) => String(file.reads), align: 'right' },
+      { title: 'WRITTEN', value: (file) => String(file.writes), align: 'right', min: 7 },
+      { title: 'FILE', value: (file) => file.path, min: 20 },
+    ],
+    page,
+  )
 }
 
-function subagentsTable({ subagents }: Made, page: Page): string {
+function subagentsTable({ subagents }: Anatomy, page: Page): string {
   if (subagents.length === 0) return ''
-  const columns = [
-    { title: 'SUB-AGENT', value: (one: Made['subagents'][number]) => one.name, min: 9 },
-    { title: 'ABOUT', value: (one: Made['subagents'][number]) => one.about, min: 20 },
-    { title: 'WHEN', value: (one: Made['subagents'][number]) => ago(one.at, page.now), min: 8 },
-  ]
-  return table(subagents, columns, page)
-}
-
-interface Changed {
-  sessionId: string
-  title?: string
-  archived: boolean
-}
-
-export function printTitled({ sessionId, title }: Changed): string {
-  return `${sessionId.slice(0, 8)} is now called ${oneLine(title ?? '')}.`
-}
-
-export function printPutAway({ sessionId, archived }: Changed, page: Page): string {
-  const id = sessionId.slice(0, 8)
-  if (!archived) return `${id} is in the lists again.`
-  return prose(`${id} is out of the lists; \`rockpool cc archive ${id} --restore\` brings it back.`, page)
+  return table(
+    subagents,
+    [
+      { title: 'SUB-AGENT', value: (one) => one.name, min: 9 },
+      { title: 'ABOUT', value: (one) => one.about, min: 20 },
+      { title: 'WHEN', value: (one) => ago(one.at, page.now), min: 8 },
+    ],
+    page,
+  )
 }

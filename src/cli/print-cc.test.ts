@@ -6,9 +6,12 @@ import { openDiscovery } from '../discovery/discovery.ts'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
 import { written } from '../operations/cc/cc-list.ts'
-import { cellWidth } from './cell-width.ts'
-import { printInfo, printList } from './print-cc.ts'
-import { printCosts } from './print-costs.ts'
+import { cellWidth } from './print.ts'
+import { findPrinter } from './printers.ts'
+
+const printList = await findPrinter('cc.list')
+const printInfo = await findPrinter('cc.info')
+const printCosts = await findPrinter('cc.costs')
 
 const state = mkdtempSync(join(tmpdir(), 'rockpool-print-'))
 const discovery = openDiscovery({

@@ -1,33 +1,40 @@
-// How Claude Code sessions look in a terminal.
+// `rockpool cc list`, `cc info` and `cc repair`: Claude Code sessions.
 import { basename } from 'node:path'
 import { withoutMarker } from '../discovery/origin-marker.ts'
-import type { SessionHealth } from '../domain/discovered-session.ts'
-import type { z } from 'zod'
-import type { discoveredSession } from '../operations/cc/cc-list.ts'
-import { nowOf, stateOf as codingState } from './print-coding.ts'
-import type { CodingRow } from './print-coding.ts'
+import type { OutputOf } from '../rpc/client.ts'
+import { currentActivity, stateOf as codingState } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
-import { ago, bytes, count, duration, fit, oneLine, pairs, styled, table, tokens, usd } from './print.ts'
-import type { Column, Page, Style } from './print.ts'
+import { ago, bytes, count, duration, oneLine, pairs, styled, table, tokens, truncate, usd } from './print.ts'
+import type { Column, Page, Printers, Style } from './print.ts'
 
-type Row = z.output<typeof discoveredSession>
+type List = OutputOf<'cc.list'>
+type Row = List['sessions'][number]
+type Info = OutputOf<'cc.info'>
+type Health = NonNullable<Info['health']>
 
-const shownUnasked = 40
-
-/** Without `--all` what is useful now: no archived sessions, and not more than one can look over. */
-export function printList(answer: ListAnswer, page: Page): string {
-  return [printSessions(answer, page), ...unreadableLines(answer, page)].join('\n')
+export const printers: Printers = {
+  'cc.list': (output, page) => [printSessions(output, page), ...unreadableLines(output, page)].join('\n'),
+  'cc.info': ({ session, health, coding }, page) =>
+    [
+      styled(page, 'bold', truncate(oneLine(headline(session)), page.width)),
+      ...(coding ? [printCoding(coding, page)] : []),
+      printFacts(session, page),
+      ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
+    ].join('\n\n'),
+  'cc.repair': ({ sessionId, health, left }, page) => {
+    const lost = left === 0 ? '' : ` ${left} records could not be saved.`
+    return [
+      `Repaired as ${sessionId}.${lost} The original is unchanged.`,
+      printHealth(health, page),
+      styled(page, 'dim', `claude --resume ${sessionId}`),
+    ].join('\n')
+  },
 }
 
-interface ListAnswer {
-  total: number
-  sessions: Row[]
-  unreadable?: Array<{ path: string; reason: string }>
-}
-
+const defaultLimit = 40
 const unreadableShown = 5
 
-function unreadableLines({ unreadable = [] }: ListAnswer, page: Page): string[] {
+function unreadableLines({ unreadable = [] }: List, page: Page): string[] {
   const lines = unreadable
     .slice(0, unreadableShown)
     .map(({ path, reason }) => styled(page, 'yellow', `Cannot read ${oneLine(path)}: ${oneLine(reason)}`))
@@ -35,16 +42,17 @@ function unreadableLines({ unreadable = [] }: ListAnswer, page: Page): string[] 
   return more > 0 ? [...lines, `… and ${more} more; \`rockpool doctor\` shows all of them.`] : lines
 }
 
-function printSessions(answer: ListAnswer, page: Page): string {
-  if (answer.sessions.length === 0)
+/** Without `--all`: no archived sessions, and at most as many as a person can look through. */
+function printSessions({ sessions, total }: List, page: Page): string {
+  if (sessions.length === 0)
     return isNarrowed(page)
       ? 'No Claude Code session is like that. `rockpool cc list` shows all of them.'
-      : 'No Claude Code sessions. `rockpool cc launch "…" --repo .` begins one.'
+      : 'No Claude Code sessions. `rockpool cc launch "…" --repo .` starts one.'
   const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
-  const current = answer.sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
-  const shown = isAll ? current : current.slice(0, shownUnasked)
-  const more = answer.total - shown.length
-  const hint = isAll ? '--limit and --offset turn the page' : '--all shows them, --search finds some'
+  const current = sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
+  const shown = isAll ? current : current.slice(0, defaultLimit)
+  const more = total - shown.length
+  const hint = isAll ? '--limit and --offset show other pages' : '--all shows them, --search finds some'
   const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []
   return [...(shown.length > 0 ? [table(shown, listColumns(shown, page), page)] : []), ...note].join('\n')
 }
@@ -54,8 +62,8 @@ function isNarrowed({ input = {} }: Page): boolean {
   return asked.some((name) => input[name] !== undefined && input[name] !== false)
 }
 
-/** What people look for first stands first; a narrow terminal loses columns, then words of the message and the branch.
- *  Sessions of one repository need not repeat its name. */
+/** The most wanted columns come first. A narrow terminal loses columns, then parts of the message and of the branch. The
+ *  list of one repository does not repeat its name. */
 function listColumns(rows: Row[], page: Page): Array<Column<Row>> {
   const from = (width: number, column: Column<Row>): Array<Column<Row>> =>
     page.width >= width ? [column] : []
@@ -109,7 +117,7 @@ function headline(row: Row): string {
   return row.title ?? plainMessage(row)
 }
 
-/** Without the marker that programs put in front. */
+/** Without the marker that programs write before the first message. */
 function plainMessage(row: Row): string {
   return withoutMarker(row.firstMessage) || '-'
 }
@@ -132,30 +140,18 @@ function contextStyle(row: Row): Style | undefined {
   return fill > 0.8 ? 'red' : fill > 0.6 ? 'yellow' : undefined
 }
 
-export function printInfo(
-  { session, health, coding }: { session: Row; health?: SessionHealth; coding?: CodingRow },
-  page: Page,
-): string {
-  return [
-    styled(page, 'bold', fit(oneLine(headline(session)), page.width)),
-    ...(coding ? [printOwn(coding, page)] : []),
-    printFacts(session, page),
-    ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
-  ].join('\n\n')
-}
-
-/** What only we know of a session that we run. */
-function printOwn(row: CodingRow, page: Page): string {
+/** What is known only about a session that Rockpool runs. */
+function printCoding(row: NonNullable<Info['coding']>, page: Page): string {
   return pairs(
     [
       ['name', oneLine(row.name)],
       ['coding id', row.id],
       ['lifecycle', codingState(row)],
-      ['now', row.endMessage || row.lifecycle === 'ended' ? undefined : oneLine(nowOf(row))],
+      ['now', row.endMessage || row.lifecycle === 'ended' ? undefined : oneLine(currentActivity(row))],
       ['ended', row.endMessage ? oneLine(row.endMessage) : undefined],
       ['budget', `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`],
       ['turns', String(row.turns)],
-      ['not delivered yet', row.unsaid?.length ? row.unsaid.map(oneLine).join(' · ') : undefined],
+      ['not delivered yet', row.unsaid.length > 0 ? row.unsaid.map(oneLine).join(' · ') : undefined],
       ['waited for people', row.waitedMs >= 1_000 ? duration(row.waitedMs) : undefined],
     ],
     page,
@@ -220,7 +216,7 @@ function printSpending(session: Row, page: Page): string {
   )
 }
 
-/** What OpenClaw's own registry has noted of a session. */
+/** Cost and turns of a session according to OpenClaw's registry. */
 function registryLine({ source, totalCostUsd, totalTurns }: Row): string | undefined {
   if (source !== 'openclaw' || (totalCostUsd === undefined && totalTurns === undefined)) return undefined
   const cost = totalCostUsd === undefined ? [] : [usd(totalCostUsd)]
@@ -239,7 +235,7 @@ function cacheLine(session: Row, now: number): string {
   return `warm for ${duration(Math.max(0, left))}`
 }
 
-export function printHealth(health: SessionHealth, page: Page): string {
+function printHealth(health: Health, page: Page): string {
   const style: Style = health.verdict === 'sound' ? 'green' : health.verdict === 'degraded' ? 'yellow' : 'red'
   const share = `${health.reachable} of ${health.records} records reached (${Math.round(health.reachableShare * 100)}%)`
   const lines = [
@@ -247,16 +243,4 @@ export function printHealth(health: SessionHealth, page: Page): string {
     ...health.findings.map((text) => `  ${oneLine(text)}`),
   ]
   return lines.join('\n')
-}
-
-export function printRepair(
-  answer: { sessionId: string; filePath: string; health: SessionHealth; left: number },
-  page: Page,
-): string {
-  const left = answer.left === 0 ? '' : ` ${answer.left} records could not be saved.`
-  return [
-    `Repaired as ${answer.sessionId}.${left} The original is as it was.`,
-    printHealth(answer.health, page),
-    styled(page, 'dim', `claude --resume ${answer.sessionId}`),
-  ].join('\n')
 }

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { printChannels, printPairings } from './print-channels.ts'
+import { findPrinter } from './printers.ts'
+
+const printChannels = await findPrinter('channels.list')
+const printPairings = await findPrinter('pairing.list')
 
 const page = (width: number) => ({ width, color: false, now: 0, interactive: true })
 const ada = { channel: 'telegram', accountId: 'default', senderId: '5012345678', name: 'Ada Lovelace' }

@@ -1,10 +1,14 @@
-// What Claude Code sessions cost, in a terminal: bars, and the sum below them.
-import type { CostParts, CostReport, TokenCounts } from '../domain/discovered-session.ts'
-import { cellWidth } from './cell-width.ts'
-import { fit, oneLine, pad, pairs, prose, styled, tokens, usd } from './print.ts'
-import type { Page } from './print.ts'
+// `rockpool cc costs`: a bar for each line of the report, and the totals below them.
+import type { TokenCounts } from '../domain/discovered-session.ts'
+import type { OutputOf } from '../rpc/client.ts'
+import { cellWidth, oneLine, pad, pairs, prose, styled, tokens, truncate, usd } from './print.ts'
+import type { Page, Printers } from './print.ts'
 
-export function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): string {
+type CostReport = OutputOf<'cc.costs'>
+
+export const printers: Printers = { 'cc.costs': printCosts }
+
+function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): string {
   const sum = pairs(
     [
       ['total', `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`],
@@ -24,25 +28,19 @@ export function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: 
   return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
 }
 
-/** Whose spending a total was. */
-function partsLine({ chatsUsd, codingUsd, nativeUsd }: CostParts): string {
+/** How much of a total chats, coding sessions and Claude Code without Rockpool spent. */
+function partsLine({ chatsUsd, codingUsd, nativeUsd }: CostReport['parts']): string {
   return `chats ${usd(chatsUsd)}, coding sessions ${usd(codingUsd)}, Claude Code alone ${usd(nativeUsd)}`
 }
 
-export interface CostToday {
-  todayUsd: number
-  parts: CostParts
-  billing: 'api' | 'subscription' | 'none'
-}
-
-export function costTodayLine({ todayUsd, parts, billing }: CostToday): string {
+export function costTodayLine({ todayUsd, parts, billing }: OutputOf<'status'>['cost']): string {
   const atApiPrices = billing === 'subscription' ? ' at API prices' : ''
   return `${usd(todayUsd)}${atApiPrices}${todayUsd > 0 ? ` (${partsLine(parts)})` : ''}`
 }
 
 const longestBar = 80
 
-/** A bar a line: the name, the dollars, and their share of the largest. */
+/** One line each: the name, the amount, and a bar in proportion to the largest amount. */
 function bars(lines: CostReport['by'], page: Page): string {
   const names = lines.map((line) => oneLine(line.name) || '-')
   const amounts = lines.map((line) => `${usd(line.costUsd)}${line.guessed ? '?' : ''}`)
@@ -60,16 +58,16 @@ function bars(lines: CostReport['by'], page: Page): string {
     .join('\n')
 }
 
-/** Of a path the end says more than the beginning. */
+/** A path is cut at its beginning, because its end says more. */
 function shortened(name: string, width: number): string {
-  if (cellWidth(name) <= width || !name.startsWith('/')) return fit(name, width)
+  if (cellWidth(name) <= width || !name.startsWith('/')) return truncate(name, width)
   const end = Array.from(name)
     .slice(-(width - 1))
     .join('')
-  return cellWidth(end) < width ? `…${end}` : fit(name, width)
+  return cellWidth(end) < width ? `…${end}` : truncate(name, width)
 }
 
-/** In eighths of a cell. */
+/** Drawn in eighths of a cell. */
 export function barOf(share: number, width: number): string {
   const eighths = Math.round(share * width * 8)
   const part = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8]!

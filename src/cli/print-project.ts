@@ -1,12 +1,35 @@
-// `rockpool project status`, for people: what needs attention first.
-import type { ProjectStatus } from '../domain/project-status.ts'
+// `rockpool project`: the state of a repository, and its documents.
 import { printableText } from '../domain/text.ts'
+import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, oneLine, pairs, styled, table } from './print.ts'
-import type { Column, Page } from './print.ts'
+import type { Page, Printers } from './print.ts'
+
+type ProjectStatus = OutputOf<'project.status'>
+/** The sessions of a project are rows of `cc list`. */
+type Session = OutputOf<'cc.list'>['sessions'][number]
 
 const maxShown = 8
 
-export function print(status: ProjectStatus, page: Page): string {
+export const printers: Printers = {
+  'project.status': printStatus,
+  'project.docs': ({ docs }, page) => {
+    if (docs.length === 0) return styled(page, 'dim', 'There are no documents here.')
+    return table(
+      docs,
+      [
+        { title: 'DOCUMENT', value: (doc) => doc.path, min: 20 },
+        { title: 'SIZE', value: (doc) => bytes(doc.bytes), align: 'right', min: 6, style: 'dim' },
+      ],
+      page,
+    )
+  },
+  'project.doc': ({ text, isCut }, page) => {
+    const shown = printableText(text).trimEnd()
+    return isCut ? `${shown}\n${styled(page, 'yellow', '… only the beginning is shown')}` : shown
+  },
+}
+
+function printStatus(status: ProjectStatus, page: Page): string {
   const title = styled(page, 'bold', oneLine(status.repo.name))
   const blocks = [
     `${title}  ${styled(page, 'dim', oneLine(status.repo.path))}`,
@@ -76,7 +99,8 @@ function printGithub({ github }: ProjectStatus, page: Page): string {
 }
 
 function printSessions({ sessions }: ProjectStatus, page: Page): string {
-  const shown = [...sessions.active, ...sessions.recent.filter((one) => !one.isRunning)]
+  const { active, recent } = sessions as Record<keyof typeof sessions, Session[]>
+  const shown = [...active, ...recent.filter((one) => !one.isRunning)]
   if (shown.length === 0) return styled(page, 'dim', 'No sessions here yet.')
   return table(
     shown,
@@ -88,23 +112,9 @@ function printSessions({ sessions }: ProjectStatus, page: Page): string {
         style: (one) => (one.isRunning ? (one.status === 'waiting' ? 'yellow' : 'green') : 'dim'),
       },
       { title: 'BRANCH', value: (one) => one.branch || '-' },
-      { title: 'AGE', value: (one) => ago(new Date(one.lastModified).getTime(), page.now), min: 8 },
+      { title: 'AGE', value: (one) => ago(Date.parse(one.lastModified), page.now), min: 8 },
       { title: 'ABOUT', value: (one) => one.title ?? one.lastTask ?? one.firstMessage },
     ],
     page,
   )
-}
-
-export function printDocs({ docs }: { docs: Array<{ path: string; bytes: number }> }, page: Page): string {
-  if (docs.length === 0) return styled(page, 'dim', 'There are no documents here.')
-  const columns: Array<Column<(typeof docs)[number]>> = [
-    { title: 'DOCUMENT', value: (doc) => doc.path, min: 20 },
-    { title: 'SIZE', value: (doc) => bytes(doc.bytes), align: 'right', min: 6, style: 'dim' },
-  ]
-  return table(docs, columns, page)
-}
-
-export function printDoc({ text, isCut }: { text: string; isCut: boolean }, page: Page): string {
-  const shown = printableText(text).trimEnd()
-  return isCut ? `${shown}\n${styled(page, 'yellow', '… only its beginning')}` : shown
 }

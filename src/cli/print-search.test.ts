@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import type { SearchOutput } from '../operations/search/search-sessions.ts'
 import type { Page } from './print.ts'
-import { printSearch } from './print-search.ts'
+import { findPrinter } from './printers.ts'
+
+const printSearch = await findPrinter('sessions.search')
 
 const now = Date.parse('2026-11-16T10:00:00Z')
 const page: Page = { width: 200, color: false, now }

@@ -1,18 +1,22 @@
-// `rockpool cc select`, `cc select --eval` and `cc why`, for people: the decision, then what it was made of.
-import type { Decision, SessionPrice, SessionScore, SessionSelection } from '../domain/selection.ts'
+// `rockpool cc select`, `cc select --eval` and `cc why`: the decision, then the scores behind it.
+import type { SessionScore, SessionSelection } from '../domain/selection.ts'
 import type { Evaluation } from '../discovery/evaluate.ts'
-import { ago, broken, duration, oneLine, prose, styled, table, tokens, usd } from './print.ts'
-import type { Column, Page } from './print.ts'
+import type { OutputOf } from '../rpc/client.ts'
+import { ago, duration, oneLine, prose, styled, table, tokens, usd, wrapped } from './print.ts'
+import type { Column, Page, Printers } from './print.ts'
 
 const maxShown = 10
 const colors = { resume: 'green', fork: 'cyan', fresh: 'blue', queue: 'yellow' } as const
 
-export function print(output: SessionSelection | Evaluation, page: Page): string {
-  if ('results' in output) return printEvaluation(output, page)
-  return `${printSelection(output, page)}\n\n${styled(page, 'dim', doIt(page))}`
+export const printers: Printers = {
+  'cc.select': (output, page) =>
+    'results' in output
+      ? printEvaluation(output, page)
+      : `${printSelection(output, page)}\n\n${styled(page, 'dim', launchCommand(page))}`,
+  'cc.why': ({ decisions }, page) => decisions.map((decision) => printDecision(decision, page)).join('\n\n'),
 }
 
-function doIt({ input }: Page): string {
+function launchCommand({ input }: Page): string {
   const task = input?.['task']
   const isShort = typeof task === 'string' && /^[^"$`\\\n]{1,60}$/.test(task)
   return `Do it: rockpool cc launch "${isShort ? oneLine(task) : '…'}"`
@@ -22,7 +26,7 @@ function printSelection(selection: SessionSelection, page: Page): string {
   const { action, reason, scores, fallback } = selection
   const [head, ...rest] = oneLine(reason).split(': ')
   const blocks = [
-    broken(
+    wrapped(
       `${styled(page, ['bold', colors[action]], head!)}${rest.map((part) => `: ${part}`).join('')}`,
       page,
     ),
@@ -56,10 +60,10 @@ function printScores(scores: SessionScore[], page: Page): string {
       { title: 'BRANCH', value: factor('branch'), align: 'right', min: 6 },
       { title: 'RECENT', value: factor('recency'), align: 'right', min: 6 },
       { title: 'TASK', value: factor('relevance'), align: 'right', min: 5 },
-      { title: 'HEALTH', value: factor('health'), align: 'right', min: 5, spare: true },
-      { title: 'ROOM', value: factor('capacity'), align: 'right', min: 5, spare: true },
+      { title: 'HEALTH', value: factor('health'), align: 'right', min: 5, optional: true },
+      { title: 'ROOM', value: factor('capacity'), align: 'right', min: 5, optional: true },
       { title: 'RESUME', value: (one) => usd(one.price?.resumeUsd), align: 'right', min: 7 },
-      { title: 'CACHE', value: (one) => one.price?.cache ?? '-', spare: true },
+      { title: 'CACHE', value: (one) => one.price?.cache ?? '-', optional: true },
       ...(page.width < 90 ? [] : [why]),
     ],
     page,
@@ -74,8 +78,8 @@ function printPrices(scores: SessionScore[], sessionId: string | undefined, page
   return styled(page, 'dim', prose(`${tokens(price.tokens)} tokens, ${pricesOf(price)}`, page))
 }
 
-/** What each way of going on costs. */
-export function pricesOf(price: SessionPrice): string {
+/** What it costs to resume, fork, compact or start fresh. */
+export function pricesOf(price: OutputOf<'cc.anatomy'>['price'] & { guessed?: boolean }): string {
   const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
   const warm = price.warmForMs === undefined ? `cold${why}` : `warm for ${duration(price.warmForMs)}`
   const prices = [
@@ -88,21 +92,17 @@ export function pricesOf(price: SessionPrice): string {
   return `cache ${warm}${guess}: ${prices.join(' · ')}`
 }
 
-export function printWhy({ decisions }: { decisions: Decision[] }, page: Page): string {
-  return decisions
-    .map((decision) => {
-      const became = decision.becameSessionId ? ` -> ${decision.becameSessionId.slice(0, 8)}` : ''
-      const head = `${decision.id}  ${ago(decision.at, page.now)}  ${oneLine(decision.repoPath)}${became}`
-      const task = `${styled(page, 'dim', 'task')}  ${oneLine(decision.task)}`
-      return [styled(page, 'dim', head), task, printSelection(decision.selection, page)].join('\n')
-    })
-    .join('\n\n')
+function printDecision(decision: OutputOf<'cc.why'>['decisions'][number], page: Page): string {
+  const became = decision.becameSessionId ? ` -> ${decision.becameSessionId.slice(0, 8)}` : ''
+  const head = `${decision.id}  ${ago(decision.at, page.now)}  ${oneLine(decision.repoPath)}${became}`
+  const task = `${styled(page, 'dim', 'task')}  ${oneLine(decision.task)}`
+  return [styled(page, 'dim', head), task, printSelection(decision.selection, page)].join('\n')
 }
 
 function printEvaluation(evaluation: Evaluation, page: Page): string {
   const { decisions, resumed, fresh, sessions, repositories, results, notes } = evaluation
   if (decisions === 0)
-    return 'There is no history to replay yet: nobody went back to a session or began a second one.'
+    return 'There is no history to replay yet: no session was resumed, and no repository has a second one.'
   const percent = (share: number): string => `${Math.round(share * 100)}%`
   const head = `${decisions} decisions (${resumed} resumed, ${fresh} fresh) in ${sessions} sessions of ${repositories === 1 ? 'one repository' : `${repositories} repositories`}`
   const shown = table(

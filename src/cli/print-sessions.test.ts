@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import type { SessionRowOutput } from '../operations/sessions/session-row.ts'
-import { cellWidth } from './cell-width.ts'
-import { printExport, printHistory, printKey, printList, printLost, printStanding } from './print-sessions.ts'
+import { cellWidth } from './print.ts'
+import { findPrinter } from './printers.ts'
+
+const printList = await findPrinter('sessions.list')
+const printStatus = await findPrinter('sessions.status')
+const printKey = await findPrinter('sessions.resolve')
+const printLost = await findPrinter('sessions.lost')
+const printHistory = await findPrinter('sessions.history')
+const printExport = await findPrinter('sessions.export')
 
 const page = { width: 100, color: false, now: 1_000_000_000 }
 const row: SessionRowOutput = {
@@ -33,15 +40,15 @@ test.each([40, 60, 80])('a list of sessions fits %i columns and keeps name and a
 
 test('an empty list says whether nothing is there or nothing fits', () => {
   const nothing = { sessions: [], total: 0, count: 0 }
-  expect(printList(nothing, page)).toContain('`rockpool chat` begins one')
-  expect(printList(nothing, { ...page, input: { search: 'x' } })).toBe('No session fits.')
+  expect(printList(nothing, page)).toContain('`rockpool chat` starts one')
+  expect(printList(nothing, { ...page, input: { search: 'x' } })).toBe('No session matches.')
   expect(printList(nothing, { ...page, input: { archived: true } })).toContain('rockpool sessions archives')
 })
 
 test('how a session stands is a few lines, its key alone is one, and what a compaction removed is readable', () => {
-  expect(printStanding(row, page).split('\n')[0]).toMatch(/^Key +agent:main:telegram:direct:42$/)
-  expect(printStanding(row, page)).toMatch(/Context +58k 29%/)
-  expect(printKey(row)).toBe(row.key)
+  expect(printStatus(row, page).split('\n')[0]).toMatch(/^Key +agent:main:telegram:direct:42$/)
+  expect(printStatus(row, page)).toMatch(/Context +58k 29%/)
+  expect(printKey(row, page)).toBe(row.key)
   const lost = { key: row.key, compactions: 1, total: 2 }
   const lines = [{ role: 'user', text: 'the harbour\u001b[2J', at: '2026-01-01T00:00:00Z' }]
   expect(printLost({ ...lost, lines }, page)).toBe(

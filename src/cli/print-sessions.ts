@@ -1,63 +1,71 @@
-// How sessions look in a terminal.
+// Sessions: lists, one session, what they used, and what is archived, cleaned up or imported.
 import { isNamedByKey } from '../domain/session-meta.ts'
-import type { SessionRowOutput } from '../operations/sessions/session-row.ts'
-import { ago, broken, fit, oneLine, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
-import type { Column, Page } from './print.ts'
+import type { OutputOf } from '../rpc/client.ts'
+import { ago, bytes, count, duration, oneLine, pairs, prose, safe, styled } from './print.ts'
+import { table, tokens, truncate, usd, visible, wrapped } from './print.ts'
+import type { Column, Page, Printers } from './print.ts'
 
-interface SessionList {
-  total: number
-  count: number
-  sessions: SessionRowOutput[]
+type SessionRow = OutputOf<'sessions.list'>['sessions'][number]
+
+export const printers: Printers = {
+  'sessions.archive': ({ results }, page) =>
+    results
+      .map(({ key, ok, status, error }) => {
+        if (!ok) return styled(page, 'red', safe`${key} was not archived: ${error ?? status}`)
+        return safe`${key} ${status === 'archived' ? 'is' : 'would be'} archived.`
+      })
+      .join('\n'),
+  'sessions.archives': printArchives,
+  'sessions.cleanup': printCleanup,
+  'sessions.import': printImported,
+  'sessions.list': ({ sessions, total }, page) =>
+    sessions.length === 0 ? noSessions(page) : sessionTable(sessions, total, page),
+  'sessions.preview': printPreviews,
+  'sessions.show': printSession,
+  'sessions.status': (row, page) => pairs(facts(row, page), page),
+  'sessions.usage': printUsage,
+  'turns.list': printTurns,
 }
 
-export function printList({ sessions, total, count }: SessionList, page: Page): string {
-  if (sessions.length === 0) return noSessions(page)
+export function sessionTable(sessions: SessionRow[], total: number, page: Page): string {
   const agents = new Set(sessions.map((row) => row.agentId))
-  const columns: Array<Column<SessionRowOutput>> = [
+  const columns: Array<Column<SessionRow>> = [
     { title: 'SESSION', value: nameOf, min: 20 },
-    ...(agents.size > 1 ? [{ title: 'AGENT', value: (row: SessionRowOutput) => row.agentId }] : []),
-    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim', spare: true },
+    ...(agents.size > 1 ? [{ title: 'AGENT', value: (row: SessionRow) => row.agentId }] : []),
+    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim', optional: true },
     { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), align: 'right', min: 10 },
-    { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, spare: true },
-    { title: 'COST', value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5, spare: true },
-    { title: 'MODEL', value: (row) => (row.model ?? '-').replace(/^claude-/, ''), min: 6, spare: true },
+    { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, optional: true },
+    { title: 'COST', value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5, optional: true },
+    { title: 'MODEL', value: modelOf, min: 6, optional: true },
   ]
-  const more =
-    count < total ? `\n${styled(page, 'dim', `${count} of ${total}; --limit all shows them all.`)}` : ''
-  return `${table(sessions, columns, page)}${more}`
+  const more = `${sessions.length} of ${total}; --limit all shows them all.`
+  const shown = table(sessions, columns, page)
+  return sessions.length < total ? `${shown}\n${styled(page, 'dim', more)}` : shown
 }
 
 function noSessions({ input = {} }: Page): string {
   if (input['archived'] === true)
-    return 'No archived sessions. `rockpool sessions archives` lists what a reset or a deletion put away.'
-  const { limit: _limit, ...wishes } = input
-  return Object.keys(wishes).length > 0 ? 'No session fits.' : 'No sessions. `rockpool chat` begins one.'
+    return 'No archived sessions. `rockpool sessions archives` lists what a reset or a deletion archived.'
+  const { limit: _limit, ...filters } = input
+  return Object.keys(filters).length > 0 ? 'No session matches.' : 'No sessions. `rockpool chat` starts one.'
 }
 
-function nameOf(row: SessionRowOutput): string {
+function nameOf(row: SessionRow): string {
   const name = row.label ?? (isNamedByKey(row) ? undefined : row.displayName) ?? row.subject
   return name ? `${name} (${row.key})` : row.key
 }
 
-function contextOf(row: SessionRowOutput): string {
+function contextOf(row: SessionRow): string {
   if (row.totalTokens === undefined) return '-'
   const share = row.contextTokens ? ` ${Math.round((row.totalTokens / row.contextTokens) * 100)}%` : ''
   return `${tokens(row.totalTokens)}${share}`
 }
 
-interface SessionView {
-  session: SessionRowOutput
-  transcript: { exists: boolean; damage: string[] }
-  items: Array<{ role: string; text: string }>
-  /** Kept for OpenClaw. */
-  withoutEffect: string[]
+function modelOf({ model = '-' }: { model?: string }): string {
+  return model.replace(/^claude-/, '')
 }
 
-export function printStanding(row: SessionRowOutput, page: Page): string {
-  return pairs(standing(row, page), page)
-}
-
-function standing(row: SessionRowOutput, page: Page): Array<[string, string | undefined]> {
+function facts(row: SessionRow, page: Page): Array<[string, string | undefined]> {
   return [
     ['Key', row.key],
     ['Label', row.label],
@@ -72,179 +80,141 @@ function standing(row: SessionRowOutput, page: Page): Array<[string, string | un
   ]
 }
 
-/** Prints the key alone, for use in another command. */
-export function printKey({ key }: { key: string }): string {
-  return oneLine(key)
-}
-
-interface Lost {
-  key: string
-  compactions: number
-  total: number
-  lines: Array<{ role: string; text: string; at: string }>
-}
-
-export function printLost({ key, compactions, total, lines }: Lost, page: Page): string {
-  if (compactions === 0) return `${oneLine(key)} was never compacted: all of it is in the context.`
-  if (lines.length === 0) return 'Nothing that a compaction removed has these words.'
-  const said = lines.flatMap(({ role, text, at }) => [
-    `${styled(page, 'dim', timeOf(at))} ${oneLine(role)}`,
-    prose(visible(text), page, 2),
-  ])
-  return [
-    ...said,
-    ...(lines.length < total ? [`The last ${lines.length} of ${total}; --limit shows more.`] : []),
-  ].join('\n')
-}
-
-export function printView({ session, transcript, items, withoutEffect }: SessionView, page: Page): string {
-  const facts = pairs(
+function printSession(output: OutputOf<'sessions.show'>, page: Page): string {
+  const { session, transcript, items, withoutEffect } = output
+  const about = pairs(
     [
-      ...standing(session, page),
+      ...facts(session, page),
       ['Transcript', transcript.exists ? undefined : 'none yet'],
-      ['No effect', withoutEffect.length > 0 ? withoutEffect.join(', ') : undefined],
-      ['Damage', transcript.damage.length > 0 ? transcript.damage.join('\n') : undefined],
+      ['No effect', withoutEffect.join(', ') || undefined],
+      ['Damage', transcript.damage.join('\n') || undefined],
     ],
     page,
   )
-  const said = items.map(({ role, text }) => broken(`${styled(page, 'bold', role)}  ${visible(text)}`, page))
-  return [facts, ...(said.length > 0 ? ['', ...said] : [])].join('\n')
+  const texts = items.map(({ role, text }) =>
+    wrapped(`${styled(page, 'bold', role)}  ${visible(text)}`, page),
+  )
+  return [about, ...(texts.length > 0 ? ['', ...texts] : [])].join('\n')
 }
 
-/** The text itself, so that it can be written to a file; a terminal must not be driven by it. */
-export function printExport({ text }: { text: string }, page: Page): string {
-  return page.interactive ? visible(text.trimEnd()) : text.trimEnd()
-}
-
-interface Entry {
-  type: string
-  timestamp: string
-  [field: string]: unknown
-}
-
-interface History {
-  key: string
-  before?: number
-  entries: Entry[]
-  damage: string[]
-}
-
-export function printHistory({ key, entries, damage, before }: History, page: Page): string {
-  const lines = entries.flatMap((entry) => printEntry(entry, page))
-  const notes = damage.map((what) => styled(page, 'yellow', `! ${visible(what)}`))
-  const more = before === undefined ? [] : [styled(page, 'dim', `… more before this: --before ${before}`)]
-  const nothing = lines.length + notes.length + more.length === 0 && !page.following
-  return nothing ? `Nothing was said in ${oneLine(key)} yet.` : [...more, ...lines, ...notes].join('\n')
-}
-
-interface Totals {
-  inputTokens: number
-  outputTokens: number
-  cacheRead: number
-  cacheWrite: number
-  costUsd: number
-}
-
-export function printUsage(
-  usage: { totals: Totals; count: number; sessions: Array<Totals & { key: string; updatedAt: number }> },
-  page: Page,
-): string {
-  const { totals, count, sessions } = usage
-  if (count === 0) return 'No session was active then.'
-  const all = `${usd(totals.costUsd)} in ${count} session${count === 1 ? '' : 's'}: ${tokens(totals.inputTokens)} in, ${tokens(totals.outputTokens)} out, ${tokens(totals.cacheRead)} read from the cache, ${tokens(totals.cacheWrite)} written to it`
-  const columns: Array<Column<(typeof sessions)[number]>> = [
-    { title: 'SESSION', value: ({ key }) => key, min: 20 },
-    { title: 'COST', value: ({ costUsd }) => usd(costUsd), align: 'right', min: 6 },
-    { title: 'IN', value: ({ inputTokens }) => tokens(inputTokens), align: 'right' },
-    { title: 'OUT', value: ({ outputTokens }) => tokens(outputTokens), align: 'right' },
-    {
-      title: 'CACHE READ',
-      value: ({ cacheRead }) => tokens(cacheRead),
-      align: 'right',
-      spare: true,
-      min: 10,
-    },
-    { title: 'ACTIVE', value: ({ updatedAt }) => ago(updatedAt, page.now), spare: true, min: 10 },
-  ]
-  return `${prose(all, page)}\n\n${table(sessions, columns, page)}`
-}
-
-interface Preview {
-  key: string
-  status: string
-  items: Array<{ role: string; text: string }>
-}
-
-export function printPreviews({ previews }: { previews: Preview[] }, page: Page): string {
+function printPreviews({ previews }: OutputOf<'sessions.preview'>, page: Page): string {
   return previews
     .map(({ key, status, items }) => {
-      const lines = items.map(
-        ({ role, text }) =>
-          `  ${styled(page, 'dim', oneLine(role))} ${fit(oneLine(text), Math.max(20, page.width - role.length - 3))}`,
-      )
+      const lines = items.map(({ role, text }) => {
+        const room = Math.max(20, page.width - role.length - 3)
+        return `  ${styled(page, 'dim', oneLine(role))} ${truncate(oneLine(text), room)}`
+      })
       const none = status === 'missing' ? '  There is no such session.' : '  Nothing was said yet.'
       return [styled(page, 'bold', oneLine(key)), ...(lines.length > 0 ? lines : [none])].join('\n')
     })
     .join('\n\n')
 }
 
-function printEntry(entry: Entry, page: Page): string[] {
-  const when = styled(page, 'dim', timeOf(entry.timestamp))
-  if (entry.type === 'message') return printMessage(entry['message'] as Message, when, page)
-  if (entry.type === 'compaction')
-    return [`${when} ${styled(page, 'magenta', 'compacted')}`, prose(said(entry['summary']), page, 2)]
-  if (entry.type === 'model_change')
-    return [`${when} ${styled(page, 'dim', `model ${said(entry['modelId'])}`)}`]
-  if (entry.type === 'thinking_level_change')
-    return [`${when} ${styled(page, 'dim', `thinking ${said(entry['thinkingLevel'])}`)}`]
-  return []
+function printUsage({ totals, count: all, sessions }: OutputOf<'sessions.usage'>, page: Page): string {
+  if (all === 0) return 'No session was active then.'
+  const sum = `${usd(totals.costUsd)} in ${count(all, 'session')}: ${tokens(totals.inputTokens)} in, ${tokens(totals.outputTokens)} out, ${tokens(totals.cacheRead)} read from the cache, ${tokens(totals.cacheWrite)} written to it`
+  const columns: Array<Column<(typeof sessions)[number]>> = [
+    { title: 'SESSION', value: (row) => row.key, min: 20 },
+    { title: 'COST', value: (row) => usd(row.costUsd), align: 'right', min: 6 },
+    { title: 'IN', value: (row) => tokens(row.inputTokens), align: 'right' },
+    { title: 'OUT', value: (row) => tokens(row.outputTokens), align: 'right' },
+    { title: 'CACHE READ', value: (row) => tokens(row.cacheRead), align: 'right', optional: true, min: 10 },
+    { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), optional: true, min: 10 },
+  ]
+  return `${prose(sum, page)}\n\n${table(sessions, columns, page)}`
 }
 
-/** In UTC, and says so: transcripts are read on many machines. */
-export function timeOf(timestamp: string | number): string {
-  const at = typeof timestamp === 'number' ? timestamp : Date.parse(timestamp)
-  return Number.isNaN(at) || at === 0 ? '-' : `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
+function printArchives({ total, archives }: OutputOf<'sessions.archives'>, page: Page): string {
+  if (archives.length === 0) return 'Nothing was archived by a reset or a deletion.'
+  const shown = table(
+    archives,
+    [
+      { title: 'SESSION', value: (row) => row.label ?? row.key ?? '(unknown)', min: 16 },
+      { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8 },
+      { title: 'WHY', value: (row) => row.reason, min: 7 },
+      { title: 'WHEN', value: (row) => ago(row.at, page.now), min: 8 },
+      { title: 'SIZE', value: (row) => bytes(row.bytes), optional: true },
+    ],
+    page,
+  )
+  const more = archives.length < total ? `${archives.length} of ${total}. ` : ''
+  const hint = `${more}\`rockpool sessions restore <id>\` brings one back.`
+  return `${shown}\n${styled(page, 'dim', hint)}`
 }
 
-interface Message {
-  role: string
-  content: unknown
-  toolName?: unknown
-  isError?: unknown
-  model?: unknown
+/** The operation's schema leaves these fields open. */
+interface CleanedAgent {
+  agentId: string
+  sessions: unknown[]
+  orphans: unknown[]
+  archives: unknown[]
+  bytes: number
+  bytesAfter: number
+  failed: string[]
 }
 
-interface Block {
-  type: string
-  text?: unknown
-  name?: unknown
-  arguments?: unknown
-}
-
-/** What was delivered without a model (a notice, a message sent by hand) is told apart from what the agent said. */
-function speakerOf({ role, toolName, isError, model }: Message): string {
-  if (role === 'toolResult') return `${said(toolName)}${isError ? ' failed' : ''}`
-  return model === 'delivery-mirror' ? 'delivered' : role
-}
-
-function printMessage(message: Message, when: string, page: Page): string[] {
-  const blocks: Block[] =
-    typeof message.content === 'string'
-      ? [{ type: 'text', text: message.content }]
-      : ((message.content ?? []) as Block[])
-  const color = message.role === 'user' ? 'cyan' : message.role === 'assistant' ? 'green' : 'dim'
-  const who = speakerOf(message)
-  return blocks.flatMap((block) => {
-    if (block.type === 'text')
-      return [`${when} ${styled(page, color, oneLine(who))}`, prose(said(block.text), page, 2)]
-    if (block.type === 'toolCall') {
-      const input = oneLine(JSON.stringify(block.arguments ?? {})).slice(0, page.width)
-      return [`${when} ${styled(page, 'dim', `uses ${oneLine(said(block.name))} ${input}`)}`]
-    }
-    return block.type === 'image' ? [`${when} ${styled(page, 'dim', '[image]')}`] : []
+function printCleanup({ dryRun, agents }: OutputOf<'sessions.cleanup'>, page: Page): string {
+  const plans = agents as CleanedAgent[]
+  const isIdle = (plan: CleanedAgent): boolean =>
+    plan.sessions.length + plan.orphans.length + plan.archives.length === 0
+  const lines = plans.flatMap((plan) => {
+    const { sessions, orphans, archives, failed } = plan
+    const name = oneLine(plan.agentId)
+    if (isIdle(plan)) return [`${name}: nothing to clean up.`]
+    const what = `${sessions.length} sessions and ${orphans.length} orphaned transcripts archived, ${archives.length} archives removed`
+    const size = `${bytes(plan.bytes)}, then ${bytes(plan.bytesAfter)}`
+    const failures = failed.map((text) => styled(page, 'red', `  ${oneLine(text)}`))
+    return [`${name}: ${dryRun ? 'plan: ' : ''}${what} (${size}).`, ...failures]
   })
+  const isPlan = dryRun && !plans.every(isIdle)
+  const hint = styled(page, 'dim', 'Nothing is changed yet; --enforce does it.')
+  return [...lines, ...(isPlan ? [hint] : [])].join('\n')
 }
 
-function said(text: unknown): string {
-  return visible(typeof text === 'string' ? text : '').trimEnd()
+function printImported(output: OutputOf<'sessions.import'>, page: Page): string {
+  const { from, dryRun, agents = [], session } = output
+  const warning = (text: string): string => styled(page, 'yellow', `  ! ${oneLine(text)}`)
+  if (session) {
+    const done = safe`Imported ${session.key} with ${session.entries} entries.`
+    return [done, ...session.damage.map(warning)].join('\n')
+  }
+  if (agents.length === 0) return safe`There is nothing to import in ${from}.`
+  type Counts = (typeof agents)[number]['sessions']
+  const counted = ({ found, added, changed, kept }: Counts, what: string): string =>
+    `${count(found, what)} found: ${added} new, ${changed} changed, ${kept} kept as they are here`
+  const lines = agents.flatMap(({ agentId, sessions, transcripts, problems }) => [
+    `${oneLine(agentId)}: ${counted(sessions, 'session')}; ${counted(transcripts, 'transcript')}.`,
+    ...problems.map(warning),
+  ])
+  return [...lines, ...(dryRun ? ['Nothing is changed yet; run it without --dry-run.'] : [])].join('\n')
+}
+
+/** The operation's schema leaves the rows open. */
+interface TurnRow {
+  lane: string
+  end: string
+  model?: string
+  startedAt: number
+  endedAt: number
+  usage: { input: number; output: number }
+  costUsd: number
+}
+
+function printTurns(output: OutputOf<'turns.list'>, page: Page): string {
+  const turns = output.turns as unknown as TurnRow[]
+  if (turns.length === 0) return 'No turn has ended yet.'
+  return table<TurnRow>(
+    turns,
+    [
+      { title: 'SESSION', value: (row) => row.lane, min: 16 },
+      { title: 'BEGAN', value: (row) => ago(row.startedAt, page.now), min: 8 },
+      { title: 'TOOK', value: (row) => duration(row.endedAt - row.startedAt), min: 6 },
+      { title: 'END', value: (row) => row.end, min: 9 },
+      { title: 'IN', value: (row) => tokens(row.usage.input), min: 5, optional: true },
+      { title: 'OUT', value: (row) => tokens(row.usage.output), min: 5, optional: true },
+      { title: 'COST', value: (row) => usd(row.costUsd), min: 5, optional: true },
+      { title: 'MODEL', value: modelOf, min: 6, optional: true },
+    ],
+    page,
+  )
 }

@@ -1,19 +1,19 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
-import { cellWidth } from './cell-width.ts'
 import {
   ago,
-  broken,
   bytes,
+  cellWidth,
   duration,
-  fit,
   oneLine,
   pairs,
   styled,
   table,
   tokens,
+  truncate,
   usd,
   visible,
+  wrapped,
 } from './print.ts'
 
 const page = { width: 40, color: false, now: 1_000_000_000 }
@@ -34,9 +34,9 @@ test.each([
 })
 
 test('a text is cut between characters, never inside one', () => {
-  expect(fit('漢字漢字', 5)).toBe('漢字…')
-  expect(fit('👩‍👩‍👧👩‍👩‍👧', 3)).toBe('👩‍👩‍👧…')
-  expect(fit('short', 5)).toBe('short')
+  expect(truncate('漢字漢字', 5)).toBe('漢字…')
+  expect(truncate('👩‍👩‍👧👩‍👩‍👧', 3)).toBe('👩‍👩‍👧…')
+  expect(truncate('short', 5)).toBe('short')
 })
 
 test('a table fits the page, whatever is in it', () => {
@@ -89,12 +89,12 @@ test.each([20, 40, 60])(
   (width) => {
     const page = { width, color: true, now: 0, interactive: true }
     const text = `${'some words and '.repeat(12)}${styled(page, 'yellow', 'a painted end')}`
-    const lines = broken(text, page, 4).split('\n')
+    const lines = wrapped(text, page, 4).split('\n')
     expect(lines.length).toBeGreaterThan(2)
     for (const line of lines)
       expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(Math.max(24, width))
     expect(lines.map((line) => line.trim()).join(' ')).toBe(text)
-    expect(broken(text, { ...page, interactive: false })).toBe(text)
+    expect(wrapped(text, { ...page, interactive: false })).toBe(text)
   },
 )
 

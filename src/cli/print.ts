@@ -1,21 +1,25 @@
-// How things look in a terminal: tables that fit, ages that people read, and stored text that cannot drive the
+// Text for a terminal: tables that fit its width, readable ages and amounts, and no stored text that can control the
 // terminal. Everything that comes from outside passes `visible` before it is printed.
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { eastAsianWidth } from 'get-east-asian-width'
 import { formatUsd } from '../domain/text.ts'
-import { cellWidth } from './cell-width.ts'
+import type { MethodName, OutputOf } from '../rpc/client.ts'
 
-/** What a printer needs to know of the terminal. */
+/** What a printer needs to know about the terminal and the command. */
 export interface Page {
   width: number
   color: boolean
   now: number
-  /** A person reads it; otherwise it goes into a file or to a program. */
+  /** A person reads the output; otherwise it goes into a file or to a program. */
   interactive?: boolean
   /** The command keeps polling until it is interrupted. */
   following?: boolean
-  /** What was asked, for printers that show more on demand. */
+  /** The input of the operation, for printers that depend on its options. */
   input?: Readonly<Record<string, unknown>>
 }
+
+/** For each operation: its output as text for a terminal, without the last line break. */
+export type Printers = { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => string }
 
 export type Style = Parameters<typeof styleText>[0]
 
@@ -23,29 +27,38 @@ export interface Column<Row> {
   title: string
   value(row: Row): string
   align?: 'left' | 'right'
-  /** Never made narrower than this while another column can give way. */
+  /** The column is not made narrower than this as long as another column can shrink. */
   min?: number
-  /** May be left out where the page is too narrow; the last such column goes first. */
-  spare?: boolean
+  /** May be left out on a narrow page; the last optional column is left out first. */
+  optional?: boolean
   style?: Style | ((row: Row) => Style | undefined)
 }
 
-export function styled(page: Page, style: Style, text: string): string {
-  return page.color ? styleText(style, text, { validateStream: false }) : text
+export function styled({ color }: { color: boolean }, style: Style, text: string): string {
+  return color ? styleText(style, text, { validateStream: false }) : text
 }
 
-// Controls, invisible characters and those that turn the direction of writing. Written as escapes on purpose.
+// Control characters, invisible ones, and those that change the writing direction. Written as escapes on purpose.
 const hidden =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|[\ud800-\udfff]/gu
 
-/** The text with everything that could drive a terminal or deceive a reader shown as its code. Keeps \n and \t. */
+/** Shows every character that could control a terminal or deceive a reader as its code. Keeps \n and \t. */
 export function visible(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(hidden, showCode)
 }
 
-/** For one cell or line: also without line breaks. */
+/** Like `visible`, and without line breaks: for one cell or line. */
 export function oneLine(text: string): string {
-  return visible(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim())
+  return joinLines(text.trim())
+}
+
+/** A line of text in which no value can break the line or control the terminal: safe`Sent to ${name}.` */
+export function safe(texts: TemplateStringsArray, ...values: Array<string | number>): string {
+  return String.raw({ raw: texts }, ...values.map((value) => joinLines(String(value))))
+}
+
+function joinLines(text: string): string {
+  return visible(text.replace(/\s*[\r\n\t]+\s*/g, ' '))
 }
 
 function showCode(character: string): string {
@@ -54,7 +67,7 @@ function showCode(character: string): string {
   return code <= 0xffff ? `\\u${code.toString(16).padStart(4, '0')}` : `\\u{${code.toString(16)}}`
 }
 
-/** `3 min ago` for a moment in the past, `in 2 h` for one to come. */
+/** `3 min ago`, or `in 2 h` for a time in the future. */
 export function ago(at: number | undefined, now: number): string {
   if (at === undefined || !Number.isFinite(at)) return '-'
   const text = duration(Math.abs(now - at))
@@ -98,8 +111,26 @@ export function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`
 }
 
-/** Cuts to a width in terminal cells, never inside a character, and says so with an ellipsis. */
-export function fit(text: string, width: number): string {
+/** How many terminal cells a text takes. The usual library for this compiles the list of all emoji when it is loaded (35 ms
+ *  for every command); East Asian widths and three rules for emoji give the same result. */
+export function cellWidth(text: string): number {
+  if (/^[\u0020-\u007e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of new Intl.Segmenter().segment(text)) width += clusterWidth(segment)
+  return width
+}
+
+/** One character as a person sees it: a letter with its accents, an emoji of several parts. */
+function clusterWidth(cluster: string): number {
+  const base = cluster.match(/[^\p{Default_Ignorable_Code_Point}\p{Control}\p{Mark}\p{Surrogate}]/u)?.[0]
+  if (base === undefined) return 0
+  // An emoji requested by U+FE0F, a key cap, or a flag made of two letters.
+  if (/\ufe0f|\u20e3|^[\u{1f1e6}-\u{1f1ff}]{2}/u.test(cluster)) return 2
+  return eastAsianWidth(base.codePointAt(0)!)
+}
+
+/** Cuts to a width in terminal cells, never inside a character, and marks the cut with an ellipsis. */
+export function truncate(text: string, width: number): string {
   if (cellWidth(text) <= width) return text
   let used = 0
   let kept = ''
@@ -112,7 +143,7 @@ export function fit(text: string, width: number): string {
   return width > 0 ? `${kept}…` : ''
 }
 
-/** Lines that break between words; a word that is longer than a line stays whole. */
+/** Breaks lines between words; a word that is longer than a line stays whole. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = ['']
   for (const word of text.split(' ')) {
@@ -123,27 +154,27 @@ export function wrap(text: string, width: number): string[] {
   return lines
 }
 
-/** Without what we painted it with. */
+/** The width without colour codes. */
 function shownWidth(text: string): number {
   return cellWidth(stripVTControlCharacters(text))
 }
 
-/** Wraps prose at the terminal's width with an indent; without a terminal lines are not wrapped. */
+/** Makes text visible and wraps it at the terminal's width; in a file or a pipe lines stay whole. */
 export function prose(text: string, page: Page, indent = 0): string {
-  return broken(visible(text), page, indent)
+  return wrapped(visible(text), page, indent)
 }
 
-/** The same for text that was made visible and painted. */
-export function broken(text: string, page: Page, indent = 0): string {
+/** Like `prose`, for text that is visible already and may have colours. */
+export function wrapped(text: string, page: Page, indent = 0): string {
   const space = ' '.repeat(indent)
   const lines = text.split('\n')
-  const fitting = page.interactive
+  const shown = page.interactive
     ? lines.flatMap((line) => wrap(line, Math.max(20, page.width - indent)))
     : lines
-  return fitting.map((line) => `${space}${line}`).join('\n')
+  return shown.map((line) => `${space}${line}`).join('\n')
 }
 
-/** What is to be done one after the other. */
+/** A numbered list of steps. */
 export function numbered(steps: readonly string[], page: Page): string {
   return steps.map((step, index) => `  ${index + 1}. ${prose(step, page, 5).trimStart()}`).join('\n')
 }
@@ -153,14 +184,14 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
   return align === 'left' ? text + space : space + text
 }
 
-/** A table that fits the page: the widest columns give way first. */
+/** A table that fits the page: the widest column shrinks first. */
 export function table<Row>(rows: readonly Row[], all: ReadonlyArray<Column<Row>>, page: Page): string {
-  const columns = withoutSpare(all, page.width)
+  const columns = withoutOptional(all, page.width)
   const cells = rows.map((row) => columns.map((column) => oneLine(column.value(row))))
   const widths = fitWidths(columns, cells, page.width)
   const line = (texts: string[], paint: (text: string, index: number) => string): string =>
     texts
-      .map((text, i) => paint(pad(fit(text, widths[i]!), widths[i]!, columns[i]!.align), i))
+      .map((text, i) => paint(pad(truncate(text, widths[i]!), widths[i]!, columns[i]!.align), i))
       .join('  ')
       .trimEnd()
   const head = line(
@@ -177,13 +208,13 @@ export function table<Row>(rows: readonly Row[], all: ReadonlyArray<Column<Row>>
   return [head, ...body].join('\n')
 }
 
-function withoutSpare<Row>(
+function withoutOptional<Row>(
   columns: ReadonlyArray<Column<Row>>,
   pageWidth: number,
 ): ReadonlyArray<Column<Row>> {
   const least = columns.reduce((sum, { min = 4 }) => sum + min + 2, -2)
-  const last = columns.findLastIndex(({ spare }) => spare)
-  return least <= pageWidth || last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), pageWidth)
+  const last = columns.findLastIndex(({ optional }) => optional)
+  return least <= pageWidth || last < 0 ? columns : withoutOptional(columns.toSpliced(last, 1), pageWidth)
 }
 
 function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], pageWidth: number): number[] {
@@ -202,7 +233,7 @@ function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], 
   return widths
 }
 
-/** Names and values below each other; what is undefined is left out. */
+/** Names and values below each other; undefined values are left out. */
 export function pairs(values: Array<[string, string | undefined]>, page: Page): string {
   const shown = values.filter((pair): pair is [string, string] => pair[1] !== undefined)
   const width = Math.max(0, ...shown.map(([name]) => cellWidth(name)))
@@ -214,8 +245,8 @@ export function pairs(values: Array<[string, string | undefined]>, page: Page): 
     .join('\n')
 }
 
-/** Any answer, readable: for operations that have no printer of their own. */
-export function printAnything(value: unknown, page: Page, indent = 0): string {
+/** The output of an operation that has no printer of its own, as indented names and values. */
+export function printFields(value: unknown, page: Page, indent = 0): string {
   if (typeof value !== 'object' || value === null) return visible(String(value))
   if (Array.isArray(value)) return value.map((item) => printItem(item, page, indent)).join('\n') || '(none)'
   const space = ' '.repeat(indent)
@@ -225,7 +256,7 @@ export function printAnything(value: unknown, page: Page, indent = 0): string {
       const label = `${space}${styled(page, 'dim', oneLine(name))}`
       const nested = typeof inner === 'object' && inner !== null && Object.keys(inner).length > 0
       return nested
-        ? `${label}\n${printAnything(inner, page, indent + 2)}`
+        ? `${label}\n${printFields(inner, page, indent + 2)}`
         : `${label}  ${printEmpty(inner, page)}`
     })
     .join('\n')
@@ -233,10 +264,10 @@ export function printAnything(value: unknown, page: Page, indent = 0): string {
 
 function printItem(item: unknown, page: Page, indent: number): string {
   const nested = typeof item === 'object' && item !== null
-  const text = printAnything(item, page, indent + 2)
+  const text = printFields(item, page, indent + 2)
   return nested ? `${' '.repeat(indent)}- ${text.trimStart()}` : `${' '.repeat(indent)}- ${text}`
 }
 
 function printEmpty(value: unknown, page: Page): string {
-  return typeof value === 'object' && value !== null ? '(none)' : printAnything(value, page)
+  return typeof value === 'object' && value !== null ? '(none)' : printFields(value, page)
 }

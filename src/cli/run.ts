@@ -1,20 +1,21 @@
-// The command line, from the words to the exit code: find the command, read its options, ask, print.
+// The command line, from the arguments to the exit code: find the command, parse its options, perform it, print the output.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { asRockpoolError } from '../domain/errors.ts'
-import type { RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
-import type { Asker } from './call-operation.ts'
-import { findCommand } from './find-command.ts'
-import type { Host } from './local-command.ts'
-import { parseTyped } from './parse-options.ts'
-import type { Typeable, Typed } from './parse-options.ts'
+import type { OperationClient } from './call-operation.ts'
+import { findCommand } from './commands.ts'
+import { pageOf } from './host.ts'
+import type { Host, LocalCommand } from './host.ts'
+import { parseCommand } from './parse-options.ts'
+import type { CommandDefinition, ParsedCommand } from './parse-options.ts'
+import type { Page } from './print.ts'
 
 /** Runs one command line; resolves to the exit code. Errors are printed here, as text or as JSON. */
 export async function run(args: readonly string[], host: Host): Promise<number> {
   const json = wantsJson(args)
   try {
-    return await runCommand(globalsLast(args), host, json)
+    return await runCommand(globalOptionsLast(args), host, json)
   } catch (error) {
     return await reportError(asRockpoolError(error), host, json)
   }
@@ -27,53 +28,60 @@ async function runCommand(args: string[], host: Host, json: boolean): Promise<nu
   }
   const found = await findCommand(args)
   if (!found) return (await import('./help.ts')).helpOrUnknown(args, host)
-  const typeable: Typeable = found.kind === 'local' ? found.command : found.operation
-  const given = found.kind === 'local' ? {} : found.given
-  const typed = parseTyped(typeable, found.words, found.rest, given)
-  if (typed.help) return (await import('./command-help.ts')).printCommandHelp(typeable, found.words, host)
-  if (found.kind === 'local') {
-    const { checkInput } = await import('../operations/perform.ts')
-    const output = await found.command.run(host, checkInput(found.command, typed.input), json)
-    if (output !== undefined) await print(found.command.name, output, host, json)
-    return 0
-  }
-  typed.input = withPaths(found.operation.command, typed.input, host.cwd)
-  return performCommand(found.operation, typed, host, json)
+  const isLocal = found.kind === 'local'
+  const definition: CommandDefinition = isLocal ? found.command : found.operation
+  const parsed = parseCommand(definition, found.words, found.rest, isLocal ? {} : found.given)
+  if (parsed.help) return (await import('./command-help.ts')).printCommandHelp(definition, found.words, host)
+  if (isLocal) return runLocalCommand(found.command, parsed, host, json)
+  parsed.input = withAbsolutePaths(found.operation.command, parsed.input, host.cwd)
+  return performCommand(found.operation, parsed, host, json)
 }
 
-/** The gateway has a current directory of its own: paths are settled here. */
-function withPaths(
+async function runLocalCommand(
+  command: LocalCommand,
+  { input }: ParsedCommand,
+  host: Host,
+  json: boolean,
+): Promise<number> {
+  const { checkInput } = await import('../operations/perform.ts')
+  const output = await command.run(host, checkInput(command, input), json)
+  if (output === undefined) return 0
+  if (json || !command.print) await print(command.name, output, host, json)
+  else host.terminal.out(`${command.print(output, pageOf(host))}\n`)
+  return 0
+}
+
+/** The gateway has another current directory, so paths are made absolute here. */
+function withAbsolutePaths(
   command: CommandShape | undefined,
   input: Record<string, unknown>,
   cwd: string,
 ): Record<string, unknown> {
   const { paths = [] } = command ?? {}
-  const here =
-    typeof command?.currentDirectory === 'function'
-      ? command.currentDirectory(input)
-      : command?.currentDirectory
-  const settled = here === undefined ? { ...input } : { [here]: cwd, ...input }
+  const { currentDirectory } = command ?? {}
+  const here = typeof currentDirectory === 'function' ? currentDirectory(input) : currentDirectory
+  const absolute = here === undefined ? { ...input } : { [here]: cwd, ...input }
   for (const field of paths) {
-    const typed = settled[field]
-    if (typeof typed === 'string' && isPath(typed, cwd)) settled[field] = resolve(cwd, typed)
+    const typed = absolute[field]
+    if (typeof typed === 'string' && isPath(typed, cwd)) absolute[field] = resolve(cwd, typed)
   }
-  return settled
+  return absolute
 }
 
-/** A bare word that is nothing here may be a name that the configuration knows. */
+/** A single word that is not a file here may be the name of a repository in the configuration. */
 function isPath(typed: string, cwd: string): boolean {
   if (/^https?:\/\//i.test(typed)) return false
   return /[/\\]|^\.+$/.test(typed) || existsSync(resolve(cwd, typed))
 }
 
-/** `--json` may stand anywhere before `--`. */
+/** `--json` may be anywhere before `--`. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return (end < 0 ? args : args.slice(0, end)).includes('--json')
 }
 
 /** `rockpool --json sessions` is `rockpool sessions --json`. */
-function globalsLast(args: readonly string[]): string[] {
+function globalOptionsLast(args: readonly string[]): string[] {
   const first = args.findIndex((arg) => arg !== '--json')
   const last = first <= 0 ? [...args] : [...args.slice(first), ...args.slice(0, first)]
   return helpLast(last)
@@ -89,57 +97,74 @@ function helpLast(args: string[]): string[] {
 
 async function performCommand(
   operation: Operation,
-  typed: Typed,
+  { input, follow, yes }: ParsedCommand,
   host: Host,
   json: boolean,
 ): Promise<number> {
-  const { openAsker } = await import('./call-operation.ts')
-  if (operation.command?.startsBackgroundWork?.(typed.input)) {
-    await (await import('./background-gateway.ts')).ensureGateway(host)
+  const { openClient } = await import('./call-operation.ts')
+  if (operation.command?.startsBackgroundWork?.(input)) {
+    await (await import('./gateway-commands.ts')).ensureGateway(host)
   }
-  const asker = await openAsker(host)
-  const waiting = await whileWaiting(operation, typed.input, { asker, host, json })
+  const client = await openClient(host)
+  const stopAsking = await answerWhileWaiting(operation, input, client, host, json)
   try {
-    if (operation.destructive && !typed.yes && host.terminal.canAsk) {
-      await (await import('./confirm.ts')).confirm(operation, typed.input, asker)
-    }
-    const output = await asker.ask(operation, typed.input)
-    waiting?.stop()
-    await print(operation.name, output, host, json, typed.follow, typed.input)
-    if (typed.follow) await follow(operation, typed.input, output, asker, host, json)
+    if (operation.destructive && !yes && host.terminal.canAsk) await confirm(operation, input, client)
+    const output = await client.callByName(operation.name, input)
+    stopAsking()
+    await print(operation.name, output, host, json, { following: follow, input })
+    if (follow) await followOutput(operation, input, output, client, host, json)
     return operation.command?.isFailure?.(output as Record<string, unknown>) ? 1 : 0
   } finally {
-    waiting?.stop()
-    await asker.close()
+    stopAsking()
+    await client.close()
   }
 }
 
-/** A command that stays until a session is done answers for it meanwhile. */
-async function whileWaiting(
-  operation: Operation,
-  input: Record<string, unknown>,
-  around: { asker: Asker; host: Host; json: boolean },
-): Promise<{ stop(): void } | undefined> {
-  if (input['wait'] !== true || !operation.name.startsWith('coding.')) return undefined
-  const { askWhileWaiting } = await import('./ask-while-waiting.ts')
-  const prompt = input['prompt']
-  return askWhileWaiting(around.asker, around.host, { prompt, json: around.json })
+/** With `--wait`, the terminal answers what the session asks. Returns a function that ends this. */
+async function answerWhileWaiting(
+  { name }: Operation,
+  { wait, prompt }: Record<string, unknown>,
+  client: OperationClient,
+  host: Host,
+  json: boolean,
+): Promise<() => void> {
+  if (wait !== true || !name.startsWith('coding.')) return () => {}
+  const { askWhileWaiting } = await import('./answer-permission.ts')
+  return askWhileWaiting(client, host, { prompt, json })
 }
 
-/** Asks again and again for what came since, until the command is interrupted. */
-async function follow(
+/** Asks before something is removed; throws if the answer is no. A missing target is reported by the operation itself. */
+export async function confirm(
+  operation: Operation,
+  input: Record<string, unknown>,
+  client: Pick<OperationClient, 'callByName'>,
+): Promise<void> {
+  const lookup = operation.command?.confirmIfFound?.(input)
+  if (lookup) {
+    const found = await client.callByName(lookup.name, lookup.input ?? {})
+    if (lookup.isFound?.(found as Record<string, unknown>) === false) return
+  }
+  const prompts = await import('@clack/prompts')
+  const target = Object.values(input).filter((value) => typeof value === 'string')
+  const message = `${operation.description.replace(/\.$/, '')}: ${target.join(' ')}. Are you sure?`
+  if ((await prompts.confirm({ message, initialValue: false })) === true) return
+  throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
+}
+
+/** Polls for new output until the command is interrupted. */
+async function followOutput(
   operation: Operation,
   input: Record<string, unknown>,
   output: unknown,
-  asker: Asker,
+  client: OperationClient,
   host: Host,
   json: boolean,
 ): Promise<void> {
   for (let last = output; ;) {
     await new Promise((resolve) => setTimeout(resolve, 500))
     input = operation.command!.nextInput!(input, last as Record<string, unknown>)
-    last = await asker.ask(operation, input)
-    await print(operation.name, last, host, json, true)
+    last = await client.callByName(operation.name, input)
+    await print(operation.name, last, host, json, { following: true })
   }
 }
 
@@ -148,8 +173,7 @@ async function print(
   output: unknown,
   host: Host,
   json: boolean,
-  following = false,
-  input: Record<string, unknown> = {},
+  { following = false, input = {} }: Pick<Page, 'following' | 'input'> = {},
 ): Promise<void> {
   const { terminal } = host
   if (json) {
@@ -161,10 +185,7 @@ async function print(
   }
   const { findPrinter } = await import('./printers.ts')
   const print = await findPrinter(name)
-  // Each printer knows its own operation's answer; the registry cannot.
-  const { width, color, isInteractive: interactive } = terminal
-  const page = { width, color, interactive, following, now: host.now(), input }
-  const text = print(output as never, page)
+  const text = print(output, { ...pageOf(host), following, input })
   if (text !== '') terminal.out(`${text}\n`)
 }
 
@@ -175,8 +196,7 @@ async function reportError(error: RockpoolError, host: Host, json: boolean): Pro
     terminal.out(`${jsonText({ error: error.report() })}\n`)
   } else {
     const { prose, styled } = await import('./print.ts')
-    const { width, color, isInteractive: interactive } = terminal
-    const page = { width, color, interactive, now: 0 }
+    const page = pageOf(host)
     const text = prose(`Error: ${error.message}`, page)
     terminal.err(`${text.replace('Error:', () => styled(page, 'red', 'Error:'))}\n`)
     if (error.hint) terminal.err(`${prose(error.hint, page)}\n`)

@@ -1,9 +1,8 @@
-// `rockpool setup`: the first run. Looks what is there, asks about the rest, changes nothing that is set already, and
-// every step can be skipped. Without a terminal it only reports what it found.
+// `rockpool setup`: the first run. Finds out what is set up, asks about the rest, and changes no existing setting. Every
+// step can be skipped. Without a terminal it only reports what it found.
 import type * as clack from '@clack/prompts'
 import { z } from 'zod'
 import { findCredential } from '../agent/credentials.ts'
-import type { Config } from '../domain/config.ts'
 import { findChannelToken, keepChannelToken } from '../store/channel-tokens.ts'
 import { editConfigFile } from '../store/config-edit.ts'
 import type { JsonObject } from '../store/config-edit.ts'
@@ -11,7 +10,10 @@ import { loadConfig } from '../store/config-file.ts'
 import { statePaths } from '../store/paths.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { findGateway } from './call-operation.ts'
-import type { Host, LocalCommand } from './local-command.ts'
+import type { Host, LocalCommand } from './host.ts'
+import { pairs, prose } from './print.ts'
+import type { Page } from './print.ts'
+import { installService, serviceStatus } from './start-at-login.ts'
 
 interface Findings {
   claude: { found: boolean; source?: string; hint?: string }
@@ -23,29 +25,24 @@ interface Findings {
 export const commands: LocalCommand[] = [
   {
     name: 'setup',
-    description: 'Set things up: Claude, an agent, a first channel, the service. Every step can be skipped.',
+    description: 'Set up Claude, an agent, a first channel and the service. Every step can be skipped.',
     input: z.strictObject({}),
     command: { examples: ['rockpool setup', 'rockpool setup --json'] },
     async run(host, _input, json) {
-      const world = await look(host)
-      if (json || !host.terminal.canAsk) return world.findings
-      await walkThrough(host, world)
+      const { findings, paths } = await examine(host)
+      if (json || !host.terminal.canAsk) return findings
+      await walkThrough(host, findings, paths)
       return undefined
     },
+    print: printFindings,
   },
 ]
 
-interface World {
-  config: Config
-  paths: StatePaths
-  findings: Findings
-}
-
 const tokenChannels = ['telegram', 'discord'] as const
 
-async function look(host: Host): Promise<World> {
+async function examine(host: Host): Promise<{ findings: Findings; paths: StatePaths }> {
   const { environment } = host
-  // What is asked here is written into the file, so it need not be there yet.
+  // `configIsNamed: false`: the file may be missing, because this command creates it.
   const { config } = await loadConfig({ ...environment, configIsNamed: false })
   const paths = statePaths(environment.stateDir)
   const credential = findCredential(environment, config.claude.credential)
@@ -53,7 +50,6 @@ async function look(host: Host): Promise<World> {
     const found = findChannelToken({ channel, accountId: 'default' }, environment, paths)
     return found ? [{ channel, tokenFrom: found.origin }] : []
   })
-  const { serviceStatus } = await import('./start-at-login.ts')
   const { installed } = await serviceStatus(host)
   const findings: Findings = {
     claude: credential
@@ -66,56 +62,56 @@ async function look(host: Host): Promise<World> {
     channels,
     service: { installed },
   }
-  return { config, paths, findings }
+  return { findings, paths }
 }
 
-async function walkThrough(host: Host, world: World): Promise<void> {
+async function walkThrough(host: Host, findings: Findings, paths: StatePaths): Promise<void> {
   const prompts = await import('@clack/prompts')
   prompts.intro('Rockpool')
-  const { claude } = world.findings
-  prompts.log.info(claude.found ? `Claude: ${claude.source}` : `Claude: no log-in found. ${claude.hint}`)
+  const { claude } = findings
+  prompts.log.info(claude.found ? `Claude: ${claude.source}` : `Claude: no login found. ${claude.hint}`)
   for (const ask of [askAgent, askChannel, askService]) {
-    if ((await ask(prompts, host, world)) !== 'leave') continue
+    if ((await ask(prompts, host, findings, paths)) !== 'leave') continue
     prompts.cancel('Stopped. The settings made before this step are kept.')
     return
   }
   const isUp = (await findGateway(host.environment)) !== undefined
   const next = isUp ? '`rockpool dashboard` opens the dashboard' : '`rockpool up` starts the gateway'
-  prompts.outro(`Ready. ${next}, \`rockpool status\` shows how things are.`)
+  prompts.outro(`Ready. ${next}, \`rockpool status\` shows the state.`)
 }
 
-/** Ctrl-C leaves the whole set-up; an empty answer skips one step. */
+/** Ctrl-C leaves the setup; an empty answer skips one step. */
 type Step = Promise<'leave' | void>
 
-// Types only: the library is loaded when there is a terminal to ask at.
+// The type only: the library is loaded if there is a terminal.
 type Prompts = typeof clack
 
-async function askAgent(prompts: Prompts, host: Host, { findings }: World): Step {
+async function askAgent(prompts: Prompts, host: Host, findings: Findings): Step {
   if (findings.agents.length > 0) {
     prompts.log.info(`Agents: ${findings.agents.join(', ')}`)
     return
   }
   const name = await prompts.text({
-    message: 'What shall the agent be called? (empty: skip)',
+    message: 'Name of the agent? (empty: skip)',
     placeholder: 'main',
     validate: (value) => ((value ?? '').length > 100 ? 'At most 100 characters.' : undefined),
   })
   if (prompts.isCancel(name)) return 'leave'
   if (!name?.trim()) return
   await editConfigFile(host.environment.configFile, (config) =>
-    within(config, 'agents', (agents) => ({
+    editSection(config, 'agents', (agents) => ({
       ...agents,
       list: [{ id: 'main', name: name.trim(), default: true }],
     })),
   )
 }
 
-async function askChannel(prompts: Prompts, host: Host, { findings, paths }: World): Step {
+async function askChannel(prompts: Prompts, host: Host, findings: Findings, paths: StatePaths): Step {
   for (const { channel, tokenFrom } of findings.channels)
     prompts.log.info(`${channel}: token from ${tokenFrom}`)
   if (findings.channels.length > 0) return
   const channel = await prompts.select({
-    message: 'A first channel?',
+    message: 'Add a first channel?',
     options: [
       { value: 'none', label: 'Skip' },
       { value: 'telegram', label: 'Telegram (a bot token from @BotFather)' },
@@ -134,22 +130,21 @@ async function askChannel(prompts: Prompts, host: Host, { findings, paths }: Wor
   if (!token?.trim()) return
   keepChannelToken({ channel, accountId: 'default' }, token, paths)
   await editConfigFile(host.environment.configFile, (config) =>
-    within(config, 'channels', (channels) => ({ [channel]: { enabled: true }, ...channels })),
+    editSection(config, 'channels', (channels) => ({ [channel]: { enabled: true }, ...channels })),
   )
   prompts.log.success(
-    `Kept in credentials/, readable by you alone. Write to the bot; it gives you a pairing code.`,
+    'Stored in credentials/, readable only by you. Write to the bot; it answers with a pairing code.',
   )
 }
 
-async function askService(prompts: Prompts, host: Host, { findings }: World): Step {
+async function askService(prompts: Prompts, host: Host, findings: Findings): Step {
   if (findings.service.installed) {
     prompts.log.info('Service: installed')
     return
   }
-  const yes = await prompts.confirm({ message: 'Start the gateway at every log-in?', initialValue: false })
+  const yes = await prompts.confirm({ message: 'Start the gateway at login?', initialValue: false })
   if (prompts.isCancel(yes)) return 'leave'
   if (!yes) return
-  const { installService } = await import('./start-at-login.ts')
   try {
     await installService(host, true)
     prompts.log.success('The service is installed and started.')
@@ -158,6 +153,26 @@ async function askService(prompts: Prompts, host: Host, { findings }: World): St
   }
 }
 
-function within(config: JsonObject, section: string, change: (inner: JsonObject) => JsonObject): JsonObject {
+function editSection(
+  config: JsonObject,
+  section: string,
+  change: (inner: JsonObject) => JsonObject,
+): JsonObject {
   return { ...config, [section]: change((config[section] ?? {}) as JsonObject) }
+}
+
+/** Printed without a terminal. */
+function printFindings(output: unknown, page: Page): string {
+  const { claude, agents, channels, service } = output as Findings
+  const named = channels.map(({ channel, tokenFrom }) => `${channel} (token from ${tokenFrom})`)
+  const facts = pairs(
+    [
+      ['Claude', claude.found ? `connected (${claude.source ?? ''})` : `not connected. ${claude.hint ?? ''}`],
+      ['Agents', agents.join(', ') || 'main, with default settings'],
+      ['Channels', named.join(', ') || 'none (`rockpool channels add` sets one up)'],
+      ['Service', service.installed ? 'installed' : 'not installed (`rockpool service install`)'],
+    ],
+    page,
+  )
+  return `${facts}\n\n${prose('Run it in a terminal to set up what is missing.', page)}`
 }

@@ -1,39 +1,46 @@
-// `rockpool service`: the gateway as a service of the person's own, started at log-in. A systemd user unit on Linux,
-// a launch agent on macOS.
+// `rockpool service`: starts the gateway at login, as a systemd user unit on Linux and as a launch agent on macOS.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
-import type { Host, LocalCommand } from './local-command.ts'
+import type { Host, LocalCommand } from './host.ts'
+import { prose, safe, visible } from './print.ts'
+import type { Page } from './print.ts'
 
-const run = promisify(execFile)
+const execute = promisify(execFile)
 const nothing = z.strictObject({})
 
 export const commands: LocalCommand[] = [
   {
     name: 'service.install',
-    description: 'Start the gateway at every log-in, and now.',
+    description: 'Start the gateway at login, and now.',
     input: z.strictObject({
       start: z.boolean().default(true).describe('Start it now.'),
     }),
     command: { examples: ['rockpool service install'] },
     run: (host, input) => installService(host, input['start'] === true),
+    print: printChange,
   },
   {
     name: 'service.status',
-    description: 'Say whether the service is installed and runs.',
+    description: 'Show whether the service is installed and runs.',
     input: nothing,
     command: { examples: ['rockpool service status --json'] },
     run: (host) => serviceStatus(host),
+    print: printStatus,
   },
   {
     name: 'service.logs',
-    description: "Show what the service wrote to the system's log.",
+    description: "Show the output of the service in the system's log.",
     input: z.strictObject({ limit: z.int().min(1).max(10_000).default(100).describe('How many lines.') }),
     command: { examples: ['rockpool service logs --limit 20'] },
-    run: (host, input, json) => logs(host, Number(input['limit']), json),
+    run: async (host, input) => {
+      const text = await runCommand(host, systemOf(host).log(Number(input['limit'])))
+      return { lines: text.split('\n').filter((line) => line !== '') }
+    },
+    print: (output) => visible((output as { lines: string[] }).lines.join('\n')),
   },
   {
     name: 'service.uninstall',
@@ -41,6 +48,7 @@ export const commands: LocalCommand[] = [
     input: nothing,
     command: { examples: ['rockpool service uninstall'] },
     run: (host) => uninstall(host),
+    print: printChange,
   },
 ]
 
@@ -53,10 +61,10 @@ interface System {
   log: (limit: number) => string[]
 }
 
-/** How this machine keeps services. */
+/** The service manager of this machine. */
 function systemOf(host: Host): System {
   const { home, stateDir } = host.environment
-  const command = [process.execPath, join(import.meta.dirname, programFromHere()), 'up']
+  const command = [process.execPath, host.program, 'up']
   if (process.platform === 'darwin') {
     const file = join(home, 'Library', 'LaunchAgents', 'dev.rockpool.gateway.plist')
     const target = `gui/${process.getuid?.() ?? 0}`
@@ -80,13 +88,8 @@ function systemOf(host: Host): System {
   }
 }
 
-/** bin/rockpool.js, seen from src/cli/ or from dist/parts/: both are two below the package. */
-function programFromHere(): string {
-  return join('..', '..', 'bin', 'rockpool.js')
-}
-
-/** The gateway is given 20 s to end what runs; systemd waits longer than that. With Delegate the gateway may give each of
- *  Claude's processes a cgroup of its own. */
+/** The gateway waits 20 s for running turns, so systemd waits longer. `Delegate` lets the gateway put each Claude process
+ *  into a cgroup. */
 export function systemdUnit(command: string[], stateDir: string): string {
   return `[Unit]
 Description=Rockpool, the session layer for Claude agents
@@ -110,7 +113,7 @@ WantedBy=default.target
 `
 }
 
-/** Spaces, quotes, `$` and `%` mean something to systemd. */
+/** Spaces, quotes, `$` and `%` have a meaning for systemd. */
 function systemdQuoted(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('$', '$$$$').replaceAll('%', '%%')}"`
 }
@@ -138,32 +141,47 @@ function xmlEscaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-export async function installService(host: Host, start: boolean): Promise<unknown> {
-  const system = systemOf(host)
-  const changed = !existsSync(system.file) || readFileSync(system.file, 'utf8') !== system.text
-  if (changed) {
-    mkdirSync(dirname(system.file), { recursive: true })
-    writeFileSync(system.file, system.text)
-  }
-  if (start) for (const command of system.start) await runFor(host, command)
-  const lingers =
-    process.platform === 'linux'
-      ? { hint: 'To keep it running after you log out: loginctl enable-linger' }
-      : {}
-  return { installed: true, changed, started: start, file: system.file, ...lingers }
+interface ServiceChange {
+  installed: boolean
+  changed: boolean
+  started?: boolean
+  file: string
+  hint?: string
+  problems?: string[]
 }
 
-async function uninstall(host: Host): Promise<unknown> {
-  const system = systemOf(host)
-  if (!existsSync(system.file)) return { installed: false, changed: false, file: system.file }
+export async function installService(host: Host, start: boolean): Promise<ServiceChange> {
+  const { file, text, start: commands } = systemOf(host)
+  const changed = !existsSync(file) || readFileSync(file, 'utf8') !== text
+  if (changed) {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  if (start) for (const command of commands) await runCommand(host, command)
+  const isLinux = process.platform === 'linux'
+  const hint = isLinux ? 'To keep it running after you log out: loginctl enable-linger' : undefined
+  return { installed: true, changed, started: start, file, hint }
+}
+
+async function uninstall(host: Host): Promise<ServiceChange> {
+  const { file, stop } = systemOf(host)
+  if (!existsSync(file)) return { installed: false, changed: false, file }
   const problems: string[] = []
-  for (const command of system.stop) {
-    await runFor(host, command).catch((error: unknown) =>
+  for (const command of stop) {
+    await runCommand(host, command).catch((error: unknown) =>
       problems.push(error instanceof Error ? error.message : String(error)),
     )
   }
-  rmSync(system.file)
-  return { installed: false, changed: true, file: system.file, ...(problems.length > 0 ? { problems } : {}) }
+  rmSync(file)
+  return { installed: false, changed: true, file, problems: problems.length > 0 ? problems : undefined }
+}
+
+function printChange(output: unknown, page: Page): string {
+  const { installed, changed, started, file, hint, problems = [] } = output as ServiceChange
+  const removed = changed ? 'The service is stopped and its file removed.' : 'There is no service here.'
+  const added = safe`The service is installed (${file})${started ? ' and started' : ''}.`
+  const lines = [installed ? added : removed, ...(hint ? [hint] : []), ...problems.map((text) => `! ${text}`)]
+  return lines.map((line) => prose(line, page)).join('\n')
 }
 
 export async function serviceStatus(
@@ -171,33 +189,32 @@ export async function serviceStatus(
 ): Promise<{ installed: boolean; running: boolean; file: string }> {
   const system = systemOf(host)
   const installed = existsSync(system.file)
-  const running = await runFor(host, system.query).then(
+  const running = await runCommand(host, system.query).then(
     () => true,
     () => false,
   )
   return { installed, running, file: system.file }
 }
 
-async function logs(host: Host, limit: number, json: boolean): Promise<unknown> {
-  const text = await runFor(host, systemOf(host).log(limit))
-  if (json) return { lines: text.split('\n').filter((line) => line !== '') }
-  const { visible } = await import('./print.ts')
-  host.terminal.out(`${visible(text).trimEnd()}\n`)
-  return undefined
+function printStatus(output: unknown): string {
+  const { installed, running, file } = output as Awaited<ReturnType<typeof serviceStatus>>
+  if (!installed) return 'The service is not installed. `rockpool service install` installs it.'
+  const state = running ? 'runs' : 'does not run; `rockpool service logs` may show why'
+  return safe`The service is installed (${file}) and ${state}.`
 }
 
-async function runFor(host: Host, [program, ...args]: string[]): Promise<string> {
+async function runCommand(host: Host, [program, ...args]: string[]): Promise<string> {
   try {
     const { PATH, HOME, XDG_RUNTIME_DIR, DBUS_SESSION_BUS_ADDRESS } = host.environment.variables
     const env = { PATH, HOME, XDG_RUNTIME_DIR, DBUS_SESSION_BUS_ADDRESS }
-    return (await run(program!, args, { env, timeout: 30_000, maxBuffer: 8 << 20 })).stdout
+    return (await execute(program!, args, { env, timeout: 30_000, maxBuffer: 8 << 20 })).stdout
   } catch (error) {
     const detail = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
     throw new RockpoolError(
       'unavailable',
       `\`${program} ${args.join(' ')}\` failed${detail ? `: ${detail}` : ''}.`,
       {
-        hint: 'The file is in place; run that command yourself, or start `rockpool up` in another way.',
+        hint: 'The file is installed; run that command yourself, or start `rockpool up` in another way.',
         cause: error,
       },
     )

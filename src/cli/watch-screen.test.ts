@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { cellWidth } from './cell-width.ts'
-import { byWhoMustAct } from './print-coding.ts'
+import { byUrgency } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
-import { pressKey } from './watch-keys.ts'
-import { renderWatch } from './watch-screen.ts'
+import { cellWidth } from './print.ts'
+import { pressKey, renderWatch } from './watch-screen.ts'
 import type { Screen, WatchState } from './watch-screen.ts'
 
 const row = (more: Partial<CodingRow> = {}): CodingRow => ({
@@ -21,6 +20,13 @@ const row = (more: Partial<CodingRow> = {}): CodingRow => ({
   contextTokens: 150_000,
   contextWindow: 200_000,
   lastActivityAt: 0,
+  agentId: 'main',
+  createdAt: 0,
+  durationMs: 0,
+  unsaid: [],
+  foreground: false,
+  multiTurn: true,
+  display: '',
   ...more,
 })
 
@@ -65,7 +71,7 @@ test('whoever blocks on a person comes first, then who waits for a message, then
   const input = row({ id: 'i', waiting: { for: 'input', about: '', since: 0 }, lastActivityAt: 9 })
   const works = row({ id: 'w', waiting: undefined, lastActivityAt: 99 })
   const over = row({ id: 'o', waiting: undefined, status: 'completed', lastActivityAt: 999 })
-  expect([over, works, input, row()].toSorted(byWhoMustAct).map(({ id }) => id)).toEqual([
+  expect([over, works, input, row()].toSorted(byUrgency).map(({ id }) => id)).toEqual([
     'Z11Prpi3',
     'i',
     'w',
@@ -77,7 +83,7 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
   const state: WatchState = {
     rows: [row(), row({ id: 'b' })],
     selected: 0,
-    details: { id: 'Z11Prpi3', asks: 'ab12', text: 'ls' },
+    details: { id: 'Z11Prpi3', approvalId: 'ab12', text: 'ls' },
   }
   const press = (now: WatchState, name: string) => pressKey(now, { name, sequence: name }, screen())
   expect(press(state, 'down').state.selected).toBe(1)
@@ -93,7 +99,11 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
 
 test('a command that does not fit is approved only after it was read to its end', () => {
   const text = Array.from({ length: 40 }, (_, i) => `step ${i}`).join('\n')
-  const state: WatchState = { rows: [row()], selected: 0, details: { id: 'Z11Prpi3', asks: 'ab12', text } }
+  const state: WatchState = {
+    rows: [row()],
+    selected: 0,
+    details: { id: 'Z11Prpi3', approvalId: 'ab12', text },
+  }
   expect(renderWatch(state, screen()).join('\n')).toContain('more lines; ⏎ shows them')
   const first = pressKey(state, { name: 'a' }, screen())
   expect(first.action).toBeUndefined()
@@ -106,7 +116,7 @@ test('a command that does not fit is approved only after it was read to its end'
 
 test('what is not on the screen yet is not approved: not fetched, or of an earlier question', () => {
   const state: WatchState = { rows: [row()], selected: 0 }
-  const earlier = { id: 'Z11Prpi3', asks: 'another', text: 'ls' }
+  const earlier = { id: 'Z11Prpi3', approvalId: 'another', text: 'ls' }
   for (const unseen of [state, { ...state, details: earlier }]) {
     expect(pressKey(unseen, { name: 'a' }, screen()).action).toBeUndefined()
   }

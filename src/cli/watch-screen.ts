@@ -1,62 +1,62 @@
-// The screen of `cc watch`: the list above, and below it what the chosen session asks or said last. What is asked is
-// shown whole before it can be approved.
-import { cellWidth } from './cell-width.ts'
+// The screen of `cc watch` and its keys: the list above, below it the question or the last output of the selected session.
+// A request must be shown completely before it can be approved. Everything here is pure; cc-watch.ts has the effects.
 import { columnsFor, isAsking } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
-import { fit, oneLine, styled, table, visible } from './print.ts'
+import { cellWidth, oneLine, styled, table, truncate, visible } from './print.ts'
 import type { Page } from './print.ts'
 
 export interface WatchState {
   rows: CodingRow[]
   selected: number
-  /** What the chosen session asks, in full, or said last. */
+  /** The full question of the selected session, or its last output. */
   details?: {
     id: string
     text: string
-    asks?: string | undefined
+    approvalId?: string
     /** How many sessions ask exactly this. */
     alike?: number
   }
-  /** The details on the whole screen, from this line on; from the end when absent. */
+  /** The details fill the screen, starting at this line; without it the end is shown. */
   peek?: { from?: number }
-  /** What is being typed as an answer. */
+  /** The answer that is being typed. */
   answer?: string
   notice?: string
 }
 
 export type Screen = Page & { height: number }
 
-const help = '↑↓ choose   ⏎ look   r answer   a approve   d deny   k end   q quit'
+const help = '↑↓ select   ⏎ look   r answer   a approve   d deny   k end   q quit'
 const peekHelp = '↑↓ scroll   r answer   a approve   d deny   k end   q back'
 const footLines = 2
 
 /** The whole screen, exactly `height` lines. */
 export function renderWatch(state: WatchState, page: Screen): string[] {
-  const title = styled(page, 'bold', fit(titleOf(state), page.width))
+  const title = styled(page, 'bold', truncate(titleOf(state), page.width))
   const keys = `${state.peek ? peekHelp : help}${isAlike(state) ? `   A approve all ${state.details!.alike}` : ''}`
   const foot = [
     state.answer === undefined
-      ? styled(page, 'dim', fit(page.width < 72 ? keys.replaceAll('   ', ' ') : keys, page.width))
-      : fit(`answer> ${visible(state.answer)}█`, page.width),
-    fit(oneLine(state.notice ?? ''), page.width),
+      ? styled(page, 'dim', truncate(page.width < 72 ? keys.replaceAll('   ', ' ') : keys, page.width))
+      : truncate(`answer> ${visible(state.answer)}█`, page.width),
+    truncate(oneLine(state.notice ?? ''), page.width),
   ]
   const room = page.height - footLines - 2
   const body = state.peek ? peekLines(state, page, room) : [...listAndDetails(state, page, room)]
   return [title, '', ...padTo(body.slice(0, room), room), ...foot]
 }
 
-/** Does the chosen question stand on the screen from its first line to its last? Only then may it be approved. */
-export function isShownWhole(state: WatchState, page: Screen): boolean {
+/** True if the whole question of the selected session is on the screen. Only then may it be approved. */
+function isShownWhole(state: WatchState, page: Screen): boolean {
   const lines = detailLines(state, page).length
-  // Not yet fetched, or what was asked before.
-  if (lines === 0 || state.details?.asks !== state.rows[state.selected]?.waiting?.approvalId) return false
+  // Not loaded yet, or an earlier question.
+  if (lines === 0 || state.details?.approvalId !== state.rows[state.selected]?.waiting?.approvalId)
+    return false
   const room = page.height - footLines - 2
   if (!state.peek) return lines <= detailRoom(state, room)
   return lines - (state.peek.from ?? Math.max(0, lines - room)) <= room
 }
 
-/** Do others ask exactly what the chosen one asks? */
-export function isAlike({ details, rows, selected }: WatchState): boolean {
+/** True if other sessions ask exactly what the selected one asks. */
+function isAlike({ details, rows, selected }: WatchState): boolean {
   return details?.id === rows[selected]?.id && (details?.alike ?? 0) > 1
 }
 
@@ -79,7 +79,7 @@ function listAndDetails(state: WatchState, page: Screen, room: number): string[]
 }
 
 function ruleFor({ rows, selected }: WatchState, page: Screen): string {
-  const name = fit(`── ${oneLine(rows[selected]?.name ?? '')} `, page.width)
+  const name = truncate(`── ${oneLine(rows[selected]?.name ?? '')} `, page.width)
   return styled(page, 'dim', name + '─'.repeat(page.width - cellWidth(name)))
 }
 
@@ -122,11 +122,11 @@ function detailLines({ details, rows, selected }: WatchState, page: Screen): str
   if (details === undefined || details.id !== rows[selected]?.id) return []
   return visible(details.text)
     .split('\n')
-    .flatMap((line) => wrap(line, page.width))
+    .flatMap((line) => breakLine(line, page.width))
 }
 
-/** Lines of at most `width` cells; nothing is cut away. */
-export function wrap(line: string, width: number): string[] {
+/** Breaks a line after `width` cells, also inside words; nothing is cut. */
+function breakLine(line: string, width: number): string[] {
   if (cellWidth(line) <= width) return [line]
   const lines: string[] = []
   let current = ''
@@ -146,4 +146,86 @@ export function wrap(line: string, width: number): string[] {
 
 function padTo(lines: string[], count: number): string[] {
   return [...lines, ...Array.from({ length: Math.max(0, count - lines.length) }, () => '')]
+}
+
+export interface Key {
+  name?: string
+  sequence?: string
+  ctrl?: boolean
+  shift?: boolean
+}
+
+export type WatchAction =
+  | { do: 'quit' }
+  | { do: 'respond'; row: CodingRow; text: string }
+  | { do: 'decide'; row: CodingRow; decision: 'allow' | 'deny'; alike?: boolean }
+  | { do: 'kill'; row: CodingRow }
+
+interface Pressed {
+  state: WatchState
+  action?: WatchAction
+}
+
+export function pressKey(state: WatchState, key: Key, page: Screen): Pressed {
+  if (key.ctrl && key.name === 'c') return { state, action: { do: 'quit' } }
+  if (state.answer !== undefined) return typeAnswer(state, state.answer, key)
+  const quiet = { ...state, notice: undefined }
+  if (key.name === 'q' || key.name === 'escape') {
+    return state.peek ? { state: { ...quiet, peek: undefined } } : { state, action: { do: 'quit' } }
+  }
+  const steps: Readonly<Record<string, number>> = { up: -1, down: 1, pageup: -10, pagedown: 10 }
+  const step = steps[key.name ?? '']
+  if (step !== undefined) return { state: state.peek ? scrolled(quiet, step) : selected(quiet, step) }
+  const row = state.rows[state.selected]
+  return row ? actOn(row, quiet, key, page) : { state }
+}
+
+function actOn(row: CodingRow, state: WatchState, key: Key, page: Screen): Pressed {
+  switch (key.name) {
+    case 'return':
+      return { state: { ...state, peek: isAsking(row) ? { from: 0 } : {} } }
+    case 'r':
+      return { state: { ...state, answer: '' } }
+    case 'a':
+      return approve(row, state, page, key.shift === true && isAlike(state))
+    case 'd':
+      return { state, action: { do: 'decide', row, decision: 'deny' } }
+    case 'k':
+      return { state, action: { do: 'kill', row } }
+    default:
+      return { state }
+  }
+}
+
+/** A request can be approved only after it was shown to its end. */
+function approve(row: CodingRow, state: WatchState, page: Screen, alike: boolean): Pressed {
+  if (!isAsking(row) || isShownWhole(state, page))
+    return { state, action: { do: 'decide', row, decision: 'allow', alike } }
+  const notice = 'Read it to the end, then press a.'
+  return { state: { ...state, peek: state.peek ?? { from: 0 }, notice } }
+}
+
+function selected(state: WatchState, step: number): WatchState {
+  return { ...state, selected: Math.max(0, Math.min(state.rows.length - 1, state.selected + step)) }
+}
+
+function scrolled(state: WatchState, step: number): WatchState {
+  return { ...state, peek: { from: Math.max(0, (state.peek?.from ?? Number.MAX_SAFE_INTEGER) + step) } }
+}
+
+function typeAnswer(state: WatchState, answer: string, key: Key): Pressed {
+  const row = state.rows[state.selected]
+  if (key.name === 'escape' || !row) return { state: { ...state, answer: undefined } }
+  if (key.name === 'return') {
+    const done = { ...state, answer: undefined }
+    return answer.trim() === ''
+      ? { state: done }
+      : { state: done, action: { do: 'respond', row, text: answer } }
+  }
+  if (key.name === 'backspace') {
+    const shorter = [...new Intl.Segmenter().segment(answer)].slice(0, -1)
+    return { state: { ...state, answer: shorter.map(({ segment }) => segment).join('') } }
+  }
+  const typed = key.sequence && !key.ctrl && key.sequence >= ' ' ? key.sequence : ''
+  return { state: { ...state, answer: answer + typed } }
 }

@@ -108,7 +108,7 @@ test('cc attach hands the terminal to the real Claude Code: it opens the session
   const gateway = await here.startGateway()
   await here.launch([{ text: 'the wren is small' }], '--name', 'wren', '--json')
   const { request } = await here.untilStored('wren', { lifecycle: 'awaiting-input' })
-  expect((await here.run('cc', 'attach', 'wren')).stderr).toMatch(/hands this terminal to Claude Code/)
+  expect((await here.run('cc', 'attach', 'wren')).stderr).toMatch(/cc attach needs a terminal/)
   // What a person has answered when he first used Claude Code here.
   const settings = {
     hasCompletedOnboarding: true,
@@ -140,7 +140,7 @@ test('cc attach hands the terminal to the real Claude Code: it opens the session
     terminal.press('C-c')
     await shows(/again to exit/i)
     terminal.press('C-c')
-    await shows(/Back from Claude Code\. Go on in the background: rockpool cc resume wren[\s\S]*left 0/)
+    await shows(/Back from Claude Code\. Continue in the background: rockpool cc resume wren[\s\S]*left 0/)
   } finally {
     terminal.close()
   }

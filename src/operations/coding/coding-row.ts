@@ -31,6 +31,7 @@ export const codingRow = z.object({
   contextWindow: z.number().optional(),
   turns: z.number(),
   doing: z.string().optional(),
+  createdAt: z.number(),
   startedAt: z.number().optional(),
   completedAt: z.number().optional(),
   lastActivityAt: z.number(),

@@ -65,7 +65,14 @@ export const showStatus = operation({
     stateDir: z.string(),
     gateway: z.object({ url: z.string(), pid: z.number(), uptimeMs: z.number() }).nullable(),
     waiting: z.array(waitingRow),
-    channels: z.array(z.object({ channel: z.string(), accountId: z.string(), state: z.string() })),
+    channels: z.array(
+      z.object({
+        channel: z.string(),
+        accountId: z.string(),
+        state: z.string(),
+        lastError: z.string().optional(),
+      }),
+    ),
     sessions: z.object({ total: z.number(), recent: z.array(sessionRow) }),
     coding: z.object({ running: z.array(codingRow) }),
     undelivered: z.array(undeliveredRow),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { copyProgress, scanProgress } from './scan-progress.ts'
+import { copyProgress, scanProgress } from './diagnostics.ts'
 
 /** Shows progress at these times (ms), the last one complete; returns what was written. */
 function shown(isTTY: boolean, times: number[]): string {

@@ -1,25 +1,24 @@
 import { expect, test } from 'vitest'
-import {
-  printArchives,
-  printCleanup,
-  printCompacted,
-  printDeleted,
-  printForked,
-  printImported,
-  printTurns,
-} from './print-changes.ts'
+import { findPrinter } from './printers.ts'
 
+const printArchives = await findPrinter('sessions.archives')
+const printCleanup = await findPrinter('sessions.cleanup')
+const printCompacted = await findPrinter('sessions.compact')
+const printDeleted = await findPrinter('sessions.delete')
+const printForked = await findPrinter('sessions.fork')
+const printImported = await findPrinter('sessions.import')
+const printTurns = await findPrinter('turns.list')
 const page = { width: 100, color: false, now: 1_000_000_000 }
 const key = 'agent:main:main'
 
 test('what was done is one sentence, with the way back', () => {
-  expect(printCompacted({ key, compacted: true, kept: 40 })).toBe(
-    'agent:main:main is shorter now: 40 entries are left.',
+  expect(printCompacted({ key, compacted: true, kept: 40 }, page)).toBe(
+    'Compacted agent:main:main: 40 entries are left.',
   )
-  expect(printCompacted({ key, compacted: false, kept: 0, reason: 'Nothing to compact.' })).toBe(
+  expect(printCompacted({ key, compacted: false, kept: 0, reason: 'Nothing to compact.' }, page)).toBe(
     'agent:main:main is unchanged. Nothing to compact.',
   )
-  expect(printDeleted({ key, archived: ['a.jsonl.deleted.1'] })).toBe(
+  expect(printDeleted({ key, archived: ['a.jsonl.deleted.1'] }, page)).toBe(
     'agent:main:main is deleted. `rockpool sessions restore a.jsonl.deleted.1` brings it back.',
   )
   const fork = {
@@ -33,15 +32,13 @@ test('what was done is one sentence, with the way back', () => {
 test('a cleanup says what it did or would do, and what failed', () => {
   const agent = { agentId: 'main', orphans: [], archives: [{}], bytes: 2048, bytesAfter: 1024 }
   const plan = { ...agent, sessions: [{}, {}], failed: ['x is busy'] }
-  const told = printCleanup({ dryRun: true, agents: [plan] }, page)
-  expect(told).toContain(
-    'main: would put 2 sessions and 0 loose transcripts to the archives, 1 archives removed',
-  )
-  expect(told).toContain('(2.0 KB, then 1.0 KB)')
-  expect(told).toContain('x is busy')
-  expect(told).toContain('--enforce does it')
+  const text = printCleanup({ dryRun: true, agents: [plan] }, page)
+  expect(text).toContain('main: plan: 2 sessions and 0 orphaned transcripts archived, 1 archives removed')
+  expect(text).toContain('(2.0 KB, then 1.0 KB)')
+  expect(text).toContain('x is busy')
+  expect(text).toContain('--enforce does it')
   const nothing = { ...agent, archives: [], sessions: [], failed: [] }
-  expect(printCleanup({ dryRun: false, agents: [nothing] }, page)).toBe('main: nothing to put away.')
+  expect(printCleanup({ dryRun: false, agents: [nothing] }, page)).toBe('main: nothing to clean up.')
 })
 
 test('an import says what it found and what it left alone', () => {
@@ -49,11 +46,11 @@ test('an import says what it found and what it left alone', () => {
   const agents = [
     { agentId: 'main', sessions: counts, transcripts: counts, problems: ['one row is damaged'] },
   ]
-  const told = printImported({ from: '/o', dryRun: false, agents }, page)
-  expect(told).toContain('main: 3 sessions found: 1 new, 0 changed, 2 kept as they are here; 3 transcripts')
-  expect(told).toContain('! one row is damaged')
+  const text = printImported({ from: '/o', dryRun: false, agents }, page)
+  expect(text).toContain('main: 3 sessions found: 1 new, 0 changed, 2 kept as they are here; 3 transcripts')
+  expect(text).toContain('! one row is damaged')
   expect(printImported({ from: '/o', dryRun: false, session: { key, entries: 4, damage: [] } }, page)).toBe(
-    'agent:main:main is here, with 4 entries.',
+    'Imported agent:main:main with 4 entries.',
   )
 })
 
@@ -64,7 +61,7 @@ test('turns and archives are tables that fit', () => {
   expect(printTurns({ turns: [turn] }, page)).toMatch(
     /main +1 min ago +2 s +completed +1\.5k +20 +\$0\.50 +opus-5$/,
   )
-  expect(printTurns({ turns: [] }, page)).toBe('No turn is over yet.')
+  expect(printTurns({ turns: [] }, page)).toBe('No turn has ended yet.')
   const archive = {
     name: 'n',
     agentId: 'main',
@@ -73,7 +70,7 @@ test('turns and archives are tables that fit', () => {
     at: 0,
     bytes: 9,
   } as const
-  const told = printArchives({ total: 2, archives: [{ ...archive, key }] }, page)
-  expect(told).toMatch(/agent:main:main +08ef14de +reset/)
-  expect(told).toContain('1 of 2.')
+  const text = printArchives({ total: 2, archives: [{ ...archive, key }] }, page)
+  expect(text).toMatch(/agent:main:main +08ef14de +reset/)
+  expect(text).toContain('1 of 2.')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Terminal } from './terminal.ts'
-import { TurnView } from './show-turn.ts'
+import type { Terminal } from './host.ts'
+import { TurnView } from './ask-agent.ts'
 
 function shown(streamed: string[], reply: string): string {
   let out = ''

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
-import { printDatabase, printStatus } from './print-system.ts'
+import { findPrinter } from './printers.ts'
 
-const page = { width: 120, color: false, now: 1_000_000 } as Parameters<typeof printStatus>[1]
+const printStatus = await findPrinter('status')
+const printDatabase = await findPrinter('db.status')
+const page = { width: 120, color: false, now: 1_000_000 }
 const status = {
   version: '1',
   gateway: null,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { findOperation } from '../operations/all.ts'
 import { RockpoolError } from '../domain/errors.ts'
-import { confirm } from './confirm.ts'
+import { confirm } from './run.ts'
 
 const answers: Record<string, unknown> = {
   'agents.list': { defaultId: 'main', agents: [{ id: 'main' }] },
@@ -10,7 +10,7 @@ const answers: Record<string, unknown> = {
   'pairing.list': { people: [{ channel: 'telegram', accountId: 'default', senderId: '7' }] },
 }
 
-// Whoever is asked would be waited for: there is nobody here to answer.
+// A prompt would wait forever here.
 test.each([
   ['agents.remove', { id: 'nobody' }],
   ['agents.remove', { id: 'main' }],
@@ -18,21 +18,18 @@ test.each([
   ['channels.remove', { channel: 'telegram', accountId: 'other' }],
   ['channels.remove', { channel: 'discord' }],
   ['pairing.remove', { channel: 'telegram', senderId: '8' }],
-])('%s %j: nobody is asked about what is not there or cannot be', async (name, input) => {
+])('%s %j: no confirmation for a missing target', async (name, input) => {
   const asked: string[] = []
-  const asker = {
-    ask: async (operation: { name: string }) => {
-      asked.push(operation.name)
-      return answers[operation.name]
-    },
-    close: async () => {},
+  const callByName = async (name: string): Promise<unknown> => {
+    asked.push(name)
+    return answers[name]
   }
-  await confirm((await findOperation(name))!, input, asker)
+  await confirm((await findOperation(name))!, input, { callByName })
   expect(asked).toHaveLength(1)
 })
 
-test('a session that is not there is said to be missing before anybody is asked', async () => {
-  const ask = async () => Promise.reject(new RockpoolError('not-found', 'No session.'))
+test('a missing session is reported before any confirmation', async () => {
+  const callByName = async () => Promise.reject(new RockpoolError('not-found', 'No session.'))
   const deletes = (await findOperation('sessions.delete'))!
-  await expect(confirm(deletes, { key: 'x' }, { ask, close: async () => {} })).rejects.toThrow('No session.')
+  await expect(confirm(deletes, { key: 'x' }, { callByName })).rejects.toThrow('No session.')
 })

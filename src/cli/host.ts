@@ -1,0 +1,111 @@
+// What main.ts passes to the command line: the terminal, the environment and the parts in higher layers; and the shape of
+// a command that exists only here, because it starts, installs or explains something and is not an operation.
+import type { App } from '../operations/app.ts'
+import type { CatalogEntry } from '../operations/catalog.ts'
+import type { Scope } from '../operations/operation.ts'
+import type { Environment } from '../store/config-file.ts'
+import type { CommandDefinition } from './parse-options.ts'
+import type { Page } from './print.ts'
+
+export interface Host {
+  environment: Environment
+  terminal: Terminal
+  version: string
+  now(): number
+  /** The directory in which the command is typed. */
+  cwd: string
+  /** The path of bin/rockpool.js. */
+  program: string
+  /** `light`: without the heavy parts; the caller awaits `prepare` itself. */
+  openApp(options?: { light?: boolean }): Promise<App>
+  catalog(): Promise<CatalogEntry[]>
+  /** Serves MCP on stdin and stdout until the client disconnects. */
+  serveMcp(input: McpInput): Promise<void>
+  /** Runs the gateway until it is stopped. */
+  up(input: UpInput, ready: (gateway: ReadyLine) => void): Promise<void>
+}
+
+export interface LocalCommand extends CommandDefinition {
+  /** Resolves to the output; undefined if the command has printed everything itself. */
+  run(host: Host, input: Record<string, unknown>, json: boolean): Promise<unknown>
+  /** The output as text. Without it the printer of the operation with the same name is used. */
+  print?(output: unknown, page: Page): string
+}
+
+export interface McpInput {
+  bridge: boolean
+  /** What the client may do; the bridge has rules of its own. */
+  scope: Scope[]
+  /** The running gateway, if there is one. */
+  gateway?: { url: string; token?: string }
+  agent?: string
+  repo: string
+  sessionKey?: string
+}
+
+export interface UpInput {
+  port?: number
+  bind?: string
+  allowPlaintextLan?: boolean
+  console?: boolean
+}
+
+/** What `rockpool up --json` prints when the gateway is ready. */
+export interface ReadyLine {
+  url: string
+  wsUrl: string
+  tokenFile: string
+  pid: number
+  /** Logs in once; never part of `--json`. */
+  dashboardUrl: string
+  /** How to connect Claude, if it is not connected. */
+  claudeHint?: string
+  /** The requested port, if another process uses it. */
+  movedFrom?: number
+}
+
+/** The terminal as the command line sees it; tests replace it. */
+export interface Terminal {
+  out(text: string): void
+  err(text: string): void
+  /** A person reads stdout. */
+  isInteractive: boolean
+  /** A person can answer a question. */
+  canAsk: boolean
+  width: number
+  color: boolean
+}
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+export function processTerminal(variables: Variables): Terminal {
+  const { stdout } = process
+  // A reader that closed the pipe (`| head`) is not an error.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  return {
+    out: (text) => void stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    isInteractive: stdout.isTTY,
+    // Most commands do not use stdin, so it is opened only when this is read.
+    get canAsk() {
+      return stdout.isTTY && process.stdin.isTTY
+    },
+    width: stdout.columns ?? 100,
+    color: wantsColor(variables, stdout.isTTY),
+  }
+}
+
+function wantsColor(variables: Variables, isTty: boolean): boolean {
+  if (variables['NO_COLOR']) return false
+  if (variables['FORCE_COLOR']) return variables['FORCE_COLOR'] !== '0'
+  return isTty && variables['TERM'] !== 'dumb'
+}
+
+/** What printers need to know about this terminal. */
+export function pageOf({ terminal, now }: Pick<Host, 'terminal' | 'now'>): Page {
+  const { width, color, isInteractive: interactive } = terminal
+  return { width, color, interactive, now: now() }
+}

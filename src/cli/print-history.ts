@@ -1,0 +1,93 @@
+// The transcript of a session: `rockpool history`, `sessions tail`, `sessions lost` and `sessions export`.
+import type { OutputOf } from '../rpc/client.ts'
+import { oneLine, prose, safe, styled, visible } from './print.ts'
+import type { Page, Printers } from './print.ts'
+
+type History = OutputOf<'sessions.history'>
+type Entry = History['entries'][number]
+
+export const printers: Printers = {
+  // The text itself, so that it can be written to a file; in a terminal it must not control the terminal.
+  'sessions.export': ({ text }, page) => (page.interactive ? visible(text.trimEnd()) : text.trimEnd()),
+  'sessions.history': printHistory,
+  'sessions.lost': ({ key, compactions, total, lines }, page) => {
+    if (compactions === 0) return safe`${key} was never compacted: all of it is in the context.`
+    if (lines.length === 0) return 'No removed message has these words.'
+    const shown = lines.flatMap(({ role, text, at }) => [
+      `${styled(page, 'dim', timeOf(at))} ${oneLine(role)}`,
+      prose(text, page, 2),
+    ])
+    const more = lines.length < total ? [`The last ${lines.length} of ${total}; --limit shows more.`] : []
+    return [...shown, ...more].join('\n')
+  },
+  'sessions.tail': printHistory,
+}
+
+function printHistory({ key, entries, damage, before }: History, page: Page): string {
+  const lines = entries.flatMap((entry) => printEntry(entry, page))
+  const notes = damage.map((what) => styled(page, 'yellow', `! ${visible(what)}`))
+  const more = before === undefined ? [] : [styled(page, 'dim', `… more before this: --before ${before}`)]
+  const isEmpty = lines.length + notes.length + more.length === 0 && !page.following
+  return isEmpty ? safe`Nothing was said in ${key} yet.` : [...more, ...lines, ...notes].join('\n')
+}
+
+function printEntry(entry: Entry, page: Page): string[] {
+  const when = styled(page, 'dim', timeOf(entry.timestamp))
+  if (entry.type === 'message') return printMessage(entry['message'] as Message, when, page)
+  if (entry.type === 'compaction')
+    return [`${when} ${styled(page, 'magenta', 'compacted')}`, prose(textOf(entry['summary']), page, 2)]
+  if (entry.type === 'model_change')
+    return [`${when} ${styled(page, 'dim', `model ${textOf(entry['modelId'])}`)}`]
+  if (entry.type === 'thinking_level_change')
+    return [`${when} ${styled(page, 'dim', `thinking ${textOf(entry['thinkingLevel'])}`)}`]
+  return []
+}
+
+/** In UTC, marked with Z: transcripts are read on many machines. */
+export function timeOf(timestamp: string | number): string {
+  const at = typeof timestamp === 'number' ? timestamp : Date.parse(timestamp)
+  return Number.isNaN(at) || at === 0 ? '-' : `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
+}
+
+interface Message {
+  role: string
+  content: unknown
+  toolName?: unknown
+  isError?: unknown
+  model?: unknown
+}
+
+interface Block {
+  type: string
+  text?: unknown
+  name?: unknown
+  arguments?: unknown
+}
+
+/** A text that was delivered without a model (a notice, a message sent by hand) is marked `delivered`. */
+function speakerOf({ role, toolName, isError, model }: Message): string {
+  if (role === 'toolResult') return `${textOf(toolName)}${isError ? ' failed' : ''}`
+  return model === 'delivery-mirror' ? 'delivered' : role
+}
+
+function printMessage(message: Message, when: string, page: Page): string[] {
+  const blocks: Block[] =
+    typeof message.content === 'string'
+      ? [{ type: 'text', text: message.content }]
+      : ((message.content ?? []) as Block[])
+  const color = message.role === 'user' ? 'cyan' : message.role === 'assistant' ? 'green' : 'dim'
+  const who = speakerOf(message)
+  return blocks.flatMap((block) => {
+    if (block.type === 'text')
+      return [`${when} ${styled(page, color, oneLine(who))}`, prose(textOf(block.text), page, 2)]
+    if (block.type === 'toolCall') {
+      const input = oneLine(JSON.stringify(block.arguments ?? {})).slice(0, page.width)
+      return [`${when} ${styled(page, 'dim', `uses ${oneLine(textOf(block.name))} ${input}`)}`]
+    }
+    return block.type === 'image' ? [`${when} ${styled(page, 'dim', '[image]')}`] : []
+  })
+}
+
+function textOf(text: unknown): string {
+  return visible(typeof text === 'string' ? text : '').trimEnd()
+}

@@ -1,0 +1,133 @@
+// Operations whose result is told in a sentence or two: what was done, and the command that undoes it or comes next.
+import type { MethodName, OutputOf } from '../rpc/client.ts'
+import { stateOf } from './print-coding.ts'
+import { bytes, count, duration, oneLine, prose, safe, styled, wrapped } from './print.ts'
+import type { Page, Printers } from './print.ts'
+
+/** Parts that are undefined or false are left out. */
+type Sentences = string | Array<string | false | undefined>
+
+const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => Sentences } = {
+  'agents.add': ({ id, folder }) => safe`Added the agent ${id}; its folder is ${folder}.`,
+  'agents.remove': ({ id, setAside }) => [
+    safe`The agent ${id} is removed.`,
+    setAside !== undefined && safe`Its folder is now ${setAside}.`,
+  ],
+  'approvals.revoke': ({ id }) => safe`${id} is no longer allowed.`,
+  'cc.archive': ({ sessionId, archived }) => {
+    const id = sessionId.slice(0, 8)
+    if (!archived) return `${id} is in the lists again.`
+    return `${id} is no longer listed; \`rockpool cc archive ${id} --restore\` brings it back.`
+  },
+  'cc.label': ({ sessionId, title = '' }) => safe`${sessionId.slice(0, 8)} is now called ${title}.`,
+  'channels.remove': ({ removed, note }, { input = {} }) => {
+    const { channel, accountId = 'default' } = input as { channel: string; accountId?: string }
+    const name = safe`${channel} (${accountId})`
+    return [removed ? `${name} is removed.` : `There were no settings of ${name}.`, note && oneLine(note)]
+  },
+  'channels.test': ({ ok, identity }, page) => {
+    if (!ok) return styled(page, 'yellow', 'Set up, but not connected: `rockpool channels status` shows why.')
+    const as = identity ? safe` as ${identity.name} (${identity.id})` : ''
+    return styled(page, 'green', `It works${as}.`)
+  },
+  'coding.background': ({ ids }) =>
+    ids.length === 0 ? 'Nothing was streamed here.' : `No longer streamed here: ${ids.join(', ')}.`,
+  'coding.interrupt': (row) =>
+    safe`Stopped ${row.name} (${stateOf(row)}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
+  'coding.kill': (row) =>
+    row.killed ? safe`Ended ${row.name}.` : safe`${row.name} has ended already (${stateOf(row)}).`,
+  'coding.release': ({ id, name }) =>
+    safe`${name} is released. Continue it with: rockpool cc attach ${id}, or rockpool cc resume ${id}`,
+  'coding.respond': ({ name }) => safe`Sent to ${name}.`,
+  health: ({ gateway, version, pid, uptimeMs }) =>
+    gateway
+      ? `The gateway is running: Rockpool ${version}, up ${duration(uptimeMs)} (process ${pid}).`
+      : `Rockpool ${version} works; no gateway runs (\`rockpool up\` starts one).`,
+  'memory.add': ({ agentId, name }) => safe`Noted in ${name} of ${agentId}.`,
+  'memory.rebuild': ({ files, passages, bytesRead }) =>
+    `Indexed again: ${passages} passages of ${files} files, ${bytes(bytesRead)}.`,
+  'message.send': ({ state, channel, target, messageIds, note }) => [
+    safe`${state === 'sent' ? 'Sent to' : 'Queued for'} ${channel}:${target}${idList(messageIds)}.`,
+    note && oneLine(note),
+  ],
+  'pairing.approve': ({ person: { channel, senderId, name, owner } }) => {
+    const called = name ? safe` (${name})` : ''
+    return safe`${channel}:${senderId}${called} may talk now${owner ? ' and owns this Rockpool' : ''}.`
+  },
+  'pairing.deny': ({ request }) => safe`Denied the request of ${request.channel}:${request.senderId}.`,
+  'pairing.remove': ({ removed }) =>
+    removed ? 'Removed. This person may no longer talk to your agents.' : 'This person was not paired.',
+  'sessions.compact': ({ key, compacted, reason, kept }) => {
+    const left = kept > 0 ? `: ${kept} entries are left` : ''
+    const done = compacted ? safe`Compacted ${key}${left}.` : safe`${key} is unchanged.`
+    return [done, reason && oneLine(reason)]
+  },
+  'sessions.delete': ({ key, archived }) => [
+    safe`${key} is deleted.`,
+    ...archived.map((name) => safe`\`rockpool sessions restore ${name}\` brings it back.`),
+  ],
+  'sessions.fork': ({ key, entry: { label }, parentKey }) => {
+    const called = typeof label === 'string' ? safe`, called ${label}` : ''
+    return safe`Forked ${parentKey} as ${key}${called}.`
+  },
+  'sessions.label': ({ key, entry: { label } }) =>
+    typeof label === 'string' ? safe`${key} is now called ${label}.` : safe`${key} has no label now.`,
+  'sessions.reset': ({ key, archived }) => [
+    safe`Reset ${key}.`,
+    archived !== undefined && safe`\`rockpool sessions restore ${key}\` brings it back.`,
+  ],
+  'sessions.resolve': ({ key }) => oneLine(key),
+  'sessions.restore': ({ key, archived }) => [
+    safe`${key} is back.`,
+    archived !== undefined && safe`The session that it replaced is now in ${archived}.`,
+  ],
+  'tokens.remove': ({ name }) => safe`The token ${name} is removed and no longer valid.`,
+  'tokens.rotate': ({ which, tokenFile }) => safe`The ${which} token is new. It is in ${tokenFile}.`,
+  'turns.stop': ({ aborted, forgotten }) => [
+    aborted ? 'The turn is stopped.' : 'No turn runs there.',
+    forgotten > 0 && `Dropped ${count(forgotten, 'queued message')}.`,
+  ],
+  'turns.wake': ({ sessionKey }) => safe`Queued for the next turn of ${sessionKey}.`,
+}
+
+function idList(ids: readonly string[]): string {
+  return ids.length > 0 ? ` (${ids.join(', ')})` : ''
+}
+
+/** Results with more than sentences: warnings, or a token that is easy to copy. */
+const longResults: Printers = {
+  backup: ({ folder, files, bytes: size, warnings }, page) => {
+    const done = safe`Copied ${count(files, 'file')} (${bytes(size)}) to ${folder}.`
+    return [
+      prose(`${done} \`rockpool restore-backup\` restores them.`, page),
+      ...warnings.map((text) => styled(page, 'yellow', prose(`! ${text}`, page))),
+    ].join('\n')
+  },
+  'sessions.patch': ({ key, withoutEffect = [] }, page) => {
+    const ignored = `Kept for OpenClaw, without effect here: ${withoutEffect.join(', ')}.`
+    return [
+      safe`${key} is changed.`,
+      ...(withoutEffect.length > 0 ? [styled(page, 'yellow', oneLine(ignored))] : []),
+    ].join('\n')
+  },
+  'tokens.add': ({ name, scopes, agentId, token }, page) => {
+    const limit = agentId === undefined ? '' : safe`, for the agent ${agentId} only`
+    const about = safe`The token ${name} may ${scopes.join(' and ')}${limit}. It is shown only this once:`
+    return `${prose(about, page)}\n\n${oneLine(token)}`
+  },
+}
+
+export const printers: Printers = { ...longResults, ...asPrinters(results) }
+
+/** Joins the sentences and wraps them at the terminal's width. */
+function asPrinters(table: typeof results): Printers {
+  const entries = Object.entries(table).map(([name, tell]) => [
+    name,
+    // Each function takes the output of its own operation.
+    (output: never, page: Page) =>
+      wrapped([(tell as Tell)(output, page)].flat().filter(Boolean).join(' '), page),
+  ])
+  return Object.fromEntries(entries) as Printers
+}
+
+type Tell = (output: never, page: Page) => Sentences

@@ -1,0 +1,174 @@
+// `rockpool status` and `rockpool db status`.
+import { basename } from 'node:path'
+import type { OutputOf } from '../rpc/client.ts'
+import { costTodayLine } from './print-costs.ts'
+import { sessionTable } from './print-sessions.ts'
+import { ago, bytes, duration, oneLine, pairs, prose, safe, styled, table, usd, visible } from './print.ts'
+import type { Page, Printers } from './print.ts'
+
+type Status = OutputOf<'status'>
+
+export const printers: Printers = {
+  'db.status': printDatabase,
+  status: printStatus,
+}
+
+function printStatus(status: Status, page: Page): string {
+  const { gateway, cost, agent, problems, disk } = status
+  const running = gateway
+    ? `${gateway.url}, up ${duration(gateway.uptimeMs)}`
+    : 'not running (`rockpool up` starts it)'
+  const parts = [
+    pairs(
+      [
+        ['Rockpool', status.version],
+        ['Gateway', running],
+        ['Database', status.database && databaseLine(status.database, page)],
+        ['Claude', claudeLine(status.claude, page)],
+        ['Agent', agent?.kind],
+        ['Cost today', costTodayLine(cost)],
+        ['Disk free', disk && bytes(disk.freeBytes)],
+      ],
+      page,
+    ),
+    section(page, 'Waits for you', waitingTable(status, page)),
+    section(page, 'Channels', channelTable(status, page)),
+    section(page, 'Asked on their platforms', probeLines(status, page)),
+    section(page, 'Not delivered', undeliveredTable(status, page)),
+    section(page, 'Coding sessions', codingTable(status, page)),
+    section(page, `Sessions (${status.sessions.total})`, recentSessions(status, page)),
+    section(
+      page,
+      'Cost',
+      cost.days?.map(({ day, usd: amount }) => `${day}  ${usd(amount)}`).join('\n') ?? '',
+    ),
+    section(page, 'Problems', problems?.map((problem) => visible(problem)).join('\n') ?? ''),
+  ]
+  return parts.filter((part) => part !== '').join('\n\n')
+}
+
+function claudeLine({ connected, source = '', hint = '' }: Status['claude'], page: Page): string {
+  if (connected) return `connected (${oneLine(source)})`
+  return `${styled(page, 'yellow', 'not connected.')} ${oneLine(hint)}`
+}
+
+/** Problems first, the address last. */
+function databaseLine(
+  { state, since, place, server, lastError, slow, lastSlow }: NonNullable<Status['database']>,
+  page: Page,
+): string {
+  const isLost = state === 'lost'
+  const about = [
+    isLost ? `away (${ago(since, page.now)}: ${oneLine(lastError ?? '')})` : state,
+    ...(lastSlow ? [`${slow} slow, the last ${duration(lastSlow.ms)} ${ago(lastSlow.at, page.now)}`] : []),
+    server === undefined ? place : `${server} of ${place}`,
+  ]
+  const line = about.join(', ')
+  return isLost ? styled(page, 'red', line) : line
+}
+
+function printDatabase(output: OutputOf<'db.status'>, page: Page): string {
+  const { place, schema, connection, machines, waiting } = output
+  const about = pairs(
+    [
+      ['Database', databaseLine({ ...connection, place }, page)],
+      ['Schema', `version ${schema.version}`],
+      ['Answers in', `${connection.roundTripMs} ms`],
+      ['Waiting', `${waiting.inputs} messages, ${waiting.deliveries} replies; ${waiting.turns} turns run`],
+    ],
+    page,
+  )
+  const members = table(
+    machines,
+    [
+      { title: 'MACHINE', value: (row) => row.machine },
+      { title: 'WHAT', value: (row) => (row.serves ? 'gateway' : 'command') },
+      { title: 'HEARTBEAT', value: (row) => `${duration(row.silentMs)} ago`, align: 'right' },
+      { title: 'SENDS THROUGH', value: (row) => row.reach.join(', '), min: 20 },
+    ],
+    page,
+  )
+  return `${about}\n\n${machines.length === 0 ? 'No Rockpool is connected.' : members}`
+}
+
+function section(page: Page, title: string, body: string): string {
+  return body === '' ? '' : `${styled(page, 'bold', title)}\n${body}`
+}
+
+function waitingTable({ waiting }: Status, page: Page): string {
+  if (waiting.length === 0) return ''
+  return table(
+    waiting,
+    [
+      { title: 'WHAT', value: (row) => row.kind },
+      { title: 'ID', value: (row) => row.name ?? row.id.slice(0, 8) },
+      { title: 'SINCE', value: (row) => ago(row.since, page.now), align: 'right' },
+      { title: 'ABOUT', value: (row) => row.about, min: 20 },
+    ],
+    page,
+  )
+}
+
+function channelTable({ channels }: Status, page: Page): string {
+  if (channels.length === 0) return ''
+  return table(
+    channels,
+    [
+      {
+        title: 'CHANNEL',
+        value: (row) => (row.accountId === 'default' ? row.channel : `${row.channel} ${row.accountId}`),
+      },
+      {
+        title: 'STATE',
+        value: (row) => row.state,
+        style: (row) => (row.state === 'connected' ? 'green' : 'yellow'),
+      },
+      { title: 'LAST ERROR', value: (row) => row.lastError ?? '', min: 20 },
+    ],
+    page,
+  )
+}
+
+function undeliveredTable({ undelivered }: Status, page: Page): string {
+  if (undelivered.length === 0) return ''
+  return table(
+    undelivered,
+    [
+      { title: 'TO', value: (row) => `${row.channel} ${row.to}` },
+      { title: 'SINCE', value: (row) => ago(row.at, page.now), align: 'right' },
+      { title: 'WHY', value: (row) => row.reason, min: 20 },
+      { title: 'TEXT', value: (row) => row.text, min: 12 },
+    ],
+    page,
+  )
+}
+
+function codingTable({ coding }: Status, page: Page): string {
+  if (coding.running.length === 0) return ''
+  return table(
+    coding.running,
+    [
+      { title: 'NAME', value: (row) => row.name, min: 12 },
+      { title: 'STATE', value: (row) => row.lifecycle.replace('awaiting-', 'waits: ') },
+      { title: 'COST', value: (row) => usd(row.costUsd), align: 'right' },
+      { title: 'WHERE', value: (row) => basename(row.workdir), min: 8 },
+      { title: 'DOING', value: (row) => row.doing ?? '', min: 12 },
+    ],
+    page,
+  )
+}
+
+function recentSessions({ sessions: { recent } }: Status, page: Page): string {
+  return recent.length === 0 ? '' : sessionTable(recent, recent.length, page)
+}
+
+function probeLines({ probes = [] }: Status, page: Page): string {
+  return probes
+    .map(({ channel, accountId, ok, as, error }) => {
+      const said = ok
+        ? `accepts our credentials${as === undefined ? '' : safe` as ${as}`}`
+        : oneLine(error ?? 'is not connected')
+      return prose(`${channel} (${accountId}) ${said}`, page)
+    })
+    .join('\n')
+}

@@ -39,17 +39,17 @@ describe('setup', () => {
 
   test('at a terminal every step can be skipped, and what is set is not asked again', async (context) => {
     if (process.platform !== 'linux') context.skip("needs Linux' script command")
-    const skipped = await walkThrough({ 'agent be called': '', 'first channel': '', 'every log-in': '' })
+    const skipped = await walkThrough({ 'Name of the agent': '', 'first channel': '', 'at login': '' })
     expect(skipped).toContain('Ready.')
     expect(readConfig()).toBeUndefined()
-    await walkThrough({ 'agent be called': 'Ada', 'first channel': '', 'every log-in': '' })
+    await walkThrough({ 'Name of the agent': 'Ada', 'first channel': '', 'at login': '' })
     expect(JSON.parse(readConfig()!)).toEqual({
       agents: { list: [{ id: 'main', name: 'Ada', default: true }] },
     })
     const before = readConfig()
-    const again = await walkThrough({ 'first channel': '', 'every log-in': '' })
+    const again = await walkThrough({ 'first channel': '', 'at login': '' })
     expect(again).toContain('Agents: main')
-    expect(again).not.toContain('agent be called')
+    expect(again).not.toContain('Name of the agent')
     expect(readConfig()).toBe(before)
   })
 })

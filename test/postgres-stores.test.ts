@@ -10,10 +10,11 @@ import { silentLog } from '../src/domain/log.ts'
 import { ApprovalStore } from '../src/store/sqlite/approval-store.ts'
 import { CodingStore } from '../src/store/sqlite/coding-store.ts'
 import type { Database } from '../src/store/sqlite/database.ts'
-import { Pairing } from '../src/store/sqlite/people.ts'
+import { SqlitePeople } from '../src/store/sqlite/people.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
 import { tablesFromPostgres, tablesToPostgres } from '../src/store/postgres/copy-tables.ts'
-import { sqliteReplyMap } from '../src/store/sqlite/reply-map.ts'
+import { sqliteSql } from '../src/store/sqlite/sql.ts'
+import { replyMapIn } from '../src/store/tables/reply-map.ts'
 import { SpendStore } from '../src/store/sqlite/spend-store.ts'
 import { sqliteWork } from '../src/store/sqlite/work.ts'
 import { Members } from '../src/store/postgres/members.ts'
@@ -26,6 +27,7 @@ import {
   sharedDecisions,
 } from '../src/store/postgres/approval-store.ts'
 import { SharedCodingStore } from '../src/store/postgres/coding-store.ts'
+import { postgresSql } from '../src/store/postgres/sql.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { TranscriptCopies } from '../src/store/postgres/transcript-copies.ts'
 import { PostgresTranscripts } from '../src/store/postgres/transcript-store.ts'
@@ -38,6 +40,7 @@ import { aCodingSession, codingStoreContract } from './support/coding-store-cont
 import type { CodingStores } from './support/coding-store-contract.ts'
 import { copyBackAndForth } from './support/copied.ts'
 import { startPostgres } from './support/postgres.ts'
+import { tablesContract } from './support/tables-contract.ts'
 import { sessionStoreContract } from './support/session-store-contract.ts'
 import { said } from './support/talk.ts'
 import { transcriptStoreContract } from './support/transcript-store-contract.ts'
@@ -142,6 +145,15 @@ else {
       const clock = { ...systemClock, now: () => now }
       const open = () => postgresWork(connect(contracts, clock), clock)
       return { work: open(), reopen: async () => open(), at: (time) => (now = time) }
+    })
+  })
+  describe('tables in PostgreSQL', () => {
+    tablesContract(async () => {
+      let now = 1_000_000
+      const clock = { ...systemClock, now: () => now }
+      const { postgres, members } = await join2(contracts, `tables-${made++}`)
+      const people = new PostgresPeople(postgres, members, { ...clock, after: () => () => {} })
+      return { sql: postgresSql(postgres), people, clock, at: (time) => (now = time) }
     })
   })
   describe('coding sessions in PostgreSQL', () => {
@@ -267,12 +279,12 @@ async function fillTables(database: Database): Promise<void> {
   await work.lanes.begin({ id: 't1', ...turn })
   await work.lanes.finish('t1', { end: { kind: 'completed' }, deliveries: [aDelivery(1), aDelivery(2)] })
   await work.systemEvents.add(first.lane, 'twice', 5)
-  await sqliteReplyMap(database).record(aDelivery(1).address, ['7'], {
+  await replyMapIn(sqliteSql(database)).record(aDelivery(1).address, ['7'], {
     agentId: 'main',
     sessionKey: 'k',
     sentAt: 1,
   })
-  const people = new Pairing(database, systemClock)
+  const people = new SqlitePeople(database, systemClock)
   const asked = await people.request({ channel: 'telegram', accountId: 'default', senderId: '7' }, 'Ann')
   await people.approve((asked as { code: string }).code, { mayMakeOwner: true })
   const coding = new CodingStore(database)

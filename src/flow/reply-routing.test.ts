@@ -12,7 +12,8 @@ import type { Message } from '../domain/message.ts'
 import { openSession, resetSession } from '../sessions/lifecycle.ts'
 import type { Database } from '../store/sqlite/database.ts'
 import { statePaths } from '../store/paths.ts'
-import { sqliteReplyMap } from '../store/sqlite/reply-map.ts'
+import { sqliteSql } from '../store/sqlite/sql.ts'
+import { replyMapIn } from '../store/tables/reply-map.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import { openStateDatabase } from '../store/sqlite/state-database.ts'
 import { openSessionStore, openTranscriptStore } from '../store/open.ts'
@@ -45,7 +46,7 @@ function open(): void {
   sessions = openSessionStore('main', parts)
   transcripts = openTranscriptStore('main', parts)
   routing = makeReplyRouting({
-    replies: sqliteReplyMap(database),
+    replies: replyMapIn(sqliteSql(database)),
     sessions: () => sessions,
     transcripts: () => transcripts,
     clock: systemClock,

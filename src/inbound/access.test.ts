@@ -7,13 +7,13 @@ import { channelsConfig } from '../domain/config/channel-settings.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message, MessageEvent } from '../domain/message.ts'
 import type { Database } from '../store/sqlite/database.ts'
-import { Pairing } from '../store/sqlite/people.ts'
+import { SqlitePeople } from '../store/sqlite/people.ts'
 import { openStateDatabase } from '../store/sqlite/state-database.ts'
 import { makeAccessPolicy } from './access.ts'
 
 let folder: string
 let database: Database
-let pairing: Pairing
+let pairing: SqlitePeople
 let config: ChannelsConfig
 let policy: AccessPolicy
 let now = 0
@@ -22,7 +22,7 @@ const clock = { now: () => now, monotonic: () => now, after: () => () => {} }
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'rockpool-access-'))
   database = openStateDatabase(join(folder, 'x.sqlite'))
-  pairing = new Pairing(database, clock)
+  pairing = new SqlitePeople(database, clock)
   now = 1_000_000
   use({})
 })

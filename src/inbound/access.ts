@@ -5,7 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import { accountSettingsOf } from '../domain/config/channel-settings.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
-import type { People, PersonRef } from '../store/sqlite/people.ts'
+import type { People, PersonRef } from '../store/tables/pairing.ts'
 import { SenderPace } from './sender-rate-limit.ts'
 import type { TooMany } from './sender-rate-limit.ts'
 

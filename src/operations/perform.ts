@@ -39,9 +39,8 @@ export async function performOperation(
     }
   }
   if (idempotencyKey === undefined || operation.returnsSecret) return work()
-  const { repeatable } = await import('../store/sqlite/answers.ts')
   const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
-  return repeatable(app.storage.answers, request, app.clock, work)
+  return app.storage.answers.once(request, work)
 }
 
 /** A platform's own words may hold the address that was called, and the token in it. */

@@ -12,18 +12,19 @@ import { mediaHere } from './media/media-names.ts'
 import { checkAgentId, sessionsJsonPath, statePaths } from './paths.ts'
 import type { StatePaths } from './paths.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
-import { sqliteAnswers } from './sqlite/answers.ts'
 import { ApprovalStore } from './sqlite/approval-store.ts'
 import { CodingStore } from './sqlite/coding-store.ts'
 import { sqliteDecisions } from './sqlite/decisions.ts'
-import { Pairing } from './sqlite/people.ts'
+import { SqlitePeople } from './sqlite/people.ts'
 import { purgeWork } from './sqlite/purge-work.ts'
-import { sqliteReplyMap } from './sqlite/reply-map.ts'
 import { SqliteSessions } from './sqlite/sessions.ts'
 import { SpendStore } from './sqlite/spend-store.ts'
+import { sqliteSql } from './sqlite/sql.ts'
 import { openStateDatabase } from './sqlite/state-database.ts'
 import { sqliteWork } from './sqlite/work.ts'
 import type { Storage, StorageParts } from './storage.ts'
+import { answersIn } from './tables/answers.ts'
+import { replyMapIn } from './tables/reply-map.ts'
 import { FileTranscripts } from './transcripts/transcript-file.ts'
 
 /** Connects to nothing and creates nothing before the first use of a part. */
@@ -49,14 +50,14 @@ function openLocalStorage(parts: StorageParts): Storage {
     sessions: () => lazy.openEach((agentId) => openSessionStore(checkAgentId(agentId), sessionParts)),
     transcripts: () => lazy.openEach((agentId) => openTranscriptStore(checkAgentId(agentId), parts)),
     work: () => sqliteWork(database(), clock),
-    people: () => new Pairing(database(), clock),
+    people: () => new SqlitePeople(database(), clock),
     coding,
     existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
     approvals: () => new ApprovalStore(database()),
     spend: () => new SpendStore(database()),
     decisions: () => sqliteDecisions(database()),
-    answers: () => sqliteAnswers(database()),
-    replyMap: () => sqliteReplyMap(database()),
+    answers: () => answersIn(sqliteSql(database()), clock),
+    replyMap: () => replyMapIn(sqliteSql(database())),
     notes: () => ({ sync: nothing, give: nothing, refresh: nothing }),
     media: () => ({
       give: nothing,

@@ -1,6 +1,6 @@
 // One PostgreSQL for everybody who shares it: connections, bounded waits, and what is known about its health.
 // What can be repeated safely is repeated while the server is away; everything else fails and says so.
-import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
+import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import { StoreAway, untilBack } from '../store-unavailable.ts'
@@ -24,6 +24,8 @@ export interface PostgresOptions {
 /** Statements inside one transaction. */
 export interface Statements {
   rows: <T>(sql: string, values?: unknown[]) => Promise<T[]>
+  /** Resolves to the number of changed rows. */
+  run: (sql: string, values?: unknown[]) => Promise<number>
 }
 
 export interface Health {
@@ -83,25 +85,37 @@ export class Postgres {
   }
 
   /** A statement that changes nothing. */
-  read<T>(sql: string, values: unknown[] = []): Promise<T[]> {
-    return this.#patiently(patienceMs.read, () => this.#query<T>(sql, values))
+  read<T>(sql: string, values?: unknown[]): Promise<T[]> {
+    return this.#rows(patienceMs.read, sql, values)
   }
 
   /** A statement that changes something, once. */
-  write<T>(sql: string, values: unknown[] = []): Promise<T[]> {
-    return this.#patiently(0, () => this.#query<T>(sql, values))
+  write<T>(sql: string, values?: unknown[]): Promise<T[]> {
+    return this.#rows(0, sql, values)
   }
 
-  /** A change that may be done twice without harm: it is repeated while the server is away. */
-  repeat<T>(sql: string, values: unknown[] = []): Promise<T[]> {
-    return this.#patiently(patienceMs.repeat, () => this.#query<T>(sql, values))
+  /** A change that has the same effect when it runs twice: repeated while the server is unavailable. */
+  repeat<T>(sql: string, values?: unknown[]): Promise<T[]> {
+    return this.#rows(patienceMs.repeat, sql, values)
+  }
+
+  /** As `write` or `repeat`; resolves to the number of changed rows. */
+  async change(sql: string, values: unknown[], { repeats = false } = {}): Promise<number> {
+    const work = (): Promise<QueryResult> => this.#query(sql, values)
+    return (await this.#patiently(repeats ? patienceMs.repeat : 0, work)).rowCount ?? 0
   }
 
   /** All or nothing. `fn` may run again when the server asks for it, unless it can run only `once`. */
   transaction<T>(fn: (statements: Statements) => Promise<T>, options?: { once?: boolean }): Promise<T> {
     const work = async (): Promise<T> => {
       const client = await (await this.#open()).connect()
-      return inTransaction(client, () => fn({ rows: (sql, values) => this.#queryOn(client, sql, values) }))
+      const query = (sql: string, values?: unknown[]) => this.#queryOn(client, sql, values)
+      return inTransaction(client, () =>
+        fn({
+          rows: async <Row>(sql: string, values?: unknown[]) => (await query(sql, values)).rows as Row[],
+          run: async (sql, values) => (await query(sql, values)).rowCount ?? 0,
+        }),
+      )
     }
     return this.#patiently(0, work, options?.once ? 1 : mostTries)
   }
@@ -138,17 +152,21 @@ export class Postgres {
     await Promise.race([pool?.end(), late])
   }
 
-  async #query<T>(sql: string, values: unknown[]): Promise<T[]> {
+  async #rows<T>(patience: number, sql: string, values?: unknown[]): Promise<T[]> {
+    return (await this.#patiently(patience, () => this.#query(sql, values))).rows as T[]
+  }
+
+  async #query(sql: string, values?: unknown[]): Promise<QueryResult> {
     return this.#queryOn(await this.#open(), sql, values)
   }
 
-  async #queryOn<T>(on: Pool | PoolClient, sql: string, values: unknown[] = []): Promise<T[]> {
+  async #queryOn(on: Pool | PoolClient, sql: string, values: unknown[] = []): Promise<QueryResult> {
     const began = this.#options.clock.monotonic()
     // A name makes the server keep the plan.
     const result = await on.query({ name: this.#nameOf(sql), text: sql, values })
     const took = this.#options.clock.monotonic() - began
     if (took > this.#waits.slowMs) this.#noteSlow(sql, took)
-    return result.rows as T[]
+    return result
   }
 
   #nameOf(sql: string): string {

@@ -1,56 +1,17 @@
 // The inbox in PostgreSQL. Messages of one lane are numbered in the order of their commits, over all machines.
 import type { Clock } from '../../domain/clock.ts'
-import type { Inbox, Input, InputState, WaitingInput } from '../work-store.ts'
+import { inboxReads } from '../tables/work-rows.ts'
+import type { Inbox, Input, WaitingInput } from '../work-store.ts'
 import type { Postgres } from './connection.ts'
 import type { Handing } from './redelivery.ts'
 import { addDeliveries } from './outbox.ts'
-
-export interface InputRow {
-  id: number
-  key: string
-  lane: string
-  agent: string
-  accepted_at: number
-  lost_turns: number
-  record: string
-}
-
-export const inputColumns = 'id, key, lane, agent, accepted_at, lost_turns, record'
+import { postgresSql } from './sql.ts'
 
 export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing): Inbox {
   return {
+    ...inboxReads(postgresSql(postgres), 'agent'),
     accept: (input, hasRoom = false) =>
       handing.surely(() => acceptInput(postgres, input, clock.now(), hasRoom)),
-    async knows(key) {
-      return (await postgres.read('SELECT 1 FROM inbox WHERE key = $1', [key])).length > 0
-    },
-    async state(key) {
-      const [row] = await postgres.read<{ state: InputState }>('SELECT state FROM inbox WHERE key = $1', [
-        key,
-      ])
-      return row?.state
-    },
-    async replace(key, message) {
-      const [row] = await postgres.read<InputRow>(
-        `SELECT ${inputColumns} FROM inbox WHERE key = $1 AND state = 'waiting'`,
-        [key],
-      )
-      if (!row) return false
-      const { mayCommand, owner, byOwner, byMember, wish } = asInput(row)
-      const record = JSON.stringify({ message, mayCommand, owner, byOwner, byMember, wish })
-      const changed = await postgres.write(
-        `UPDATE inbox SET record = $2 WHERE key = $1 AND state = 'waiting' RETURNING id`,
-        [key, record],
-      )
-      return changed.length > 0
-    },
-    async waiting(lane) {
-      const rows = await postgres.read<InputRow>(
-        `SELECT ${inputColumns} FROM inbox WHERE state = 'waiting' AND ($1::text IS NULL OR lane = $1) ORDER BY id`,
-        [lane ?? null],
-      )
-      return rows.map(asInput)
-    },
     end: (ids, how, deliveries = []) =>
       postgres.untilBack(() =>
         postgres.transaction(async (statements) => {
@@ -109,21 +70,5 @@ async function acceptInput(
     acceptedAt: now,
     lostTurns: 0,
     ...(postgres.member === null ? {} : { lies: place, hasMoved: row.moved }),
-  }
-}
-
-export function asInput(row: InputRow): WaitingInput {
-  const record = JSON.parse(row.record) as Pick<
-    Input,
-    'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'wish'
-  >
-  return {
-    ...record,
-    id: row.id,
-    key: row.key,
-    lane: row.lane,
-    agentId: row.agent,
-    acceptedAt: row.accepted_at,
-    lostTurns: row.lost_turns,
   }
 }

@@ -10,6 +10,8 @@ import { checkAgentId } from '../paths.ts'
 import { purgeWork } from '../sqlite/purge-work.ts'
 import { openStateDatabase } from '../sqlite/state-database.ts'
 import type { Cluster, Storage, StorageParts } from '../storage.ts'
+import { answersIn } from '../tables/answers.ts'
+import { replyMapIn } from '../tables/reply-map.ts'
 import { SharedApprovalStore, SharedSpendStore, sharedDecisions } from './approval-store.ts'
 import { SharedChores } from './chores.ts'
 import { sharedClaudeTranscripts } from './claude-transcripts-between-machines.ts'
@@ -24,8 +26,8 @@ import { SharedMemory } from './note-store.ts'
 import { PostgresPeople } from './people.ts'
 import { purgeSharedClaude, purgeSharedWork, purgedClaudeIds } from './purge-work.ts'
 import { SharedRecords } from './records.ts'
-import { postgresAnswers, postgresReplyMap } from './reply-map-and-answers.ts'
 import { PostgresSessions } from './sessions.ts'
+import { postgresSql } from './sql.ts'
 import { TranscriptCopies } from './transcript-copies.ts'
 import { PostgresTranscripts } from './transcript-store.ts'
 import { postgresWork } from './work.ts'
@@ -71,8 +73,8 @@ export function openSharedStorage(parts: StorageParts): Storage {
     approvals: () => new SharedApprovalStore(copy(), followed()),
     spend: () => new SharedSpendStore(copy(), followed()),
     decisions: () => sharedDecisions(copy(), records()),
-    answers: () => postgresAnswers(postgres),
-    replyMap: () => postgresReplyMap(postgres),
+    answers: () => answersIn(postgresSql(postgres), clock),
+    replyMap: () => replyMapIn(postgresSql(postgres)),
     notes,
     media,
     purge: () => async (session) => [

@@ -4,28 +4,18 @@ import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Delivery } from '../../domain/reply.ts'
-import type { DeliveryChange, DeliveryState, Outbox, OutboxRow } from '../work-store.ts'
+import { asOutboxRow, deliveryColumns, isOpen, newOutboxRow, outboxReads } from '../tables/work-rows.ts'
+import type { DeliveryRow } from '../tables/work-rows.ts'
+import type { DeliveryChange, Outbox, OutboxRow } from '../work-store.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { Handing } from './redelivery.ts'
-
-interface Row {
-  seq: number
-  record: string
-  state: DeliveryState
-  attempts: number
-  resent: boolean
-  not_before: number
-  reason: string | null
-  message_ids: string
-  updated_at: number
-}
-
-const columns = 'seq, record, state, attempts, resent, not_before, reason, message_ids, updated_at'
-const isOpen = `state IN ('queued', 'attempting', 'retry', 'unknown')`
+import { postgresSql } from './sql.ts'
 
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
   const handing = new Handing(() => handAgain(postgres))
+  const reads = outboxReads(postgresSql(postgres))
   return {
+    ...reads,
     add: (deliveries) =>
       postgres.untilBack(() =>
         postgres.transaction((statements) =>
@@ -42,33 +32,7 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
-    take: (afterSeq) => handing.surely(() => takeRows(postgres, afterSeq)),
-    async open(afterSeq = 0) {
-      const rows = await postgres.read<Row>(
-        `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ORDER BY seq`,
-        [afterSeq],
-      )
-      return rows.map(asOutboxRow)
-    },
-    async list(filter = {}) {
-      const rows = await postgres.read<Row>(
-        `SELECT ${columns} FROM outbox WHERE ($1::text[] IS NULL OR state = ANY ($1)) AND ($2::text IS NULL OR lane = $2)
-         ORDER BY seq DESC LIMIT $3`,
-        [filter.states ?? null, filter.lane ?? null, filter.limit ?? 100],
-      )
-      return rows.map(asOutboxRow)
-    },
-    async get(id) {
-      const [row] = await postgres.read<Row>(`SELECT ${columns} FROM outbox WHERE id = $1`, [id])
-      return row && asOutboxRow(row)
-    },
-    async forget(before) {
-      const gone = await postgres.write(
-        `DELETE FROM outbox WHERE state IN ('sent', 'dead') AND updated_at < $1 RETURNING seq`,
-        [before],
-      )
-      return gone.length
-    },
+    take: (afterSeq) => handing.surely(() => takeRows(postgres, reads, afterSeq)),
   }
 }
 
@@ -104,25 +68,15 @@ export async function addDeliveries(
     )
     if (!row) added.push(...(await ownRow(rows, member, id)))
     if (!row?.mine) continue
-    const state = row.marked ? 'attempting' : 'queued'
-    const about = { resent: false, notBefore: 0, messageIds: [], updatedAt: now }
-    const attempts = row.marked ? 1 : 0
-    added.push({
-      seq: row.new_seq,
-      delivery,
-      state,
-      attempts,
-      ...about,
-      ...(row.marked ? { isMarked: true } : {}),
-    })
+    added.push(newOutboxRow(row.new_seq, delivery, now, row.marked))
   }
   return added
 }
 
 async function ownRow(rows: Statements['rows'], member: string | null, id: string): Promise<OutboxRow[]> {
-  const found = await rows<Row>(
+  const found = await rows<DeliveryRow>(
     `UPDATE outbox SET handed = $2::text IS NOT NULL
-     WHERE id = $1 AND owner IS NOT DISTINCT FROM $2 AND state IN ('queued', 'attempting') RETURNING ${columns}`,
+     WHERE id = $1 AND owner IS NOT DISTINCT FROM $2 AND state IN ('queued', 'attempting') RETURNING ${deliveryColumns}`,
     [id, member],
   )
   // No process received this row, so it was not sent, even if it is marked as taken.
@@ -138,15 +92,15 @@ export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'account
 }
 
 /** Rows that others assigned to this member, and lanes without an owner. Each row is returned once. */
-async function takeRows(postgres: Postgres, afterSeq: number | undefined): Promise<OutboxRow[]> {
+async function takeRows(
+  postgres: Postgres,
+  reads: Pick<Outbox, 'open'>,
+  afterSeq: number | undefined,
+): Promise<OutboxRow[]> {
   const { member } = postgres
   if (member === null) {
-    const isFree = afterSeq === undefined ? '' : `AND state <> 'attempting'`
-    const rows = await postgres.read<Row>(
-      `SELECT ${columns} FROM outbox WHERE ${isOpen} AND seq > $1 ${isFree} ORDER BY seq`,
-      [afterSeq ?? 0],
-    )
-    return rows.map(asOutboxRow)
+    const open = await reads.open(afterSeq)
+    return afterSeq === undefined ? open : open.filter(({ state }) => state !== 'attempting')
   }
   return postgres.transaction(async ({ rows }) => {
     const [any] = await rows(
@@ -157,12 +111,12 @@ async function takeRows(postgres: Postgres, afterSeq: number | undefined): Promi
     if (!any) return []
     // Takers follow each other, so what a lane says on one platform goes to one of them as a whole.
     await rows('SELECT pg_advisory_xact_lock(hashtext($1), 0)', ['outbox take'])
-    const taken = await rows<Row>(
+    const taken = await rows<DeliveryRow>(
       `UPDATE outbox AS o SET owner = $1, handed = true FROM member AS me
        WHERE me.id = $1 AND o.${isOpen} AND ((o.owner = $1 AND NOT o.handed) OR (o.owner IS NULL AND o.via = ANY (me.reach)
          AND NOT EXISTS (SELECT 1 FROM outbox AS other
            WHERE other.lane = o.lane AND other.via = o.via AND other.owner <> $1 AND other.${isOpen})))
-       RETURNING ${columns
+       RETURNING ${deliveryColumns
          .split(', ')
          .map((name) => `o.${name}`)
          .join(', ')}`,
@@ -203,18 +157,4 @@ function ours(changed: unknown[]): void {
   throw new RockpoolError('lock-lost', 'This reply was given to another process, or removed.', {
     hint: 'Nothing was changed. The process that owns the reply sends it.',
   })
-}
-
-function asOutboxRow(row: Row): OutboxRow {
-  return {
-    seq: row.seq,
-    delivery: JSON.parse(row.record) as Delivery,
-    state: row.state,
-    attempts: row.attempts,
-    resent: row.resent,
-    notBefore: row.not_before,
-    ...(row.reason === null ? {} : { reason: row.reason }),
-    messageIds: JSON.parse(row.message_ids) as string[],
-    updatedAt: row.updated_at,
-  }
 }

@@ -1,35 +1,26 @@
-// What the shared database holds of a session, removed: the same as purge-work.ts does with SQLite. What the server
-// keeps of deleted rows until it is vacuumed is the server's.
-import { purgedAnswer } from '../sqlite/answers.ts'
-import type { PurgedSession } from '../sqlite/purge-work.ts'
+// Removes what the shared database holds of a session. Deleted rows stay in the server's files until it vacuums them.
+import { purgeRows } from '../tables/purge-rows.ts'
+import type { PurgedSession } from '../tables/purge-rows.ts'
+import { run } from '../tables/sql-database.ts'
 import type { Postgres } from './connection.ts'
+import { postgresSql } from './sql.ts'
 
 /** Resolves to the files that went with its replies. */
 export function purgeSharedWork(postgres: Postgres, session: PurgedSession): Promise<string[]> {
-  const { key, agentId, group } = session
-  return postgres.transaction(async ({ rows }) => {
-    const sent = await rows<{ record: string }>('DELETE FROM outbox WHERE lane = $1 RETURNING record', [key])
-    await rows(`UPDATE inbox SET record = '{}', state = 'stopped' WHERE lane = $1 AND state = 'waiting'`, [
-      key,
-    ])
-    await rows('DELETE FROM system_event WHERE session_key = $1', [key])
-    await rows('DELETE FROM sent_message WHERE agent = $1 AND session_key = $2', [agentId, key])
-    await rows('DELETE FROM overheard WHERE group_key = $1', [group ?? ''])
-    // The copies of other machines forget them, too.
-    await rows(
-      `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant') AND position($1 in body) > 0`,
-      [`"sessionKey":${JSON.stringify(key)}`],
+  const key = JSON.stringify(session.key)
+  return postgresSql(postgres).transaction(function* () {
+    const files = yield* purgeRows(session)
+    // A record without a body tells the other machines to remove it from their copies.
+    yield* run(
+      `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant') AND position(? in body) > 0`,
+      [`"sessionKey":${key}`],
     )
-    await rows('DELETE FROM event_body WHERE position($1 in body) > 0', [JSON.stringify(key)])
-    const named = [purgedAnswer, JSON.stringify(key)]
-    await rows('UPDATE answer SET output = $1 WHERE position($2 in output) > 0', named)
-    return sent.flatMap(
-      ({ record }) => (JSON.parse(record) as { reply?: { media?: string[] } }).reply?.media ?? [],
-    )
+    yield* run('DELETE FROM event_body WHERE position(? in body) > 0', [key])
+    return files
   })
 }
 
-/** Claude's entries of a session, those of its sub-agents included; machines that have them as files are told. */
+/** Removes Claude's entries of a session, with those of its sub-agents; machines that have them as files are notified. */
 export async function purgeSharedClaude(postgres: Postgres, sdkSessionId: string): Promise<void> {
   await postgres.transaction(async ({ rows }) => {
     await rows('DELETE FROM claude_entry WHERE session = $1', [sdkSessionId])

@@ -94,7 +94,7 @@ export async function* inPieces(
 
 /** A whole new transcript: one statement, when all of it is in `first`. */
 export async function insertTranscript(
-  statements: Statements,
+  statements: Pick<Statements, 'rows'>,
   { agentId, name, ref, now }: { agentId: string; name: string; ref: TranscriptRef; now: number },
   header: { cwd: string; timestamp: string; parentSession?: string },
   first: TranscriptEntry[],
@@ -133,7 +133,7 @@ export async function insertTranscript(
 
 /** What follows the first piece. */
 export async function insertMore(
-  { rows }: Statements,
+  { rows }: Pick<Statements, 'rows'>,
   transcript: number,
   piece: TranscriptEntry[],
 ): Promise<void> {

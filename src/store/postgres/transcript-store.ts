@@ -131,7 +131,7 @@ export class PostgresTranscripts implements TranscriptStore {
     const place = { agentId: this.agentId, name, ref, now }
     const pieces = inPieces(entries)
     const first = (await pieces.next()).value ?? []
-    const insert = async (statements: Statements): Promise<void> => {
+    const insert = async (statements: Pick<Statements, 'rows'>): Promise<void> => {
       const id = await insertTranscript(statements, place, { ...header, timestamp }, first)
       for await (const piece of pieces) await insertMore(statements, id, piece)
     }

@@ -1,27 +1,29 @@
 // Inbox, lanes and outbox on one PostgreSQL; with members, shared by several machines.
 import type { Clock } from '../../domain/clock.ts'
+import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
+import { asInput, withInputs } from '../tables/work-rows.ts'
+import type { InputRow, RunningRow } from '../tables/work-rows.ts'
 import type { LaneShare, LaneWork, WorkStore } from '../work-store.ts'
-import { postgresOverheard, postgresSystemEvents } from './overheard.ts'
 import type { Postgres } from './connection.ts'
 import { Handing } from './redelivery.ts'
-import { asInput, postgresInbox, takeBack } from './inbox.ts'
-import type { InputRow } from './inbox.ts'
-import { postgresLanes, withInputs } from './lanes.ts'
-import type { RunningRow } from './lanes.ts'
+import { postgresInbox, takeBack } from './inbox.ts'
+import { postgresLanes } from './lanes.ts'
 import type { Members } from './members.ts'
 import { postgresOutbox } from './outbox.ts'
+import { postgresSql } from './sql.ts'
 
 /** A turn of our own that runs in no lane of ours is lost after this; until then it may be about to begin. */
 const forgottenMs = 20_000
 
 export function postgresWork(postgres: Postgres, clock: Clock, members?: Members): WorkStore {
   const handing = new Handing(() => takeBack(postgres))
+  const sql = postgresSql(postgres)
   return {
     inbox: postgresInbox(postgres, clock, handing),
     lanes: postgresLanes(postgres, clock),
     outbox: postgresOutbox(postgres, clock),
-    overheard: postgresOverheard(postgres),
-    systemEvents: postgresSystemEvents(postgres, clock),
+    overheard: overheardIn(sql),
+    systemEvents: systemEventsIn(sql, clock),
     ...(members ? { share: laneShare(postgres, clock, members, handing) } : {}),
   }
 }
@@ -48,7 +50,7 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: 
         busy,
         clock.now() - forgottenMs,
       ])
-      return withInputs(postgres, rows)
+      return withInputs(postgresSql(postgres), 'agent', rows)
     },
     wakeOthers: () => members.signal({ kind: 'work' }),
     onWork: (listener) =>

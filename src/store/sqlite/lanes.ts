@@ -1,25 +1,21 @@
-// Turns with SQLite: which one runs in a lane, and what became of those before it. A unique index sees to it that no
-// two processes run turns of one session.
+// Turns in SQLite: which turn runs in a lane, and how earlier turns ended. A unique index keeps two processes from running
+// turns of one session at the same time.
 import type { Clock } from '../../domain/clock.ts'
-import type { Database, Queries, Row } from './database.ts'
-import { asInput, endInputs } from './inbox.ts'
+import { turnReads } from '../tables/work-rows.ts'
+import type { OutboxRow, TurnLanes, TurnOutcome } from '../work-store.ts'
+import type { Database, Queries } from './database.ts'
+import { endInputs } from './inbox.ts'
 import { insertDeliveries } from './outbox.ts'
-import type { OutboxRow, RunningTurn, TurnLanes, TurnOutcome, TurnRow } from '../work-store.ts'
+import { sqliteSql } from './sql.ts'
 
 export function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
   return {
+    ...turnReads(sqliteSql(db), 'agent_id'),
     begin: (turn) => db.write((q) => beginTurn(q, turn, clock.now())),
     join: (turnId, inputs) => db.write((q) => isRunning(q, turnId) && claimInputs(q, turnId, inputs)),
     asked: (turnId) => db.write((q) => markAsked(q, turnId)),
     finish: (turnId, outcome) => db.write((q) => finishTurn(q, turnId, outcome, clock.now())),
     release: (turnId) => db.write((q) => releaseTurn(q, turnId, clock.now())),
-    running: async () =>
-      db.read((q) =>
-        q
-          .all(`SELECT * FROM turn WHERE state = 'running' ORDER BY started_at`)
-          .map((row) => asRunning(q, row)),
-      ),
-    history: async (filter = {}) => db.read((q) => listTurns(q, filter)),
   }
 }
 
@@ -109,59 +105,4 @@ function inputsOf(q: Queries, turnId: string): number[] {
   return q
     .all<{ id: number }>(`SELECT id FROM inbox WHERE turn_id = ? AND state = 'running' ORDER BY id`, turnId)
     .map((row) => row.id)
-}
-
-function asRunning(q: Queries, row: Row): RunningTurn {
-  const id = String(row['id'])
-  return {
-    id,
-    lane: String(row['lane']),
-    agentId: String(row['agent_id']),
-    kind: String(row['kind']) as RunningTurn['kind'],
-    owner: String(row['owner']),
-    startedAt: Number(row['started_at']),
-    inputs: q
-      .all(`SELECT * FROM inbox WHERE turn_id = ? AND state = 'running' ORDER BY id`, id)
-      .map((input) => ({ ...asInput(input), asked: Number(input['asked']) })),
-  }
-}
-
-function listTurns(q: Queries, filter: NonNullable<Parameters<TurnLanes['history']>[0]>): TurnRow[] {
-  const rows = q.all(
-    `SELECT * FROM turn WHERE state = 'done' AND (? IS NULL OR lane = ?) AND (? IS NULL OR agent_id = ?)
-       AND started_at >= ? ORDER BY started_at DESC LIMIT ?`,
-    filter.lane ?? null,
-    filter.lane ?? null,
-    filter.agentId ?? null,
-    filter.agentId ?? null,
-    filter.since ?? 0,
-    filter.limit ?? 1_000,
-  )
-  return rows.map(asTurnRow)
-}
-
-function asTurnRow(row: Row): TurnRow {
-  const text = (name: string): string | undefined => (typeof row[name] === 'string' ? row[name] : undefined)
-  const sessionId = text('session_id')
-  const model = text('model')
-  return {
-    id: String(row['id']),
-    lane: String(row['lane']),
-    agentId: String(row['agent_id']),
-    kind: String(row['kind']) as TurnRow['kind'],
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(model === undefined ? {} : { model }),
-    startedAt: Number(row['started_at']),
-    endedAt: Number(row['ended_at']),
-    end: text('end_kind') ?? 'unknown',
-    usage: {
-      input: Number(row['input']),
-      output: Number(row['output']),
-      cacheRead: Number(row['cache_read']),
-      cacheWrite: Number(row['cache_write']),
-    },
-    costUsd: Number(row['cost_usd']),
-    ...(row['context_tokens'] === null ? {} : { contextTokens: Number(row['context_tokens']) }),
-    compactions: Number(row['compactions']),
-  }
 }

@@ -1,0 +1,194 @@
+// People who asked to talk, and people who may. The person gets a code; the operator of Rockpool approves the code. The
+// first approved person owns this Rockpool, unless the configuration names its owners.
+import { randomInt } from 'node:crypto'
+import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { plainLine } from '../../domain/text.ts'
+import { all, get, run } from './sql-database.ts'
+import type { SqlDatabase, Transaction } from './sql-database.ts'
+
+/** A sender on a platform, through one of our accounts. A person paired with one account is not paired with another. */
+export interface PersonRef {
+  channel: string
+  accountId: string
+  senderId: string
+}
+
+export interface PairingRequest extends PersonRef {
+  code: string
+  name?: string
+  askedAt: number
+  expiresAt: number
+}
+
+export interface PairedPerson extends PersonRef {
+  name?: string
+  owner: boolean
+  approvedAt: number
+}
+
+export type PairingAnswer =
+  /** Send this code to the person, once. */
+  | { kind: 'new'; code: string }
+  /** The person has a code that is still valid. */
+  | { kind: 'known' }
+  /** The person was approved while the message was on its way. */
+  | { kind: 'paired' }
+  /** Too many others wait on this account. */
+  | { kind: 'full' }
+
+export interface People {
+  /** Resolves when `find` and `known` can answer. */
+  ready(): Promise<void>
+  find(person: PersonRef): PairedPerson | undefined
+  /** Everybody who may talk, as far as `find` knows. */
+  known(): PairedPerson[]
+  people(): Promise<PairedPerson[]>
+  /** Called when a stranger wrote. Resolves when the code is durable, so that it can be approved after a crash. */
+  request(person: PersonRef, name?: string): Promise<PairingAnswer>
+  pending(): Promise<PairingRequest[]>
+  /** The first person who is approved with `mayMakeOwner` becomes the owner. */
+  approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson>
+  deny(code: string): Promise<PairingRequest>
+  /** The person may no longer talk. */
+  remove(person: PersonRef): Promise<boolean>
+}
+
+/** Without 0 O 1 I, which people mix up. */
+const codeLetters = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+const codeLength = 8
+const codeLifeMs = 3_600_000
+const maxPending = 3
+const samePerson = 'channel = ? AND account = ? AND sender = ?'
+
+/** The tables of both databases. Each database adds how `find` and `known` answer without waiting. */
+export abstract class PairingTables implements People {
+  #sql: SqlDatabase
+  #clock: Clock
+
+  constructor(sql: SqlDatabase, clock: Clock) {
+    this.#sql = sql
+    this.#clock = clock
+  }
+
+  abstract ready(): Promise<void>
+  abstract find(person: PersonRef): PairedPerson | undefined
+  abstract known(): PairedPerson[]
+
+  async people(): Promise<PairedPerson[]> {
+    const rows = await this.#sql.all<PersonRow>('SELECT * FROM paired_person ORDER BY approved_at')
+    return rows.map(asPerson)
+  }
+
+  request(person: PersonRef, name?: string): Promise<PairingAnswer> {
+    const { channel, accountId } = person
+    return this.#sql.transaction(() => this.#addRequest(person, name), ['pairing', `${channel}|${accountId}`])
+  }
+
+  async pending(): Promise<PairingRequest[]> {
+    const sql = 'SELECT * FROM pairing_request WHERE asked_at > ? ORDER BY asked_at'
+    const rows = await this.#sql.all<RequestRow>(sql, [this.#clock.now() - codeLifeMs])
+    return rows.map(asRequest)
+  }
+
+  approve(code: string, { mayMakeOwner }: { mayMakeOwner: boolean }): Promise<PairedPerson> {
+    return this.#sql.transaction(() => this.#approve(code, mayMakeOwner), ['pairing owner'])
+  }
+
+  deny(code: string): Promise<PairingRequest> {
+    return this.#sql.transaction(() => this.#take(code))
+  }
+
+  async remove(person: PersonRef): Promise<boolean> {
+    return (await this.#sql.run(`DELETE FROM paired_person WHERE ${samePerson}`, keyOf(person))) > 0
+  }
+
+  *#addRequest(person: PersonRef, name: string | undefined): Transaction<PairingAnswer> {
+    yield* this.#forgetExpired()
+    if (yield* get(`SELECT 1 FROM paired_person WHERE ${samePerson}`, keyOf(person)))
+      return { kind: 'paired' }
+    const waiting = yield* all<RequestRow>(
+      'SELECT * FROM pairing_request WHERE channel = ? AND account = ?',
+      [person.channel, person.accountId],
+    )
+    if (waiting.some(({ sender }) => sender === person.senderId)) return { kind: 'known' }
+    if (waiting.length >= maxPending) return { kind: 'full' }
+    const code = newCode()
+    yield* run(
+      'INSERT INTO pairing_request (channel, account, sender, code, name, asked_at) VALUES (?, ?, ?, ?, ?, ?)',
+      [...keyOf(person), code, name === undefined ? null : plainLine(name, 64), this.#clock.now()],
+    )
+    return { kind: 'new', code }
+  }
+
+  *#approve(code: string, mayMakeOwner: boolean): Transaction<PairedPerson> {
+    const request = yield* this.#take(code)
+    const row = yield* get<PersonRow>(
+      `INSERT INTO paired_person (channel, account, sender, name, owner, approved_at)
+       VALUES (?, ?, ?, ?, ? AND NOT EXISTS (SELECT 1 FROM paired_person WHERE owner), ?)
+       ON CONFLICT (channel, account, sender) DO UPDATE SET name = excluded.name, approved_at = excluded.approved_at
+       RETURNING *`,
+      [...keyOf(request), request.name ?? null, mayMakeOwner, this.#clock.now()],
+    )
+    return asPerson(row!)
+  }
+
+  *#take(code: string): Transaction<PairingRequest> {
+    yield* this.#forgetExpired()
+    const row = yield* get<RequestRow>('DELETE FROM pairing_request WHERE code = ? RETURNING *', [
+      code.trim().toUpperCase(),
+    ])
+    if (!row) throw noSuchCode(code)
+    return asRequest(row)
+  }
+
+  *#forgetExpired(): Transaction<void> {
+    yield* run('DELETE FROM pairing_request WHERE asked_at <= ?', [this.#clock.now() - codeLifeMs])
+  }
+}
+
+function newCode(): string {
+  return Array.from({ length: codeLength }, () => codeLetters[randomInt(codeLetters.length)]).join('')
+}
+
+function noSuchCode(code: string): RockpoolError {
+  return new RockpoolError(
+    'not-found',
+    `No pairing request has the code ${JSON.stringify(plainLine(code, 20))}.`,
+    { hint: 'A code is valid for one hour. `rockpool pairing list` shows the pending ones.' },
+  )
+}
+
+interface RequestRow {
+  channel: string
+  account: string
+  sender: string
+  code: string
+  name: string | null
+  asked_at: number
+}
+
+export interface PersonRow {
+  channel: string
+  account: string
+  sender: string
+  name: string | null
+  /** 0 or 1 in SQLite. */
+  owner: boolean | number
+  approved_at: number
+}
+
+function keyOf({ channel, accountId, senderId }: PersonRef): [string, string, string] {
+  return [channel, accountId, senderId]
+}
+
+function asRequest({ channel, account, sender, name, code, asked_at: askedAt }: RequestRow): PairingRequest {
+  const who = { channel, accountId: account, senderId: sender }
+  return { ...who, code, askedAt, expiresAt: askedAt + codeLifeMs, ...(name === null ? {} : { name }) }
+}
+
+export function asPerson(row: PersonRow): PairedPerson {
+  const { channel, account, sender, name, approved_at: approvedAt } = row
+  const who = { channel, accountId: account, senderId: sender }
+  return { ...who, owner: Boolean(row.owner), approvedAt, ...(name === null ? {} : { name }) }
+}

@@ -1,7 +1,7 @@
 // A conversation with the real Claude binary: many turns in one process, resumed, forked, compacted, cleared.
 import { readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findTranscript } from '../src/agent/resume.ts'
+import { findTranscript } from '../src/agent/transcripts.ts'
 import type { Conversation } from '../src/domain/agent.ts'
 import { descendantsOf } from '../src/store/disk/process-identity.ts'
 import type { TestAgent } from './support/claude-agent.ts'

@@ -1,10 +1,10 @@
-// One question to a small model, answered as JSON, without tools and without leaving a session behind. Straight to the
-// Messages API where the credential allows it; otherwise through a process of Claude's, which knows the other ways in.
+// One question to a small model, answered as JSON, without tools and without a session. Uses the Messages API if the credential
+// allows it; otherwise a Claude process, which supports the other credentials.
 import { RockpoolError } from '../domain/errors.ts'
 import type { AskStructured, StructuredQuestion } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Credential } from './credentials.ts'
-import { childEnvironment } from './environment.ts'
+import { childEnvironment } from './claude-program.ts'
 import { spawnClaude } from './process.ts'
 import type { ClaudeProcess } from './process.ts'
 
@@ -36,7 +36,7 @@ export function makeAskStructured(options: AskStructuredOptions): AskStructured 
   }
 }
 
-/** The model must call the one tool that it is given, whose input is the answer. */
+/** The model must call the only tool; the input of that call is the answer. */
 async function askApi(
   question: StructuredQuestion,
   { environment, credential }: AskStructuredOptions,
@@ -92,8 +92,8 @@ async function askProcess(
         model: question.model,
         systemPrompt: question.system,
         env: childEnvironment(environment, settings),
-        ...(binary ? { pathToClaudeCodeExecutable: binary } : {}),
-        ...(credential.apiKeyHelper ? { settings: { apiKeyHelper: credential.apiKeyHelper } } : {}),
+        pathToClaudeCodeExecutable: binary || undefined,
+        settings: credential.apiKeyHelper ? { apiKeyHelper: credential.apiKeyHelper } : undefined,
         cwd: temporaryDirectory,
         settingSources: [],
         strictMcpConfig: true,

@@ -1,4 +1,4 @@
-// Who answers here: Claude, if there is a credential for it; otherwise the offline agent, which says so.
+// Chooses the agent: Claude, if there is a credential for it; otherwise the offline agent, which says so.
 import type { AgentRuntime } from '../domain/agent.ts'
 import type { ClaudeAgentOptions } from './claude.ts'
 import type { ClaudeConfig } from '../domain/config/agent-settings.ts'
@@ -16,24 +16,16 @@ export async function chooseAgent(options: Omit<ClaudeAgentOptions, 'credential'
       wanted === 'auto' || wanted === 'none' ? undefined : `There is no credential of the kind ${wanted}.`
     return makeOfflineAgent({ clock, reason })
   }
-  log.info(
-    {
-      event: 'agent-claude',
-      credential: credential.kind,
-      source: credential.source,
-      billing: credential.billing,
-    },
-    'Using Claude.',
-  )
+  const { kind, source, billing } = credential
+  log.info({ event: 'agent-claude', credential: kind, source, billing }, 'Using Claude.')
   const { openClaudeAgent } = await import('./claude.ts')
-  const cgroups = findOwnCgroup()
-  return openClaudeAgent({ ...options, credential, ...(cgroups === undefined ? {} : { cgroups }) })
+  return openClaudeAgent({ ...options, credential, cgroups: findOwnCgroup() })
 }
 
-/** By which credential Claude answers here, or why it does not and what to do about it. */
+/** The credential with which Claude answers, or why it does not and what to do. */
 export type Connection = { connected: true; source: string } | { connected: false; hint: string }
 
-/** For people who look at the house, not at a chat: nothing is opened for it. */
+/** For status pages: opens nothing. */
 export function lookForClaude(environment: Environment, wanted: ClaudeConfig['credential']): Connection {
   const credential = findCredential(environment, wanted)
   if (credential) return { connected: true, source: credential.source }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import { makeStreamReader } from './claude-events.ts'
 import type { StreamItem } from './claude-events.ts'
-import { TurnTally } from './turn-tally.ts'
+import { TurnTally } from './running-turn.ts'
 
 const streams = join(import.meta.dirname, '../../test/fixtures/claude-code/streams')
 

@@ -1,5 +1,5 @@
-// What the SDK says, in our words. Pure: messages in, items out; the only memory is what was already counted.
-// The format changes with every release of Claude Code, so fields are read leniently and unknown types are passed over.
+// Translates messages of the SDK into our events. Pure: messages in, items out; it only remembers what was already counted.
+// The format changes with every release of Claude Code, so fields are read leniently and unknown types are ignored.
 import type {
   SDKAssistantMessage,
   SDKMessage,
@@ -7,37 +7,37 @@ import type {
   SDKResultMessage,
   SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk'
+import { addUsage, noUsage } from '../domain/turn.ts'
 import type { TurnEvent, Usage } from '../domain/turn.ts'
 import { withSummaries } from './compaction-summary.ts'
-import { addUsage, noUsage } from './usage.ts'
 
-/** One thing that a message says: an event of the turn, its result, or where the process stands. */
+/** One part of a message: an event of the turn, its result, or the state of the process. */
 export type StreamItem =
   | { is: 'event'; event: TurnEvent }
   | { is: 'result'; result: ClaudeResult }
-  /** `idle` comes only when nothing more follows by itself. */
+  /** `idle`: nothing more follows by itself. */
   | { is: 'state'; state: 'running' | 'waiting' | 'idle' }
   | { is: 'prompt'; uuid: string; state: 'queued' | 'started' | 'over' }
-  /** A limit of the subscription was reached, and ends then. */
+  /** A limit of the subscription was reached; it ends at `endsAt`. */
   | { is: 'limit'; endsAt: number }
-  /** Sub-agents at work in the background. When one ends, Claude takes a turn by itself. */
+  /** The number of sub-agents in the background. When one ends, Claude takes a turn by itself. */
   | { is: 'background'; subagents: number }
 
 export interface ClaudeResult {
   isError: boolean
-  /** How it ended, in the SDK's words: `completed`, `api_error`, `aborted_streaming`, … */
+  /** How the turn ended, in the SDK's terms: `completed`, `api_error`, `aborted_streaming`, … */
   reason: string
   text: string
   errors: string[]
   /** The kind of API failure, as on the assistant message that reported it: `rate_limit`, `authentication_failed`, … */
   apiError?: string
   apiStatus?: number
-  /** Spent since the result before, sub-agents and compactions included. */
+  /** Since the previous result, sub-agents and compactions included. */
   usage: Usage
   costUsd: number
   contextWindow?: number
   prompts: string[]
-  /** Prompts that still wait; more results follow. */
+  /** The number of prompts that still wait; more results follow. */
   queued: number
 }
 
@@ -55,11 +55,11 @@ interface Memory {
   /** Calls whose final usage is not known yet. */
   uncounted: Map<string, { model: string; usage: Usage }>
   apiError?: string
-  /** Running totals at the result before. */
+  /** The total at the previous result. */
   totalCostUsd: number
 }
 
-/** `totalCostUsd`: what the conversation had cost before this process went on with it. */
+/** `totalCostUsd`: the cost of the conversation before this process continued it. */
 export function makeStreamReader(totalCostUsd = 0): StreamReader {
   const memory: Memory = { counted: new Set(), uncounted: new Map(), totalCostUsd }
   return {
@@ -74,7 +74,7 @@ export function makeStreamReader(totalCostUsd = 0): StreamReader {
 }
 
 function noteSession(memory: Memory, message: SDKMessage): StreamItem[] {
-  // The new id that a `conversation_reset` names is another one; the messages after it carry the session's.
+  // A `conversation_reset` names another id; the messages after it have the new session id.
   const id = 'session_id' in message ? message.session_id : undefined
   if (!id || id === memory.sdkSessionId) return []
   memory.sdkSessionId = id
@@ -82,7 +82,7 @@ function noteSession(memory: Memory, message: SDKMessage): StreamItem[] {
 }
 
 function readMessage(memory: Memory, message: SDKMessage): StreamItem[] {
-  // Not in the SDK's union, though it is sent.
+  // Sent, but missing in the SDK's union.
   if (isLifecycle(message)) return readLifecycle(message)
   if (message.type === 'assistant') return readAssistant(memory, message)
   if (message.type === 'user') return readUser(message)
@@ -120,7 +120,7 @@ function readAssistant(memory: Memory, message: SDKAssistantMessage): StreamItem
     const said = words.flatMap((text) => event({ type: 'subagent', toolUseId: subagentCall, text }))
     return [...said, ...count(memory, id, model, withEstimatedOutput(usage, content), true)]
   }
-  // The line carries what was known when the answer began; the end of its stream says the rest.
+  // The line has the usage from the beginning of the answer; the end of its stream reports the final one.
   const settled = settleOthers(memory, id)
   if (!memory.counted.has(id)) memory.uncounted.set(id, { model, usage })
   return [...settled, ...content.flatMap((block) => readBlock(block))]
@@ -180,10 +180,8 @@ function readResult(memory: Memory, message: SDKResultMessage): StreamItem[] {
     reason: message.terminal_reason ?? (message.subtype === 'success' ? 'completed' : message.subtype),
     text: message.subtype === 'success' ? message.result : '',
     errors: message.subtype === 'success' ? [] : message.errors,
-    ...(apiError ? { apiError } : {}),
-    ...(message.subtype === 'success' && message.api_error_status
-      ? { apiStatus: message.api_error_status }
-      : {}),
+    apiError,
+    apiStatus: (message.subtype === 'success' && message.api_error_status) || undefined,
     ...spent,
     contextWindow: memory.model ? message.modelUsage[memory.model]?.contextWindow : undefined,
     prompts: message.user_message_uuids ?? (message.user_message_uuid ? [message.user_message_uuid] : []),
@@ -231,38 +229,26 @@ function readSystem(memory: Memory, message: Extract<SDKMessage, { type: 'system
     case 'session_state_changed':
       return [{ is: 'state', state: message.state === 'requires_action' ? 'waiting' : message.state }]
     case 'background_tasks_changed':
-      return [
-        {
-          is: 'background',
-          subagents: message.tasks.filter((task) => task.task_type === 'local_agent').length,
-        },
-      ]
-    case 'api_retry':
-      return event({
-        type: 'retry',
-        attempt: message.attempt,
-        delayMs: message.retry_delay_ms,
-        reason: message.error,
-      })
-    case 'compact_boundary':
-      return event({
-        type: 'compaction',
-        phase: 'end',
-        trigger: message.compact_metadata.trigger,
-        tokensBefore: message.compact_metadata.pre_tokens,
-        tokensAfter: message.compact_metadata.post_tokens,
-      })
-    case 'task_progress':
-      return message.tool_use_id
-        ? event({
-            type: 'subagent',
-            toolUseId: message.tool_use_id,
-            text: message.summary ?? message.description,
-          })
-        : []
+      return [{ is: 'background', subagents: message.tasks.filter(isSubagent).length }]
+    case 'api_retry': {
+      const { attempt, retry_delay_ms: delayMs, error: reason } = message
+      return event({ type: 'retry', attempt, delayMs, reason })
+    }
+    case 'compact_boundary': {
+      const { trigger, pre_tokens: tokensBefore, post_tokens: tokensAfter } = message.compact_metadata
+      return event({ type: 'compaction', phase: 'end', trigger, tokensBefore, tokensAfter })
+    }
+    case 'task_progress': {
+      const { tool_use_id: toolUseId, summary, description } = message
+      return toolUseId ? event({ type: 'subagent', toolUseId, text: summary ?? description }) : []
+    }
     default:
       return readNotice(message)
   }
+}
+
+function isSubagent({ task_type }: { task_type: string }): boolean {
+  return task_type === 'local_agent'
 }
 
 function readNotice(message: Extract<SDKMessage, { type: 'system' }>): StreamItem[] {
@@ -290,7 +276,7 @@ function readNotice(message: Extract<SDKMessage, { type: 'system' }>): StreamIte
   }
 }
 
-/** A call to the model is counted once, however many lines speak of it. */
+/** Counts each call to the model once, however many lines report it. */
 function count(memory: Memory, id: string, model: string, usage: Usage, subagent: boolean): StreamItem[] {
   memory.uncounted.delete(id)
   if (memory.counted.has(id)) return []
@@ -298,13 +284,13 @@ function count(memory: Memory, id: string, model: string, usage: Usage, subagent
   return event({ type: 'usage', messageId: id, model, usage, subagent })
 }
 
-/** Calls that are over but whose end was not streamed: what their lines said must do. */
+/** Calls that are over but whose end was not streamed: counted with the usage in their lines. */
 function settleOthers(memory: Memory, current: string | undefined): StreamItem[] {
   const over = [...memory.uncounted].filter(([id]) => id !== current)
   return over.flatMap(([id, { model, usage }]) => count(memory, id, model, usage, false))
 }
 
-/** Sub-agents' answers are not streamed to us: the length of what they wrote stands in for the tokens. */
+/** Answers of sub-agents are not streamed to us: their output tokens are estimated from the length of the text. */
 function withEstimatedOutput(usage: Usage, content: unknown): Usage {
   return { ...usage, output: Math.max(usage.output, Math.ceil(JSON.stringify(content).length / 4)) }
 }

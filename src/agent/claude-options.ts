@@ -1,27 +1,29 @@
-// How a conversation of ours is put to the SDK. What is fixed when the process starts is its shape; the functions are
-// looked up when they are called, through the binding, because a process outlives the turn that opened it.
-import type { HookCallback, Options } from '@anthropic-ai/claude-agent-sdk'
-import type { AskPermission, ConversationOptions } from '../domain/agent.ts'
+// Our conversation options as options of the SDK. What is fixed when the process starts is its shape. Functions and tools are
+// looked up at each call, through the binding, because a process outlives the turn that opened it.
+import type { HookCallback, McpSdkServerConfigWithInstance, Options } from '@anthropic-ai/claude-agent-sdk'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { AgentTool, AskPermission, ConversationOptions, ToolServer } from '../domain/agent.ts'
 import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import { refusalOf } from '../rights/tools.ts'
 import type { Credential } from './credentials.ts'
 import { CallDirectories, kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
-import { makeToolServer } from './tool-server.ts'
 
-/** Who a process works for at the moment; nobody, while it is a spare. */
+/** The conversation that a process works for; none while it is a spare. */
 export interface Binding {
   conversation?: { readonly options: ConversationOptions; hold(event?: TurnEvent): () => void }
 }
 
-export interface Surroundings {
+export interface ProcessSettings {
   env: Record<string, string>
   credential: Credential | undefined
   /** The user's own `claude`. */
   binary?: string
-  /** Where Claude's transcripts go besides its own files, when several machines share them. */
+  /** Stores Claude's transcripts besides its own files, when several machines share them. */
   sessionStore?: SessionStore
-  /** The cgroup in which each of Claude's processes gets one of its own, where that is possible. */
+  /** The cgroup in which each Claude process gets its own cgroup, where that is possible. */
   cgroups?: string
   /** Paths that no agent may read or change: our own state. */
   deniedPaths: readonly string[]
@@ -51,40 +53,41 @@ export function shapeOf(options: ConversationOptions): string {
   ])
 }
 
-export function toSdkOptions(options: ConversationOptions, around: Surroundings, binding: Binding): Options {
+export function toSdkOptions(
+  options: ConversationOptions,
+  settings: ProcessSettings,
+  binding: Binding,
+): Options {
   const { resume } = options
   const directories = new CallDirectories()
   return {
     cwd: options.cwd,
-    env: around.env,
-    ...(around.binary ? { pathToClaudeCodeExecutable: around.binary } : {}),
-    ...(options.model ? { model: options.model } : {}),
-    ...(resume ? { resume: resume.sdkSessionId, forkSession: resume.fork } : {}),
-    ...(resume?.atMessage ? { resumeSessionAt: resume.atMessage } : {}),
-    ...(options.newSdkSessionId && (!resume || resume.fork) ? { sessionId: options.newSdkSessionId } : {}),
-    ...(options.title ? { title: options.title } : {}),
-    ...(options.ephemeral
-      ? { persistSession: false }
-      : around.sessionStore
-        ? { sessionStore: around.sessionStore }
-        : {}),
-    ...(options.maxBudgetUsd === undefined ? {} : { maxBudgetUsd: options.maxBudgetUsd }),
-    ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
+    env: settings.env,
+    pathToClaudeCodeExecutable: settings.binary || undefined,
+    model: options.model || undefined,
+    resume: resume?.sdkSessionId,
+    forkSession: resume?.fork,
+    resumeSessionAt: resume?.atMessage || undefined,
+    sessionId: !resume || resume.fork ? options.newSdkSessionId : undefined,
+    title: options.title || undefined,
+    ...(options.ephemeral ? { persistSession: false } : { sessionStore: settings.sessionStore }),
+    maxBudgetUsd: options.maxBudgetUsd,
+    maxTurns: options.maxTurns,
     ...thinkingOptions(options.thinkingLevel),
     systemPrompt: {
       type: 'preset',
       preset: 'claude_code',
       append: systemPromptOf(options),
-      // What we append follows the configuration and the skills, also in a conversation that is resumed.
+      // A resumed conversation gets the current configuration and skills, too.
       snapshot: false,
     },
     settingSources: options.agent.settingSources,
-    settings: settingsOf(options, around),
+    settings: settingsOf(options, settings),
     permissionMode: options.permissionMode,
-    ...(options.permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
-    // What does not reach the model cannot be called. The hook below refuses the rest.
+    allowDangerouslySkipPermissions: options.permissionMode === 'bypassPermissions',
+    // The model sees only these. The hook below refuses all others.
     tools: [...options.toolRights.open],
-    ...(options.additionalDirectories ? { additionalDirectories: options.additionalDirectories } : {}),
+    additionalDirectories: options.additionalDirectories,
     canUseTool: makeCanUseTool(askThrough(binding), (call) => directories.take(call) ?? options.cwd),
     mcpServers: Object.fromEntries(
       options.tools.map(({ name }) => [name, makeToolServer(name, () => toolServer(binding, name, options))]),
@@ -99,15 +102,18 @@ export function systemPromptOf({ agent, systemPromptAppend }: ConversationOption
   return [agent.systemPrompt, systemPromptAppend].filter(Boolean).join('\n\n')
 }
 
-/** Rules go in as settings rather than as `allowedTools`: the SDK warns of every name in that list. */
-function settingsOf(options: ConversationOptions, around: Surroundings): NonNullable<Options['settings']> {
+/** Rules are passed as settings rather than as `allowedTools`: the SDK warns about every name in that list. */
+function settingsOf(
+  options: ConversationOptions,
+  settings: ProcessSettings,
+): NonNullable<Options['settings']> {
   const ownTools = options.tools.map((server) => `mcp__${server.name}`)
-  const deny = around.deniedPaths.flatMap((path) => [`Read(/${path})`, `Edit(/${path})`])
+  const deny = settings.deniedPaths.flatMap((path) => [`Read(/${path})`, `Edit(/${path})`])
   return {
     permissions: { allow: [...options.allowedTools, ...ownTools], deny },
-    // Another Claude session on this machine cannot say who asked it.
+    // A message of another Claude session on this machine does not tell on whose behalf it was sent.
     crossSessionInbound: 'refuse',
-    ...(around.credential?.apiKeyHelper ? { apiKeyHelper: around.credential.apiKeyHelper } : {}),
+    apiKeyHelper: settings.credential?.apiKeyHelper,
   }
 }
 
@@ -133,6 +139,45 @@ function toolServer(
   return (binding.conversation?.options ?? options).tools.find((server) => server.name === name)
 }
 
+/** Our own tools as an MCP server inside this process. */
+function makeToolServer(name: string, current: () => ToolServer | undefined): McpSdkServerConfigWithInstance {
+  const instance = new McpServer({ name, version: '1.0.0' }, { capabilities: { tools: {} } })
+  instance.server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: (current()?.tools ?? []).map(describe),
+  }))
+  instance.server.setRequestHandler(CallToolRequestSchema, (request) =>
+    callTool(current(), request.params.name, request.params.arguments ?? {}),
+  )
+  return { type: 'sdk', name, instance }
+}
+
+function describe(tool: AgentTool): object {
+  return {
+    name: tool.name,
+    description: tool.description,
+    inputSchema: { ...tool.inputSchema, type: 'object' as const },
+    annotations: { readOnlyHint: tool.readOnly ?? false },
+    // Otherwise Claude finds the tool only if it searches for it.
+    _meta: { 'anthropic/alwaysLoad': true },
+  }
+}
+
+async function callTool(
+  server: ToolServer | undefined,
+  name: string,
+  input: Record<string, unknown>,
+): Promise<CallToolResult> {
+  const tool = server?.tools.find((tool) => tool.name === name)
+  if (!tool) return { content: [{ type: 'text', text: `There is no tool ${name}.` }], isError: true }
+  try {
+    const { text, isError = false, structured } = await tool.call(input)
+    return { content: [{ type: 'text', text }], isError, structuredContent: structured }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { content: [{ type: 'text', text: `${name} failed: ${reason}` }], isError: true }
+  }
+}
+
 type Hooks = NonNullable<Options['hooks']>
 
 function hooksOf(options: ConversationOptions, binding: Binding, beforeCall: HookCallback): Hooks {
@@ -144,7 +189,7 @@ function hooksOf(options: ConversationOptions, binding: Binding, beforeCall: Hoo
   }
 }
 
-/** Holds in every permission mode, and for sub-agents. */
+/** Applies in every permission mode, and to sub-agents. */
 function onlyOpenTools(options: ConversationOptions, binding: Binding): HookCallback {
   return async (input) => {
     if (input.hook_event_name !== 'PreToolUse') return {}
@@ -159,10 +204,10 @@ function denied(reason: string): Awaited<ReturnType<HookCallback>> {
   return { hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } }
 }
 
-/** Where Claude can be held: before a tool, after a batch of tools and before the next call to the model, and when a
- *  sub-agent is done and the one above it would go on. */
+/** Holds Claude before a tool, after a batch of tools and before the next call to the model, and when a sub-agent is done and
+ *  its parent would continue. */
 function gates(hold: HookCallback): Hooks {
-  // A budget may be held for as long as its owner sleeps.
+  // The question about a budget may wait for days.
   const gate = [{ timeout: 7 * 86_400, hooks: [hold] }]
   return { PreToolUse: gate, PostToolBatch: gate, SubagentStop: gate }
 }
@@ -203,7 +248,7 @@ function beforeTool(binding: Binding): HookCallback {
 
 type Thinking = Pick<Options, 'thinking' | 'effort'>
 
-/** OpenClaw's levels in Claude's words. */
+/** OpenClaw's levels as options of Claude. */
 function thinkingOptions(level: string | undefined): Thinking {
   const levels: Record<string, Thinking> = {
     off: { thinking: { type: 'disabled' } },

@@ -1,15 +1,18 @@
-// Starts a process of Claude's for a conversation: from a spare that waits already, or afresh.
+// Starts a Claude process for a conversation: takes the spare process if one fits, otherwise starts a new one. Also the errors
+// for a conversation that cannot be started or resumed, each with a remedy.
+import { statSync } from 'node:fs'
 import type { Query, SpareProcess, SpawnOptions, SpawnedProcess } from '@anthropic-ai/claude-agent-sdk'
 import type { ConversationOptions } from '../domain/agent.ts'
+import { within } from '../domain/async.ts'
+import { systemClock } from '../domain/clock.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import type { Binding, Surroundings } from './claude-options.ts'
+import type { Binding, ProcessSettings } from './claude-options.ts'
 import { shapeOf, systemPromptOf, toSdkOptions } from './claude-options.ts'
 import { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
 import { spawnClaude } from './process.ts'
-import { withinMs } from './within.ts'
 
 export interface Started {
   query: Query
@@ -25,7 +28,7 @@ interface Spare {
 }
 
 export class Starter {
-  #around: Surroundings
+  #settings: ProcessSettings
   #onSpawn: (process: ClaudeProcess, key: string) => void
   #log: Log
   #clock: Clock
@@ -34,11 +37,11 @@ export class Starter {
 
   /** `onSpawn` is called for every process, so that each is tracked. */
   constructor(
-    around: Surroundings,
+    settings: ProcessSettings,
     onSpawn: (process: ClaudeProcess, key: string) => void,
     parts: { clock: Clock; log: Log; idleMs: number },
   ) {
-    this.#around = around
+    this.#settings = settings
     this.#onSpawn = onSpawn
     this.#log = parts.log
     this.#clock = parts.clock
@@ -46,10 +49,10 @@ export class Starter {
   }
 
   async start(options: ConversationOptions): Promise<Started> {
-    return (await this.#claim(options)) ?? this.#startAfresh(options)
+    return (await this.#claim(options)) ?? this.#startNew(options)
   }
 
-  /** Has a process ready for conversations of this shape, whatever their directory; not for longer than `idleMs`. */
+  /** Keeps a process ready for conversations of this shape, in any directory, for at most `idleMs`. */
   prewarm(options: ConversationOptions): Promise<Spare> {
     const shape = spareShape(options)
     const found = this.#spares.get(shape)
@@ -81,19 +84,19 @@ export class Starter {
     await Promise.all([...this.#spares.keys()].map((shape) => this.#discard(shape)))
   }
 
-  async #startAfresh(options: ConversationOptions): Promise<Started> {
-    // The SDK takes a moment to load: only when it is used.
+  async #startNew(options: ConversationOptions): Promise<Started> {
+    // The SDK is slow to load, so it is loaded when it is first used.
     const { startup } = await import('@anthropic-ai/claude-agent-sdk')
     const binding: Binding = {}
     const { spawn, spawned } = this.#spawning(options.key)
-    const sdkOptions = { ...toSdkOptions(options, this.#around, binding), spawnClaudeCodeProcess: spawn }
+    const sdkOptions = { ...toSdkOptions(options, this.#settings, binding), spawnClaudeCodeProcess: spawn }
     try {
       const warm = await startup({ options: sdkOptions, initializeTimeoutMs: 60_000 })
       const input = new InputStream()
       return { query: warm.query(input), input, process: spawned[0]!, binding }
     } catch (error) {
       for (const process of spawned) await process.end(0)
-      throw startFailure(error, spawned[0]?.lastWords() ?? '')
+      throw startFailure(error, spawned[0]?.stderrTail() ?? '')
     }
   }
 
@@ -101,7 +104,7 @@ export class Starter {
     const { prewarm } = await import('@anthropic-ai/claude-agent-sdk')
     const binding: Binding = {}
     const { spawn, spawned } = this.#spawning('spare')
-    const { cwd: _cwd, model: _model, ...rest } = toSdkOptions(options, this.#around, binding)
+    const { cwd: _cwd, model: _model, ...rest } = toSdkOptions(options, this.#settings, binding)
     const parked = await prewarm({ options: { ...rest, spawnClaudeCodeProcess: spawn } })
     return { parked, process: spawned[0]!, binding }
   }
@@ -127,7 +130,7 @@ export class Starter {
   #spawning(key: string): { spawn: (options: SpawnOptions) => SpawnedProcess; spawned: ClaudeProcess[] } {
     const spawned: ClaudeProcess[] = []
     const spawn = (options: SpawnOptions): SpawnedProcess => {
-      const process = spawnClaude(options, this.#around.cgroups)
+      const process = spawnClaude(options, this.#settings.cgroups)
       spawned.push(process)
       this.#onSpawn(process, key)
       return process.spawned
@@ -148,20 +151,25 @@ async function claimSpare(
       model: options.model,
       permissionMode: options.permissionMode,
       appendSystemPrompt: systemPromptOf(options),
-      ...(options.title ? { title: options.title } : {}),
+      title: options.title || undefined,
     },
   })
-  await withinMs(20_000, parked.claimed)
+  // In real time: Claude does not run by our clock.
+  await within(systemClock, 20_000, parked.claimed, noAnswer)
   return { query, input, process, binding }
 }
 
-/** A spare learns its directory and its prompt when it is claimed; all else must be the same. */
+/** A spare gets its directory and its prompt when it is claimed; everything else must be the same. */
 function spareShape(options: ConversationOptions): string {
   const { systemPrompt: _systemPrompt, ...agent } = options.agent
   return shapeOf({ ...options, cwd: '', agent, systemPromptAppend: '' })
 }
 
-function startFailure(error: unknown, lastWords: string): RockpoolError {
+function noAnswer(): never {
+  throw new Error('no answer in time')
+}
+
+function startFailure(error: unknown, stderr: string): RockpoolError {
   const message = error instanceof Error ? error.message : String(error)
   if (/No conversation found/.test(message)) {
     return new RockpoolError('not-found', 'Claude no longer has this conversation.', {
@@ -170,17 +178,46 @@ function startFailure(error: unknown, lastWords: string): RockpoolError {
     })
   }
   if (/No message found/.test(message)) {
-    return new RockpoolError(
-      'not-found',
-      'This message is not in the part of the conversation that Claude still reads.',
-      {
-        hint: 'Choose one after the last compaction.',
-        cause: error,
-      },
-    )
+    const reason = 'This message is not in the part of the conversation that Claude still reads.'
+    return new RockpoolError('not-found', reason, {
+      hint: 'Choose one after the last compaction.',
+      cause: error,
+    })
   }
-  return new RockpoolError('agent-failed', `Claude could not be started: ${lastWords || message}`, {
+  return new RockpoolError('agent-failed', `Claude could not be started: ${stderr || message}`, {
     hint: 'Look at `rockpool doctor`: it checks the program, its version and the login.',
     cause: error,
   })
+}
+
+/** Throws when a conversation with these options cannot be started. */
+export function checkStartable(
+  { cwd, permissionMode }: ConversationOptions,
+  binary: string | undefined,
+): void {
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new RockpoolError('not-found', `${cwd} is not a directory.`, {
+      hint: 'Make it, or choose another working directory.',
+    })
+  }
+  if (binary && !statSync(binary, { throwIfNoEntry: false })?.isFile()) {
+    throw new RockpoolError('unavailable', `There is no program ${binary}.`, {
+      hint: 'Correct claude.binary in the configuration, or remove it to use the one that comes with Rockpool.',
+    })
+  }
+  if (permissionMode === 'bypassPermissions' && process.getuid?.() === 0) {
+    throw new RockpoolError('refused', 'Claude Code does not run with bypassPermissions as root.', {
+      hint: 'Use acceptEdits or default and allow the tools it needs, or run Rockpool as another user.',
+    })
+  }
+}
+
+export function inUse(sdkSessionId: string, holder: string): RockpoolError {
+  return new RockpoolError('busy', `Claude's session ${sdkSessionId} is in use by ${holder}.`, {
+    hint: 'End that one first, or fork the session.',
+  })
+}
+
+export function notResumable(reason: string): RockpoolError {
+  return new RockpoolError('not-found', reason, { hint: 'Start a new conversation.' })
 }

@@ -1,7 +1,8 @@
-// Claude as an agent: one process for each live conversation, kept warm, so that a second message starts nothing.
+// Claude as an agent: one process for each live conversation, kept warm, so that a second message needs no start.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentRuntime, Conversation, ConversationOptions, Prompt, Resumable } from '../domain/agent.ts'
+import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
@@ -11,23 +12,19 @@ import type { SharedClaudeTranscripts } from '../store/storage.ts'
 import { processesOf } from '../store/disk/process-scope.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { shapeOf } from './claude-options.ts'
-import type { Surroundings } from './claude-options.ts'
+import type { ProcessSettings } from './claude-options.ts'
 import { makeStreamReader } from './claude-events.ts'
-import { Starter } from './claude-start.ts'
+import { checkStartable, inUse, notResumable, Starter } from './claude-start.ts'
 import { ClaudeConversation } from './conversation.ts'
 import type { Credential } from './credentials.ts'
 import { claudeConfigDir, loginFilesOf } from './credentials.ts'
-import { childEnvironment } from './environment.ts'
-import { LastWatch } from './process-reaper.ts'
-import { TranscriptWatch } from './other-writers.ts'
+import { childEnvironment } from './claude-program.ts'
+import { otherWriter, TranscriptWatch } from './other-writers.ts'
+import { ProcessReaper } from './process-reaper.ts'
 import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endProcesses } from './process.ts'
-import type { TranscriptLook } from './resume.ts'
-import { receivedPrompts, recordsOfSession } from './received-prompts.ts'
-import { checkStartable, inUse, notResumable } from './refusals.ts'
-import { LookCache, otherWriter } from './resume.ts'
-import { tagTranscript } from './session-tag.ts'
+import { receivedPrompts, recordsOfSession, tagTranscript, TranscriptStates } from './transcripts.ts'
 
 export interface ClaudeAgentOptions {
   environment: Environment
@@ -39,13 +36,13 @@ export interface ClaudeAgentOptions {
   version: string
   /** Claude's transcripts, when several machines share them. */
   transcripts?: SharedClaudeTranscripts
-  /** The cgroup in which each of Claude's processes gets one of its own, where that is possible. */
+  /** The cgroup in which each Claude process gets its own cgroup, where that is possible. */
   cgroups?: string
 }
 
 const spareDelayMs = 60_000
 
-/** Ends what a crashed Rockpool left behind, and is then ready to take turns. */
+/** Ends the processes that a crashed Rockpool left behind, then opens the agent. */
 export async function openClaudeAgent(options: ClaudeAgentOptions): Promise<AgentRuntime> {
   const processes = new ClaudeProcesses(options.paths.claudeProcesses)
   const orphans = processes
@@ -72,45 +69,31 @@ class ClaudeAgent implements AgentRuntime {
   #pool: Pool<ClaudeConversation>
   #starter: Starter
   /** Opens of the same key wait for each other. */
-  #opening = new Map<string, Promise<unknown>>()
-  #looks: LookCache
-  #lastWatch: LastWatch
+  #opening = new KeyedQueue()
+  #transcripts: TranscriptStates
+  #reaper: ProcessReaper
   #cancelSpare: (() => void) | undefined
   #tagged = new Set<string>()
-  /** Notes about processes that are still being written. */
-  #notes = new Set<Promise<unknown>>()
+  /** Writes that run in the background. */
+  #writes = new Set<Promise<unknown>>()
 
   constructor(options: ClaudeAgentOptions, processes: ClaudeProcesses) {
-    const { claude } = options.config
+    const { clock, log, config, cgroups, transcripts } = options
+    const { maxLive, maxStarts, idleMinutes } = config.claude
+    const idleMs = idleMinutes * 60_000
     this.#options = options
     this.billing = options.credential?.billing ?? 'api'
     this.#configDir = claudeConfigDir(options.environment)
     this.#processes = processes
-    this.#lastWatch = new LastWatch(options.cgroups)
-    this.#looks = new LookCache(options.transcripts)
-    const idleMs = claude.idleMinutes * 60_000
-    const { maxLive, maxStarts } = claude
-    this.#pool = new Pool(options.clock, { maxLive, maxStarts, idleMs })
-    const { clock, log } = options
-    this.#starter = new Starter(surroundingsOf(options), (process, key) => this.#register(process, key), {
-      clock,
-      log,
-      idleMs,
-    })
+    this.#reaper = new ProcessReaper(cgroups)
+    this.#transcripts = new TranscriptStates(transcripts)
+    this.#pool = new Pool(clock, { maxLive, maxStarts, idleMs })
+    const onSpawn = (process: ClaudeProcess, key: string): void => this.#register(process, key)
+    this.#starter = new Starter(settingsOf(options), onSpawn, { clock, log, idleMs })
   }
 
-  async open(options: ConversationOptions): Promise<Conversation> {
-    const before = this.#opening.get(options.key) ?? Promise.resolve()
-    const opened = before.then(
-      () => this.#open(options),
-      () => this.#open(options),
-    )
-    this.#opening.set(options.key, opened)
-    try {
-      return await opened
-    } finally {
-      if (this.#opening.get(options.key) === opened) this.#opening.delete(options.key)
-    }
+  open(options: ConversationOptions): Promise<Conversation> {
+    return this.#opening.run(options.key, () => this.#open(options))
   }
 
   live(key: string): Conversation | undefined {
@@ -124,13 +107,10 @@ class ClaudeAgent implements AgentRuntime {
     }
     const writer = this.#otherWriter(sdkSessionId)
     if (writer) {
-      return {
-        ok: false,
-        why: 'in-use',
-        reason: `Another Claude (process ${writer.pid} in ${writer.cwd}) has it open.`,
-      }
+      const reason = `Another Claude (process ${writer.pid} in ${writer.cwd}) has it open.`
+      return { ok: false, why: 'in-use', reason }
     }
-    return (await this.#look(sdkSessionId)).resumable
+    return (await this.#transcripts.read(this.#configDir, sdkSessionId)).resumable
   }
 
   async received(
@@ -150,27 +130,29 @@ class ClaudeAgent implements AgentRuntime {
     this.#pool.close()
     await Promise.all(this.#pool.all().map((conversation) => conversation.close()))
     await this.#starter.close()
-    while (this.#notes.size > 0) await Promise.all(this.#notes)
+    while (this.#writes.size > 0) await Promise.all(this.#writes)
     await this.#processes.close()
-    this.#lastWatch.close()
+    this.#reaper.close()
   }
 
   async #open(options: ConversationOptions): Promise<ClaudeConversation> {
     const live = this.#pool.get(options.key)
-    const goesOn = live && !live.closed && isSameConversation(live, options)
+    const continues = live && !live.closed && isSameConversation(live, options)
     // A change that needs a new process waits until the running turn is over.
-    if (goesOn && (live.busy || shapeOf(live.options) === shapeOf(options))) {
+    if (continues && (live.busy || shapeOf(live.options) === shapeOf(options))) {
       this.#pool.reserve(options.key)
       await live.rebind(options)
       return live
     }
     if (live) await live.close()
-    const resume = goesOn && live.sdkSessionId ? { sdkSessionId: live.sdkSessionId } : options.resume
+    const resume = continues && live.sdkSessionId ? { sdkSessionId: live.sdkSessionId } : options.resume
     return this.#pool.start(options.key, options.pinned ?? false, () => this.#start({ ...options, resume }))
   }
 
   async #start(options: ConversationOptions): Promise<ClaudeConversation> {
-    checkStartable(options, this.#options.config.claude.binary)
+    const { clock, log, config } = this.#options
+    const { binary, silenceSeconds, toolSilenceSeconds, maxAnswerMinutes } = config.claude
+    checkStartable(options, binary)
     const costBefore = options.resume ? await this.#takeOver(options.key, options.resume) : 0
     try {
       const started = await this.#starter.start(options)
@@ -178,13 +160,13 @@ class ClaudeAgent implements AgentRuntime {
         options,
         ...started,
         reader: makeStreamReader(costBefore),
-        clock: this.#options.clock,
-        log: this.#options.log,
-        timeZone: this.#options.config.timeZone,
+        clock,
+        log,
+        timeZone: config.timeZone,
         silence: {
-          seconds: this.#options.config.claude.silenceSeconds,
-          toolSeconds: this.#options.config.claude.toolSilenceSeconds,
-          answerMinutes: this.#options.config.claude.maxAnswerMinutes,
+          seconds: silenceSeconds,
+          toolSeconds: toolSilenceSeconds,
+          answerMinutes: maxAnswerMinutes,
         },
         transcript: new TranscriptWatch(this.#configDir, (pid) => this.#isOurs(pid)),
         onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),
@@ -203,8 +185,8 @@ class ClaudeAgent implements AgentRuntime {
     }
   }
 
-  /** Where one new conversation began, the next will: it finds a process ready. Not at once, and not for a program that
-   *  takes one turn and ends. */
+  /** After a new conversation the next one is likely: starts a spare process for it. With a delay, so that a command that takes
+   *  one turn and ends starts none. */
   #keepSpareLike(options: ConversationOptions): void {
     const { clock, log, config } = this.#options
     if (!config.claude.spare) return
@@ -223,7 +205,7 @@ class ClaudeAgent implements AgentRuntime {
   /** Checks that it can be resumed and that no other process writes to it. Returns its cost so far. */
   async #takeOver(key: string, resume: NonNullable<ConversationOptions['resume']>): Promise<number> {
     const { sdkSessionId, fork } = resume
-    const { resumable, costUsd } = await this.#look(sdkSessionId)
+    const { resumable, costUsd } = await this.#transcripts.read(this.#configDir, sdkSessionId)
     if (!resumable.ok) throw notResumable(resumable.reason)
     // A fork only reads.
     if (fork) return costUsd
@@ -244,12 +226,8 @@ class ClaudeAgent implements AgentRuntime {
     return this.#pool.all().some((conversation) => conversation.pid === pid)
   }
 
-  #look(sdkSessionId: string): Promise<TranscriptLook> {
-    return this.#looks.look(this.#configDir, sdkSessionId)
-  }
-
   #lease(sdkSessionId: string, key: string): void {
-    this.#note(async () => {
+    this.#write(async () => {
       const lease = await this.#processes.lease(sdkSessionId, key)
       if (lease.taken) return
       this.#options.log.warn(
@@ -260,9 +238,9 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   #register({ scope, exited, end }: ClaudeProcess, key: string): void {
-    this.#lastWatch.add(scope.root)
-    this.#note(() => this.#processes.add(scope, key))
-    void exited.then(() => this.#note(() => end().then(() => this.#processes.remove(scope.root))))
+    this.#reaper.add(scope.root)
+    this.#write(() => this.#processes.add(scope, key))
+    void exited.then(() => this.#write(() => end().then(() => this.#processes.remove(scope.root))))
   }
 
   /** Each id that Claude gave the conversation gets the tag once. */
@@ -270,64 +248,56 @@ class ClaudeAgent implements AgentRuntime {
     const { tag } = options
     if (tag === undefined || sdkSessionId === undefined || this.#tagged.has(sdkSessionId)) return
     this.#tagged.add(sdkSessionId)
-    this.#note(async () => {
+    this.#write(async () => {
       if (!(await tagTranscript(this.#configDir, sdkSessionId, tag))) this.#tagged.delete(sdkSessionId)
     })
   }
 
   #forget(conversation: ClaudeConversation): void {
     this.#pool.remove(conversation)
-    for (const id of conversation.ids) this.#note(() => this.#processes.release(id, conversation.key))
+    for (const id of conversation.ids) this.#write(() => this.#processes.release(id, conversation.key))
   }
 
-  /** Writes in the background; only the shutdown waits for it. */
-  #note(write: () => Promise<unknown>): void {
-    const note = write()
+  /** Writes in the background; only `close` waits for it. */
+  #write(write: () => Promise<unknown>): void {
+    const writing = write()
       .catch((error: unknown) =>
         this.#options.log.error(
           { event: 'process-record-failed', error: String(error) },
           'Could not record the state of a Claude process; it may be missed when orphans are ended.',
         ),
       )
-      .finally(() => this.#notes.delete(note))
-    this.#notes.add(note)
+      .finally(() => this.#writes.delete(writing))
+    this.#writes.add(writing)
   }
 }
 
-/** Is what is wanted the conversation that lives? A new one is wanted when no id is given though it has one. */
-function isSameConversation(live: ClaudeConversation, wanted: ConversationOptions): boolean {
-  const { resume, newSdkSessionId } = wanted
+/** Do the options mean the live conversation? Without an id they mean a new one, unless the live one has no id yet either. */
+function isSameConversation(
+  live: ClaudeConversation,
+  { resume, newSdkSessionId }: ConversationOptions,
+): boolean {
   if (resume) return !resume.fork && live.ids.has(resume.sdkSessionId)
   return live.sdkSessionId === undefined || live.sdkSessionId === newSdkSessionId
 }
 
-function surroundingsOf({
-  environment,
-  config,
-  paths,
-  credential,
-  version,
-  transcripts,
-  cgroups,
-}: ClaudeAgentOptions): Surroundings {
-  mkdirSync(paths.claudeTemporary, { recursive: true, mode: 0o700 })
+function settingsOf(options: ClaudeAgentOptions): ProcessSettings {
+  const { environment, config, paths, credential, version, transcripts, cgroups } = options
+  const { maxRetries, passEnvironment, binary } = config.claude
+  const temporaryDirectory = paths.claudeTemporary
+  mkdirSync(temporaryDirectory, { recursive: true, mode: 0o700 })
+  const child = { credential, temporaryDirectory, maxRetries, passEnvironment, version }
   return {
-    env: childEnvironment(environment, {
-      credential,
-      temporaryDirectory: paths.claudeTemporary,
-      maxRetries: config.claude.maxRetries,
-      passEnvironment: config.claude.passEnvironment,
-      version,
-    }),
+    env: childEnvironment(environment, child),
     credential,
-    ...(cgroups === undefined ? {} : { cgroups }),
-    ...(transcripts ? { sessionStore: transcripts.sdkStore } : {}),
-    binary: config.claude.binary,
+    cgroups,
+    sessionStore: transcripts?.sdkStore,
+    binary,
     deniedPaths: [...deniedPathsOf(paths), ...loginFilesOf(environment)],
   }
 }
 
-/** Our own state; the workspaces and received media in it are the agents' to use. */
+/** Our own state, without the workspaces and received media in it, which agents may use. */
 function deniedPathsOf(paths: StatePaths): string[] {
   return [
     join(paths.credentials, '**'),

@@ -1,14 +1,15 @@
-// Claude's summary of a compaction comes as the message after it. The two are joined into one event.
+// Claude sends the summary of a compaction as the message after it. The two are joined into one event. A file of its own because
+// claude-events.ts is at the limit of length.
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk'
 import type { TurnEvent } from '../domain/turn.ts'
 
-/** One thing that a message says; only events matter here. */
+/** Only events matter here. */
 interface Item {
   is: string
   event?: TurnEvent
 }
 
-/** Holds the end of a compaction back until the message after it. */
+/** Delays the end of a compaction until the next message. */
 export function withSummaries<T extends Item>(
   read: (message: SDKMessage) => T[],
 ): (message: SDKMessage) => T[] {
@@ -30,7 +31,7 @@ function withSummary<T extends Item>(item: T, summary: string): T {
   return { ...item, event: { ...item.event, summary } }
 }
 
-/** The summary itself, without the words that Claude Code puts around it for the model. */
+/** The summary itself, without the text that Claude Code adds for the model. */
 function summaryIn(message: SDKMessage): string | undefined {
   if (message.type !== 'user' || !('isSynthetic' in message) || !message.isSynthetic) return undefined
   const { content } = message.message

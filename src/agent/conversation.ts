@@ -1,4 +1,4 @@
-// One live conversation: a process of Claude's, what goes in and comes out of it, and its end.
+// One live conversation: a Claude process, its input and output, and its end.
 import type { Query } from '@anthropic-ai/claude-agent-sdk'
 import type {
   Conversation,
@@ -8,19 +8,20 @@ import type {
   PermissionMode,
   Prompt,
 } from '../domain/agent.ts'
+import { sleep, within } from '../domain/async.ts'
+import { systemClock } from '../domain/clock.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { StreamItem, StreamReader } from './claude-events.ts'
+import { ConversationTurns } from './conversation-turns.ts'
 import type { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
 import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explain } from './turn-failures.ts'
-import { TurnsUnderWay } from './turns-under-way.ts'
 import { Watchdog } from './watchdog.ts'
-import { withinMs } from './within.ts'
 
 export interface ConversationParts {
   options: ConversationOptions
@@ -32,23 +33,23 @@ export interface ConversationParts {
   log: Log
   timeZone?: string
   silence: { seconds: number; toolSeconds: number; answerMinutes: number }
-  /** Claude's id of this conversation became known, or another one. */
+  /** Claude gave the conversation an id, for the first time or a new one. */
   onSession: (sdkSessionId: string) => void
   /** A turn began or ended. */
   onTurn: () => void
   transcript: TranscriptWatch
 }
 
-/** A longer wait for the end of a rate limit is for the person, not for a process. */
+/** If a rate limit ends later than this, the turn ends and the person decides. */
 const maxRetryDelayMs = 60_000
 
 export class ClaudeConversation implements Conversation {
   readonly key: string
   readonly ended: Promise<ConversationEnd>
   #parts: ConversationParts
-  #turns: TurnsUnderWay
+  #turns: ConversationTurns
   #watchdog: Watchdog
-  /** Told of every finished block: text that never ends, or a connection that only says that it lives, is no progress. */
+  /** Reset by every finished block: endless text, or a connection that only sends pings, is no progress. */
   #answering: Watchdog
   #end: ConversationEnd | undefined
   /** After a kill nothing is reported, whatever still arrives. */
@@ -59,9 +60,9 @@ export class ClaudeConversation implements Conversation {
   constructor(parts: ConversationParts) {
     this.key = parts.options.key
     this.#parts = parts
-    this.#turns = new TurnsUnderWay(parts.clock, {
-      unprompted: (event) => this.#parts.options.onUnprompted?.event(event),
-      stopAgain: () => void this.#interruptOnce(),
+    this.#turns = new ConversationTurns(parts.clock, {
+      onUnprompted: (event) => this.#parts.options.onUnprompted?.event(event),
+      interruptAgain: () => void this.#interruptOnce(),
     })
     this.#watchdog = new Watchdog(parts.clock, () => this.#stalled())
     this.#answering = new Watchdog(parts.clock, () => this.#answersTooLong())
@@ -74,7 +75,7 @@ export class ClaudeConversation implements Conversation {
     return this.#parts.options
   }
 
-  /** The one to resume: also before Claude has said anything. */
+  /** The id to resume, also before Claude has sent anything. */
   get sdkSessionId(): string | undefined {
     return this.#parts.reader.sdkSessionId ?? [...this.#ids][0]
   }
@@ -95,7 +96,7 @@ export class ClaudeConversation implements Conversation {
     return this.#end !== undefined
   }
 
-  /** The functions, model and mode of a later `open`. */
+  /** Takes over the functions, model and mode of a later `open`. */
   async rebind(options: ConversationOptions): Promise<void> {
     const before = this.#parts.options
     this.#parts.options = options
@@ -124,24 +125,26 @@ export class ClaudeConversation implements Conversation {
   }
 
   #send(prompt: Prompt): void {
-    this.#parts.transcript.gave(prompt.uuid)
+    this.#parts.transcript.addPrompt(prompt.uuid)
     this.#parts.input.push(prompt)
-    for (const watchdog of [this.#watchdog, this.#answering]) watchdog.sign()
+    for (const watchdog of [this.#watchdog, this.#answering]) watchdog.reset()
     this.#watch()
   }
 
   async interrupt(): Promise<void> {
     if (!this.busy || this.closed) return
-    // What was said to steer the turn and still waits would begin another one; stop means stop.
+    // Messages that steer the turn and still wait would start another turn; an interrupt stops those, too.
     if (this.#turns.asked) this.#turns.asked.stopped = true
     await this.#interruptOnce()
   }
 
   async #interruptOnce(): Promise<void> {
     try {
-      await withinMs(5_000, this.#parts.query.interrupt())
+      await within(systemClock, 5_000, this.#parts.query.interrupt(), () => {
+        throw new Error('no answer in time')
+      })
     } catch (error) {
-      // The conversation ended meanwhile, which its end reports; or it does not react, which the watchdog will see.
+      // Either the conversation has ended, which its end reports, or Claude does not react, which the watchdog detects.
       this.#parts.log.debug(
         { event: 'interrupt-unanswered', key: this.key, error: String(error) },
         'Claude did not answer an interrupt.',
@@ -158,21 +161,22 @@ export class ClaudeConversation implements Conversation {
   }
 
   otherWriter(): OtherWriter | undefined {
-    return this.sdkSessionId === undefined ? undefined : this.#parts.transcript.look(this.sdkSessionId)
+    return this.sdkSessionId === undefined ? undefined : this.#parts.transcript.find(this.sdkSessionId)
   }
 
   async contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined> {
     if (this.closed) return undefined
     try {
-      const usage = await withinMs(5_000, this.#parts.query.getContextUsage({ detail: 'summary' }))
-      return { totalTokens: usage.totalTokens, maxTokens: usage.maxTokens }
+      // In real time: Claude does not run by our clock.
+      const asked = this.#parts.query.getContextUsage({ detail: 'summary' })
+      return await within(systemClock, 5_000, asked, () => undefined)
     } catch {
-      // Only an estimate was asked for; an older program does not know the question.
+      // Only an estimate; older versions of Claude do not support the request.
       return undefined
     }
   }
 
-  /** Somebody is being asked something: silence is theirs then, not Claude's. Returns what to call when it is over. */
+  /** While a person is asked, silence is not Claude's fault. Returns the function to call afterwards. */
   hold(event?: TurnEvent): () => void {
     if (event) this.#turns.report(event)
     const releases = [this.#watchdog, this.#answering].map((watchdog) => watchdog.hold())
@@ -187,7 +191,7 @@ export class ClaudeConversation implements Conversation {
       if (this.#turns.asked) await this.interrupt()
       this.#end ??= { why }
       this.#parts.input.end()
-      await Promise.race([this.#parts.process.exited, this.#pause(2_000)])
+      await Promise.race([this.#parts.process.exited, sleep(this.#parts.clock, 2_000)])
     }
     await this.#endProcess()
   }
@@ -212,17 +216,17 @@ export class ClaudeConversation implements Conversation {
     try {
       for await (const message of this.#parts.query) {
         if (this.#silenced) continue
-        this.#watchdog.sign()
+        this.#watchdog.reset()
         for (const item of this.#parts.reader.read(message)) this.#take(item)
         this.#settle()
         this.#watch()
       }
     } catch (error) {
-      // Also thrown after a result that already reported the failure; then the turn has ended.
+      // Also thrown after a result that already reported the failure; the turn has ended by then.
       thrown = error instanceof Error ? error.message : String(error)
     }
     await this.#parts.process.end()
-    const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.lastWords() || thrown })
+    const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.stderrTail() || thrown })
     for (const watchdog of [this.#watchdog, this.#answering]) watchdog.stop()
     if (this.#turns.asked) this.#finish(this.#turns.asked, this.#endOfUnfinished(end))
     return end
@@ -245,7 +249,7 @@ export class ClaudeConversation implements Conversation {
   }
 
   #noteEvent(event: TurnEvent): void {
-    if (event.type !== 'text-delta') this.#answering.sign()
+    if (event.type !== 'text-delta') this.#answering.reset()
     if (event.type !== 'retry') return
     this.#watchdog.allow(event.delayMs)
     if (event.delayMs > maxRetryDelayMs && event.reason === 'rate_limit')
@@ -255,7 +259,7 @@ export class ClaudeConversation implements Conversation {
   /** Ends the turns that are over. */
   #settle(): void {
     const { onUnprompted } = this.#parts.options
-    const asked = this.#turns.askedThatIsOver({ mayGoOnAlone: onUnprompted !== undefined })
+    const asked = this.#turns.askedThatIsOver({ mayContinueUnprompted: onUnprompted !== undefined })
     if (asked) this.#finish(asked, { kind: 'completed' })
     const unprompted = this.#turns.takeUnpromptedThatIsOver()
     if (!unprompted) return
@@ -301,7 +305,7 @@ export class ClaudeConversation implements Conversation {
     const { answerMinutes } = this.#parts.silence
     this.#parts.log.warn(
       { event: 'answer-too-long', key: this.key, pid: this.pid, answerMinutes },
-      'Claude wrote at one answer for too long; the turn is ended.',
+      'Claude wrote at one answer for too long; ending the turn.',
     )
     const limit = `${answerMinutes} minutes (claude.maxAnswerMinutes)`
     this.#giveUp('stalled', undefined, `Claude wrote at one answer for more than ${limit}`)
@@ -315,13 +319,13 @@ export class ClaudeConversation implements Conversation {
     this.#giveUp('stalled', undefined)
   }
 
-  /** Ends the turn with our own verdict: asks Claude to stop, and if it does not, ends the process. */
+  /** Ends the turn with our own verdict: interrupts Claude, and ends the process if that has no effect. */
   #giveUp(why: 'stalled' | 'rate-limited', delayMs: number | undefined, details = ''): void {
     const turn = this.#turns.asked
     if (!turn) return
     const now = this.#parts.clock.now()
     const retryAt = delayMs === undefined ? undefined : now + delayMs
-    turn.verdict ??= { ...this.#failure(why, details, retryAt), ...(retryAt ? { retryAt } : {}) }
+    turn.verdict ??= { ...this.#failure(why, details, retryAt), retryAt }
     void this.interrupt()
     this.#parts.clock.after(10_000, () => {
       if (this.#turns.asked === turn) void this.kill()
@@ -335,9 +339,5 @@ export class ClaudeConversation implements Conversation {
   ): Extract<TurnEnd, { kind: 'failed' }> {
     const context = { now: this.#parts.clock.now(), timeZone: this.#parts.timeZone, retryAt }
     return { kind: 'failed', why, ...explain(why, details, context) }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#parts.clock.after(ms, resolve))
   }
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readEnvironment } from '../store/config-file.ts'
 import type { Environment } from '../store/config-file.ts'
 import { findCredential } from './credentials.ts'
-import { childEnvironment } from './environment.ts'
+import { childEnvironment } from './claude-program.ts'
 
 let home: string
 beforeEach(() => {

@@ -1,4 +1,4 @@
-// Which credential Claude gets. The order is Claude Code's own, so that Rockpool uses what `claude` would use here.
+// Finds the credential for Claude. The order is Claude Code's own, so that Rockpool uses the same one as `claude`.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Billing } from '../domain/agent.ts'
@@ -21,8 +21,8 @@ export interface Credential {
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-interface Findings {
-  /** The environment's variables, and beneath them those that Claude's settings file sets. */
+interface Found {
+  /** The environment's variables; those that Claude's settings file sets where the environment has none. */
   variables: Variables
   settings: ClaudeSettings
   configDir: string
@@ -34,7 +34,7 @@ interface ClaudeSettings {
   env?: Record<string, string>
 }
 
-const finders: Record<CredentialKind, (found: Findings) => Credential | undefined> = {
+const finders: Record<CredentialKind, (found: Found) => Credential | undefined> = {
   bedrock: ({ variables }) =>
     isOn(variables['CLAUDE_CODE_USE_BEDROCK'])
       ? cloud('bedrock', variables, /^(AWS_|ANTHROPIC_BEDROCK_|CLAUDE_CODE_(USE|SKIP)_BEDROCK)/)
@@ -70,7 +70,7 @@ export function findCredential(
   wanted: ClaudeConfig['credential'],
 ): Credential | undefined {
   if (wanted === 'none') return undefined
-  const found = lookAround(environment)
+  const found = readSettings(environment)
   if (wanted !== 'auto') return finders[wanted](found)
   for (const find of Object.values(finders)) {
     const credential = find(found)
@@ -94,7 +94,7 @@ export function loginFilesOf(environment: Environment): string[] {
   ]
 }
 
-function lookAround(environment: Environment): Findings {
+function readSettings(environment: Environment): Found {
   const configDir = claudeConfigDir(environment)
   const settings = readJson<ClaudeSettings>(join(configDir, 'settings.json')) ?? {}
   const set = Object.fromEntries(Object.entries(environment.variables).filter(([, value]) => value))
@@ -131,8 +131,8 @@ interface ClaudeState {
   oauthAccount?: object
 }
 
-/** Claude Code reads its own login; we only look whether there is one, and who pays. */
-function findLogin({ configDir, home }: Findings): Credential | undefined {
+/** Claude Code reads its login itself; we only check whether there is one, and how it is paid for. */
+function findLogin({ configDir, home }: Found): Credential | undefined {
   const file = join(configDir, '.credentials.json')
   const oauth = readJson<LoginFile>(file)?.claudeAiOauth
   if (oauth?.refreshToken || oauth?.accessToken) return login('subscription', file)

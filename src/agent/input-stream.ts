@@ -1,4 +1,4 @@
-// What we say to Claude: a stream that stays open as long as the conversation, so that one process takes many turns.
+// The prompts for Claude: a stream that stays open as long as the conversation, so that one process takes many turns.
 import type { SDKUserMessage } from '@anthropic-ai/claude-agent-sdk'
 import type { Prompt } from '../domain/agent.ts'
 
@@ -39,7 +39,7 @@ export function toUserMessage(prompt: Prompt): SDKUserMessage {
     },
     parent_tool_use_id: null,
     uuid: prompt.uuid as SDKUserMessage['uuid'],
-    ...(prompt.command || !wouldBeInterpreted(prompt.text) ? {} : { client_composed: true as const }),
+    client_composed: prompt.command || !wouldBeInterpreted(prompt.text) ? undefined : true,
   }
 }
 

@@ -1,5 +1,5 @@
-// The boundary to the model: secrets that we know by value go neither into a prompt nor out with what the agent says. So no
-// transcript, reply or event of a turn has them, whatever a platform's error text or a file that the agent read said.
+// Masks secrets that we know by value, in prompts and in everything that the agent returns. So no transcript, reply or event of a
+// turn has them, also not from a platform's error text or a file that the agent read.
 import type { AgentRuntime, Conversation, ConversationOptions, Prompt } from '../domain/agent.ts'
 import { maskTexts } from '../domain/redact.ts'
 import type { Redactor } from '../domain/redact.ts'
@@ -36,7 +36,7 @@ export function maskRuntime(runtime: AgentRuntime, redactor: Redactor): AgentRun
 function maskOptions(options: ConversationOptions, redactor: Redactor): ConversationOptions {
   const { onUnprompted } = options
   if (!onUnprompted) return options
-  const event = maskEvents((said) => onUnprompted.event(said), redactor)
+  const event = maskEvents((each) => onUnprompted.event(each), redactor)
   const ended = (result: TurnResult): void => onUnprompted.ended(maskResult(result, redactor))
   return { ...options, onUnprompted: { event, ended } }
 }
@@ -80,7 +80,7 @@ function maskResult(result: TurnResult, { knownValues }: Redactor): TurnResult {
   return maskTexts(result, knownValues) as TurnResult
 }
 
-/** A value that is written in pieces is held back until it is whole. */
+/** A secret may arrive in pieces: text that may be the beginning of one is held back until it is complete. */
 function maskEvents(onEvent: (event: TurnEvent) => void, redactor: Redactor): (event: TurnEvent) => void {
   let held = ''
   const release = (): void => {
@@ -94,8 +94,8 @@ function maskEvents(onEvent: (event: TurnEvent) => void, redactor: Redactor): (e
       return
     }
     const text = redactor.knownValues(held + event.text)
-    const begun = redactor.begunValue(text)
-    held = text.slice(text.length - begun)
-    if (begun < text.length) onEvent({ type: 'text-delta', text: text.slice(0, text.length - begun) })
+    const safe = text.length - redactor.begunValue(text)
+    held = text.slice(safe)
+    if (safe > 0) onEvent({ type: 'text-delta', text: text.slice(0, safe) })
   }
 }

@@ -1,5 +1,5 @@
-// Before Claude's context is compacted, it gets a turn to write down what should outlast it. When that is due, what it is
-// told, and how the turn is taken: in a fork that leaves nothing behind but the files it writes.
+// The memory flush: before its context is compacted, Claude takes a turn to write notes. When a flush is due, its prompt, and the
+// turn itself: in a fork that leaves nothing behind but the files it writes.
 import { join } from 'node:path'
 import type { AgentRuntime, ConversationOptions } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
@@ -24,7 +24,7 @@ export interface MemoryFlushSettings {
   systemPrompt: string
 }
 
-/** What the agent's configuration says, over what all agents' says, over the defaults; null when it is off. */
+/** The agent's own settings, else those of all agents, else the defaults; null when the flush is off. */
 export function resolveMemoryFlushSettings(
   config: Pick<Config, 'agents'>,
   agentId: string,
@@ -55,13 +55,13 @@ export interface MemoryFlushQuestion {
 export function shouldRunMemoryFlush(question: MemoryFlushQuestion): boolean {
   const { entry, contextWindowTokens, reserveTokensFloor, softThresholdTokens } = question
   const threshold = contextWindowTokens - reserveTokensFloor - softThresholdTokens
-  // A number from before the last compaction says nothing about the context now.
+  // A number from before the last compaction does not describe the current context.
   const isKnown = entry?.totalTokens !== undefined && entry.totalTokensFresh !== false
   if (!isKnown || threshold <= 0 || entry.totalTokens! < threshold) return false
   return !hasFlushed(entry)
 }
 
-/** A flush that never ran is not the flush of cycle 0, though both would be counted as 0. */
+/** A session that never flushed has no count, so it differs from one that flushed in cycle 0. */
 export function hasFlushed(
   entry: Pick<SessionEntry, 'compactionCount' | 'memoryFlushCompactionCount'> | undefined,
 ): boolean {
@@ -69,7 +69,7 @@ export function hasFlushed(
   return flushedAt !== undefined && flushedAt === (entry?.compactionCount ?? 0)
 }
 
-/** What a session keeps of a flush: once for each cycle. */
+/** The fields of a session after a flush: one flush for each compaction cycle. */
 export function flushDone(
   entry: Pick<SessionEntry, 'compactionCount'>,
   now: number,
@@ -77,7 +77,7 @@ export function flushDone(
   return { memoryFlushAt: now, memoryFlushCompactionCount: entry.compactionCount ?? 0 }
 }
 
-/** The prompt with the date in it: the person's date, not the machine's. */
+/** The prompt with the date in the person's time zone. */
 export function memoryFlushPrompt(settings: MemoryFlushSettings, now: number, timeZone?: string): string {
   const zone = timeZone ? { timeZone } : {}
   const date = new Intl.DateTimeFormat('en-CA', {
@@ -94,8 +94,8 @@ export function memoryFlushPrompt(settings: MemoryFlushSettings, now: number, ti
   ].join('\n\n')
 }
 
-/** Takes the flush turn in a fork of the conversation: Claude sees everything that was said, the conversation itself sees
- *  nothing of it, and it can run while the conversation waits to be compacted. It may write under `memory/` only. */
+/** Takes the flush turn in a fork of the conversation: Claude sees the whole conversation, the conversation itself is not
+ *  changed, and the flush can run while the compaction waits. It may write under `memory/` only. */
 export async function runMemoryFlush(
   runtime: AgentRuntime,
   options: ConversationOptions,
@@ -105,7 +105,7 @@ export async function runMemoryFlush(
     now: number
     timeZone?: string
     uuid: string
-    /** Where copies of the notes are kept meanwhile. */
+    /** The folder for copies of the notes during the flush. */
     copies: string
   },
 ): Promise<TurnResult> {
@@ -119,7 +119,7 @@ export async function runMemoryFlush(
     newSdkSessionId: undefined,
     title: undefined,
     ephemeral: true,
-    // It waits for no room: the conversation that it serves waits for it.
+    // It must not wait for room: the conversation waits for it.
     pinned: true,
     permissionMode: 'default',
     allowedTools: [`Read(${memory})`, `Edit(${memory})`],
@@ -135,7 +135,7 @@ export async function runMemoryFlush(
     return await fork.turn({ text, uuid: flush.uuid }, () => {})
   } finally {
     await fork.close()
-    // It was told to add only; whatever it did, what stood there stays.
+    // Claude was told to append only. Restores the earlier notes if it changed them.
     await putBack()
   }
 }

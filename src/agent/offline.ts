@@ -1,5 +1,5 @@
-// Who answers when there is no credential for Claude: it says plainly that it is not Claude and how to connect it, and
-// otherwise repeats what it was told, so that everything around an agent can be tried and tested without one.
+// The agent that answers when there is no credential for Claude. It says that it is not Claude and how to connect Claude, and
+// otherwise repeats each message, so that everything around an agent can be tried and tested without one.
 import type {
   AgentRuntime,
   Conversation,
@@ -9,13 +9,12 @@ import type {
   Prompt,
 } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
-import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
-import type { Direction } from './offline-directions.ts'
-import { readDirections } from './offline-directions.ts'
+import { sleep } from '../domain/async.ts'
+import type { TurnEnd, TurnEvent, TurnFailure, TurnResult } from '../domain/turn.ts'
 
 export interface OfflineOptions {
   clock: Clock
-  /** How long a turn takes; for benches. */
+  /** The duration of a turn; for benches. */
   delayMs?: number
   /** Obey `[[offline: …]]` in prompts. For tests: the author of the prompt then controls the agent. */
   directions?: boolean
@@ -44,7 +43,7 @@ export function makeOfflineAgent(options: OfflineOptions): AgentRuntime {
       return conversation
     },
     live: (key) => live.get(key),
-    // It keeps nothing, so there is nothing that could be missing; Claude's own id is left alone for later.
+    // It has no transcripts that could be missing. Claude's own id stays in the session for later.
     resumable: async () => ({ ok: true }),
     received: async (_sdkSessionId, prompts) => new Set(prompts.map(({ uuid }) => uuid)),
     async close() {
@@ -133,15 +132,12 @@ class OfflineConversation implements Conversation {
     say: (text: string) => void,
     onEvent: (event: TurnEvent) => void,
   ): Promise<TurnEnd | undefined> {
-    if (direction.do === 'wait') await this.#pause(direction.ms)
+    if (direction.do === 'wait') await sleep(this.#offline.clock, direction.ms)
     else if (direction.do === 'say') say(direction.text)
     else if (direction.do === 'emit') onEvent(direction.event)
     else if (direction.do === 'fail') {
-      return {
-        kind: 'failed',
-        why: direction.why,
-        message: `The offline agent was told to fail: ${direction.why}.`,
-      }
+      const { why } = direction
+      return { kind: 'failed', why, message: `The offline agent was told to fail: ${why}.` }
     } else if (direction.do === 'ask') say(await this.#ask(direction.tool, direction.input, onEvent))
     else say(await this.#call(direction.tool, direction.input, onEvent))
     return undefined
@@ -171,10 +167,6 @@ class OfflineConversation implements Conversation {
     const { text, isError = false } = await tool.call(input)
     onEvent({ type: 'tool-end', toolUseId, isError, output: text })
     return text
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#offline.clock.after(ms, resolve))
   }
 
   #result(end: TurnEnd, prompts: Prompt[], said: string[], started: number): TurnResult {
@@ -215,7 +207,7 @@ class OfflineConversation implements Conversation {
   async setModel(_model: string | undefined): Promise<void> {}
   async setPermissionMode(_mode: PermissionMode): Promise<void> {}
 
-  /** It has no transcript that others could write to. */
+  /** There is no transcript that others could write to. */
   otherWriter(): undefined {}
 
   async contextUsage(): Promise<{ totalTokens: number; maxTokens: number }> {
@@ -238,10 +230,38 @@ class OfflineConversation implements Conversation {
   }
 }
 
-/** What the person said, without what stands before it for a model: which channels there are, and whose session it is. */
+/** The person's words, without the lines before them that are for a model: channels, owner of the session. */
 function spoken(text: string): string {
   return text
     .replace(/^(System: (?!\[).*\n)+\n*/, '')
     .replace(/^\s*\[openclaw:agent=[^\]]*\]\s*/, '')
     .trim()
+}
+
+/** What a test may tell the offline agent to do, in the prompt: `[[offline: say Hello]]`. */
+type Direction =
+  | { do: 'wait'; ms: number }
+  | { do: 'say'; text: string }
+  | { do: 'fail'; why: TurnFailure }
+  | { do: 'ask'; tool: string; input: Record<string, unknown> }
+  | { do: 'call'; tool: string; input: Record<string, unknown> }
+  | { do: 'emit'; event: TurnEvent }
+
+/** `wait 200`, `say words`, `fail rate-limited`, `ask Bash {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
+function readDirections(text: string): Direction[] {
+  return [...text.matchAll(/\[\[offline: (\w+) ?([\s\S]*?)\]\]/g)].map(([, verb = '', rest = '']) =>
+    readDirection(verb, rest),
+  )
+}
+
+function readDirection(verb: string, rest: string): Direction {
+  if (verb === 'wait') return { do: 'wait', ms: Number(rest) }
+  if (verb === 'fail') return { do: 'fail', why: rest as TurnFailure }
+  if (verb === 'emit') return { do: 'emit', event: JSON.parse(rest) as TurnEvent }
+  if (verb === 'ask' || verb === 'call') {
+    const [tool = '', ...json] = rest.split(' ')
+    const input = JSON.parse(json.join(' ') || '{}') as Record<string, unknown>
+    return { do: verb, tool, input }
+  }
+  return { do: 'say', text: rest }
 }

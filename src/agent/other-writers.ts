@@ -1,17 +1,52 @@
-// Has somebody else continued a conversation that we hold open? Claude Code does not look: two processes append to one
-// transcript, and each loses what the other one said.
+// Other processes that write to a conversation of ours. Claude Code does not check: two processes append to one transcript, and
+// each loses the turns of the other.
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { OtherWriter } from '../domain/agent.ts'
-import { findTranscript, otherWriter } from './resume.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
+import { isClaudesProcess } from '../store/disk/process-identity.ts'
+import { findTranscript, namesIn } from './transcripts.ts'
 
-/** More than that is not read at once: then somebody has written more than one turn of ours does. */
+/** A live process other than `ours` that Claude's own registry names for this session. */
+export function otherWriter(
+  configDir: string,
+  sdkSessionId: string,
+  ours: (pid: number) => boolean,
+): { pid: number; cwd: string } | undefined {
+  const folder = join(configDir, 'sessions')
+  for (const name of namesIn(folder).filter((name) => /^\d+\.json$/.test(name))) {
+    const entry = readRegistryEntry(join(folder, name))
+    if (entry?.sessionId !== sdkSessionId || ours(entry.pid)) continue
+    if (isClaudesProcess(entry)) return { pid: entry.pid, cwd: entry.cwd }
+  }
+  return undefined
+}
+
+interface RegistryEntry {
+  pid: number
+  sessionId: string
+  cwd: string
+  procStart: string | number
+  pidDomain: string
+}
+
+function readRegistryEntry(path: string): RegistryEntry | undefined {
+  try {
+    return JSON.parse(readForeign(path, 65_536).toString('utf8')) as RegistryEntry
+  } catch {
+    // Removed meanwhile, or half written: the process has just ended, or just starts under another id.
+    return undefined
+  }
+}
+
+/** More is not read at once: one turn of ours writes less. */
 const maxReadBytes = 64 * 1024 * 1024
 
 export class TranscriptWatch {
   #configDir: string
   #isOurs: (pid: number) => boolean
-  /** How long each transcript was after our last turn. */
-  #seen = new Map<string, number>()
+  /** The size of each transcript after our last turn. */
+  #sizes = new Map<string, number>()
   #prompts = new Set<string>()
 
   constructor(configDir: string, isOurs: (pid: number) => boolean) {
@@ -19,28 +54,28 @@ export class TranscriptWatch {
     this.#isOurs = isOurs
   }
 
-  /** A turn of ours is over: what the transcript holds by now is known. */
+  /** A turn of ours is over: the transcript up to here is ours. */
   turnEnded(sdkSessionId: string): void {
     const path = findTranscript(this.#configDir, sdkSessionId)
-    if (path) this.#seen.set(path, statSync(path).size)
+    if (path) this.#sizes.set(path, statSync(path).size)
   }
 
-  /** We are about to give Claude this prompt. */
-  gave(uuid: string): void {
+  /** Called before Claude gets this prompt. */
+  addPrompt(uuid: string): void {
     this.#prompts.add(uuid)
   }
 
-  /** Who has the conversation open beside us, or has written to it since our last turn. */
-  look(sdkSessionId: string): OtherWriter | undefined {
+  /** The process that has the conversation open besides us, or has written to it since our last turn. */
+  find(sdkSessionId: string): OtherWriter | undefined {
     const open = otherWriter(this.#configDir, sdkSessionId, this.#isOurs)
     if (open) return { isOpen: true, where: `process ${open.pid} in ${open.cwd}` }
     const path = findTranscript(this.#configDir, sdkSessionId)
     return path !== undefined && this.#hasForeignPrompt(path) ? { isOpen: false } : undefined
   }
 
-  /** Claude writes down each prompt under the uuid that it came with, and `typed` or `sdk` where it came from outside. */
+  /** Claude records each prompt under its uuid, with the source `typed` or `sdk` if it came from outside. */
   #hasForeignPrompt(path: string): boolean {
-    const from = this.#seen.get(path)
+    const from = this.#sizes.get(path)
     if (from === undefined) return false
     return readLines(path, from).some((line) => {
       if (!line.includes('"promptSource"')) return false
@@ -51,7 +86,7 @@ export class TranscriptWatch {
   }
 }
 
-/** The whole lines from a place in a file on. */
+/** The complete lines after a position in a file. */
 function readLines(path: string, from: number): string[] {
   const size = Math.min(statSync(path).size - from, maxReadBytes)
   if (size <= 0) return []
@@ -69,7 +104,7 @@ function parseRecord(line: string): Record<string, unknown> {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // A damaged line is no prompt; `doctor` reports it.
+    // A damaged line is not a prompt; `doctor` reports it.
     return {}
   }
 }

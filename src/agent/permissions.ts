@@ -1,5 +1,5 @@
-// Claude asks before it uses a tool that was not allowed beforehand. We turn its question into ours and our answer into
-// its own; what is allowed "always" holds for the conversation and is written nowhere.
+// Claude asks before it uses a tool that was not allowed beforehand. Translates its question into ours and our answer into its
+// own. What is allowed "always" applies to the conversation only and is not stored.
 import type {
   CanUseTool,
   HookCallback,
@@ -16,14 +16,14 @@ export const nobodyCanAnswer: AskPermission = async (request) => ({
   message: `Nobody can be asked about ${request.toolName} in this conversation, so it is not allowed. Go on without it, or say what you would have done.`,
 })
 
-/** The directory of each tool call, as Claude names it in the hook before the call; the question itself does not say it. */
+/** The directory of each tool call, from the hook before the call; the permission question does not have it. */
 export class CallDirectories {
   #directories = new Map<string, string>()
 
   readonly hook: HookCallback = async (input, toolUseId) => {
     if (toolUseId === undefined) return {}
     this.#directories.set(toolUseId, input.cwd)
-    // Most calls are never asked about, so their directories are dropped after a while.
+    // Most calls need no permission, so old directories are dropped.
     const [oldest] = this.#directories.keys()
     if (this.#directories.size > mostCallsAtOnce && oldest !== undefined) this.#directories.delete(oldest)
     return {}
@@ -46,10 +46,8 @@ export function makeCanUseTool(ask: AskPermission, directoryOf: (toolUseId: stri
       return toResult(answer, input, details)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      return {
-        behavior: 'deny',
-        message: `The question whether ${toolName} may be used could not be asked: ${reason}. It is not allowed.`,
-      }
+      const message = `The question whether ${toolName} may be used could not be asked: ${reason}. It is not allowed.`
+      return { behavior: 'deny', message }
     }
   }
 }
@@ -80,18 +78,14 @@ function toResult(
   details: Details,
 ): PermissionResult {
   if (answer.behavior === 'deny') {
-    return {
-      behavior: 'deny',
-      message: answer.message,
-      interrupt: answer.interrupt,
-      decisionClassification: 'user_reject',
-    }
+    const { message, interrupt } = answer
+    return { behavior: 'deny', message, interrupt, decisionClassification: 'user_reject' }
   }
   const rules = answer.always ? alwaysRules(details) : []
   return {
     behavior: 'allow',
     updatedInput: answer.updatedInput ?? input,
-    ...(rules.length > 0 ? { updatedPermissions: rules } : {}),
+    updatedPermissions: rules.length > 0 ? rules : undefined,
     decisionClassification: rules.length > 0 ? 'user_permanent' : 'user_temporary',
   }
 }

@@ -1,5 +1,5 @@
-// How many of Claude's processes live at a time, and how many start at a time. A process costs 200 MB and its start a
-// whole core, so there is a cap: who has been idle longest makes room, and who is in a turn never does.
+// Limits how many Claude processes are live, and how many start at the same time. A process takes 200 MB and its start a whole
+// core. The process that has been idle longest is closed to make room; one that takes a turn never is.
 import type { Clock } from '../domain/clock.ts'
 
 export interface Pooled {
@@ -18,7 +18,7 @@ interface Place<T> {
   item: T
   pinned: boolean
   usedAt: number
-  /** Given out for a turn that has not begun: not idle yet. */
+  /** Opened for a turn that has not started: not idle yet. */
   reservedUntil: number
 }
 
@@ -62,7 +62,7 @@ export class Pool<T extends Pooled> {
     }
   }
 
-  /** It was given out and will be used at once. */
+  /** The item was opened and will be used at once. */
   reserve(key: string): void {
     const place = this.#places.get(key)
     if (!place) return
@@ -71,7 +71,7 @@ export class Pool<T extends Pooled> {
     this.#cancelSweep ??= this.#clock.after(Math.min(this.#limits.idleMs, 60_000), () => this.#sweep())
   }
 
-  /** A turn of it began or ended. */
+  /** A turn started or ended. */
   touch(key: string): void {
     const place = this.#places.get(key)
     if (!place) return
@@ -94,7 +94,7 @@ export class Pool<T extends Pooled> {
     this.#cancelSweep?.()
   }
 
-  /** Waits for a free slot and takes it in the same moment. */
+  /** Waits for a free slot and takes it without an await in between. */
   async #takeSlot(pinned: boolean): Promise<void> {
     for (;;) {
       const hasSlot = this.#starting < this.#limits.maxStarts
@@ -111,7 +111,7 @@ export class Pool<T extends Pooled> {
     return live + this.#starting - this.#startsPinned < this.#limits.maxLive
   }
 
-  /** Ends the one that was idle longest; false if all are in use. */
+  /** Closes the process that has been idle longest; false if all are in use. */
   #makeRoom(): boolean {
     const idle = this.#idle().sort((a, b) => a.usedAt - b.usedAt)[0]
     if (idle) this.#evict(idle)

@@ -1,15 +1,15 @@
-// When Rockpool dies, the kernel asks Claude's processes to end. Some do not listen, and some were detached from Claude; they
-// would run on until the next start. So a shell waits beside us: when the pipe to it closes, it ends what is left.
+// Ends Claude's processes when Rockpool dies. The kernel sends them a signal then, but some ignore it and some were detached from
+// Claude; they would run until the next start. So a shell waits: when the pipe to it closes, it ends what is left.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
 import { cgroupName, markerVariable, ownerMarker, ownIdentity } from '../store/disk/process-scope.ts'
 
-/** Reads `number start` lines until the pipe closes. $1 is the variable that marks our processes, $2 the beginning of the
- *  paths of our cgroups, $3 this Rockpool itself as `number:start`. In /proc/N/stat, after the name, the 1st field is the
- *  state (Z: a zombie), the 2nd the parent and the 20th the start. Little is started for a look: a busy machine has little
- *  time left for us. A process is killed only if it is the same one before and after the look at its environment. */
+/** Reads `pid start` lines until the pipe closes. $1 is the variable that marks our processes, $2 the prefix of the paths of our
+ *  cgroups, $3 this Rockpool as `pid:start`. In /proc/N/stat, after the name, the 1st field is the state (Z: a zombie), the 2nd
+ *  the parent and the 20th the start time. It starts few programs, because a busy machine may leave it little time. A process is
+ *  killed only if it is the same one before and after its environment was read. */
 const script = `
 marker=$1 cgroups=$2 owner=$3 list=
 while read -r pid start; do list="$list $pid:$start"; done
@@ -38,11 +38,11 @@ for entry in $list; do
   look "\${entry%%:*}"
   [ "$start" = "\${entry##*:}" ] && end_tree "\${entry%%:*}"
 done
-# Rockpool still runs: only this watch was closed. Others of its processes have the same marker.
+# Rockpool still runs: only this pipe was closed. Its other processes have the same marker.
 look "\${owner%%:*}"
 [ "$start" = "\${owner##*:}" ] && exit
 [ -n "$cgroups" ] && for cgroup in "$cgroups"*; do { echo 1 > "$cgroup/cgroup.kill"; } 2>/dev/null; done
-# What a process starts while it is being ended is found by the next round.
+# The next round finds processes that were started meanwhile.
 for round in 1 2 3; do
   for path in $(grep -lsaF "$marker" /proc/[0-9]*/environ); do
     path=\${path%/environ}
@@ -52,19 +52,19 @@ done
 [ -n "$cgroups" ] && rmdir "$cgroups"* 2>/dev/null
 `
 
-export class LastWatch {
+export class ProcessReaper {
   #cgroups: string | undefined
   #pipe: Writable | undefined
 
-  /** `cgroups`: where Claude's processes have cgroups of their own, if they do. */
+  /** `cgroups`: the parent of the cgroups of Claude's processes, if they have any. */
   constructor(cgroups?: string) {
     this.#cgroups = cgroups
   }
 
-  /** Watches over this process and everything that is started with a marker of ours. */
+  /** Watches this process and every process that has our marker. */
   add({ pid, startTime }: ProcessIdentity): void {
     if (process.platform !== 'linux' || startTime === '') return
-    this.#pipe ??= startWatch(this.#cgroups)
+    this.#pipe ??= startShell(this.#cgroups)
     this.#pipe.write(`${pid} ${startTime}\n`)
   }
 
@@ -74,7 +74,7 @@ export class LastWatch {
   }
 }
 
-function startWatch(cgroups: string | undefined): Writable {
+function startShell(cgroups: string | undefined): Writable {
   const own = ownIdentity()
   const marker = ownerMarker(own)
   const ours = cgroups === undefined ? '' : join(cgroups, cgroupName(marker))
@@ -82,10 +82,10 @@ function startWatch(cgroups: string | undefined): Writable {
   const shell = spawn('/bin/sh', ['-c', script, 'sh', ...args], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
-    // Without a marker of the session in which this Rockpool may run itself: the shell ends a moment later than we do.
+    // If this Rockpool itself runs in a session, that session's marker must not be passed on: the shell outlives us a moment.
     env: { PATH: '/usr/bin:/bin' },
   })
-  // Without it the next start still finds what was left; it must not keep us alive, nor end us.
+  // If it fails, the next start ends what is left. It must neither keep this process alive nor end it.
   shell.on('error', () => {})
   shell.stdin.on('error', () => {})
   shell.unref()

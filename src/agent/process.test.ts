@@ -174,7 +174,7 @@ test.for(['marker', 'cgroup'])(
     const cgroups = by === 'marker' ? undefined : (cgroupsHere() ?? ctx.skip('no cgroup can be made here'))
     const started = `setsid ${sleeper} & ${cgroups ? 'env -i ' : ''}setsid ${sleeper} &`
     const rockpool = await crashable(`
-    const watch = new LastWatch(${JSON.stringify(cgroups)})
+    const watch = new ProcessReaper(${JSON.stringify(cgroups)})
     const claude = spawnClaude({ command: 'sh', args: ['-c', ${JSON.stringify(`${started} read -r line`)}], env: process.env }, ${JSON.stringify(cgroups)})
     watch.add(claude.scope.root)
     let said = ''
@@ -196,7 +196,7 @@ async function crashable(script: string): Promise<{ child: ChildProcess; said: s
   const whole = `
     import { once } from 'node:events'
     import { spawnClaude } from ${from('process.ts')}
-    import { LastWatch } from ${from('process-reaper.ts')}
+    import { ProcessReaper } from ${from('process-reaper.ts')}
     import { ClaudeProcesses } from ${from('../store/sqlite/claude-processes.ts')}
     setInterval(() => {}, 1000)
     ${script}`
@@ -213,11 +213,11 @@ test('a process that will not end when its Rockpool crashed is ended a moment la
   const script = `
     import { spawn } from 'node:child_process'
     import { once } from 'node:events'
-    import { LastWatch } from ${here('process-reaper.ts')}
+    import { ProcessReaper } from ${here('process-reaper.ts')}
     import { identifyProcess } from ${here('../store/disk/process-identity.ts')}
     const child = spawn('sh', ['-c', ${JSON.stringify(stubborn)}], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
     await once(child.stdout, 'data')
-    const watch = new LastWatch()
+    const watch = new ProcessReaper()
     watch.add({ ...identifyProcess(process.pid), pid: process.ppid })
     watch.add(identifyProcess(child.pid))
     console.log(child.pid)

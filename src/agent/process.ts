@@ -1,6 +1,6 @@
-// Claude's process and everything that it starts: started so that it ends with us, and ended so that nothing of it is left.
-// Tools that Claude runs are in sessions of their own, which neither our death nor the end of a process group reaches, and a
-// tool may detach processes from Claude's tree. So each of Claude's processes has a scope (store/disk/process-scope.ts).
+// A Claude process and everything that it starts: started so that it ends with us, and ended so that nothing of it is left. Tools
+// of Claude run in sessions of their own, which a signal to the process group does not reach, and may detach processes from
+// Claude's tree. So each Claude process has a scope (store/disk/process-scope.ts).
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
@@ -17,19 +17,19 @@ export interface ClaudeProcess {
   /** What the SDK talks to. */
   spawned: SpawnedProcess
   exited: Promise<void>
-  /** Ends it with everything that it started; done by itself when it exits. */
+  /** Ends the process and everything that it started. Called by itself when the process exits. */
   end: (waitMs?: number) => Promise<void>
-  /** The last lines it wrote on stderr: why it could not start. */
-  lastWords(): string
+  /** The last lines on stderr: why the process could not start. */
+  stderrTail(): string
 }
 
-/** Time to write down where things stand, before a process is ended by force. */
+/** Time to finish writing before a process is killed. */
 const graceMs = 2_000
 
-/** The same, for what Claude left running when it ended. */
-const leftGraceMs = 500
+/** The same for processes that Claude left running. */
+const leftoverGraceMs = 500
 
-/** In a cgroup of its own inside `cgroups`, if that is given and one can be made there. */
+/** `cgroups`: the parent of a cgroup for this process, if one can be created there. */
 export function spawnClaude(options: SpawnOptions, cgroups?: string): ClaudeProcess {
   const marker = newMarker()
   const cgroup = cgroups === undefined ? undefined : makeCgroup(cgroups, cgroupName(marker))
@@ -51,7 +51,7 @@ export function spawnClaude(options: SpawnOptions, cgroups?: string): ClaudeProc
     child.once('error', () => resolve())
   })
   const root = identifyProcess(child.pid ?? -1) ?? { pid: child.pid ?? -1, startTime: '', domain: '' }
-  const scope = { root, marker, ...(cgroup === undefined ? {} : { cgroup }) }
+  const scope = { root, marker, cgroup }
   const spawned: SpawnedProcess = {
     stdin: child.stdin,
     stdout: child.stdout,
@@ -64,7 +64,7 @@ export function spawnClaude(options: SpawnOptions, cgroups?: string): ClaudeProc
     get signalCode() {
       return child.signalCode
     },
-    // The SDK's own last resort. What Claude started is ended when Claude has exited.
+    // Used by the SDK as its last resort. The processes that Claude started are ended after Claude's exit.
     kill: (signal) => signalIfSame(root, signal),
     on: (event: 'exit' | 'error', listener: never) => void child.on(event, listener),
     once: (event: 'exit' | 'error', listener: never) => void child.once(event, listener),
@@ -73,19 +73,19 @@ export function spawnClaude(options: SpawnOptions, cgroups?: string): ClaudeProc
   let ending: Promise<void> | undefined
   const end = (waitMs?: number): Promise<void> => (ending ??= endProcesses(scope, waitMs))
   void exited.then(() => end())
-  return { scope, spawned, exited, end, lastWords: () => tail.trim() }
+  return { scope, spawned, exited, end, stderrTail: () => tail.trim() }
 }
 
-/** Asks Claude to end, waits a moment, then ends by force what is left of the scope. In real time, and with timers that
- *  keep us alive: other programs do not run by our clock. */
+/** Sends Claude SIGTERM, waits a moment, then kills what is left of the scope. In real time, because other programs do not run
+ *  by our clock, and with timers that keep this process alive. */
 export async function endProcesses(scope: ProcessScope, waitMs = graceMs): Promise<void> {
   let found = processesOf(scope)
-  // Claude ends its tools by itself.
+  // Claude ends its tools itself.
   signalIfSame(scope.root, 'SIGTERM')
   await gone([scope.root], waitMs)
   found = processesOf(scope, found)
   for (const identity of found) signalIfSame(identity, 'SIGTERM')
-  await gone(found, Math.min(waitMs, leftGraceMs))
+  await gone(found, Math.min(waitMs, leftoverGraceMs))
   await killProcesses(scope, found)
   if (scope.cgroup !== undefined) removeCgroup(scope.cgroup)
 }
@@ -112,21 +112,21 @@ function signalIfSame(identity: ProcessIdentity, signal: NodeJS.Signals): boolea
   try {
     return process.kill(identity.pid, signal)
   } catch {
-    // It ended between the look and the signal.
+    // It ended between the check and the signal.
     return false
   }
 }
 
 type Command = [command: string, args: string[]]
 
-/** On Linux the kernel asks Claude to end when we are gone, however we went. */
+/** On Linux the kernel sends Claude SIGTERM when this process dies, however it dies. */
 function endingWithUs([command, args]: Command): Command {
   const setpriv = '/usr/bin/setpriv'
   if (process.platform !== 'linux' || !isExecutable(setpriv)) return [command, args]
   return [setpriv, ['--pdeathsig', 'TERM', '--', command, ...args]]
 }
 
-/** The command joins the cgroup before it starts anything. Where that is refused, the marker must do. */
+/** The command joins the cgroup before it starts anything. If that is refused, only the marker identifies its processes. */
 function insideCgroup(cgroup: string | undefined, [command, args]: Command): Command {
   if (cgroup === undefined) return [command, args]
   const script = '{ echo 0 > "$0"; } 2> /dev/null; exec "$@"'

@@ -1,5 +1,5 @@
-// The text that we append to Claude Code's own system prompt. It must not change from turn to turn, or
-// every turn would need a new process: no times, no names of who writes.
+// The text that we append to Claude Code's own system prompt. It must not change from turn to turn, or every turn would need a new
+// process: it has no times and no names of authors.
 import type { SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
 import type { Agent } from '../domain/agent.ts'
 import { plainLine } from '../domain/text.ts'
@@ -10,15 +10,15 @@ export interface PromptParts {
   skillsPrompt?: string
   /** Many people write in this chat. */
   isGroup?: boolean
-  /** Where it works; the workspace when absent. */
+  /** The working directory; the workspace when absent. */
   directory?: string
-  /** Is it to keep notes for later conversations? */
+  /** Should the agent write notes for later conversations? */
   writesNotes?: boolean
   /** Further standing instructions: of the group, of the channel. */
   notes?: readonly string[]
 }
 
-/** What we add to Claude Code's own system prompt, measured. */
+/** The size of what we append to Claude Code's own system prompt. */
 export function reportSystemPrompt(
   prompt: string,
   skills: SessionSkillSnapshot | undefined,

@@ -1,19 +1,32 @@
-// A turn while it runs: which prompts it has to deal with, what came of it so far, and who is told.
+// A turn while it runs: which prompts it has to process, what Claude has done so far, and what it adds up to at the end: text,
+// tokens, cost, compactions.
 import type { Prompt } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
-import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
-import type { StreamItem } from './claude-events.ts'
-import type { FinishContext } from './turn-tally.ts'
-import { TurnTally } from './turn-tally.ts'
+import { addUsage, noUsage } from '../domain/turn.ts'
+import type { TurnEnd, TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+import type { ClaudeResult, StreamItem } from './claude-events.ts'
+import { endOfTurn } from './turn-failures.ts'
+
+export interface FinishContext {
+  /** How the turn ended if Claude did not report it. */
+  fallback: TurnEnd
+  /** How the turn ended whatever Claude reports: we stopped it. */
+  verdict?: TurnEnd
+  sdkSessionId?: string
+  model?: string
+  durationMs: number
+  now: number
+  timeZone?: string
+}
 
 export class RunningTurn {
   readonly result: Promise<TurnResult>
   readonly resolve: (result: TurnResult) => void
-  /** How it ends whatever Claude says, when we ended it. */
+  /** How the turn ends whatever Claude reports, because we ended it. */
   verdict: TurnEnd | undefined
-  /** Claude took the first prompt up. */
+  /** Claude has started to process the first prompt. */
   started = false
-  /** Somebody wants it stopped. */
+  /** An interrupt was requested. */
   stopped = false
   #prompts = new Set<string>()
   #unsettled = new Set<string>()
@@ -47,12 +60,13 @@ export class RunningTurn {
     this.#unsettled.delete(uuid)
   }
 
-  /** Claude says that nothing waits any more; older programs do not say what they dealt with. */
+  /** Claude reports that no prompt waits; older versions do not report which prompts they processed. */
   settleAll(): void {
     this.#unsettled.clear()
   }
 
-  begin(before: RunningTurn | undefined): void {
+  /** `before`: the unprompted turn that Claude continues with this prompt. */
+  start(before: RunningTurn | undefined): void {
     this.started = true
     if (before) this.#tally = before.#tally
   }
@@ -68,22 +82,90 @@ export class RunningTurn {
       for (const uuid of item.result.prompts) this.settle(uuid)
     }
     if (item.is !== 'event') return
-    // Claude announces itself again after a compaction; for us it is still the same turn.
+    // Claude sends another start after a compaction; for us it is still the same turn.
     if (item.event.type === 'turn-start' && this.#announced) return
     this.#announced ||= item.event.type === 'turn-start'
     this.#onEvent(item.event)
   }
 
-  /** Claude said how it ended, and every prompt was dealt with. */
-  isOver(saysPrompts: boolean): boolean {
+  /** Claude has sent a result, and every prompt was processed. */
+  isOver(reportsPrompts: boolean): boolean {
     if (!this.#tally.hasResult) return false
-    return saysPrompts ? this.#unsettled.size === 0 : this.#queued === 0
+    return reportsPrompts ? this.#unsettled.size === 0 : this.#queued === 0
   }
 
   finish(about: Omit<FinishContext, 'durationMs'>): TurnResult {
     const durationMs = this.#clock.monotonic() - this.#startedAt
     const result = this.#tally.finish({ ...about, verdict: about.verdict ?? this.verdict, durationMs })
-    const dealtWith = [...this.#prompts].filter((uuid) => !this.#unsettled.has(uuid))
-    return { ...result, prompts: [...new Set([...dealtWith, ...result.prompts])] }
+    const processed = [...this.#prompts].filter((uuid) => !this.#unsettled.has(uuid))
+    return { ...result, prompts: [...new Set([...processed, ...result.prompts])] }
+  }
+}
+
+/** Adds up the items of the stream. */
+export class TurnTally {
+  #texts: string[] = []
+  /** Streamed text that is not yet a complete block. */
+  #unfinished = ''
+  #results: ClaudeResult[] = []
+  #openTools = new Set<string>()
+  #compactions = 0
+  #contextTokens: number | undefined
+  /** When the rate limit ends that Claude waits for. */
+  #retryAt: number | undefined
+  /** Calls of the model in this turn, for a turn that ends without a result. */
+  #counted: Usage = noUsage
+
+  add(item: StreamItem, now: number): void {
+    if (item.is === 'event') this.#addEvent(item.event, now)
+    if (item.is === 'result') this.#results.push(item.result)
+    if (item.is === 'limit') this.#retryAt = item.endsAt
+  }
+
+  get hasResult(): boolean {
+    return this.#results.length > 0
+  }
+
+  /** The number of tools that were started and have not ended. */
+  get openTools(): number {
+    return this.#openTools.size
+  }
+
+  finish({ fallback, verdict, now, timeZone, ...about }: FinishContext): TurnResult {
+    if (this.#unfinished) this.#texts.push(this.#unfinished)
+    this.#unfinished = ''
+    const last = this.#results.at(-1)
+    const answers = this.#results.flatMap((result) => (result.isError || !result.text ? [] : [result.text]))
+    return {
+      ...about,
+      end: verdict ?? (last ? endOfTurn(last, { retryAt: this.#retryAt, now, timeZone }) : fallback),
+      text: (answers.length > 0 ? answers : this.#texts).join('\n\n'),
+      said: this.#texts,
+      prompts: [...new Set(this.#results.flatMap((result) => result.prompts))],
+      usage: last ? this.#results.map((result) => result.usage).reduce(addUsage) : this.#counted,
+      costUsd: this.#results.reduce((sum, result) => sum + result.costUsd, 0),
+      contextTokens: this.#contextTokens,
+      contextWindow: last?.contextWindow,
+      compactions: this.#compactions,
+    }
+  }
+
+  #addEvent(event: TurnEvent, now: number): void {
+    if (event.type === 'text-delta') this.#unfinished += event.text
+    else if (event.type === 'tool-start') this.#openTools.add(event.toolUseId)
+    else if (event.type === 'tool-end') this.#openTools.delete(event.toolUseId)
+    else if (event.type === 'retry') {
+      this.#retryAt = event.reason === 'rate_limit' ? now + event.delayMs : undefined
+    } else if (event.type === 'text') {
+      this.#texts.push(event.text)
+      this.#unfinished = ''
+    } else if (event.type === 'usage') {
+      this.#counted = addUsage(this.#counted, event.usage)
+      const { input, cacheRead, cacheWrite } = event.usage
+      if (!event.subagent) this.#contextTokens = input + cacheRead + cacheWrite
+    } else if (event.type === 'compaction' && event.phase === 'end') {
+      this.#compactions++
+      this.#contextTokens = event.tokensAfter ?? this.#contextTokens
+    }
   }
 }

@@ -1,5 +1,5 @@
-// The skills of an agent: folders in its workspace that say how something is done. The prompt names them; Claude reads a
-// skill's file when it needs it. A session keeps a snapshot, taken on its first turn and again when the files change.
+// The skills of an agent: folders in its workspace with instructions. The prompt names them; Claude reads a skill's file when it
+// needs it. A session stores a snapshot, taken on its first turn and again when the files change.
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { plainLine } from '../domain/text.ts'
@@ -10,7 +10,7 @@ export interface Skill {
   name: string
   description: string
   file: string
-  /** The variable that the skill needs to be of use. */
+  /** The environment variable that the skill needs. */
   primaryEnv?: string
 }
 
@@ -31,7 +31,7 @@ export interface SkillSnapshotAnswer {
 const maxSkills = 100
 const maxDescription = 1_024
 
-/** The session's skills as they are now. The entry comes back changed only if the snapshot did. */
+/** The current skills of a session. The returned entry differs only if the snapshot does. */
 export async function ensureSkillSnapshot(question: SkillSnapshotQuestion): Promise<SkillSnapshotAnswer> {
   const { sessionEntry, isFirstTurnInSession, workspaceDir, skillFilter } = question
   const before = sessionEntry?.skillsSnapshot
@@ -52,13 +52,13 @@ function snapshotOf(
   if (before?.prompt === prompt && before.version !== undefined) return before
   return {
     prompt,
-    skills: skills.map(({ name, primaryEnv }) => ({ name, ...(primaryEnv ? { primaryEnv } : {}) })),
+    skills: skills.map(({ name, primaryEnv }) => ({ name, primaryEnv })),
     resolvedSkills: skills,
     version: Math.max((before?.version ?? 0) + 1, newestChange(workspaceDir)),
   }
 }
 
-/** All skills of a workspace, by name. A folder without a readable SKILL.md is none. */
+/** All skills of a workspace, sorted by name. A folder without a readable SKILL.md is not a skill. */
 export function readSkills(workspaceDir: string): Skill[] {
   const folder = join(workspaceDir, 'skills')
   const skills = namesIn(folder).flatMap((name) => readSkill(name, join(folder, name, 'SKILL.md')))
@@ -77,7 +77,7 @@ function readSkill(folderName: string, file: string): Skill[] {
   const name = plainLine(head.get('name') ?? folderName, 64)
   const description = plainLine(head.get('description') ?? firstParagraph(text), maxDescription)
   const primaryEnv = /"?primaryEnv"?\s*:\s*"?([A-Z][A-Z0-9_]*)/.exec(text.slice(0, 4_000))?.[1]
-  return [{ name, description, file, ...(primaryEnv ? { primaryEnv } : {}) }]
+  return [{ name, description, file, primaryEnv }]
 }
 
 /** The `key: value` lines between the first two `---`. */
@@ -109,7 +109,7 @@ function renderSkills(skills: Skill[]): string {
   ].join('\n')
 }
 
-/** When anything about the skills changed last: a removed one changes its folder. */
+/** The time of the last change; removing a skill changes the folder. */
 function newestChange(workspaceDir: string): number {
   const folder = join(workspaceDir, 'skills')
   const paths = [
@@ -121,12 +121,12 @@ function newestChange(workspaceDir: string): number {
 }
 
 function namesIn(folder: string): string[] {
-  // Asked with every turn, and most agents have none: an exception would cost more than all the rest.
+  // Called for every turn, and most agents have no skills: an exception would be the most expensive part.
   if (!existsSync(folder)) return []
   try {
     return readdirSync(folder)
   } catch {
-    // A folder that cannot be read has no skills for us.
+    // A folder that cannot be read has no skills.
     return []
   }
 }

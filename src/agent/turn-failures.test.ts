@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ClaudeResult } from './claude-events.ts'
 import { endOfTurn } from './turn-failures.ts'
-import { noUsage } from './usage.ts'
+import { noUsage } from '../domain/turn.ts'
 
 function failed(more: Partial<ClaudeResult>): ClaudeResult {
   return {

@@ -1,4 +1,4 @@
-// How a turn ended, from what Claude said about it, with a sentence that the person can act on.
+// How a turn ended, from Claude's result, with a sentence that tells the person what to do.
 import type { TurnEnd, TurnFailure } from '../domain/turn.ts'
 import type { ClaudeResult } from './claude-events.ts'
 
@@ -115,8 +115,8 @@ export function explain(why: TurnFailure, details: string, context: FailureConte
   return { what, message: [what, advice].filter(Boolean).join(' ') }
 }
 
-/** The limit of an API key comes without an end: Claude waits and tries again by itself, or gives up at once. A time
- *  that lies behind us is only when it last tried. */
+/** The limit of an API key has no known end: Claude retries by itself, or gives up at once. A time in the past is only the time
+ *  of its last attempt. */
 function isAhead(context: FailureContext): context is FailureContext & { retryAt: number } {
   return context.retryAt !== undefined && context.retryAt > context.now
 }
@@ -125,7 +125,7 @@ function whenItEnds(context: FailureContext): string {
   if (!isAhead(context)) return 'Claude does not say when it ends.'
   const { retryAt, now, timeZone } = context
   const minutes = Math.max(1, Math.ceil((retryAt - now) / 60_000))
-  const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', ...(timeZone ? { timeZone } : {}) })
+  const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: timeZone || undefined })
   const duration = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
   return `It ends at ${time.format(retryAt)} (in about ${duration}).`
 }

@@ -1,10 +1,11 @@
-// Detects silence. Started for a turn, reset by every event, paused while a person is asked something.
+// Detects silence: started for a turn, reset by every event, paused while a person is asked. A file of its own because
+// conversation.ts is at the limit of length.
 import type { Clock } from '../domain/clock.ts'
 
 export class Watchdog {
   #clock: Clock
   #onSilence: () => void
-  #lastSign: number
+  #lastEvent: number
   #limitMs = 0
   #extraMs = 0
   #holds = 0
@@ -13,15 +14,15 @@ export class Watchdog {
   constructor(clock: Clock, onSilence: () => void) {
     this.#clock = clock
     this.#onSilence = onSilence
-    this.#lastSign = clock.monotonic()
+    this.#lastEvent = clock.monotonic()
   }
 
-  sign(): void {
-    this.#lastSign = this.#clock.monotonic()
+  reset(): void {
+    this.#lastEvent = this.#clock.monotonic()
     this.#extraMs = 0
   }
 
-  /** So much more silence is announced, until the next sign. */
+  /** Claude announced a pause: allows so much more silence until the next event. */
   allow(ms: number): void {
     this.#extraMs = ms
   }
@@ -30,7 +31,7 @@ export class Watchdog {
     this.#holds++
     return () => {
       this.#holds--
-      this.sign()
+      this.reset()
     }
   }
 
@@ -47,7 +48,7 @@ export class Watchdog {
 
   #look(): void {
     this.#cancel = undefined
-    const left = this.#lastSign + this.#limitMs + this.#extraMs - this.#clock.monotonic()
+    const left = this.#lastEvent + this.#limitMs + this.#extraMs - this.#clock.monotonic()
     if (this.#holds === 0 && left <= 0) return this.#onSilence()
     const wait = this.#holds > 0 ? this.#limitMs : left
     this.#cancel = this.#clock.after(Math.max(wait, 1), () => this.#look())

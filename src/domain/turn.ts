@@ -8,6 +8,17 @@ export interface Usage {
   cacheWrite: number
 }
 
+export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+  }
+}
+
 /** What happens during a turn, in the order it happens. agent/claude-events.ts makes these from SDK messages. */
 export type TurnEvent =
   | { type: 'turn-start'; sdkSessionId?: string; model: string }

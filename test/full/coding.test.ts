@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { findTranscript } from '../../src/agent/resume.ts'
+import { findTranscript } from '../../src/agent/transcripts.ts'
 import { descendantsOf } from '../../src/store/disk/process-identity.ts'
 import { inline, overloaded } from '../support/messages-api.ts'
 import type { Step } from '../support/messages-api.ts'

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { claudePidDomain, identifyProcess } from '../store/disk/process-identity.ts'
-import { findTranscript, LookCache, lookAtTranscript, otherWriter } from './resume.ts'
+import { otherWriter } from './other-writers.ts'
+import { findTranscript, readTranscriptState, receivedPrompts, TranscriptStates } from './transcripts.ts'
 
 const recorded = join(import.meta.dirname, '../../test/fixtures/claude-code')
 const id = '11111111-2222-4333-8444-555555555555'
@@ -19,14 +20,14 @@ function write(records: object[], project = '-p', tail = ''): string {
   return path
 }
 const talk = (uuid: string, parentUuid: string | null, type = 'user'): object => ({ type, uuid, parentUuid })
-const look = async () => (await lookAtTranscript(configDir, id)).resumable
+const look = async () => (await readTranscriptState(configDir, id)).resumable
 
 test('every recorded transcript of Claude Code can be walked to its beginning', async () => {
   const folder = join(recorded, 'projects', '-home-dev-projects-demo')
   const ids = readdirSync(folder).flatMap((name) => (name.endsWith('.jsonl') ? [name.slice(0, -6)] : []))
   expect(ids.length).toBeGreaterThan(20)
   for (const sdkSessionId of ids) {
-    expect([sdkSessionId, (await lookAtTranscript(recorded, sdkSessionId)).resumable]).toEqual([
+    expect([sdkSessionId, (await readTranscriptState(recorded, sdkSessionId)).resumable]).toEqual([
       sdkSessionId,
       { ok: true },
     ])
@@ -34,7 +35,7 @@ test('every recorded transcript of Claude Code can be walked to its beginning', 
 })
 
 test('what the conversation had cost is read from its end', async () => {
-  const look = await lookAtTranscript(recorded, '00000005-0000-4000-8000-00000000000a')
+  const look = await readTranscriptState(recorded, '00000005-0000-4000-8000-00000000000a')
   expect(look.costUsd).toBeCloseTo(0.005823)
 })
 
@@ -93,12 +94,12 @@ test('of two copies the newer one counts', async () => {
 })
 
 test('what was seen is remembered until the file changes', async () => {
-  const cache = new LookCache()
+  const cache = new TranscriptStates()
   write([talk('a', null)])
-  const first = await cache.look(configDir, id)
-  expect(await cache.look(configDir, id)).toBe(first)
+  const first = await cache.read(configDir, id)
+  expect(await cache.read(configDir, id)).toBe(first)
   write([talk('a', null), talk('c', 'b', 'assistant')])
-  expect((await cache.look(configDir, id)).resumable).toMatchObject({ why: 'damaged' })
+  expect((await cache.read(configDir, id)).resumable).toMatchObject({ why: 'damaged' })
 })
 
 test("Claude's registry is believed only of processes that still run", (ctx) => {
@@ -124,4 +125,29 @@ test("Claude's registry is believed only of processes that still run", (ctx) => 
   expect(seen()).toBeUndefined()
   put({ sessionId: 'other' })
   expect(seen()).toBeUndefined()
+})
+
+const prompt = (uuid: string, text: string) => ({ uuid, text })
+const written = (uuid: string, content: unknown) => ({
+  type: 'user',
+  uuid,
+  message: { role: 'user', content },
+})
+
+test('a prompt is found as a record of its own, and as an attachment when it joined a turn', async () => {
+  const joined = { type: 'attachment', uuid: 'x', attachment: { type: 'queued_command', source_uuid: 'b' } }
+  const records = [written('a', 'one'), joined, { type: 'queue-operation', content: 'three' }]
+  const prompts = [prompt('a', 'one'), prompt('b', 'two'), prompt('c', 'three')]
+  expect(await receivedPrompts(prompts, records)).toEqual(new Set(['a', 'b']))
+})
+
+test('several that waited together are one record under the name of the last', async () => {
+  const records = [written('b', 'one\ntwo')]
+  const prompts = [prompt('a', 'one'), prompt('b', 'two'), prompt('c', 'three')]
+  expect(await receivedPrompts(prompts, records)).toEqual(new Set(['a', 'b']))
+})
+
+test('the result of a tool that repeats a prompt is no prompt', async () => {
+  const records = [written('other', [{ type: 'tool_result', content: 'one\n' }])]
+  expect(await receivedPrompts([prompt('a', 'one')], records)).toEqual(new Set())
 })

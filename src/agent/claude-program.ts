@@ -1,11 +1,12 @@
-// What Claude's process and everything that it starts may see of our environment. An allow-list: Rockpool's own secrets
-// and whatever else happens to be set stay here, and no file of a workspace adds anything.
+// Claude's program, and the environment of its process. The environment is an allow-list: Claude and the processes that it starts
+// see none of Rockpool's own secrets, and no file of a workspace adds anything. Loads no other module: commands use it.
+import { createRequire } from 'node:module'
 import type { Environment } from '../store/config-file.ts'
 import type { Credential } from './credentials.ts'
 
 const ordinary = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TERM', 'TZ']
 
-/** How to reach the API from here. */
+/** How to reach the API. */
 const network = [
   'ANTHROPIC_BASE_URL',
   'HTTP_PROXY',
@@ -21,13 +22,13 @@ const network = [
   'CLAUDE_CODE_CLIENT_KEY',
 ]
 
-/** Variables that inject code into a process; never passed on. */
+/** Variables that can inject code into a process are never passed on. */
 const dangerous =
   /^(NODE_OPTIONS|LD_|DYLD_|BASH_ENV$|ENV$|PYTHONSTARTUP$|PYTHONPATH$|PERL5|RUBYOPT$|GIT_(SSH|EXTERNAL|EXEC|CONFIG|DIR)|ROCKPOOL_)/
 
 export interface ChildSettings {
   credential: Credential | undefined
-  /** A directory of our own: Claude leaves sockets and task output in its temporary directory. */
+  /** Claude leaves sockets and task output in its temporary directory, so it gets one of our own. */
   temporaryDirectory: string
   maxRetries: number
   passEnvironment: readonly string[]
@@ -35,9 +36,9 @@ export interface ChildSettings {
 }
 
 export function childEnvironment(environment: Environment, settings: ChildSettings): Record<string, string> {
-  const asked = settings.passEnvironment.filter((name) => !dangerous.test(name))
+  const configured = settings.passEnvironment.filter((name) => !dangerous.test(name))
   const child: Record<string, string> = {}
-  for (const name of [...ordinary, ...network, ...asked]) {
+  for (const name of [...ordinary, ...network, ...configured]) {
     const value = environment.variables[name]
     if (value) child[name] = value
   }
@@ -53,8 +54,23 @@ export function childEnvironment(environment: Environment, settings: ChildSettin
     DISABLE_ERROR_REPORTING: '1',
     DISABLE_AUTOUPDATER: '1',
     CLAUDE_CODE_MAX_RETRIES: String(settings.maxRetries),
-    // The stream then reports when a turn is really over and when a person must answer.
+    // With it the stream reports when a turn is really over and when a person must answer.
     CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
     CLAUDE_CODE_STARTUP_FAILURE_RESULTS: '1',
   }
+}
+
+/** The Claude Code program that comes with the Agent SDK. Undefined where the SDK has none for this platform; then the user's
+ *  own `claude` must be on the PATH. */
+export function bundledClaude(): string | undefined {
+  const require = createRequire(import.meta.url)
+  const platform = `${process.platform}-${process.arch}`
+  for (const name of [platform, `${platform}-musl`]) {
+    try {
+      return require.resolve(`@anthropic-ai/claude-agent-sdk-${name}/claude`)
+    } catch {
+      // Not installed for this platform; the next name may be.
+    }
+  }
+  return undefined
 }

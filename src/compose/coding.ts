@@ -1,4 +1,4 @@
-// Puts coding sessions together: stores, the gate of the repositories, approvals, notifications, the pool.
+// Constructs background coding sessions: approvals, notifications, the queue of each repository, the pool.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { findCredential } from '../agent/credentials.ts'
@@ -8,7 +8,9 @@ import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
 import { CodingPool } from '../coding/pool.ts'
 import { ownership } from '../coding/machines/owner.ts'
+import { Machines } from '../coding/machines/machines.ts'
 import { RepoGate } from '../coding/queue/repo-queue.ts'
+import { possibleRepositories } from '../coding/queue/repositories.ts'
 import { makeBridge } from '../discovery/bridge.ts'
 import type { Bridge } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
@@ -24,7 +26,7 @@ import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
 import { configuredAgent } from '../store/agents.ts'
-import { machinesOf } from './this-machine.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app
@@ -81,6 +83,27 @@ export function openCodingWorld(app: App): CodingWorld {
   return { pool, machines, notifications, approvals, today, isTaken, choice }
 }
 
+/** Undefined without a cluster. */
+function machinesOf(app: App, store: CodingStore): Machines | undefined {
+  const directory = app.storage.cluster?.machines
+  if (!directory) return undefined
+  return new Machines({
+    ...app,
+    store,
+    directory,
+    variables: app.environment.variables,
+    async possible() {
+      const { sessions } = await app.discovery().list({ limit: 2_000 })
+      const ours = store.list({ limit: 500 }).filter(({ machine }) => machine === directory.name)
+      const used = [
+        ...ours.map(({ request }) => request.workdir),
+        ...sessions.map(({ repoPath }) => repoPath),
+      ]
+      return possibleRepositories(app.config.coding, used)
+    },
+  })
+}
+
 function choiceIn(app: App, repos: RepoGate): SessionChoice {
   return new SessionChoice({
     get config() {
@@ -97,7 +120,7 @@ function choiceIn(app: App, repos: RepoGate): SessionChoice {
   })
 }
 
-/** Notices of one chat stay in order; each key is said once. The deliverer of the gateway sends them. */
+/** Notifications of one chat stay in order, and each key is delivered once. The gateway sends them. */
 function deliverFor(app: App): NotificationParts['deliver'] {
   return async (address, reply, idempotencyKey, codingId, isOutput) => {
     const lane = `notices:${formatOriginChannel(address)}`

@@ -1,16 +1,13 @@
-// Puts discovery together: the directories of Claude's, the registries of others, and our own rows.
+// Constructs discovery: Claude's directories, the registries of other programs, and our own sessions.
 import { configDirsOf } from '../discovery/config-dirs.ts'
 import { openDiscovery } from '../discovery/discovery.ts'
 import { openclawSource } from '../discovery/registry.ts'
 import type { Discovery, ScanProgress } from '../domain/discovered-session.ts'
 import type { App } from '../operations/app.ts'
 import { workspaceOf } from '../store/agents.ts'
-import { ownRows } from './own-rows.ts'
-import type { OwnRowsParts } from './own-rows.ts'
+import { ownRows } from '../coding/registry-rows.ts'
 
-type Needs = Pick<App, 'environment' | 'config' | 'paths' | 'log'> & OwnRowsParts
-
-export function openDiscoveryOf(app: Needs, onProgress?: (progress: ScanProgress) => void): Discovery {
+export function openDiscoveryOf(app: App, onProgress?: (progress: ScanProgress) => void): Discovery {
   const { environment, config, clock, log } = app
   return openDiscovery({
     configDirs: configDirsOf({ ...environment, discovery: config.discovery }),

@@ -2,6 +2,7 @@
 // although they have them at other paths.
 import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
+import type { Config } from '../../domain/config.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { normalizedOrigin } from '../../domain/machine.ts'
 import type { Repository } from '../../domain/machine.ts'
@@ -88,11 +89,27 @@ export async function checkedOut(path: string, variables: Variables): Promise<Ch
   return { branch: git.currentBranch, commit: git.headCommitSha, uncommitted: files.size }
 }
 
+/** Where repositories of this machine may be: those that the configuration names, then those with sessions, newest first. */
+export function possibleRepositories(
+  { repos, defaultWorkdir, workspaceRoots }: Config['coding'],
+  usedPaths: readonly string[],
+): PossibleRepository[] {
+  const paths = [
+    ...(defaultWorkdir === undefined ? [] : [defaultWorkdir]),
+    ...workspaceRoots.flatMap(repositoriesBelow),
+    ...usedPaths,
+  ]
+  return [
+    ...Object.entries(repos).map(([name, path]) => ({ path, name })),
+    ...[...new Set(paths)].map((path) => ({ path })),
+  ]
+}
+
 const deepest = 3
 const mostBelow = 300
 
 /** Repositories below a configured root, without those inside of other repositories. */
-export function repositoriesBelow(root: string): string[] {
+function repositoriesBelow(root: string): string[] {
   const found: string[] = []
   let level = [root]
   for (let depth = 0; depth <= deepest && level.length > 0 && found.length < mostBelow; depth++) {

@@ -1,37 +1,42 @@
-// Our own rows for discovery: chats that Claude answers and coding sessions, by Claude's id. Read again only when one of
-// them changed, because every list of sessions asks for them.
+// Rockpool's own sessions as rows for discovery, by Claude's id: chats that Claude answers, and coding sessions. Cached until one
+// of them changes, because every list of sessions reads them.
 import type { CodingLifecycle, CodingSession } from '../domain/coding-session.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
-import { ownership } from '../coding/machines/owner.ts'
+import { ownership } from './machines/owner.ts'
 import { isContinuation } from '../discovery/continuation.ts'
 import { claudeIdOf } from '../discovery/registry.ts'
 import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
-import type { App } from '../operations/app.ts'
+import type { Storage } from '../store/storage.ts'
 
-export type OwnRowsParts = Pick<App, 'agentIds' | 'storage' | 'clock' | 'events'>
-
-/** Another process may write too, and tells us nothing; so nothing is kept longer than this. */
-const keptMs = 2_000
-
-export function ownRows(parts: OwnRowsParts): RegistrySource {
-  return remembered(parts.events, parts.clock, async () => [...codingRows(parts), ...(await chatRows(parts))])
+export interface OwnRowsParts {
+  agentIds: () => string[]
+  storage: Pick<Storage, 'sessions' | 'existingCoding'>
+  clock: Clock
+  events: Events
 }
 
-function remembered(events: Events, clock: Clock, read: () => Promise<RegistryRow[]>): RegistrySource {
-  let kept: { rows: RegistryRow[]; until: number } | undefined
+/** Other processes write too and send no event, so the cache expires. */
+const cacheMs = 2_000
+
+export function ownRows(parts: OwnRowsParts): RegistrySource {
+  return cached(parts.events, parts.clock, async () => [...codingRows(parts), ...(await chatRows(parts))])
+}
+
+function cached(events: Events, clock: Clock, read: () => Promise<RegistryRow[]>): RegistrySource {
+  let cache: { rows: RegistryRow[]; until: number } | undefined
   events.on(({ type }) => {
     if (type === 'session-changed' || type === 'session-deleted' || type === 'coding-changed')
-      kept = undefined
+      cache = undefined
   })
   return async () => {
-    if (!kept || clock.monotonic() > kept.until) {
+    if (!cache || clock.monotonic() > cache.until) {
       const rows = await read()
-      kept = { rows, until: clock.monotonic() + keptMs }
+      cache = { rows, until: clock.monotonic() + cacheMs }
     }
-    return kept.rows
+    return cache.rows
   }
 }
 

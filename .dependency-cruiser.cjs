@@ -55,6 +55,13 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/(store/|.*\\.test\\.ts)' },
       to: { path: '^(node:)?sqlite$|node_modules/pg/' },
     },
+    {
+      // The program uses Message, Reply and its own session shape; OpenClaw's are for programs that build on the library.
+      name: 'openclaw-shapes-stay-in-the-library',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(library/|index\\.ts|.*\\.test\\.ts)' },
+      to: { path: '^src/library/' },
+    },
   ],
   options: {
     tsPreCompilationDeps: true,

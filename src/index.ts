@@ -91,17 +91,20 @@ export {
 export type { ResolvedSession, SessionInitResult, SessionScope } from './library/session-init.ts'
 export { buildModelAliasIndex } from './sessions/reset-model.ts'
 export type { ModelAliasIndex } from './sessions/reset-model.ts'
-export { applyReplyThreading, buildReplyPayloads } from './replies/compose.ts'
-export { filterMessagingToolDuplicates } from './replies/dedupe.ts'
-export { parseReplyDirectives } from './replies/directives.ts'
-export { isRenderablePayload } from './replies/payload.ts'
-export type { ReplyPayload } from './replies/payload.ts'
+export {
+  applyReplyThreading,
+  buildReplyPayloads,
+  filterMessagingToolDuplicates,
+  isRenderablePayload,
+  parseReplyDirectives,
+} from './library/reply-payloads.ts'
+export type { ReplyPayload } from './library/reply-payloads.ts'
 export {
   HEARTBEAT_TOKEN,
   isSilentReplyText,
   SILENT_REPLY_TOKEN,
   stripHeartbeatToken,
-} from './replies/silent-tokens.ts'
+} from './replies/directives.ts'
 export { HEARTBEAT_PROMPT } from './flow/heartbeat.ts'
 export { runMemoryFlushIfNeeded } from './flow/flush-memory.ts'
 export type {

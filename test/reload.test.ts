@@ -5,7 +5,7 @@ import { configSchema } from '../src/domain/config.ts'
 import type { Config } from '../src/domain/config.ts'
 import type { RockpoolEvent } from '../src/domain/events.ts'
 import type { Message } from '../src/domain/message.ts'
-import { Door } from '../src/flow/admission.ts'
+import { Admission } from '../src/flow/admission.ts'
 import { rightsOfTurn } from '../src/flow/turn-rights.ts'
 import type { Converse } from '../src/flow/converse.ts'
 import { writeHookToken } from '../src/store/gateway-tokens.ts'
@@ -16,9 +16,9 @@ import type { House } from './support/gateway-house.ts'
 interface Running {
   house: House
   converse: Converse
-  door: Door
+  admission: Admission
   /** Where a message of the owner goes now. */
-  route: () => ReturnType<Door['route']>
+  route: () => ReturnType<Admission['route']>
 }
 
 /** What is changed in a section, and what then is different in the gateway that runs. */
@@ -59,7 +59,7 @@ const sections: Record<keyof Config, Reloadable | { restart: unknown }> = {
   },
   messages: {
     to: { groupChat: { mentionPatterns: ['oyster'] } },
-    seen: ({ door }) => door.mentionsFor(message).patterns?.length,
+    seen: ({ admission }) => admission.mentionsFor(message).patterns?.length,
     before: 0,
     after: 1,
   },
@@ -196,8 +196,8 @@ async function openRunning(): Promise<Running> {
   writeHookToken(house.dir, 'a-token-of-the-hooks')
   applyConfig(house.app, configSchema.parse(base))
   const { converse } = await house.app.conversations()
-  const door = new Door(converse.parts, converse.queue, converse.deliverer)
-  return { house, converse, door, route: () => door.route(message) }
+  const admission = new Admission(converse.parts, converse.queue, converse.deliverer)
+  return { house, converse, admission, route: () => admission.route(message) }
 }
 
 /** Writes this configuration over the defaults; resolves to what the gateway says about it. */

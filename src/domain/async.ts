@@ -24,6 +24,10 @@ export class KeyedQueue {
     return this.#last.has(key)
   }
 
+  get isIdle(): boolean {
+    return this.#last.size === 0
+  }
+
   /** Resolves when every queue is empty. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())

@@ -1,6 +1,7 @@
 // Where the replies of a session go, as a row says it. There are three ways in which rows say it: as OpenClaw does
 // (`channel, to, accountId, threadId`), as one of the seeds does (`channel, target, account`), and in `last…` fields.
 import { isRecord } from './json.ts'
+import type { Address } from './address.ts'
 import type { DeliveryContext, SessionEntry } from './session.ts'
 
 /** In OpenClaw's words, with nothing empty in it; undefined when it says nothing. */
@@ -13,6 +14,13 @@ export function readDeliveryContext(value: unknown): DeliveryContext | undefined
     accountId: text(accountId) ?? text(account),
     threadId: typeof threadId === 'number' ? threadId : text(threadId),
   })
+}
+
+/** The address of the next reply of a session, if its entry names a chat. */
+export function addressOfSession(entry: SessionEntry | undefined): Address | undefined {
+  const { channel, to, accountId = 'default', threadId } = (entry && deliveryContextOf(entry)) ?? {}
+  if (channel === undefined || to === undefined) return undefined
+  return { channel, to, accountId, threadId: threadId === undefined ? undefined : String(threadId) }
 }
 
 export function deliveryContextOf(entry: SessionEntry): DeliveryContext | undefined {

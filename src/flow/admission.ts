@@ -1,13 +1,12 @@
-// Step one: the door. Who is let in, whose message it is, and what needs no turn: a refusal, what was only overheard, an
-// edit, a button.
+// Admits messages: who may write, which session a message belongs to, and what needs no turn (a refusal, a group message that
+// does not address the agent, an edit, a button).
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
-import { admit } from '../inbound/admit.ts'
+import { admit, messageKey } from '../inbound/admit.ts'
 import type { GroupActivation, Verdict } from '../inbound/admit.ts'
 import { boundAgent } from '../inbound/bindings.ts'
-import { messageKey } from '../inbound/dedupe.ts'
 import { MAX_HISTORY_KEYS } from '../inbound/group-history.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import { compileMentionPatterns } from '../inbound/mentions.ts'
@@ -17,13 +16,13 @@ import { noticeFor } from './deliveries.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { historyKeyOf, overheardEntry } from './prompt.ts'
 import type { TurnQueue } from './turn-queue.ts'
-import { wantedAgain } from './undelivered.ts'
+import { requestedAgain } from './undelivered.ts'
 
 type Accepted = Extract<Verdict, { kind: 'accepted' }>
 
 type Compiled = ReturnType<typeof compileMentionPatterns>
 
-export class Door {
+export class Admission {
   #parts: FlowParts
   #queue: TurnQueue
   #deliverer: Deliverer
@@ -33,27 +32,27 @@ export class Door {
     this.#parts = parts
     this.#queue = queue
     this.#deliverer = deliverer
-    // A pattern that cannot be used is an error at the start, not with the first message.
+    // An invalid pattern is an error at the start, not at the first message.
     this.#patterns()
   }
 
   async judge(message: Message): Promise<Verdict> {
     const access = await this.#parts.access.check(message)
-    // Nothing is looked up for somebody who is refused.
+    // Nothing is looked up for a refused sender.
     const general = this.#parts.config.messages.groupChat.activation
     const activation =
       access.kind === 'refused' ? { config: general } : await this.#activation(message, general)
     return admit(message, access, activation, this.mentionsFor(message))
   }
 
-  /** What becomes of a message that is not taken in. */
-  async answer(message: Message, verdict: Exclude<Verdict, Accepted>): Promise<void> {
-    if (verdict.kind === 'overheard') await this.#overhear(message)
+  /** Handles a message that gets no turn: keeps it as context, or tells the sender why it was refused. */
+  async turnDown(message: Message, verdict: Exclude<Verdict, Accepted>): Promise<void> {
+    if (verdict.kind === 'overheard') await this.#keepAsContext(message)
     if (verdict.kind === 'refused') await this.#refuse(message, verdict)
     await this.dropFiles(message)
   }
 
-  /** The message with its files where its session's files are. */
+  /** The message with its files moved to the folder of its session. */
   async withFiles(message: Message, agentId: string, lane: string): Promise<Message> {
     const { files } = this.#parts
     if (!files || message.media.length === 0) return message
@@ -64,17 +63,17 @@ export class Door {
     if (message.media.length > 0) await this.#parts.files?.drop(message.media)
   }
 
-  /** Edits and buttons are dealt with here. */
+  /** Handles edits and buttons. True: the message is done. */
   async needsNoTurn(message: Message, { owner }: Accepted): Promise<boolean> {
     if (message.event === 'edit') return this.#edited(message)
     if (!message.button) return false
-    const reply = (await this.#sayAgain(message)) ?? (await this.#parts.onButton?.(message, owner))
+    const reply = (await this.#sendAgain(message)) ?? (await this.#parts.onButton?.(message, owner))
     const channel = this.#parts.channelFor(message.address)
     await channel?.acknowledgeButton?.(message, reply?.text ?? 'This button is no longer in use.')
     return true
   }
 
-  /** Whose message it is: an answer belongs to the session of what it answers, everything else to its chat's. */
+  /** A reply belongs to the session of the message that it answers; every other message to the session of its chat. */
   async route(message: Message): Promise<{ agentId: string; lane: string }> {
     const { config, routeReply } = this.#parts
     const routed = message.replyTo && (await routeReply?.(message))
@@ -83,8 +82,8 @@ export class Door {
     return { agentId, lane: sessionKeyOf(message, agentId, config.session) }
   }
 
-  /** An answer to a notice may be meant as a command. */
-  async meant(message: Message): Promise<Message> {
+  /** A reply to one of our notices may stand for a command. */
+  async asCommand(message: Message): Promise<Message> {
     const command = message.forwarded ? undefined : await this.#parts.replyCommand?.(message)
     return command === undefined ? message : { ...message, text: command, event: 'command' }
   }
@@ -94,7 +93,7 @@ export class Door {
     return { names: identity ? [identity.name] : [], patterns: this.#patterns() }
   }
 
-  /** Compiled again when a reload has replaced the list. */
+  /** Compiled again after a reload of the configuration. */
   #patterns(): Compiled {
     const { mentionPatterns: sources } = this.#parts.config.messages.groupChat
     if (this.#mentionPatterns?.sources !== sources)
@@ -102,8 +101,8 @@ export class Door {
     return this.#mentionPatterns.compiled
   }
 
-  /** Messages for which there was no room in the queue. Their senders are told, unless the agent hears of them. */
-  async turnAway(inputs: WaitingInput[], told: boolean): Promise<void> {
+  /** Ends inputs for which the queue had no room. Their senders are told, unless the agent gets a summary. */
+  async drop(inputs: WaitingInput[], isSummarized: boolean): Promise<void> {
     const { work, clock } = this.#parts
     const last = inputs.at(-1)
     if (!last) return
@@ -111,12 +110,12 @@ export class Door {
     const text = `${count} not taken: too many wait for me. Please send it again later.`
     const notice = noticeFor(last.message.address, text, `dropped:${randomUUID()}`, clock.now())
     const ids = inputs.map((input) => input.id)
-    this.#deliverer.add(await work.inbox.end(ids, 'dropped', told ? [] : [notice]))
+    this.#deliverer.add(await work.inbox.end(ids, 'dropped', isSummarized ? [] : [notice]))
   }
 
-  async #sayAgain(message: Message): Promise<Reply | undefined> {
+  async #sendAgain(message: Message): Promise<Reply | undefined> {
     const { work, clock } = this.#parts
-    const again = await wantedAgain(message, work.outbox, clock.now())
+    const again = await requestedAgain(message, work.outbox, clock.now())
     if (!again) return undefined
     await this.#deliverer.deliver([again])
     return { text: 'Sent again.' }
@@ -126,7 +125,7 @@ export class Door {
     if (message.chatType === 'direct') return { config }
     const { agentId, lane } = await this.route(message)
     const session = (await this.#parts.sessions(agentId).get(lane))?.groupActivation
-    return { config, ...(session === undefined ? {} : { session }) }
+    return { config, session }
   }
 
   async #refuse(message: Message, { reason, say }: { reason: string; say?: string }): Promise<void> {
@@ -137,7 +136,7 @@ export class Door {
     await this.#deliverer.deliver([noticeFor(message.address, say, key, this.#parts.clock.now())])
   }
 
-  async #overhear(message: Message): Promise<void> {
+  async #keepAsContext(message: Message): Promise<void> {
     const { work, config } = this.#parts
     const entry = overheardEntry(message)
     await work.overheard.add(historyKeyOf(message), messageKey(message), entry, {
@@ -146,14 +145,14 @@ export class Door {
     })
   }
 
-  /** An edit counts if the message still waits. One that was answered is not answered again. True: it is dealt with. */
+  /** Replaces a message that still waits. An answered message is not answered again. False: the edit is a new message. */
   async #edited(message: Message): Promise<boolean> {
     if (message.about === undefined) return false
     const { inbox } = this.#parts.work
     const key = messageKey({ ...message, id: message.about })
     if (!(await inbox.knows(key))) return false
     const waiting = (await inbox.waiting()).find((input) => input.key === key)
-    // Nobody puts words into another's mouth, whatever id an edit claims to be about.
+    // People may change their own messages only, whatever id the edit names.
     if (waiting?.message.sender.id !== message.sender.id) {
       await this.dropFiles(message)
       return true

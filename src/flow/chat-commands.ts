@@ -1,4 +1,4 @@
-// Commands in a chat that need no turn: they run at once, also while a turn runs, and answer through the outbox.
+// Chat commands that need no turn: they run at once, also beside a running turn, and answer through the outbox.
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -12,7 +12,7 @@ import type { Input, WaitingInput } from '../store/work-store.ts'
 import { noticeFor } from './deliveries.ts'
 import type { ChatCommand, CommandParts, FlowParts } from './flow-parts.ts'
 import { parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
-import { statusText } from './status-text.ts'
+import type { QueueSettings } from './queue-settings.ts'
 
 export type FoundCommand =
   | { kind: 'built-in'; name: CommandName; rest: string }
@@ -52,12 +52,12 @@ function refusal(name: string, where = ''): FoundCommand {
   return { kind: 'refused', why: `Only the owner may use /${name}${where}.` }
 }
 
-/** Does it need its place in the conversation? */
+/** Does the command wait for its place in the conversation? */
 export function isTurnCommand(command: FoundCommand | undefined): boolean {
   return command?.kind === 'built-in' && commandShapes[command.name].when === 'turn'
 }
 
-/** Runs a command and puts its answer into the outbox; the input is over in the same step. */
+/** Runs a command, puts its answer into the outbox and ends the input, both in one step. */
 export async function runCommand(
   command: FoundCommand,
   input: WaitingInput,
@@ -82,7 +82,7 @@ async function answerTo(
   return { text: await handle(command.rest, input, parts) }
 }
 
-/** A command that fails says so; it is not tried again behind somebody's back. */
+/** A failed command is reported and not tried again. */
 function failed(thrown: unknown, input: WaitingInput, parts: CommandParts): Reply {
   const { message, hint } = asRockpoolError(thrown)
   parts.log.warn(
@@ -139,6 +139,32 @@ const handlers: Record<Exclude<CommandName, 'new' | 'reset' | 'compact'>, Handle
   },
 }
 
+async function statusText(input: WaitingInput, parts: CommandParts): Promise<string> {
+  const entry = await parts.sessions(input.agentId).get(input.lane)
+  const agent = parts.agentOf(input.agentId)
+  const waiting = parts.queue.waiting(input.lane).length
+  const running = parts.queue.isBusy(input.lane) ? 'a turn is running' : 'idle'
+  const model = entry?.modelOverride ?? entry?.model ?? agent.model ?? "Claude's own choice"
+  const lines = [
+    `Agent: ${agent.name} (${parts.runtime.kind === 'claude' ? 'Claude' : 'offline: not connected to Claude'})`,
+    `Session: ${entry ? `${entry.sessionId.slice(0, 8)}${entry.label ? `, ${entry.label}` : ''}` : 'none yet'}`,
+    `Model: ${model}`,
+    `State: ${running}${waiting > 0 ? `, ${waiting} waiting` : ''}`,
+    `Queue: ${queueSettingsOf(input, entry, parts).mode}`,
+  ]
+  if (entry?.totalTokens !== undefined && entry.totalTokensFresh !== false && entry.contextTokens) {
+    const percent = Math.round((100 * entry.totalTokens) / entry.contextTokens)
+    lines.push(
+      `Context: ${entry.totalTokens} of ${entry.contextTokens} tokens (${percent}%), ${entry.compactionCount ?? 0} compactions`,
+    )
+  }
+  if (entry?.estimatedCostUsd) {
+    const label = parts.runtime.billing === 'subscription' ? ' at API prices' : ''
+    lines.push(`Cost: $${entry.estimatedCostUsd.toFixed(4)}${label}`)
+  }
+  return lines.join('\n')
+}
+
 async function chooseModel(rest: string, input: WaitingInput, parts: CommandParts): Promise<string> {
   const index = buildModelAliasIndex(parts.config.agents)
   const entry = await entryOf(input, parts)
@@ -168,25 +194,28 @@ async function changeQueue(rest: string, input: WaitingInput, parts: CommandPart
       queueDrop: undefined,
     })
   } else if (wanted.kind === 'set') {
-    const { mode, debounceMs, cap, drop } = wanted.wish
-    await change(input, parts, {
-      ...(mode === undefined ? {} : { queueMode: mode }),
-      ...(debounceMs === undefined ? {} : { queueDebounceMs: debounceMs }),
-      ...(cap === undefined ? {} : { queueCap: cap }),
-      ...(drop === undefined ? {} : { queueDrop: drop }),
-    })
+    const { mode, debounceMs, cap, drop } = wanted.change
+    const fields = { queueMode: mode, queueDebounceMs: debounceMs, queueCap: cap, queueDrop: drop }
+    await change(
+      input,
+      parts,
+      Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    )
   }
-  const entry = await entryOf(input, parts)
-  const channel = input.message.address.channel
-  const { mode, debounceMs, cap, drop } = resolveQueueSettings({
-    config: parts.config.messages.queue,
-    channel,
-    entry,
-  })
+  const { mode, debounceMs, cap, drop } = queueSettingsOf(input, await entryOf(input, parts), parts)
   return `Queue: ${mode}, debounce ${debounceMs} ms, cap ${cap}, drop ${drop}.`
 }
 
-/** A setting of the session with a few values. */
+function queueSettingsOf(
+  { message }: WaitingInput,
+  entry: Partial<SessionEntry> | undefined,
+  parts: FlowParts,
+): QueueSettings {
+  const config = parts.config.messages.queue
+  return resolveQueueSettings({ config, channel: message.address.channel, entry })
+}
+
+/** A command that shows or chooses a setting of the session. */
 function choose(
   field: 'thinkingLevel' | 'verboseLevel' | 'reasoningLevel' | 'responseUsage',
   values: readonly string[],
@@ -216,7 +245,7 @@ async function entryOf(input: WaitingInput, parts: FlowParts): Promise<Partial<S
   return (await parts.sessions(input.agentId).get(input.lane)) ?? {}
 }
 
-/** Sets fields of the session; `undefined` takes them away. A session that is not there yet begins. */
+/** Sets fields of the session; `undefined` removes them. Starts the session if there is none. */
 async function change(input: WaitingInput, parts: FlowParts, fields: Partial<SessionEntry>): Promise<void> {
   let before: SessionEntry | undefined
   const entry = await parts.sessions(input.agentId).update(input.lane, (current) => {

@@ -1,15 +1,16 @@
-// All conversations of this process: channels in, the way of a message, channels out, with a start that takes up what
-// was left and a stop that loses nothing.
+// All conversations of this process: channels, turns and deliveries. The start continues the work that an earlier process
+// left; the stop loses nothing.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
+import { repeat, sleep, within } from '../domain/async.ts'
 import type { Channel } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { untilBack } from '../store/store-unavailable.ts'
 import { conversationOptions } from './ask-agent.ts'
 import { internalChannel } from '../rights/author.ts'
-import { inputOf } from './ask-request.ts'
-import type { AskRequest } from './ask-request.ts'
+import { askedInput } from './asked-input.ts'
+import type { AskRequest } from './asked-input.ts'
 import { Converse } from './converse.ts'
 import { Heartbeats } from './heartbeat.ts'
 import type { WakeRequest } from './heartbeat.ts'
@@ -24,7 +25,7 @@ const tidyEveryMs = 3_600_000
 export class Conversations {
   readonly converse: Converse
   readonly heartbeats: Heartbeats
-  /** Those that run; more may come and go while we do. */
+  /** The open channels; accounts may be added and removed while the process runs. */
   readonly channels: Channel[]
   #parts: FlowParts
   #open: OpenChannels
@@ -46,7 +47,7 @@ export class Conversations {
     this.heartbeats = new Heartbeats(this.converse, this.#parts)
   }
 
-  /** Takes up what an earlier process left, then opens the channels. */
+  /** Continues the work of an earlier process, then opens the channels. */
   async start(): Promise<void> {
     const { work, clock } = this.#parts
     await untilBack(clock, () => recoverWork(this.converse, work, this.#parts))
@@ -58,7 +59,7 @@ export class Conversations {
     this.#tidyHourly()
   }
 
-  /** What all share is tidied by one of them, what is this machine's own by each. */
+  /** One process cleans up shared data; each cleans up the data of its own machine. */
   #tidyHourly(): void {
     const { work, clock, chores, tidy } = this.#parts
     const tidyShared = (): Promise<void> => tidyWork(work, clock, tidy?.shared)
@@ -67,7 +68,7 @@ export class Conversations {
     if (tidy) this.#repeat(tidyEveryMs, tidy.own)
   }
 
-  /** No new work at once; what runs has this long to end, and is then interrupted. Nothing acknowledged is lost. */
+  /** Starts no new work. Running turns may end within `drainMs`, then they are interrupted. No accepted message is lost. */
   async stop(drainMs: number): Promise<void> {
     for (const cancel of this.#cancels.splice(0)) cancel()
     this.#open.standByNoMore()
@@ -76,46 +77,45 @@ export class Conversations {
     await this.converse.shared?.stop()
     await this.#open.closeAll()
     const closed = this.converse.close()
-    const late = Promise.withResolvers<'late'>()
-    const cancel = this.#parts.clock.after(drainMs, () => late.resolve('late'))
-    const inTime = (await Promise.race([closed.then(() => 'done' as const), late.promise])) === 'done'
-    cancel()
-    if (!inTime) await this.#interruptRest(closed)
+    const isInTime = await within(
+      this.#parts.clock,
+      drainMs,
+      closed.then(() => true),
+      () => false,
+    )
+    if (!isInTime) await this.#interruptRest(closed)
     await this.converse.deliverer.stop()
     await this.#parts.leave?.()
   }
 
-  /** A turn for somebody who waits for it. Throws `timed-out` when it takes too long; the turn is then interrupted. */
+  /** Takes a turn and resolves to its end. Throws `timed-out` if it takes too long; the turn is then interrupted. */
   async ask(request: AskRequest & { timeoutMs: number }): Promise<WatchedEnd> {
+    const { sessionKey, timeoutMs, onEvent } = request
+    const { clock } = this.#parts
     const key = `ask:${request.key ?? randomUUID()}`
-    const { promise, resolve } = Promise.withResolvers<WatchedEnd | 'late'>()
-    this.#commandAnswers.set(key, (reply) =>
-      resolve({ sessionKey: request.sessionKey, replies: reply ? [reply] : [] }),
-    )
-    const cancel = this.#parts.clock.after(request.timeoutMs, () => resolve('late'))
+    const { promise, resolve } = Promise.withResolvers<WatchedEnd>()
+    this.#commandAnswers.set(key, (reply) => resolve({ sessionKey, replies: reply ? [reply] : [] }))
     try {
-      const watcher = { ...(request.onEvent ? { onEvent: request.onEvent } : {}), onEnd: resolve }
-      const taken = await this.converse.ask(inputOf(request, key, this.#parts.clock.now()), watcher)
-      if (!taken) throw alreadyAsked(request.key)
-      const end = await promise
-      if (end !== 'late') return end
-      await this.stopTurn(request.sessionKey)
-      throw tookTooLong(request.timeoutMs)
+      const input = askedInput(request, key, clock.now())
+      if (!(await this.converse.ask(input, { onEvent, onEnd: resolve }))) throw alreadyAsked(request.key)
+      const end = await within(clock, timeoutMs, promise, () => undefined)
+      if (end) return end
+      await this.stopTurn(sessionKey)
+      throw tookTooLong(timeoutMs)
     } finally {
-      cancel()
       this.#commandAnswers.delete(key)
       this.converse.unwatch(key)
     }
   }
 
-  /** Hands a message over: it is on disk when this resolves, and answered when its turn comes. */
+  /** Enqueues a message. When this resolves, it is on disk; it is answered later. */
   async hand(request: AskRequest): Promise<void> {
     const key = `ask:${request.key ?? randomUUID()}`
-    if (!(await this.converse.ask(inputOf(request, key, this.#parts.clock.now()))))
+    if (!(await this.converse.ask(askedInput(request, key, this.#parts.clock.now()))))
       throw alreadyAsked(request.key)
   }
 
-  /** Interrupts the running turn of a session and forgets what waits there. */
+  /** Interrupts the running turn of a session and removes the waiting messages. */
   async stopTurn(sessionKey: string): Promise<{ wasRunning: boolean; forgotten: number }> {
     const { wasRunning, cancelled } = await this.converse.queue.stop(sessionKey)
     if (cancelled.length > 0)
@@ -126,14 +126,14 @@ export class Conversations {
     return { wasRunning, forgotten: cancelled.length }
   }
 
-  /** Sends something that is no answer of a turn; the chat's history has it, too. The same key is sent once. */
+  /** Sends a message that is not an answer of a turn; it is copied into the chat's transcript. The same key is sent once. */
   async send(
     address: Address,
     reply: Reply,
     options: { key?: string; sessionKey?: string },
   ): Promise<Delivery | undefined> {
     const { key = randomUUID(), sessionKey } = options
-    // Whoever asked from a terminal is told there.
+    // A turn without a chat has no address to send to; the requester reads the result.
     if (address.channel === internalChannel) return undefined
     const [row] = await this.converse.deliverer.deliver([
       {
@@ -144,7 +144,7 @@ export class Conversations {
         idempotencyKey: `send:${key}`,
         mirror: true,
         createdAt: this.#parts.clock.now(),
-        ...(sessionKey === undefined ? {} : { sessionKey }),
+        sessionKey,
       },
     ])
     return row?.delivery
@@ -154,7 +154,7 @@ export class Conversations {
     return this.heartbeats.wake(request)
   }
 
-  /** Opens an account that was added, or that has another token now. False if there is no such account. */
+  /** Opens an account that was added or has a new token. False if there is no such account. */
   reopenChannel(name: string, accountId: string): Promise<boolean> {
     return this.#open.reopen(name, accountId)
   }
@@ -167,7 +167,7 @@ export class Conversations {
     return this.#open.remove(name, accountId)
   }
 
-  /** With several processes: from now on this one takes its part. Taken for dead, it stops receiving until it is back. */
+  /** Joins the processes that share the lanes. If they declare this one dead, it stops receiving until it has rejoined. */
   async #shareWork(): Promise<void> {
     const { shared } = this.converse
     if (!shared) return
@@ -178,7 +178,7 @@ export class Conversations {
     })
   }
 
-  /** The first conversation should not wait for a process to start. */
+  /** Starts a Claude process ahead of time for the first conversation. */
   #prewarm(): void {
     const { config, runtime, agentOf, defaultAgentId, log } = this.#parts
     if (!config.claude.spare || !runtime.prewarm || this.channels.length === 0) return
@@ -200,36 +200,27 @@ export class Conversations {
       })
   }
 
-  /** Turns that are interrupted now wait again after the next start, marked as retried. */
+  /** Turns that are interrupted now are retried after the next start. */
   async #interruptRest(closed: Promise<void>): Promise<void> {
     this.#parts.log.warn(
       { event: 'shutdown-timeout', lanes: this.converse.queue.busyLanes() },
       'Turns did not end before the shutdown limit; they are retried after the next start.',
     )
     this.converse.abandon()
-    await Promise.race([this.converse.queue.interruptAll().then(() => closed), this.#pause(2_000)])
+    const interrupted = this.converse.queue.interruptAll().then(() => closed)
+    await Promise.race([interrupted, sleep(this.#parts.clock, 2_000)])
   }
 
   #repeat(everyMs: number, work: () => Promise<void>): void {
-    const again = (): void => {
-      const cancel = this.#parts.clock.after(everyMs, () => {
-        this.#cancels.splice(this.#cancels.indexOf(cancel), 1)
-        void work()
-          .catch((error: unknown) =>
-            this.#parts.log.error(
-              { event: 'maintenance-failed', error: String(error) },
-              'Periodic maintenance failed; it runs again at the next interval.',
-            ),
-          )
-          .then(again)
-      })
-      this.#cancels.push(cancel)
-    }
-    again()
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#parts.clock.after(ms, resolve))
+    const { clock, log } = this.#parts
+    const task = (): Promise<void> =>
+      work().catch((error: unknown) =>
+        log.error(
+          { event: 'maintenance-failed', error: String(error) },
+          'Periodic maintenance failed; it runs again at the next interval.',
+        ),
+      )
+    this.#cancels.push(repeat(clock, everyMs, task))
   }
 }
 

@@ -1,64 +1,45 @@
-// The way of a message, from a chat to the agent and back. Read this file first.
-//
-// A channel hands over a message; it is admitted and written down (accept). When its session is free, a turn begins: the
-// session is found, the prompt composed, the agent asked, the answer recorded, and the replies put into the outbox, from
-// where they are delivered. Everything that must not be lost is on disk before the next step.
+// The entry of the way of a message: accepts messages and questions, keeps them in the queue of their session, and lets
+// turn.ts take the turns.
 import { isTerminal } from '../domain/address.ts'
+import { KeyedQueue } from '../domain/async.ts'
 import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
-import { messageKey } from '../inbound/dedupe.ts'
+import type { Delivery } from '../domain/reply.ts'
 import { commandText } from '../inbound/message-text.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/system-events.ts'
 import { Deliverer } from '../replies/deliver.ts'
-import type { Input, WaitingInput } from '../store/work-store.ts'
 import { mayJoinTurn } from '../rights/chat-rights.ts'
+import type { Input, WaitingInput } from '../store/work-store.ts'
+import { Admission } from './admission.ts'
+import { untrustedWakePrompt, wakeInput } from './asked-input.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
-import { Door } from './admission.ts'
-import { replyWithFilesHere } from './local-files.ts'
-import type { FlowParts, TurnWatcher } from './flow-parts.ts'
-import type { HeldBack } from './prompt.ts'
+import type { FlowParts, HeldBack, TurnWatcher } from './flow-parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
-import { takeTurn } from './take-turn.ts'
+import { receive, takeTurn } from './turn.ts'
 import { TurnQueue } from './turn-queue.ts'
-import type { Batch, TurnInHand } from './turn-queue.ts'
-import { authorOfInput } from './turn-rights.ts'
-import { untrustedWakePrompt, wakeInput } from './wake-input.ts'
+import type { Batch, TurnControls } from './turn-queue.ts'
 import { releaseTurn } from './turn-recovery.ts'
+import { authorOfInput } from './turn-rights.ts'
 import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
   readonly queue: TurnQueue
   readonly deliverer: Deliverer
   readonly parts: FlowParts
-  /** Where several processes share the work: what is taken here, and what others take. */
+  /** Present where several processes share the lanes. */
   readonly shared: SharedLanes | undefined
-  #door: Door
+  #admission: Admission
   #watchers = new Map<string, TurnWatcher>()
-  #abandoned = false
-  #commands = new Map<string, Promise<void>>()
+  #isAbandoned = false
+  #commands = new KeyedQueue()
 
   constructor(parts: FlowParts) {
     this.parts = parts
     this.deliverer = makeDeliverer(parts, (lane, text) => this.systemEvent(lane, text))
-    this.queue = new TurnQueue({
-      clock: parts.clock,
-      settings: (_lane, input) => this.#queueSettings(input),
-      take: (batch, begun) => this.#take(batch, begun),
-      drop: (inputs, told) => this.#door.turnAway(inputs, told),
-      mayJoin: (input, others) => this.#mayJoin(input, others),
-      onError: (lane, error) => {
-        parts.log.error({ event: 'turn-failed', lane, error: String(error) }, 'Could not run a turn.')
-        this.shared?.failed(lane)
-      },
-      onUnplaced: (lane, error) =>
-        parts.log.warn(
-          { event: 'message-not-joined', lane, error: String(error) },
-          'Could not add a message to the running turn; it waits for the next turn.',
-        ),
-      onIdle: (lane) => this.shared?.idle(lane),
-    })
+    this.queue = this.#makeQueue()
+    this.#admission = new Admission(parts, this.queue, this.deliverer)
     const { share } = parts.work
     this.shared =
       share &&
@@ -69,129 +50,130 @@ export class Converse {
         release: (turn) => releaseTurn(turn, parts.work, parts),
         deliverer: this.deliverer,
       })
-    this.#door = new Door(parts, this.queue, this.deliverer)
   }
 
-  /** A channel received something. When this resolves, it is on disk, or it was decided that it need not be. */
-  async accept(message: Message): Promise<NotAccepted | void> {
-    const { work, events } = this.parts
-    const key = messageKey(message)
-    if (await work.inbox.knows(key)) return this.#door.dropFiles(message)
-    const verdict = await this.#door.judge(message)
-    if (verdict.kind !== 'accepted') {
-      await this.#door.answer(message, verdict)
-      return verdict.kind === 'refused' ? verdict : undefined
-    }
-    if (await this.#door.needsNoTurn(message, verdict)) return
-    const { agentId, lane } = await this.#door.route(message)
-    const { owner, byOwner, byMember } = verdict
-    const said = await this.#door.withFiles(await this.#door.meant(message), agentId, lane)
-    const input = { key, lane, agentId, message: said, mayCommand: true, owner, byOwner, byMember }
-    const waiting = await work.inbox.accept(input, this.shared?.hasRoom)
-    if (!waiting) return this.#door.dropFiles(said)
-    events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })
-    this.#place(waiting)
+  /** A channel received a message. When this resolves, the message is on disk, or needs no turn. */
+  accept(message: Message): Promise<NotAccepted | void> {
+    return receive(message, {
+      ...this.parts,
+      admission: this.#admission,
+      hasRoom: this.shared?.hasRoom,
+      enqueue: (input) => this.#enqueue(input),
+    })
   }
 
-  /** A turn that somebody asks for outside of any chat: the command line, an operation, a hook, the agent itself. */
+  /** Enqueues a turn that no chat message starts. False: the same key was enqueued before. */
   async ask(input: Input, watcher?: TurnWatcher): Promise<boolean> {
     if (watcher) this.#watchers.set(input.key, watcher)
-    const message = isTerminal(input.message.address) ? await this.#door.meant(input.message) : input.message
-    const asked = { ...input, message, ...(watcher ? { isWatched: true } : {}) }
+    const message = isTerminal(input.message.address)
+      ? await this.#admission.asCommand(input.message)
+      : input.message
+    const asked = { ...input, message, isWatched: watcher ? true : input.isWatched }
     const waiting = await this.parts.work.inbox.accept(asked, this.shared?.hasRoom)
-    if (!waiting) {
-      this.#watchers.delete(input.key)
-      return false
-    }
-    this.#place(waiting)
-    return true
+    if (waiting) this.#enqueue(waiting)
+    else this.unwatch(input.key)
+    return waiting !== undefined
   }
 
-  /** Forgets who waits for a turn; the turn goes on. */
+  /** Removes the watcher of a turn; the turn continues. */
   unwatch(key: string): void {
     this.#watchers.delete(key)
   }
 
-  /** Something the agent is told before the next message of this session. */
+  /** Adds an event that the agent reads before the next message of this session. */
   async systemEvent(sessionKey: string, text: string): Promise<void> {
     await this.parts.work.systemEvents.add(sessionKey, text, MAX_SYSTEM_EVENTS)
   }
 
-  /** Resolves when everything that was accepted is answered, and every answer sent or waiting for its channel. */
+  /** Resolves when every accepted message is answered, and every answer is sent or waits for its channel. */
   async idle(): Promise<void> {
-    while (this.#commands.size > 0) await Promise.all(this.#commands.values())
+    await this.#commands.idle()
     await this.queue.idle()
     await this.deliverer.idle()
   }
 
-  /** Begins nothing more; resolves when what runs has ended. */
+  /** Starts no more turns; resolves when the running ones have ended. */
   async close(): Promise<void> {
-    await Promise.all([this.queue.close(), ...this.#commands.values()])
+    await Promise.all([this.queue.close(), this.#commands.idle()])
   }
 
-  /** From now on a turn that ends is not finished: it stays in the book as cut off, to be retried after the next start. */
+  /** From now on an interrupted turn is not finished: it is retried after the next start. */
   abandon(): void {
-    this.#abandoned = true
+    this.#isAbandoned = true
   }
 
-  /** Takes up inputs that wait in the inbox and that nobody has begun. */
+  /** Continues with inputs that an earlier process left in the inbox. */
   async resume(inputs: WaitingInput[]): Promise<void> {
     for (const input of inputs) this.#begin(input)
   }
 
-  #place(input: WaitingInput): void {
+  #makeQueue(): TurnQueue {
+    const { clock, log } = this.parts
+    return new TurnQueue({
+      clock,
+      settings: (_lane, input) => this.#queueSettings(input),
+      take: (batch, onStart) => this.#take(batch, onStart),
+      drop: (inputs, isSummarized) => this.#admission.drop(inputs, isSummarized),
+      mayJoin: (input, others) => this.#mayJoin(input, others),
+      onError: (lane, error) => {
+        log.error({ event: 'turn-failed', lane, error: String(error) }, 'Could not run a turn.')
+        this.shared?.failed(lane)
+      },
+      onUnplaced: (lane, error) =>
+        log.warn(
+          { event: 'message-not-joined', lane, error: String(error) },
+          'Could not add a message to the running turn; it waits for the next turn.',
+        ),
+      onIdle: (lane) => this.shared?.idle(lane),
+    })
+  }
+
+  #enqueue(input: WaitingInput): void {
     if (this.shared) this.shared.placed(input)
     else this.#begin(input)
   }
 
-  async #take(batch: Batch, begun: (turn: TurnInHand) => void): Promise<WaitingInput[]> {
-    // It was on its way here when its lane was given up; it comes again, after what is before it.
+  /** Commands that need no turn run at once, also beside a running turn; every other input waits in its lane. */
+  #begin(input: WaitingInput): void {
+    const command = this.#commandOf(input)
+    if (command && !isTurnCommand(command)) this.#runNow(command, input)
+    else void this.queue.offer(input)
+  }
+
+  async #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
+    // The lane is being returned to the store, which assigns its inputs again, in order.
     if (this.shared?.isGivingUp(batch.lane)) return []
-    return takeTurn(batch, begun, {
+    return takeTurn(batch, onStart, {
       ...this.parts,
       deliverer: this.deliverer,
-      mentionsFor: (message) => this.#door.mentionsFor(message),
+      mentionsFor: (message) => this.#admission.mentionsFor(message),
       watcherOf: (key) => this.#watchers.get(key),
-      isAbandoned: () => this.#abandoned,
+      isAbandoned: () => this.#isAbandoned,
       onNotOurs: (lane) => this.shared?.failed(lane),
-      onHeldBack: (held) => void this.#tellHeldBack(held),
+      onHeldBack: (held) => void this.#wakeForHeldBack(held),
     })
   }
 
-  /** Commands that need no turn run at once, also beside a running turn; everything else takes its place in the lane. */
-  #begin(input: WaitingInput): void {
-    const command = this.#commandOf(input)
-    if (command && !isTurnCommand(command)) {
-      this.#runNow(command, input)
-      return
-    }
-    void this.queue.offer(input)
-  }
-
-  /** Commands of one lane run in the order in which they were given. */
+  /** Commands of one lane run in order. */
   #runNow(command: FoundCommand, input: WaitingInput): void {
-    const before = this.#commands.get(input.lane) ?? Promise.resolve()
+    const { lane } = input
     const parts = { ...this.parts, queue: this.queue, deliverer: this.deliverer }
-    const done = before
-      .then(() => runCommand(command, input, parts))
+    void this.#commands
+      .run(lane, () => runCommand(command, input, parts))
       .catch((error: unknown) =>
         this.parts.log.error(
-          { event: 'command-error', lane: input.lane, error: String(error) },
+          { event: 'command-error', lane, error: String(error) },
           'Could not run a chat command.',
         ),
       )
-      .then(() => {
-        if (this.#commands.get(input.lane) === done) this.#commands.delete(input.lane)
-        this.shared?.idle(input.lane)
-      })
-    this.#commands.set(input.lane, done)
+      .then(() => this.shared?.idle(lane))
   }
 
-  /** Others' words get a turn of their own, once for each of them. */
-  async #tellHeldBack({ lane, agentId, author, upTo }: HeldBack & { lane: string; agentId: string }) {
-    const woken = { key: `held:${lane}:${upTo}`, lane, agentId, text: untrustedWakePrompt, askedBy: author }
+  /** Events of other authors get a turn of their own, with their rights. */
+  async #wakeForHeldBack({ lane, agentId, author, upTo }: HeldBack & { lane: string; agentId: string }) {
+    const wake = { key: `held:${lane}:${upTo}`, lane, agentId, text: untrustedWakePrompt, askedBy: author }
     try {
-      await this.ask(await wakeInput(woken, this.parts))
+      await this.ask(await wakeInput(wake, this.parts))
     } catch (error) {
       this.parts.log.warn(
         { event: 'quoted-text-waits', lane, error: String(error) },
@@ -206,39 +188,43 @@ export class Converse {
     return others.every((other) => mayJoinTurn(author, authorOfInput(other, this.parts)))
   }
 
-  #commandOf(input: Input) {
-    // Most messages hold no slash; they need no second look.
+  #commandOf(input: Input): FoundCommand | undefined {
+    // Most messages contain no slash.
     if (input.wish?.internal || !input.message.text.includes('/')) return undefined
-    const text = commandText(input.message, this.#door.mentionsFor(input.message))
+    const text = commandText(input.message, this.#admission.mentionsFor(input.message))
     return commandIn(text, input, this.parts)
   }
 
-  async #queueSettings(input: WaitingInput) {
-    const entry = await this.parts.sessions(input.agentId).get(input.lane)
-    return resolveQueueSettings({
-      config: this.parts.config.messages.queue,
-      channel: input.message.address.channel,
-      ...(entry ? { entry } : {}),
-    })
+  async #queueSettings({ agentId, lane, message }: WaitingInput) {
+    const entry = await this.parts.sessions(agentId).get(lane)
+    const config = this.parts.config.messages.queue
+    return resolveQueueSettings({ config, channel: message.address.channel, entry })
   }
 }
 
 function makeDeliverer(
   parts: FlowParts,
-  tell: (sessionKey: string, text: string) => Promise<void>,
+  addEvent: (sessionKey: string, text: string) => Promise<void>,
 ): Deliverer {
   const deliverer: Deliverer = new Deliverer({
     ...parts,
     outbox: parts.work.outbox,
-    withFiles: (delivery) => replyWithFilesHere(delivery, parts),
+    withFiles: (delivery) => withFetchedFiles(delivery, parts),
     mirror: async (delivery) => parts.mirror?.(delivery),
     onDead: (delivery, end) =>
       reportUndelivered(delivery, end, {
-        tell,
+        addEvent,
         now: () => parts.clock.now(),
         deliver: (notices) => deliverer.deliver(notices),
         ownerChats: () => parts.ownerChats?.() ?? [],
       }),
   })
   return deliverer
+}
+
+/** Another machine may have composed the reply; its files are copied to this one. */
+async function withFetchedFiles(delivery: Delivery, { files }: FlowParts): Promise<Delivery> {
+  const { reply } = delivery
+  if (!files || !reply.media?.length) return delivery
+  return { ...delivery, reply: { ...reply, media: await files.bring(reply.media) } }
 }

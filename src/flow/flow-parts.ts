@@ -1,5 +1,5 @@
-// What the way of a message works with. src/app.ts puts it together; what lies higher (coding sessions in a chat, the
-// approvals) is passed in here.
+// The dependencies of the way of a message. compose/conversations.ts constructs them; what belongs to higher folders (coding
+// sessions in a chat, approvals) is passed in here.
 import type { AccessPolicy } from '../domain/access.ts'
 import type { Address } from '../domain/address.ts'
 import type { Agent, AgentRuntime, AskPermission, ToolServer } from '../domain/agent.ts'
@@ -19,7 +19,7 @@ import type { Chores } from '../store/chores.ts'
 import type { SendableFiles } from '../store/media/workspace-attachment.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import type { Input, Owner, WorkStore } from '../store/work-store.ts'
-import type { HeldBack } from './prompt.ts'
+import type { Author } from '../rights/author.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 export interface FlowParts {
@@ -34,58 +34,58 @@ export interface FlowParts {
   access: AccessPolicy
   /** The running channel that reaches this address. */
   channelFor: (address: Address) => Channel | undefined
-  /** Makes the channel of an account, as the configuration and the credentials are now. */
+  /** Makes the channel of an account from the current configuration and credentials. */
   makeChannel?: (name: string, accountId: string) => Promise<Channel | undefined>
-  /** One line for each channel, for an agent that begins a main session. */
+  /** One line for each channel; the first turn of a main session starts with them. */
   channelSummary?: () => readonly string[]
   defaultAgentId: () => string
   agentOf: (agentId: string) => Agent
-  /** Where copies of notes are kept while an agent writes them. */
+  /** The folder for copies of notes while an agent writes them. */
   noteCopies: string
-  /** This process, and whether another one still lives. */
+  /** This process. */
   self: Owner
-  /** Leaves the others, where several processes share the work. */
+  /** Leaves the group of processes that share the work. */
   leave?: () => Promise<void>
   isAlive: (owner: Owner) => boolean
   /** Is this private chat the owner's? Decides the author of every turn; see rights/. */
   isOwners: (address: Address) => boolean
-  /** Tools of ours that a turn may call. */
+  /** Our own tools that a turn may call. */
   toolsFor?: (session: Session, address: Address, rights: Rights) => ToolServer[]
-  /** Who answers when Claude asks for permission; without it every request is refused with a clear text. */
+  /** Answers permission requests of Claude; without it every request is refused with an explanation. */
   askPermission?: (session: Session, address: Address) => AskPermission
   /** Further commands for chats, such as those of coding sessions. */
   commands?: readonly ChatCommand[]
-  /** A command was run; for whoever waits for its answer. */
+  /** Called after a command was run. */
   onCommand?: (input: Input, reply: Reply | undefined) => void
-  /** Somebody pressed a button of ours. Gives what to show him, or undefined when it is not ours. */
+  /** A button was pressed. Resolves to the text to show, or to undefined if the button is unknown. */
   onButton?: (message: Message, owner: boolean) => Promise<Reply | undefined>
-  /** The session that a reply to one of our messages reaches, if it is not the chat's own. */
+  /** The session for a reply to one of our messages, if it is not the chat's own. */
   routeReply?: (message: Message) => Promise<{ agentId: string; sessionKey: string } | undefined>
-  /** The command that an answer to one of our notices means: words for a coding session. */
+  /** The command that a reply to one of our notices stands for: text for a coding session. */
   replyCommand?: (message: Message) => Promise<string | undefined>
-  /** Called for every delivery that arrived, before it counts as sent. */
+  /** Called for every delivery that arrived, before it is marked as sent. */
   onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
   /** Where the owners can be reached, in private. */
   ownerChats?: () => Address[]
-  /** Writes a message that was sent into its session's transcript. */
+  /** Copies a sent message into the transcript of its session. */
   mirror?: (delivery: Delivery) => Promise<void>
-  /** Files that came with a message go to its session, or away when nobody takes it. */
+  /** Files of messages: given to the session, or deleted if the message is not accepted. */
   files?: {
     give: (session: { agentId: string; key: string }, media: readonly Media[]) => Promise<Media[]>
-    /** Another machine may have taken them in: where they are on this one, when this resolves. */
+    /** Copies files that another machine received to this one; resolves to their paths here. */
     bring: (paths: readonly string[]) => Promise<string[]>
     drop: (media: readonly Media[]) => Promise<void>
   }
-  /** Where machines share the notes of agents: theirs come here before a turn, and ours go there after it. */
+  /** Where machines share the notes of agents: fetched before a turn, published after it. */
   notes?: {
     bring: (agentId: string) => Promise<void>
     give: (agentId: string) => Promise<void>
   }
-  /** Where several processes share the work: what one of them does for all. */
+  /** Where several processes share the work: tasks that one of them does for all. */
   chores?: Chores
-  /** What else is forgotten from time to time: of what all share by one of them, of what is this machine's own by each. */
+  /** Further cleanup: of shared data by one process, of this machine's data by each. */
   tidy?: { shared: () => Promise<void>; own: () => Promise<void> }
-  /** Makes a file of the workspace one that may leave, or says why not. */
+  /** Copies a file of the workspace to where it can be sent from, or tells why it may not be sent. */
   attach?: (
     session: Session,
     path: string,
@@ -96,14 +96,14 @@ export interface FlowParts {
 export interface ChatCommand {
   /** Without the slash. */
   name: string
-  /** What stands behind it. */
+  /** The arguments. */
   usage?: string
   says: string
   ownerOnly: boolean
   run(rest: string, input: Input): Promise<Reply | undefined>
 }
 
-/** Somebody who waits for a turn: a command line, an operation. */
+/** Waits for a turn: a command line, an operation. */
 export interface TurnWatcher {
   onEvent?(event: TurnEvent): void
   onEnd(end: WatchedEnd): void
@@ -113,20 +113,27 @@ export interface WatchedEnd {
   sessionKey: string
   sessionId?: string
   replies: Reply[]
-  /** Absent when no turn was needed, or when it failed before the agent was asked. */
+  /** Absent if no turn was needed, or if it failed before the agent was asked. */
   result?: TurnResult
   error?: unknown
+}
+
+/** Events of other authors that need a turn with fewer rights than the one that reads the session's events. */
+export interface HeldBack {
+  author: Author
+  /** The id of the last such event. */
+  upTo: number
 }
 
 export interface TurnParts extends FlowParts {
   deliverer: Deliverer
   mentionsFor: (message: Message) => MentionRules
   watcherOf: (inputKey: string) => TurnWatcher | undefined
-  /** The process must end: turns that are interrupted now are not over. */
+  /** The process is ending: turns that are interrupted now will be retried. */
   isAbandoned: () => boolean
-  /** Words of others wait for a turn with fewer rights than the one that ended. */
+  /** Events wait for a turn with fewer rights than the one that ended. */
   onHeldBack: (held: HeldBack & { lane: string; agentId: string }) => void
-  /** Another process has taken the inputs of this lane, or they are to be given to us once more. */
+  /** The lane belongs to another process, or its inputs must be assigned to this one again. */
   onNotOurs: (lane: string) => void
 }
 

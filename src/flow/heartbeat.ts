@@ -1,20 +1,20 @@
-// Turns of an agent's own: from time to time it looks whether something needs attention, and it is woken when something
-// happened. What it says goes only where the configuration says, or to the one chat that a session belongs to.
+// Turns that the program starts: heartbeats at an interval, and wake-ups when something has happened. Replies go only to the
+// configured target, or to the one chat that a session belongs to.
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../domain/config.ts'
 import { buildAgentMainSessionKey } from '../domain/session-key.ts'
 import type { Author } from '../rights/author.ts'
 import { markEvent } from '../rights/author.ts'
 import { readWorkspaceFile } from '../store/workspace-files.ts'
+import { heartbeatOf, untrustedWakePrompt, wakeInput, wakePrompt } from './asked-input.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { parseDuration } from './queue-settings.ts'
-import { heartbeatOf, untrustedWakePrompt, wakeInput, wakePrompt } from './wake-input.ts'
 
 export const HEARTBEAT_PROMPT =
   'Heartbeat: look whether something needs your attention. Follow HEARTBEAT.md strictly; do not repeat old tasks from earlier chats. If nothing needs attention, reply HEARTBEAT_OK.'
 
-/** A busy session is not pushed; the heartbeat looks again a little later. */
+/** If the session is busy, the heartbeat tries again after this time. */
 const busyPauseMs = 60_000
 
 export interface WakeRequest {
@@ -22,11 +22,11 @@ export interface WakeRequest {
   agentId: string
   /** The agent's main session when absent. */
   sessionKey?: string
-  /** Whose words the text is; ours when absent. */
+  /** The author of the text; the program itself when absent. */
   askedBy?: Author
   /** The same key wakes once. */
   key: string
-  /** It is left for the next gateway: this process takes no turns for others. */
+  /** Leave it to the next gateway: this process takes no turns for others. */
   later?: boolean
 }
 
@@ -40,7 +40,7 @@ export class Heartbeats {
     this.#parts = parts
   }
 
-  /** Off unless an agent's configuration has `heartbeat.every`. Of several processes one beats. */
+  /** Off unless an agent's configuration has `heartbeat.every`. Where processes share the work, one of them beats. */
   start(): void {
     for (const { id, every } of heartbeatsOf(this.#parts.config, this.#parts.defaultAgentId())) {
       const { chores } = this.#parts
@@ -54,7 +54,7 @@ export class Heartbeats {
     this.#timers.clear()
   }
 
-  /** Tells a session something and lets the agent take a turn at once. */
+  /** Adds an event to a session and starts a turn at once. */
   async wake({ text, agentId, sessionKey, key, later, askedBy = 'owner' }: WakeRequest): Promise<boolean> {
     const lane = sessionKey ?? this.#mainKey(agentId)
     if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
@@ -65,7 +65,7 @@ export class Heartbeats {
     return this.#converse.ask(input)
   }
 
-  /** One heartbeat now. False: there was nothing to look at, or the session was busy. */
+  /** One heartbeat now. False: there was nothing to do, or the session was busy. */
   async beat(agentId: string): Promise<boolean> {
     const lane = this.#mainKey(agentId)
     if (this.#converse.queue.isBusy(lane)) return false
@@ -109,7 +109,7 @@ function heartbeatsOf(config: Config, defaultAgentId: string): Array<{ id: strin
   })
 }
 
-/** Headings, comments and empty boxes ask for nothing. */
+/** A list with only headings, comments and empty boxes has no tasks. */
 function isEmptyList(text: string | undefined): boolean {
   if (text === undefined) return true
   const lines = text.replace(/<!--[\s\S]*?-->/g, '').split('\n')

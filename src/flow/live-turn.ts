@@ -1,5 +1,5 @@
-// A turn while it runs: everything that the agent does is recorded, shown to whoever watches, and previewed in the chat;
-// messages that arrive meanwhile may join it.
+// A turn while it runs: everything that the agent does is recorded, shown to watchers, and previewed in the chat. Messages
+// that arrive meanwhile may join the turn.
 import { randomUUID } from 'node:crypto'
 import type { Conversation } from '../domain/agent.ts'
 import type { Channel } from '../domain/channel.ts'
@@ -9,74 +9,71 @@ import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
 import type { PreviewStream } from '../replies/stream.ts'
 import { makePreviewStream } from '../replies/stream.ts'
 import { appendUntrustedContext } from '../inbound/message-text.ts'
-import { picturesOf, withFiles } from '../store/media/message-files.ts'
+import { picturesOf } from '../store/media/message-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work-store.ts'
-import { withFilesHere } from './local-files.ts'
 import type { Preview } from './deliveries.ts'
-import { readInput } from './find-session.ts'
 import type { TurnParts } from './flow-parts.ts'
+import { prepareInput } from './turn-place.ts'
+import type { TurnPlace } from './turn-place.ts'
+import type { TurnControls } from './turn-queue.ts'
 import { TurnRecord } from './turn-record.ts'
-import type { Batch, TurnInHand } from './turn-queue.ts'
 
 /** Typing is shown only when the answer takes a moment, and again before platforms let it fade. */
 const typingAfterMs = 400
 const typingEveryMs = 4_500
 
-export class LiveTurn implements TurnInHand {
+export class LiveTurn implements TurnControls {
   readonly events: TurnEvent[] = []
   readonly steered = new Map<string, WaitingInput>()
   preview: Preview | undefined
   /** The last entry that this turn wrote. */
   lastEntryId: string | undefined
   #firstEntryId = ''
-  /** Usage of the last call to the model; its prompt is how full the context is. */
+  /** Usage of the last model call; the size of its prompt tells how full the context is. */
   lastUsage: Usage | undefined
   #turnId: string
   #session: Session
-  #batch: Batch
+  #inputs: readonly WaitingInput[]
   #parts: TurnParts
   #transcript: TranscriptRef
-  #place: { workspace: string; cwd: string }
+  #place: TurnPlace
   #record: TurnRecord
   #stream: PreviewStream | undefined
   #conversation: Conversation | undefined
-  /** Resolves when the conversation is open; with nothing, if the turn ended before. */
+  /** Resolves when the conversation is open; to undefined if the turn ended before. */
   #opening = Promise.withResolvers<Conversation | undefined>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
   #isAsked = false
-  /** Whether everything that was appended is. */
+  /** False while appended entries may not be on disk yet. */
   #isOnDisk = true
 
   constructor(
     turn: {
       turnId: string
       session: Session
-      batch: Batch
+      inputs: readonly WaitingInput[]
       transcript: TranscriptRef
-      workspace: string
-      cwd: string
+      place: TurnPlace
     },
     parts: TurnParts,
   ) {
     this.#turnId = turn.turnId
     this.#session = turn.session
-    this.#batch = turn.batch
+    this.#inputs = turn.inputs
     this.#transcript = turn.transcript
-    this.#place = { workspace: turn.workspace, cwd: turn.cwd }
+    this.#place = turn.place
     this.#parts = parts
-    const provider = parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool'
     const { model, thinkingLevel } = turn.session.entry
-    const turnThinking = turn.batch.inputs[0]?.wish?.thinking
     this.#record = new TurnRecord({
       append: (bodies) => this.append(bodies),
       clock: parts.clock,
-      provider,
+      provider: parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool',
       session: {
-        ...(model === undefined ? {} : { lastModel: model }),
-        ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
-        ...(turnThinking === undefined ? {} : { turnThinking }),
+        lastModel: model,
+        thinkingLevel,
+        turnThinking: turn.inputs[0]?.wish?.thinking,
         firstEntryId: () => this.#firstEntryId,
       },
     })
@@ -93,8 +90,8 @@ export class LiveTurn implements TurnInHand {
   }
 
   /**
-   * What people said, in the transcript before the agent is asked. Until the turn ends it is in the inbox, too, which is
-   * on disk. Resolves to the entry's id.
+   * Appends what people wrote to the transcript before the agent is asked, and resolves to the entry's id. It need not be
+   * on disk yet: until the turn ends the inbox has the message.
    */
   async recordUser(text: string): Promise<string> {
     const message = {
@@ -111,7 +108,7 @@ export class LiveTurn implements TurnInHand {
     this.#conversation = conversation
     this.#opening.resolve(conversation)
     this.#showTyping(typingAfterMs)
-    // Somebody stopped the turn while the process was starting.
+    // The turn was stopped while the process was starting.
     if (this.#interrupted) void conversation.interrupt()
   }
 
@@ -124,10 +121,10 @@ export class LiveTurn implements TurnInHand {
     else if (event.type === 'text') this.#stream?.endBlock()
     const { agentId, key } = this.#session
     this.#parts.events.emit({ type: 'turn-event', agentId, key, turnId: this.#turnId, event })
-    for (const input of this.#batch.inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
+    for (const input of this.#inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
   }
 
-  /** A turn that is lost from now on counts as a try. The agent need not wait for that to be written. */
+  /** If the turn is lost from now on, it counts as a try. The agent does not wait until that is stored. */
   #noteAsked(): void {
     if (this.#isAsked) return
     this.#isAsked = true
@@ -144,15 +141,14 @@ export class LiveTurn implements TurnInHand {
   async steer(input: WaitingInput): Promise<boolean> {
     const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
-    const received = await withFilesHere(input, this.#parts)
-    const { forAgent: said, untrusted } = readInput(await withFiles(received, this.#place), this.#parts)
+    const { text, received } = await prepareInput(input, this.#place, this.#parts)
     const uuid = randomUUID()
-    const images = await picturesOf(received.message.media)
-    const text = appendUntrustedContext(said, untrusted)
-    if (!conversation.steer({ text, uuid, ...(images.length > 0 ? { images } : {}) })) return false
+    const images = await picturesOf(received)
+    const prompt = { text: appendUntrustedContext(text.forAgent, text.untrusted), uuid }
+    if (!conversation.steer({ ...prompt, images: images.length > 0 ? images : undefined })) return false
     this.steered.set(uuid, input)
-    // Recorded first: an input that joined ends with the turn, and must not end without being in the transcript.
-    await this.recordUser(said)
+    // Record first: a joined input ends with the turn, and then it must be in the transcript.
+    await this.recordUser(text.forAgent)
     await this.#parts.work.lanes.join(this.#turnId, [input.id])
     return true
   }
@@ -162,13 +158,13 @@ export class LiveTurn implements TurnInHand {
     await this.#conversation?.interrupt()
   }
 
-  /** The agent is done: nothing more is shown, and everything is on disk. */
+  /** The agent has finished. Resolves when the last preview is shown and everything is recorded. */
   async ended(result: TurnResult): Promise<void> {
     this.stopShowing()
     await Promise.all([this.#stream?.end(), this.#record.end(result)])
   }
 
-  /** Before what people said leaves the inbox. */
+  /** Writes the transcript to disk; called before the messages leave the inbox. */
   async sync(): Promise<void> {
     if (!this.#isOnDisk) await this.#parts.transcripts(this.#session.agentId).sync(this.#transcript)
     this.#isOnDisk = true
@@ -180,19 +176,19 @@ export class LiveTurn implements TurnInHand {
     this.#stopTyping = undefined
   }
 
-  /** Inputs that joined and that the agent has not dealt with. */
+  /** Inputs that joined the turn and that the agent has not answered. */
   unanswered(result: TurnResult): WaitingInput[] {
     return [...this.steered].filter(([uuid]) => !result.prompts.includes(uuid)).map(([, input]) => input)
   }
 
   get #address() {
-    return this.#batch.inputs.at(-1)!.message.address
+    return this.#inputs.at(-1)!.message.address
   }
 
   /** A preview needs a channel that can change what it has sent. */
   #makeStream(): PreviewStream | undefined {
     const channel = this.#parts.channelFor(this.#address)
-    const isForChat = this.#batch.inputs.every((input) => input.wish === undefined)
+    const isForChat = this.#inputs.every((input) => input.wish === undefined)
     if (!channel?.abilities.edits || !channel.edit || !isForChat) return undefined
     return makePreviewStream({
       clock: this.#parts.clock,
@@ -208,13 +204,13 @@ export class LiveTurn implements TurnInHand {
       return
     }
     const options = { idempotencyKey: `preview:${this.#turnId}`, resent: false }
-    // Until we know better, it may be there.
+    // Until the send is confirmed, the preview may or may not be visible.
     this.preview = { mayBeThere: true }
     const outcome = await channel.send(this.#address, { text }, options)
     const [sent] = outcome.kind === 'sent' ? outcome.messageIds : []
     if (sent !== undefined) this.preview = { messageId: sent }
     else if (outcome.kind !== 'unknown') this.preview = undefined
-    // A second try could be a second message, and one that will not be taken needs none.
+    // Trying again could send a second message, or would be refused again.
     const mayTryAgain = outcome.kind === 'retry' || channel.abilities.idempotentSend
     if (sent === undefined && !mayTryAgain) void this.#stream?.end()
   }
@@ -223,7 +219,7 @@ export class LiveTurn implements TurnInHand {
     const channel = this.#parts.channelFor(this.#address)
     if (!channel?.typing) return
     this.#stopTyping = this.#parts.clock.after(afterMs, () => {
-      // That somebody sees us typing is a courtesy; a failure changes nothing.
+      // The typing indicator is optional, so a failure is ignored.
       void channel.typing!(this.#address).catch(() => {})
       this.#showTyping(typingEveryMs)
     })

@@ -1,107 +1,108 @@
-// The text that a turn begins with: what people said, who said it, what was said around it, what happened meanwhile.
-import type { Config } from '../domain/config.ts'
+// The prompt of a turn: what people wrote, who wrote it, what others said in the group before, and what has happened since.
 import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts'
 import { appendUntrustedContext, cleanText, senderLabel } from '../inbound/message-text.ts'
+import { QUEUED_MESSAGES_MARKER } from '../inbound/normalize.ts'
 import { prependSystemEvents } from '../inbound/system-events.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
-import type { OverheardEntry, SystemEventRow, WaitingInput, WorkStore } from '../store/work-store.ts'
-import { collectPrompt } from './queue-settings.ts'
-
-export interface HeldBack {
-  author: Author
-  upTo: number
-}
+import type { OverheardEntry, SystemEventRow, TurnOutcome, WaitingInput } from '../store/work-store.ts'
+import { commandIn } from './chat-commands.ts'
+import type { HeldBack, TurnParts } from './flow-parts.ts'
+import type { TurnInput } from './turn-place.ts'
+import { authorOfSession } from './turn-rights.ts'
+import type { TurnSession } from './turn-session.ts'
 
 export interface ComposedPrompt {
-  /** What the agent is given. */
+  /** For the agent. */
   text: string
-  /** What the transcript keeps: the people's own words. */
+  /** For the transcript: what people wrote. */
   said: string
-  /** What the turn was told, to be forgotten when it is over. */
-  heard: { systemEvents: number[]; overheard?: { group: string; upTo: number } }
-  /** Words of others that wait for a turn with fewer rights: whose, and up to which event. */
+  /** Events and group messages in this prompt; they are removed from the store when the turn ends. */
+  heard?: TurnOutcome['heard']
+  /** Events that need a turn with fewer rights. */
   heldBack?: HeldBack
+  /** The text is a command to Claude Code itself. */
+  command?: boolean
 }
 
-export interface PromptParts {
-  work: Pick<WorkStore, 'overheard' | 'systemEvents'>
-  config: Config
-}
-
-export interface About {
-  sessionKey: string
-  isNewSession: boolean
-  /** Which channels are there; told at the beginning of a main session. */
-  channelSummary: readonly string[]
-  notes: readonly string[]
-  /** Whose turn it is, and whose session. */
+interface PromptSource {
+  found: TurnSession
+  inputs: readonly TurnInput[]
+  /** Texts of messages that were dropped from the full queue. */
+  dropped: readonly string[]
+  /** For whom the turn is taken. */
   author: Author
-  sessionAuthor: Author
 }
 
-/** One of the inputs of a turn, with the text that is left of it after commands. */
-export interface SpokenInput {
-  input: WaitingInput
-  text: string
-  untrusted: readonly string[]
-}
-
-export async function composePrompt(
-  spoken: readonly SpokenInput[],
-  dropped: readonly string[],
-  about: About,
-  parts: PromptParts,
-): Promise<ComposedPrompt> {
-  const first = spoken[0]!
-  const said = collectPrompt(
-    spoken.map(({ text }) => text),
-    dropped,
-  )
-  const untrusted = spoken.flatMap((one) => one.untrusted)
-  const overheard = await overheardBefore(first.input, parts)
-  const { events, heldBack } = await eventsFor(about, parts)
+export async function composePrompt(turn: PromptSource, parts: TurnParts): Promise<ComposedPrompt> {
+  const { found, inputs, dropped } = turn
+  const first = inputs[0]!
+  const command = commandIn(first.text.forCommands, first, parts)
+  if (command?.kind === 'built-in' && command.name === 'compact') {
+    const text = `/compact ${command.rest}`.trim()
+    return { text, said: text, command: true }
+  }
+  const said = collectPrompt([found.text, ...inputs.slice(1).map(({ text }) => text.forAgent)], dropped)
+  const overheard = await overheardBefore(first, parts)
+  const { events, heldBack } = await eventsFor(turn, parts)
   const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
-  const withHistory = withOverheard(appendUntrustedContext(said, [...untrusted, ...quoted]), first, overheard)
-  const noted = [...about.notes, withHistory].join('\n\n')
-  const ours = events.filter(({ text }) => !isUntrustedEvent(text))
-  const text = await withEvents(noted, ours, about, parts.config.timeZone)
+  const untrusted = [...inputs.flatMap(({ text }) => text.untrusted), ...quoted]
+  const text = withOverheard(appendUntrustedContext(said, untrusted), first.message, overheard)
+  const ours = events.filter((event) => !isUntrustedEvent(event.text))
   return {
-    text,
+    text: await withEvents([...notesFor(found, first), text].join('\n\n'), ours, found, parts),
     said,
-    ...(heldBack === undefined ? {} : { heldBack }),
+    heldBack,
     heard: {
       systemEvents: events.map((event) => event.id),
-      ...(overheard.length === 0
-        ? {}
-        : { overheard: { group: historyKeyOf(first.input.message), upTo: overheard.at(-1)!.id } }),
+      overheard:
+        overheard.length > 0 ? { group: historyKeyOf(first.message), upTo: overheard.at(-1)!.id } : undefined,
     },
   }
 }
 
-/** The events that are told in this turn, and the last of those that need a turn with fewer rights. */
-async function eventsFor(about: About, parts: PromptParts) {
-  const waiting = (await parts.work.systemEvents.waiting(about.sessionKey)).map((event) => ({
+/** What the agent must know about the circumstances of this turn. */
+function notesFor({ session, isNew }: TurnSession, first: WaitingInput): string[] {
+  const { entry } = session
+  const notes: string[] = []
+  if (first.lostTurns > 0)
+    notes.push('[Retried: this message may have been begun before. Look before you repeat an action.]')
+  if (!isNew && entry.abortedLastRun === true)
+    notes.push('Note: the previous turn was stopped by the user. Go on carefully, or ask.')
+  if (entry.groupActivationNeedsSystemIntro)
+    notes.push(
+      entry.groupActivation === 'always'
+        ? 'Activation: always. You see every message of this group. Answer only when it helps; otherwise say NO_REPLY.'
+        : 'Activation: mention. You see a message of this group when somebody addresses you.',
+    )
+  return notes
+}
+
+/** The events that this turn may read, and the last of those that need a turn with fewer rights. */
+async function eventsFor({ found, author }: PromptSource, parts: TurnParts) {
+  const { key, entry } = found.session
+  const sessionAuthor = authorOfSession(key, entry, parts)
+  const waiting = (await parts.work.systemEvents.waiting(key)).map((event) => ({
     event,
-    author: eventAuthor(event.text, about.sessionAuthor),
+    author: eventAuthor(event.text, sessionAuthor),
   }))
-  const last = waiting.findLast(({ author }) => hasFewerRights(author, about.author))
+  const last = waiting.findLast((one) => hasFewerRights(one.author, author))
   return {
-    events: waiting.filter(({ author }) => author === about.author).map(({ event }) => event),
+    events: waiting.filter((one) => one.author === author).map(({ event }) => event),
     heldBack: last && { author: last.author, upTo: last.event.id },
   }
 }
 
-/** `<channel>:<account>:<kind>:<chat>`: what was said in one group, whatever session it belongs to. */
+/** `<channel>:<account>:<kind>:<chat>`: names the history of one group, whatever session it belongs to. */
 export function historyKeyOf(message: Pick<Message, 'address' | 'chatType'>): string {
   const { channel, accountId, to, threadId } = message.address
   const thread = threadId === undefined ? '' : `:${threadId}`
   return `${channel}:${accountId}:${message.chatType}:${to}${thread}`
 }
 
-/** What a group message looks like to somebody who only overheard it. */
+/** A group message that did not address the agent, as its history keeps it. */
 export function overheardEntry(message: Message): Omit<OverheardEntry, 'id'> {
   return {
     sender: senderLabel(message.sender) ?? 'somebody',
@@ -111,38 +112,52 @@ export function overheardEntry(message: Message): Omit<OverheardEntry, 'id'> {
   }
 }
 
-async function overheardBefore(input: WaitingInput, parts: PromptParts): Promise<OverheardEntry[]> {
-  const { message } = input
+async function overheardBefore({ message }: WaitingInput, parts: TurnParts): Promise<OverheardEntry[]> {
   if (message.chatType === 'direct' || parts.config.messages.groupChat.historyLimit <= 0) return []
   return parts.work.overheard.list(historyKeyOf(message))
 }
 
-function withOverheard(text: string, first: SpokenInput, overheard: readonly OverheardEntry[]): string {
+function withOverheard(text: string, message: Message, overheard: readonly OverheardEntry[]): string {
   if (overheard.length === 0) return text
-  const { message } = first.input
   const envelope = { channel: message.address.channel, chat: message.address.to }
-  const [line = '', ...rest] = text.split('\n')
   const sender = message.sender.name ?? senderLabel(message.sender) ?? 'somebody'
-  const current = formatEnvelope({
-    ...envelope,
-    timestamp: message.sentAt,
-    sender,
-    body: [line, ...rest].join('\n'),
-  })
+  const current = formatEnvelope({ ...envelope, timestamp: message.sentAt, sender, body: text })
   return buildHistoryContext(overheard, current, (entry) => formatEnvelope({ ...envelope, ...entry }))
 }
 
-async function withEvents(
+function withEvents(
   text: string,
   events: SystemEventRow[],
-  about: About,
-  timeZone: string | undefined,
+  { session, isNew }: TurnSession,
+  parts: TurnParts,
 ): Promise<string> {
   return prependSystemEvents({
-    ...about,
-    isMainSession: classifySessionKey(about.sessionKey).kind === 'main',
+    sessionKey: session.key,
+    isNewSession: isNew,
+    isMainSession: classifySessionKey(session.key).kind === 'main',
+    channelSummary: parts.channelSummary?.() ?? [],
     prefixedBodyBase: text,
     drain: async () => events,
-    ...(timeZone === undefined ? {} : { timeZone }),
+    timeZone: parts.config.timeZone,
   })
+}
+
+/** Several messages that waited, as one prompt. */
+export function collectPrompt(texts: readonly string[], dropped: readonly string[] = []): string {
+  const overflow = overflowText(dropped)
+  if (texts.length === 1 && overflow === undefined) return texts[0]!
+  const queued = texts.map((text, index) => `---\nQueued #${index + 1}\n${text}`)
+  return [QUEUED_MESSAGES_MARKER, ...(overflow ? [overflow] : []), ...queued].join('\n\n')
+}
+
+/** What the agent is told about messages for which there was no room. */
+export function overflowText(dropped: readonly string[]): string | undefined {
+  if (dropped.length === 0) return undefined
+  const heading = `[Queue overflow] Dropped ${dropped.length} message${dropped.length === 1 ? '' : 's'} due to cap.`
+  return [heading, 'Summary:', ...dropped.map((text) => `- ${elide(text)}`)].join('\n')
+}
+
+function elide(text: string): string {
+  const flat = text.replace(/\s+/g, ' ').trim()
+  return flat.length <= 140 ? flat : `${flat.slice(0, 139).trimEnd().toWellFormed()}…`
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { messagesConfig } from '../domain/config/session-settings.ts'
-import { collectPrompt, parseDuration, parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
+import { collectPrompt } from './prompt.ts'
+import { parseDuration, parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
 
 const config = (queue: unknown) => messagesConfig.parse({ queue }).queue
 
-test('inline wins over the session, the session over the channel, the channel over the rest', () => {
+test('the session wins over the channel, the channel over the rest', () => {
   const queue = config({
     mode: 'followup',
     cap: 5,
@@ -24,9 +25,8 @@ test('inline wins over the session, the session over the channel, the channel ov
     cap: 5,
   })
   expect(resolveQueueSettings({ config: queue, channel: 'telegram', entry }).mode).toBe('interrupt')
-  expect(
-    resolveQueueSettings({ config: queue, channel: 'telegram', entry, inline: { mode: 'queue' } }).mode,
-  ).toBe('followup')
+  const older = { ...entry, queueMode: 'queue' as const }
+  expect(resolveQueueSettings({ config: queue, channel: 'telegram', entry: older }).mode).toBe('followup')
   expect(resolveQueueSettings({ config: queue, channel: 'constructor' }).mode).toBe('followup')
 })
 
@@ -36,10 +36,10 @@ test.each([
   ['default', { kind: 'reset' }],
   [
     'collect debounce:0.5s cap:25 drop:summarize',
-    { kind: 'set', wish: { mode: 'collect', debounceMs: 500, cap: 25, drop: 'summarize' } },
+    { kind: 'set', change: { mode: 'collect', debounceMs: 500, cap: 25, drop: 'summarize' } },
   ],
-  ['STEER', { kind: 'set', wish: { mode: 'steer' } }],
-  ['debounce:2m', { kind: 'set', wish: { debounceMs: 120_000 } }],
+  ['STEER', { kind: 'set', change: { mode: 'steer' } }],
+  ['debounce:2m', { kind: 'set', change: { debounceMs: 120_000 } }],
   ['cap:0', { kind: 'wrong', word: 'cap:0' }],
   ['sometimes', { kind: 'wrong', word: 'sometimes' }],
 ])('/queue %s', (rest, expected) => {

@@ -1,6 +1,5 @@
-// What happens to messages while a turn runs: the settings, where they come from, and the texts that tell the agent.
+// Settings for messages that arrive while a turn runs, and the /queue command that changes them.
 import type { MessagesConfig } from '../domain/config/session-settings.ts'
-import { QUEUED_MESSAGES_MARKER } from '../inbound/normalize.ts'
 import type { QueueDrop, QueueMode, SessionEntry } from '../domain/session.ts'
 
 export interface QueueSettings {
@@ -10,27 +9,24 @@ export interface QueueSettings {
   drop: QueueDrop
 }
 
-type Wish = { mode?: QueueMode; debounceMs?: number; cap?: number; drop?: QueueDrop }
+type QueueChange = { mode?: QueueMode; debounceMs?: number; cap?: number; drop?: QueueDrop }
 
 const defaults: QueueSettings = { mode: 'steer', debounceMs: 500, cap: 20, drop: 'summarize' }
 
-/** Inline over session over channel over general. */
+/** The session's settings win over the channel's, the channel's over the general ones. */
 export function resolveQueueSettings(params: {
   config: MessagesConfig['queue']
   channel?: string
   entry?: Partial<SessionEntry>
-  inline?: Wish
 }): QueueSettings {
-  const { config, channel, entry, inline = {} } = params
+  const { config, channel, entry } = params
   const byChannel =
     channel !== undefined && Object.hasOwn(config.byChannel, channel) ? config.byChannel[channel]! : {}
-  const first = <K extends keyof Wish>(key: K, ofSession: Wish[K]): Wish[K] | undefined =>
-    inline[key] ?? ofSession ?? byChannel[key] ?? config[key]
   return {
-    mode: canonicalMode(first('mode', entry?.queueMode)),
-    debounceMs: first('debounceMs', entry?.queueDebounceMs) ?? defaults.debounceMs,
-    cap: first('cap', entry?.queueCap) ?? defaults.cap,
-    drop: first('drop', entry?.queueDrop) ?? defaults.drop,
+    mode: canonicalMode(entry?.queueMode ?? byChannel.mode ?? config.mode),
+    debounceMs: entry?.queueDebounceMs ?? byChannel.debounceMs ?? config.debounceMs ?? defaults.debounceMs,
+    cap: entry?.queueCap ?? byChannel.cap ?? config.cap ?? defaults.cap,
+    drop: entry?.queueDrop ?? byChannel.drop ?? config.drop ?? defaults.drop,
   }
 }
 
@@ -43,7 +39,7 @@ function canonicalMode(mode: QueueMode | undefined): QueueSettings['mode'] {
 export type QueueCommand =
   | { kind: 'show' }
   | { kind: 'reset' }
-  | { kind: 'set'; wish: Wish }
+  | { kind: 'set'; change: QueueChange }
   | { kind: 'wrong'; word: string }
 
 /** `collect debounce:0.5s cap:25 drop:summarize`, `default`, `reset`, or nothing. */
@@ -51,18 +47,18 @@ export function parseQueueCommand(rest: string): QueueCommand {
   const words = rest.split(/\s+/).filter((word) => word !== '')
   if (words.length === 0) return { kind: 'show' }
   if (words.length === 1 && /^(reset|default|inherit)$/i.test(words[0]!)) return { kind: 'reset' }
-  const wish: Wish = {}
+  const change: QueueChange = {}
   for (const word of words) {
     const [name = '', value = ''] = word.toLowerCase().split(/[:=]/, 2)
     const duration = value === '' ? undefined : parseDuration(value)
-    if (value === '' && isMode(name)) wish.mode = name
-    else if (name === 'debounce' && duration !== undefined) wish.debounceMs = duration
-    else if (name === 'cap' && /^[1-9]\d{0,3}$/.test(value)) wish.cap = Number(value)
+    if (value === '' && isMode(name)) change.mode = name
+    else if (name === 'debounce' && duration !== undefined) change.debounceMs = duration
+    else if (name === 'cap' && /^[1-9]\d{0,3}$/.test(value)) change.cap = Number(value)
     else if (name === 'drop' && (value === 'old' || value === 'new' || value === 'summarize'))
-      wish.drop = value
+      change.drop = value
     else return { kind: 'wrong', word }
   }
-  return { kind: 'set', wish }
+  return { kind: 'set', change }
 }
 
 function isMode(word: string): word is QueueMode {
@@ -77,24 +73,4 @@ export function parseDuration(text: string): number | undefined {
   if (!match) return undefined
   const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match[2]?.toLowerCase() ?? 'ms']!
   return Math.round(Number(match[1]) * unit)
-}
-
-/** Several messages that waited, as one prompt. */
-export function collectPrompt(texts: readonly string[], dropped: readonly string[] = []): string {
-  const overflow = overflowText(dropped)
-  if (texts.length === 1 && overflow === undefined) return texts[0]!
-  const queued = texts.map((text, index) => `---\nQueued #${index + 1}\n${text}`)
-  return [QUEUED_MESSAGES_MARKER, ...(overflow ? [overflow] : []), ...queued].join('\n\n')
-}
-
-/** What the agent is told about messages for which there was no room. */
-export function overflowText(dropped: readonly string[]): string | undefined {
-  if (dropped.length === 0) return undefined
-  const heading = `[Queue overflow] Dropped ${dropped.length} message${dropped.length === 1 ? '' : 's'} due to cap.`
-  return [heading, 'Summary:', ...dropped.map((text) => `- ${elide(text)}`)].join('\n')
-}
-
-function elide(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').trim()
-  return flat.length <= 140 ? flat : `${flat.slice(0, 139).trimEnd().toWellFormed()}…`
 }

@@ -15,7 +15,7 @@ import { routeReply } from '../store/tables/reply-map.ts'
 import type { ReplyMap, ReplyRoute } from '../store/tables/reply-map.ts'
 import type { SessionStore, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
-import { routeOf } from './session-route.ts'
+import { addressOfSession } from '../domain/delivery-context.ts'
 import { authorOfSession } from './turn-rights.ts'
 
 export interface ReplyRoutingParts {
@@ -77,7 +77,7 @@ function mayFollow(
 ): boolean {
   // Whoever answers is judged by their own chat, whatever session they would reach.
   const author = authorOf({ sessionKey: '', chatType, address }, parts.isOwners)
-  const session = { author: authorOfSession(sessionKey, entry, parts), address: routeOf(entry) }
+  const session = { author: authorOfSession(sessionKey, entry, parts), address: addressOfSession(entry) }
   return mayFollowReply({ author, address }, session)
 }
 

@@ -50,7 +50,7 @@ function bench() {
     release: async () => [],
     queue: queue as TurnQueue,
     begin: ({ id }) => void begun.push(id),
-    deliverer: { add: () => {}, letGo: async () => {} },
+    deliverer: { add: () => {}, releaseAll: async () => {} },
   })
   const asked = async (n: number): Promise<Take> => {
     await expect.poll(() => takes[n - 1], { timeout: 10_000 }).toBeDefined()

@@ -1,6 +1,7 @@
-// Several processes share the work: this one serves the lanes that it holds, takes others while it has room, and finds
-// what a dead one left. Correctness does not rest on this file: a turn begins only if the store says so.
+// Several processes share the lanes. This process serves the lanes that it owns, takes more while it has room, and recovers
+// the turns of dead processes. The store guarantees correctness: a turn starts only if the store grants the lane.
 import type { AgentRuntime } from '../domain/agent.ts'
+import { KeyedQueue, repeat } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
@@ -13,14 +14,14 @@ export interface SharedLanesParts {
   clock: Clock
   log: Log
   runtime: Pick<AgentRuntime, 'live'>
-  /** Gives the inputs of a lost turn back; resolves to what is to be said about it. */
+  /** Releases a lost turn, so that its inputs wait again; resolves to notices about it. */
   release: (turn: RunningTurn) => Promise<OutboxRow[]>
   queue: TurnQueue
   begin: (input: WaitingInput) => void
-  deliverer: Pick<Deliverer, 'add' | 'letGo'>
+  deliverer: Pick<Deliverer, 'add' | 'releaseAll'>
 }
 
-/** Others tell us at once; this is for what they could not tell. */
+/** Other processes notify us of work at once; polling finds what they could not notify. */
 const lookEveryMs = 1_000
 
 export class SharedLanes {
@@ -28,17 +29,16 @@ export class SharedLanes {
   #parts: SharedLanesParts
   #idle = new Set<string>()
   #failed = new Set<string>()
-  /** Lanes that are being given up. */
+  /** Lanes that the pending take returns to the store. */
   #failing = new Set<string>()
-  /** Accepted here while a take had not answered yet: what it brings may belong before them. */
-  #told: LaneWork[] = []
-  #mayLack = false
+  /** Accepted here while a take is pending: its result may contain earlier inputs of the same lanes. */
+  #accepted: LaneWork[] = []
+  #isTakePending = false
   #looking: Promise<void> | undefined
   #mustLookAgain = false
   #mustSweep = false
   #stops: Array<() => void> = []
-  #cancelSweep: () => void = () => {}
-  #handing = new Map<string, Promise<void>>()
+  #starting = new KeyedQueue()
   #isRunning = false
 
   constructor(share: LaneShare, parts: SharedLanesParts) {
@@ -46,23 +46,28 @@ export class SharedLanes {
     this.#parts = parts
   }
 
-  /** `onBuried`: what else must be let go when the others take this process for dead. */
-  start(onBuried: () => Promise<void> = async () => {}): void {
+  /** `onDeclaredDead` releases what else this process owns when the others declare it dead. */
+  start(onDeclaredDead: () => Promise<void> = async () => {}): void {
     this.#share.onBuried(async () => {
-      await this.#letGo()
-      await Promise.all([this.#parts.deliverer.letGo(), onBuried()])
+      await this.#releaseLanes()
+      await Promise.all([this.#parts.deliverer.releaseAll(), onDeclaredDead()])
     })
     if (this.#isRunning) return
     this.#isRunning = true
-    this.#stops.push(this.#share.onWork(() => this.look()))
-    this.#sweepLater()
+    const sweep = (): void => {
+      this.#mustSweep = true
+      this.look()
+    }
+    this.#stops.push(
+      this.#share.onWork(() => this.look()),
+      repeat(this.#parts.clock, lookEveryMs, sweep),
+    )
     this.look()
   }
 
-  /** Takes nothing more. What it holds is given up when the process leaves. */
+  /** Takes no more lanes. The ones that it owns are released when the process leaves. */
   async stop(): Promise<void> {
     this.#isRunning = false
-    this.#cancelSweep()
     for (const stop of this.#stops.splice(0)) stop()
     await this.#looking
   }
@@ -78,41 +83,41 @@ export class SharedLanes {
   /** A message was accepted by this process. */
   placed(input: WaitingInput): void {
     if (!this.#isRunning) this.start()
-    // A lane that goes back gives all that waits in it once more, in order, and this one with it.
+    // All inputs of a lane that is returned are assigned again, in order, including this one.
     if (this.isGivingUp(input.lane)) return this.failed(input.lane)
-    if (input.lies === 'here') this.#tell({ input, hasMoved: input.hasMoved === true })
+    if (input.lies === 'here') this.#startAfterTake({ input, hasMoved: input.hasMoved === true })
     else {
       this.#share.wakeOthers()
-      // Nobody's: perhaps it is for us all the same.
+      // No process owns the lane yet; this one may take it.
       if (input.lies === 'nowhere' || input.isWatched) this.look()
     }
   }
 
-  /** Nothing is left to do in this lane. */
+  /** The lane has no more work. */
   idle(lane: string): void {
     this.#idle.add(lane)
     this.look()
   }
 
-  /** The lane's work could not be done here; it goes back. */
+  /** The lane's work failed here; the lane is returned to the store. */
   failed(lane: string): void {
     void this.#parts.queue.stop(lane)
-    this.#told = this.#told.filter(({ input }) => input.lane !== lane)
+    this.#accepted = this.#accepted.filter(({ input }) => input.lane !== lane)
     this.#failed.add(lane)
     this.look()
   }
 
-  #tell(work: LaneWork): void {
-    if (this.#mayLack) this.#told.push(work)
-    else void this.#hand(work)
+  #startAfterTake(work: LaneWork): void {
+    if (this.#isTakePending) this.#accepted.push(work)
+    else void this.#start(work)
   }
 
-  /** What waits in this lane is not here any more, and the store does not know yet: nothing may begin in it. */
+  /** The lane is being returned to the store, so no turn may start in it. */
   isGivingUp(lane: string): boolean {
     return this.#failed.has(lane) || this.#failing.has(lane)
   }
 
-  /** Looks for work; asked while it looks, it looks once more. */
+  /** Looks for work. If called while it looks, it looks once more. */
   look(): void {
     if (!this.#isRunning) return
     if (this.#looking) {
@@ -134,7 +139,7 @@ export class SharedLanes {
   async #lookUntilDone(): Promise<void> {
     do {
       this.#mustLookAgain = false
-      // Never beside a take, which would bring what comes after a lost turn before its inputs wait again.
+      // Not in parallel with a take, which would return inputs that come after those of a lost turn.
       if (this.#mustSweep) await this.#sweep()
       await this.#takeOnce()
     } while (this.#mustLookAgain && this.#isRunning)
@@ -145,19 +150,19 @@ export class SharedLanes {
     const idle = [...this.#idle].filter((lane) => !active.has(lane))
     const given = await this.#take(idle)
     for (const lane of idle) this.#idle.delete(lane)
-    await Promise.all(inOrder([...given, ...this.#told.splice(0)]).map((one) => this.#hand(one)))
+    await Promise.all(inOrder([...given, ...this.#accepted.splice(0)]).map((one) => this.#start(one)))
   }
 
-  /** While its answer is on its way, or was lost, it is not known what belongs before what is told of meanwhile. */
+  /** Until its result is known, inputs that are accepted meanwhile must wait: earlier ones may be in the result. */
   async #take(idle: string[]): Promise<LaneWork[]> {
     const failed = [...this.#failed]
     this.#failing = new Set(failed)
     this.#failed.clear()
-    this.#mayLack = true
+    this.#isTakePending = true
     try {
       const given = await this.#share.take(Math.max(0, this.#room), { idle, failed })
-      this.#mayLack = false
-      // Lanes that were given up may have had messages for others.
+      this.#isTakePending = false
+      // Other processes may take the returned lanes.
       if (failed.length > 0) this.#share.wakeOthers()
       return given
     } catch (error) {
@@ -168,28 +173,16 @@ export class SharedLanes {
     }
   }
 
-  /** What is warm here knows nothing of the turns that another process took. Inputs of one lane keep their order. */
-  #hand({ input, hasMoved }: LaneWork): Promise<void> {
-    const before = this.#handing.get(input.lane) ?? Promise.resolve()
-    const done = before.then(async () => {
+  /** Inputs of one lane start in order. If another process served the lane last, our live conversation is out of date. */
+  #start({ input, hasMoved }: LaneWork): Promise<void> {
+    return this.#starting.run(input.lane, async () => {
       if (hasMoved) await this.#parts.runtime.live(input.lane)?.close()
-      // It may be given twice, when nobody knows whether it was given at all.
+      // The store assigns an input twice if it cannot know whether the first assignment arrived.
       if (!this.#parts.queue.has(input)) this.#parts.begin(input)
-      if (this.#handing.get(input.lane) === done) this.#handing.delete(input.lane)
-    })
-    this.#handing.set(input.lane, done)
-    return done
-  }
-
-  #sweepLater(): void {
-    this.#cancelSweep = this.#parts.clock.after(lookEveryMs, () => {
-      this.#mustSweep = true
-      this.look()
-      if (this.#isRunning) this.#sweepLater()
     })
   }
 
-  /** What processes that died have left. */
+  /** Releases the turns of dead processes. */
   async #sweep(): Promise<void> {
     this.#mustSweep = false
     if (!this.#share.serves) return
@@ -200,18 +193,18 @@ export class SharedLanes {
     }
   }
 
-  /** Others have our work: what runs is interrupted, and its end is refused by the store. */
-  async #letGo(): Promise<void> {
+  /** Other processes own our lanes now. Running turns are interrupted; the store refuses their results. */
+  async #releaseLanes(): Promise<void> {
     const { queue } = this.#parts
     await Promise.all(queue.activeLanes().map((lane) => queue.stop(lane)))
     await queue.idle()
     this.#idle.clear()
     this.#failed.clear()
-    this.#told = []
+    this.#accepted = []
   }
 }
 
-/** As they were accepted, each once. */
+/** In the order of acceptance, each once. */
 function inOrder(work: LaneWork[]): LaneWork[] {
   const byId = new Map(work.toReversed().map((one) => [one.input.id, one]))
   return [...byId.values()].sort((a, b) => a.input.id - b.input.id)

@@ -1,70 +1,110 @@
-// Where a turn works, by the rights of its author: its directory, the files that came with its messages, and what the agent
-// is told about its place.
+// Where a turn works, by the rights of its author: its directory, the files of its messages, and its system prompt.
 import { buildSystemPrompt, reportSystemPrompt } from '../agent/prompt.ts'
 import { ensureSkillSnapshot } from '../agent/skills.ts'
 import type { Agent } from '../domain/agent.ts'
-import type { Session } from '../domain/session.ts'
+import type { ChatType, Media } from '../domain/message.ts'
+import type { Session, SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
+import { readMessage } from '../inbound/message-text.ts'
+import type { MessageText } from '../inbound/message-text.ts'
 import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
+import type { FoundSession } from '../sessions/find-session.ts'
 import { makeAttachmentFolder, withFiles } from '../store/media/message-files.ts'
 import type { WaitingInput } from '../store/work-store.ts'
-import type { FoundSession } from './find-session.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { directoryOf, rightsOfInput } from './turn-rights.ts'
 
-/** The agent's place and skills. The same from turn to turn, so that its process can stay. */
-export async function systemPromptOf(
-  found: FoundSession,
-  {
-    agent,
-    rights,
-    directory,
-    isGroup,
-  }: { agent: Agent; rights: Rights; directory: string; isGroup: boolean },
-  parts: TurnParts,
-): Promise<string> {
-  const { session, isNew } = found
-  const isFirstTurn = isNew || session.entry.systemSent !== true
-  const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
-  const { skillsSnapshot } = await ensureSkillSnapshot({
-    sessionEntry: session.entry,
-    isFirstTurnInSession: isFirstTurn,
-    workspaceDir: agent.workspace,
-    ...(settings.skills === undefined ? {} : { skillFilter: settings.skills }),
-  })
-  found.skillsSnapshot = skillsSnapshot
-  const { writesNotes, sharedFiles } = rights
-  const readsSkills = rights.files === 'workspace' || isShared(`${agent.workspace}/skills/`, sharedFiles)
-  const prompt = buildSystemPrompt({
-    agent,
-    directory,
-    writesNotes,
-    isGroup,
-    ...(readsSkills ? { skillsPrompt: skillsSnapshot?.prompt } : {}),
-    notes: sharedFiles.length === 0 ? [] : [`You may read these, too: ${sharedFiles.join(', ')}.`],
-  })
-  if (isFirstTurn) found.promptReport = reportSystemPrompt(prompt, skillsSnapshot)
-  return prompt
+/** An input as a turn needs it: its text read, its files copied to where the agent can read them. */
+export interface TurnInput extends WaitingInput {
+  text: MessageText
+  /** The files as they were received; the agent is shown pictures from here. */
+  received: readonly Media[]
 }
 
-/** The inputs with their files where the turn will find them. */
-export function inPlace(
+export interface TurnPlace {
+  workspace: string
+  /** The working directory of the agent. */
+  cwd: string
+}
+
+export function prepareInputs(
   inputs: readonly WaitingInput[],
   agent: Agent,
   parts: TurnParts,
-): Promise<WaitingInput[]> {
+): Promise<TurnInput[]> {
   const { workspace } = agent
   return Promise.all(
     inputs.map((input) => {
       const session = { agentId: input.agentId, key: input.lane }
-      return withFiles(input, { workspace, cwd: directoryOf(session, agent, rightsOfInput(input, parts)) })
+      const cwd = directoryOf(session, agent, rightsOfInput(input, parts))
+      return prepareInput(input, { workspace, cwd }, parts)
     }),
   )
 }
 
-/** The directory of the turn is there when this resolves. */
-export async function preparePlace(session: Session, agent: Agent, rights: Rights) {
+export async function prepareInput(
+  input: WaitingInput,
+  place: TurnPlace,
+  parts: TurnParts,
+): Promise<TurnInput> {
+  const fetched = await withFetchedFiles(input, parts)
+  const prepared = await withFiles(fetched, place)
+  const { message, wish } = prepared
+  const text = wish?.internal
+    ? { forAgent: message.text, forCommands: '', untrusted: [] }
+    : readMessage(message, parts.mentionsFor(message))
+  return { ...prepared, text, received: fetched.message.media }
+}
+
+/** Another machine may have received the files; they are copied to this one. */
+async function withFetchedFiles(input: WaitingInput, { files }: TurnParts): Promise<WaitingInput> {
+  const { message } = input
+  if (!files || message.media.length === 0) return input
+  const paths = await files.bring(message.media.map(({ path }) => path))
+  const media = message.media.map((file, index) => ({ ...file, path: paths[index]! }))
+  return { ...input, message: { ...message, media } }
+}
+
+/** When this resolves, the directory exists. */
+export async function preparePlace(session: Session, agent: Agent, rights: Rights): Promise<TurnPlace> {
   const { workspace } = agent
   if (rights.files === 'own') await makeAttachmentFolder(workspace, session)
   return { workspace, cwd: directoryOf(session, agent, rights) }
+}
+
+export interface SystemPrompt {
+  text: string
+  /** The agent's skills in this turn. */
+  skillsSnapshot?: SessionSkillSnapshot
+  /** Of the session's first turn only. */
+  report?: Pick<SessionSystemPromptReport, 'source' | 'systemPrompt' | 'skills'>
+}
+
+/** Tells the agent its place and its skills. The same from turn to turn, so that its process can stay. */
+export async function systemPromptOf(
+  turn: { found: FoundSession; agent: Agent; rights: Rights; place: TurnPlace; chatType: ChatType },
+  parts: TurnParts,
+): Promise<SystemPrompt> {
+  const { found, agent, rights, place } = turn
+  const { session, isNew } = found
+  const isFirstTurnInSession = isNew || session.entry.systemSent !== true
+  const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
+  const { skillsSnapshot } = await ensureSkillSnapshot({
+    sessionEntry: session.entry,
+    isFirstTurnInSession,
+    workspaceDir: agent.workspace,
+    skillFilter: settings.skills,
+  })
+  const { writesNotes, sharedFiles } = rights
+  const readsSkills = rights.files === 'workspace' || isShared(`${agent.workspace}/skills/`, sharedFiles)
+  const text = buildSystemPrompt({
+    agent,
+    directory: place.cwd,
+    writesNotes,
+    isGroup: turn.chatType !== 'direct',
+    skillsPrompt: readsSkills ? skillsSnapshot?.prompt : undefined,
+    notes: sharedFiles.length === 0 ? [] : [`You may read these, too: ${sharedFiles.join(', ')}.`],
+  })
+  const report = isFirstTurnInSession ? reportSystemPrompt(text, skillsSnapshot) : undefined
+  return { text, skillsSnapshot, report }
 }

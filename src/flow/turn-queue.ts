@@ -1,12 +1,13 @@
-// One turn at a time for each session; other sessions never wait. The inbox has every input on disk; this is only the
-// order in which they are taken, kept in memory and made again from the inbox at a start.
+// One turn at a time for each session; sessions do not wait for each other. The inbox has every input on disk; this queue is
+// in memory and is rebuilt from the inbox at a start.
+import { KeyedQueue, sleep } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import type { QueueSettings } from './queue-settings.ts'
 
-/** A turn that runs: what can be done to it from outside. */
-export interface TurnInHand {
-  /** Adds an input to the turn. False: it cannot take more; the input waits. */
+/** Controls a running turn. */
+export interface TurnControls {
+  /** Adds an input to the turn. False: the turn accepts no more; the input waits. */
   steer(input: WaitingInput): Promise<boolean>
   interrupt(): Promise<void>
 }
@@ -14,16 +15,16 @@ export interface TurnInHand {
 export interface TurnQueueOptions {
   clock: Clock
   settings: (lane: string, input: WaitingInput) => Promise<QueueSettings>
-  /** Takes a turn for these inputs, with what was dropped before them. Must not reject for a turn that failed.
-   *  Gives back inputs that had joined and were not dealt with; they come next. */
-  take: (batch: Batch, begun: (turn: TurnInHand) => void) => Promise<WaitingInput[]>
-  /** Inputs for which there was no room; `told` is false when nothing of them will reach the agent. */
-  drop: (inputs: WaitingInput[], told: boolean) => Promise<void>
-  /** May this input join others in one turn, or a turn that runs? Commands that begin a session may not, nor may anybody
-   *  with other rights than those whose turn it is. */
+  /** Takes a turn. Must not reject for a turn that failed. Resolves to inputs that joined and got no answer; they come
+   *  next. */
+  take: (batch: Batch, onStart: (turn: TurnControls) => void) => Promise<WaitingInput[]>
+  /** Inputs for which there was no room. `isSummarized`: the agent gets a summary of them. */
+  drop: (inputs: WaitingInput[], isSummarized: boolean) => Promise<void>
+  /** May this input join others in one turn, or a running turn? Not a command that resets the session, and not an author
+   *  with other rights. */
   mayJoin: (input: WaitingInput, others: readonly WaitingInput[]) => boolean
   onError: (lane: string, error: unknown) => void
-  /** It is not known how an input wants to be placed, or it could not join: it waits for a turn of its own. */
+  /** An input could not be placed by its settings, or could not join: it waits for a turn of its own. */
   onUnplaced: (lane: string, error: unknown) => void
   /** Nothing runs or waits in this lane any more. */
   onIdle?: (lane: string) => void
@@ -32,7 +33,7 @@ export interface TurnQueueOptions {
 export interface Batch {
   lane: string
   inputs: WaitingInput[]
-  /** Texts of messages that were dropped since the last turn, for a summary. */
+  /** Texts of inputs that were dropped since the last turn, for the summary. */
   dropped: string[]
 }
 
@@ -41,11 +42,11 @@ interface Lane {
   dropped: string[]
   settings?: QueueSettings
   lastOfferAt: number
-  turn?: TurnInHand
-  /** The batch that was taken: its turn runs, or is about to. */
+  turn?: TurnControls
+  /** The inputs of the turn that runs or is about to start. */
   taken: WaitingInput[]
-  /** Somebody wanted the turn to end before it had begun. */
-  endWanted: boolean
+  /** The turn is to end, but has not started yet. */
+  isEndRequested: boolean
   busy: boolean
   work: Promise<void>
 }
@@ -54,38 +55,33 @@ export class TurnQueue {
   #options: TurnQueueOptions
   #lanes = new Map<string, Lane>()
   #stopped = false
-  #offers = new Map<string, Promise<void>>()
+  #offers = new KeyedQueue()
 
   constructor(options: TurnQueueOptions) {
     this.#options = options
   }
 
-  /** Takes an input that is in the inbox. Offers of one lane are dealt with in the order in which they were made. */
+  /** Takes an input that is in the inbox. The offers of one lane are processed in order. */
   offer(input: WaitingInput): Promise<void> {
-    const before = this.#offers.get(input.lane)
     const lane = this.#laneOf(input.lane)
-    // An idle lane needs no thought; this is the way of nearly every message.
-    if (!before && !lane.busy) {
+    // Nearly every message finds its lane idle.
+    if (!this.#offers.isBusy(input.lane) && !lane.busy) {
       this.#enqueue(lane, input)
       return Promise.resolve()
     }
-    const now = (before ?? Promise.resolve()).then(() => this.#place(lane, input))
-    const settled = now.catch((error: unknown) => {
-      this.#options.onUnplaced(input.lane, error)
-      this.#enqueue(lane, input)
-    })
-    this.#offers.set(input.lane, settled)
-    void settled.then(() => {
-      if (this.#offers.get(input.lane) === settled) this.#offers.delete(input.lane)
-    })
-    return settled
+    return this.#offers.run(input.lane, () =>
+      this.#place(lane, input).catch((error: unknown) => {
+        this.#options.onUnplaced(input.lane, error)
+        this.#enqueue(lane, input)
+      }),
+    )
   }
 
   isBusy(lane: string): boolean {
     return this.#lanes.get(lane)?.busy ?? false
   }
 
-  /** Lanes that have something to do, whether their turn has begun or not. */
+  /** Lanes with work, whether their turn has started or not. */
   activeLanes(): string[] {
     return [...this.#lanes].filter(([, lane]) => lane.busy).map(([key]) => key)
   }
@@ -94,7 +90,7 @@ export class TurnQueue {
     return [...(this.#lanes.get(lane)?.waiting ?? [])]
   }
 
-  /** Does it wait here, or was it taken? */
+  /** Is this input waiting or part of a turn here? */
   has({ lane: key, id }: WaitingInput): boolean {
     const lane = this.#lanes.get(key)
     return lane !== undefined && [...lane.waiting, ...lane.taken].some((input) => input.id === id)
@@ -112,7 +108,7 @@ export class TurnQueue {
     if (at >= 0) waiting[at] = input
   }
 
-  /** Interrupts the running turn and gives back what waits, which is the caller's now. */
+  /** Interrupts the running turn and removes the waiting inputs from the queue. */
   async stop(laneKey: string): Promise<{ wasRunning: boolean; cancelled: WaitingInput[] }> {
     const lane = this.#lanes.get(laneKey)
     if (!lane) return { wasRunning: false, cancelled: [] }
@@ -123,13 +119,13 @@ export class TurnQueue {
     return { wasRunning, cancelled }
   }
 
-  /** Begins no more turns, and waits for those that run. What waits stays in the inbox. */
+  /** Starts no more turns and waits for the running ones. Waiting inputs stay in the inbox. */
   async close(): Promise<void> {
     this.#stopped = true
     await Promise.all([...this.#lanes.values()].map((lane) => lane.work))
   }
 
-  /** Interrupts everything that runs: there is no more time. */
+  /** Interrupts all running turns. */
   async interruptAll(): Promise<void> {
     await Promise.all([...this.#lanes.values()].map(interrupt))
   }
@@ -138,8 +134,8 @@ export class TurnQueue {
   async idle(): Promise<void> {
     for (;;) {
       const busy = [...this.#lanes.values()].filter((lane) => lane.busy)
-      if (busy.length === 0 && this.#offers.size === 0) return
-      await Promise.all([...busy.map((lane) => lane.work), ...this.#offers.values()])
+      if (busy.length === 0 && this.#offers.isIdle) return
+      await Promise.all([...busy.map((lane) => lane.work), this.#offers.idle()])
     }
   }
 
@@ -151,7 +147,7 @@ export class TurnQueue {
         dropped: [],
         lastOfferAt: 0,
         taken: [],
-        endWanted: false,
+        isEndRequested: false,
         busy: false,
         work: Promise.resolve(),
       }
@@ -160,7 +156,7 @@ export class TurnQueue {
     return lane
   }
 
-  /** An input for a lane that is busy: steer, wait, or interrupt, as the settings say. */
+  /** An input for a busy lane joins the turn, waits, or interrupts it, by the settings. */
   async #place(lane: Lane, input: WaitingInput): Promise<void> {
     const settings = await this.#options.settings(input.lane, input)
     lane.settings = settings
@@ -184,10 +180,10 @@ export class TurnQueue {
   async #keepWithinCap(lane: Lane, settings: QueueSettings): Promise<void> {
     const excess = lane.waiting.length - settings.cap
     if (excess <= 0) return
-    const gone = settings.drop === 'new' ? lane.waiting.splice(-excess) : lane.waiting.splice(0, excess)
-    const told = settings.drop === 'summarize'
-    if (told) lane.dropped.push(...gone.map((input) => input.message.text))
-    await this.#options.drop(gone, told)
+    const dropped = settings.drop === 'new' ? lane.waiting.splice(-excess) : lane.waiting.splice(0, excess)
+    const isSummarized = settings.drop === 'summarize'
+    if (isSummarized) lane.dropped.push(...dropped.map((input) => input.message.text))
+    await this.#options.drop(dropped, isSummarized)
   }
 
   #wake(key: string, lane: Lane): void {
@@ -204,7 +200,7 @@ export class TurnQueue {
       }
     } finally {
       lane.busy = false
-      if (lane.waiting.length === 0 && !this.#offers.has(key)) this.#lanes.delete(key)
+      if (lane.waiting.length === 0 && !this.#offers.isBusy(key)) this.#lanes.delete(key)
       this.#options.onIdle?.(key)
     }
   }
@@ -214,20 +210,20 @@ export class TurnQueue {
     const dropped = lane.dropped.splice(0)
     if (inputs.length === 0) return
     lane.taken = inputs
-    const begun = (turn: TurnInHand): void => {
+    const onStart = (turn: TurnControls): void => {
       lane.turn = turn
-      if (lane.endWanted) void turn.interrupt()
+      if (lane.isEndRequested) void turn.interrupt()
     }
     try {
-      lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, begun)))
+      lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, onStart)))
     } finally {
       delete lane.turn
       lane.taken = []
-      lane.endWanted = false
+      lane.isEndRequested = false
     }
   }
 
-  /** In collect and interrupt mode all that wait in one chat; else one. */
+  /** In collect and interrupt mode all waiting inputs of one chat; otherwise one. */
   #nextBatch(lane: Lane): WaitingInput[] {
     const first = lane.waiting.shift()
     if (!first) return []
@@ -240,7 +236,7 @@ export class TurnQueue {
     return batch
   }
 
-  /** People write in bursts: a collected batch waits until nothing has come for a moment. */
+  /** People write in bursts: in these modes a batch waits until no input has arrived for a moment. */
   async #debounce(lane: Lane): Promise<void> {
     const { clock } = this.#options
     const settings = lane.settings
@@ -249,14 +245,14 @@ export class TurnQueue {
       const quietFor = clock.monotonic() - lane.lastOfferAt
       const rest = settings.debounceMs - quietFor
       if (rest <= 0 || this.#stopped) return
-      await new Promise<void>((resolve) => void clock.after(rest, resolve))
+      await sleep(clock, rest)
     }
   }
 }
 
-/** Ends the turn that runs, or the one that is about to. */
+/** Ends the turn that runs or is about to start. */
 async function interrupt(lane: Lane): Promise<void> {
-  lane.endWanted = lane.taken.length > 0
+  lane.isEndRequested = lane.taken.length > 0
   await lane.turn?.interrupt()
 }
 

@@ -1,56 +1,56 @@
-// Step four: what the agent said becomes replies, with what the person asked to see beside them: tools, reasoning,
-// tokens.
-import type { Address } from '../domain/address.ts'
+// The replies of a turn: what the agent said, with what the person asked to see beside it (tools, reasoning, tokens).
 import type { Reply } from '../domain/reply.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
-import { asReply, buildReplyPayloads } from '../replies/compose.ts'
-import type { ReplyPayload } from '../replies/payload.ts'
-import { isSilentReplyText } from '../replies/silent-tokens.ts'
+import { composeReplies } from '../replies/compose.ts'
+import { isSilentReplyText } from '../replies/directives.ts'
 import type { SendableFiles } from '../store/media/workspace-attachment.ts'
-import { toolLine } from './tool-line.ts'
+import type { WaitingInput } from '../store/work-store.ts'
 import type { FlowParts } from './flow-parts.ts'
+import { toolLine } from './tool-line.ts'
 
-export interface ReplyContext {
+interface ReplySource {
   session: Session
-  address: Address
+  inputs: readonly WaitingInput[]
+  /** The files that the agent may send. */
   sendable: SendableFiles
-  currentMessageId?: string
-  isHeartbeat: boolean
-  /** What people must know before the answer: a reset, a lost thread, a retry. */
+  /** What people must know before the answer: a reset, a lost conversation, a retry. */
   announcements: readonly string[]
   events: readonly TurnEvent[]
 }
 
-export async function composeReplies(
-  result: TurnResult,
-  context: ReplyContext,
-  parts: FlowParts,
-): Promise<Reply[]> {
-  if (result.end.kind === 'failed') {
-    return [announced({ text: result.end.message, isError: true }, context.announcements)]
-  }
-  if (result.end.kind === 'interrupted') return []
-  const spoken: ReplyPayload[] = isSilentReplyText(result.said.at(-1))
-    ? []
-    : result.said.map((text) => ({ text }))
-  const { replyPayloads, refused } = buildReplyPayloads(spoken, {
-    isHeartbeat: context.isHeartbeat,
-    ...(context.currentMessageId === undefined ? {} : { currentMessageId: context.currentMessageId }),
-  })
-  const attached = await Promise.all(replyPayloads.map((payload) => attach(payload, context, parts, refused)))
-  const replies = joinTexts(attached.map(asReply).filter((reply) => reply.text || reply.media))
-  const notSent = refused.map((line) => `(Not sent: ${line}.)`)
-  if (replies.length === 0) {
-    const told = [...context.announcements, ...notSent]
-    return told.length === 0 ? [] : [{ text: told.join('\n') }]
-  }
-  const before = [...extrasBefore(context), ...notSent]
-  const after = usageLine(context.session.entry, result, parts)
-  return decorate(replies, [...context.announcements, ...before], after)
+export async function repliesOf(result: TurnResult, turn: ReplySource, parts: FlowParts): Promise<Reply[]> {
+  const isHeartbeat = turn.inputs[0]!.wish?.heartbeat === true
+  const replies = await answerOf(result, turn, isHeartbeat, parts)
+  const fresh = isHeartbeat ? await withoutRepeat(replies, turn.session, parts) : replies
+  return fresh.length === 0 ? compactionReply(turn.events) : fresh
 }
 
-/** Words that belong together go as one message; a file or an answer to another message begins a new one. */
+async function answerOf(
+  result: TurnResult,
+  turn: ReplySource,
+  isHeartbeat: boolean,
+  parts: FlowParts,
+): Promise<Reply[]> {
+  const { announcements } = turn
+  if (result.end.kind === 'failed')
+    return [{ text: [...announcements, result.end.message].join('\n\n'), isError: true }]
+  if (result.end.kind === 'interrupted') return []
+  const said = isSilentReplyText(result.said.at(-1)) ? [] : result.said
+  const currentMessageId = turn.inputs.at(-1)!.message.id
+  const { replies: composed, refused } = composeReplies(said, { isHeartbeat, currentMessageId })
+  const attached = await Promise.all(composed.map((reply) => attach(reply, turn, parts, refused)))
+  const replies = joinTexts(attached.filter((reply) => reply.text || reply.media))
+  const notSent = refused.map((line) => `(Not sent: ${line}.)`)
+  if (replies.length === 0) {
+    const lines = [...announcements, ...notSent]
+    return lines.length === 0 ? [] : [{ text: lines.join('\n') }]
+  }
+  const before = [...announcements, ...extrasBefore(turn), ...notSent]
+  return decorate(replies, before, usageLine(turn.session.entry, result, parts))
+}
+
+/** Joins texts into one message; a file, or an answer to another message, starts a new one. */
 function joinTexts(replies: readonly Reply[]): Reply[] {
   const joined: Reply[] = []
   for (const reply of replies) {
@@ -65,33 +65,32 @@ function joinTexts(replies: readonly Reply[]): Reply[] {
         ...last,
         ...reply,
         text: `${last.text}\n\n${reply.text}`,
-        ...(last.replyToId ? { replyToId: last.replyToId } : {}),
+        replyToId: last.replyToId ?? reply.replyToId,
       }
     else joined.push(reply)
   }
   return joined
 }
 
+/** Replaces the paths of files by copies that may be sent. */
 async function attach(
-  payload: ReplyPayload,
-  { session, sendable }: Pick<ReplyContext, 'session' | 'sendable'>,
+  reply: Reply,
+  { session, sendable }: ReplySource,
   parts: FlowParts,
   refused: string[],
-): Promise<ReplyPayload> {
-  if (!payload.mediaUrls?.length) return payload
-  const mediaUrls: string[] = []
-  for (const path of payload.mediaUrls) {
+): Promise<Reply> {
+  const media: string[] = []
+  for (const path of reply.media ?? []) {
     const file = (await parts.attach?.(session, path, sendable)) ?? {
       refused: 'files cannot be sent from here',
     }
-    if ('path' in file) mediaUrls.push(file.path)
+    if ('path' in file) media.push(file.path)
     else refused.push(`${path}: ${file.refused}`)
   }
-  const { mediaUrls: _wanted, ...rest } = payload
-  return mediaUrls.length > 0 ? { ...rest, mediaUrls } : rest
+  return { ...reply, media: media.length > 0 ? media : undefined }
 }
 
-function extrasBefore({ session, events }: ReplyContext): string[] {
+function extrasBefore({ session, events }: ReplySource): string[] {
   const { verboseLevel, reasoningLevel } = session.entry
   const tools = isOn(verboseLevel)
     ? events.flatMap((event) => (event.type === 'tool-start' ? [toolLine(event.name, event.input)] : []))
@@ -133,8 +132,28 @@ function decorate(replies: readonly Reply[], before: readonly string[], after: s
   })
 }
 
-function announced(reply: Reply, announcements: readonly string[]): Reply {
-  return { ...reply, text: [...announcements, reply.text].join('\n\n') }
+/** A heartbeat that repeats the text of the last one, within a day, is not sent. */
+async function withoutRepeat(replies: Reply[], session: Session, parts: FlowParts): Promise<Reply[]> {
+  const text = replies
+    .map((reply) => reply.text ?? '')
+    .join('\n\n')
+    .trim()
+  if (text === '') return replies
+  const { lastHeartbeatText, lastHeartbeatSentAt = 0 } = session.entry
+  const now = parts.clock.now()
+  if (text === lastHeartbeatText && now - lastHeartbeatSentAt < 86_400_000) return []
+  await parts
+    .sessions(session.agentId)
+    .update(session.key, (entry) => entry && { ...entry, lastHeartbeatText: text, lastHeartbeatSentAt: now })
+  return replies
+}
+
+function compactionReply(events: readonly TurnEvent[]): Reply[] {
+  const done = events.findLast((event) => event.type === 'compaction' && event.phase === 'end')
+  if (done?.type !== 'compaction' || done.trigger !== 'manual') return []
+  const { tokensBefore, tokensAfter } = done
+  const figures = tokensBefore && tokensAfter ? `: ${tokensBefore} tokens became ${tokensAfter}` : ''
+  return [{ text: `The conversation was summarised${figures}.` }]
 }
 
 function isOn(level: string | undefined): boolean {

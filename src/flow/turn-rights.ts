@@ -2,7 +2,7 @@
 import type { Address } from '../domain/address.ts'
 import type { Agent } from '../domain/agent.ts'
 import { grantsOf } from '../domain/config/agent-settings.ts'
-import type { Message } from '../domain/message.ts'
+import { addressOfSession } from '../domain/delivery-context.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { authorOf, internalChannel } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
@@ -11,32 +11,22 @@ import type { Rights } from '../rights/rights.ts'
 import { attachmentFolder } from '../store/media/media-files.ts'
 import type { Input } from '../store/work-store.ts'
 import type { FlowParts } from './flow-parts.ts'
-import { routeOf } from './session-route.ts'
 
 type Parts = Pick<FlowParts, 'isOwners' | 'config' | 'agentOf'>
 
-/** Where the words of a turn came from, and who asked for it if no chat did. */
+/** Where the text of a turn came from, and the requester if it did not come from a chat. */
 export interface TurnSource {
   address: Address
   askedBy?: Author
 }
 
 export function rightsOfTurn(session: Session, { address, askedBy }: TurnSource, parts: Parts): Rights {
-  const route = routeOf(session.entry)
-  const author = authorOf(
-    {
-      sessionKey: session.key,
-      address,
-      ...(session.entry.chatType === undefined ? {} : { chatType: session.entry.chatType }),
-      ...(route === undefined ? {} : { route }),
-      ...(askedBy === undefined ? {} : { askedBy }),
-    },
-    parts.isOwners,
-  )
-  return rightsFor(author, session.agentId, parts)
+  const { key: sessionKey, agentId, entry } = session
+  const origin = { sessionKey, address, chatType: entry.chatType, route: addressOfSession(entry), askedBy }
+  return rightsFor(authorOf(origin, parts.isOwners), agentId, parts)
 }
 
-/** Before the session is looked up: what an input would be allowed by its chat. */
+/** The rights of an input by its chat alone, before its session is looked up. */
 export function rightsOfInput(input: Input, parts: Parts): Rights {
   return rightsFor(authorOfInput(input, parts), input.agentId, parts)
 }
@@ -47,31 +37,29 @@ function rightsFor(author: Author, agentId: string, parts: Parts): Rights {
 }
 
 export function sourceOf({ message, wish }: Input): TurnSource {
-  return { address: message.address, ...(wish?.askedBy === undefined ? {} : { askedBy: wish.askedBy }) }
+  return { address: message.address, askedBy: wish?.askedBy }
 }
 
 /** The author of an input, before its session is looked up. */
 export function authorOfInput({ lane, message, wish }: Input, parts: Pick<FlowParts, 'isOwners'>): Author {
-  return authorOf({ ...originOf(lane, message), askedBy: wish?.askedBy ?? 'owner' }, parts.isOwners)
+  const { chatType, address } = message
+  const askedBy = wish?.askedBy ?? 'owner'
+  return authorOf({ sessionKey: lane, chatType, address, askedBy }, parts.isOwners)
 }
 
-/** Who talks in this session: whoever its replies go to. */
+/** The author of a session: the person that its replies go to. */
 export function authorOfSession(
   key: string,
   entry: SessionEntry | undefined,
   parts: Pick<FlowParts, 'isOwners'>,
 ): Author {
   const nowhere = { channel: internalChannel, accountId: 'default', to: key }
-  const address = routeOf(entry) ?? nowhere
+  const address = addressOfSession(entry) ?? nowhere
   const chatType = entry?.chatType ?? 'direct'
   return authorOf({ sessionKey: key, chatType, address }, parts.isOwners)
 }
 
-function originOf(sessionKey: string, { chatType, address }: Message) {
-  return { sessionKey, chatType, address }
-}
-
-/** Where the turn works. A guest or a group has a folder for itself, so that nothing of the owner's lies beside it. */
+/** The working directory of a turn. Guests and groups have a folder of their own, without files of the owner. */
 export function directoryOf(session: { agentId: string; key: string }, agent: Agent, rights: Rights): string {
   return rights.files === 'workspace' ? agent.workspace : attachmentFolder(agent.workspace, session)
 }

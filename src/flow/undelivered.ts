@@ -1,5 +1,5 @@
-// A reply that will not be sent (again): nobody may be left waiting for it. The chat is told when it may have missed
-// something and can have it again, the owner is told in another chat, and the agent hears of it before its next turn.
+// Reports a reply that will not be sent again. The chat is told if it may have missed a message and gets a button to send it
+// again, the owner is told in another chat, and the agent reads it before its next turn.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import { isSameChat } from '../domain/address.ts'
@@ -13,13 +13,13 @@ import { noticeFor } from './deliveries.ts'
 export interface UndeliveredParts {
   now: () => number
   deliver: (notices: Delivery[]) => Promise<unknown>
-  /** Something the agent of this session should know. */
-  tell: (sessionKey: string, text: string) => Promise<void>
+  /** Adds an event for the agent of this session. */
+  addEvent: (sessionKey: string, text: string) => Promise<void>
   /** Where the owners can be reached, in private. */
   ownerChats: () => Address[]
 }
 
-/** What these notices are called; one that cannot be delivered itself begins no further ones. */
+/** Keys of these notices. A notice that cannot be delivered leads to no further notice in the chat. */
 const noteKey = /^(unsure|undelivered):/
 const hourMs = 3_600_000
 
@@ -29,19 +29,19 @@ export async function reportUndelivered(
   parts: UndeliveredParts,
 ): Promise<void> {
   const { sessionKey, address } = delivery
-  // Only an agent's session is told; a notice of a coding session has nobody behind it.
+  // Only sessions of agents get the event; a coding session does not read events.
   if (sessionKey !== undefined && parseAgentSessionKey(sessionKey))
-    await parts.tell(sessionKey, `A reply could not be delivered to ${address.channel}: ${reason}`)
+    await parts.addEvent(sessionKey, `A reply could not be delivered to ${address.channel}: ${reason}`)
   const isNote = noteKey.test(delivery.idempotencyKey)
   await parts.deliver([
     ...(isUncertain && !isNote ? [noteInChat(delivery, parts.now())] : []),
-    // A note that failed is still worth telling the owner; what was for the owner himself is in `rockpool status`.
+    // The owner also learns of a failed note; a failed note to the owner is only in `rockpool status`.
     ...(delivery.idempotencyKey.startsWith('undelivered:') ? [] : notesToOwners(delivery, reason, parts)),
   ])
 }
 
-/** What somebody wants again who pressed the button of a note, if that is what he pressed. Only in its own chat. */
-export async function wantedAgain(
+/** The delivery that the pressed button asks to send again; only in the chat of that delivery. */
+export async function requestedAgain(
   message: Message,
   outbox: Pick<Outbox, 'get'>,
   now: number,
@@ -56,7 +56,7 @@ export async function wantedAgain(
 
 const againData = /^again:(.+)$/
 
-/** In the place of a third copy. Short, so it may be repeated more often than what it is about. */
+/** Sent instead of a third copy. The note is short, so it may be repeated more often than the message. */
 function noteInChat(delivery: Delivery, now: number): Delivery {
   const text =
     `I sent a message here twice and could not learn whether it arrived${beginningOf(delivery)}. ` +
@@ -66,14 +66,14 @@ function noteInChat(delivery: Delivery, now: number): Delivery {
   return { ...note, reply: { text, buttons }, repeats: 5 }
 }
 
-/** What it says: announcements before the answer, in brackets, tell nobody which one it was. */
+/** How the message starts, without announcements in brackets, which are the same in many messages. */
 function beginningOf({ reply }: Delivery): string {
   const lines = (reply.text ?? '').split('\n').map((line) => line.trim())
   const line = lines.find((one) => one !== '' && !/^\(.*\)$/.test(one)) ?? lines[0] ?? ''
   return line === '' ? '' : ` (it began: ${line.length > 60 ? `${line.slice(0, 60)}…` : line})`
 }
 
-/** At most one in an hour for each chat that cannot be reached: the rest is in `rockpool status`. */
+/** At most one note in an hour for each unreachable chat; `rockpool status` has all of them. */
 function notesToOwners({ address }: Delivery, reason: string, parts: UndeliveredParts): Delivery[] {
   const now = parts.now()
   const chat = `${address.channel}:${address.accountId}:${address.to}`

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Message } from '../domain/message.ts'
-import { admit } from './admit.ts'
-import { messageKey } from './dedupe.ts'
+import { admit, messageKey } from './admit.ts'
 
 const message = (over: Partial<Message> = {}): Message => ({
   id: '1',

@@ -189,7 +189,7 @@ test('taken for dead, nothing that waits is sent any more, and what is on its wa
   const { channel, deliverer } = bench({ answer: () => onItsWay })
   const rows = await deliverer.deliver([aDelivery(1), aDelivery(2), aDelivery(3, { lane: 'other' })])
   let hasLetGo = false
-  const lettingGo = deliverer.letGo().then(() => (hasLetGo = true))
+  const lettingGo = deliverer.releaseAll().then(() => (hasLetGo = true))
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(hasLetGo).toBe(false)
   arrive(undefined)

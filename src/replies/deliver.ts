@@ -117,8 +117,8 @@ export class Deliverer {
     await Promise.all(this.#working)
   }
 
-  /** Others have all that we were to send. Resolves when nothing of it is being sent here any more. */
-  async letGo(): Promise<void> {
+  /** Other processes own our rows now. Resolves when this process sends none of them any more. */
+  async releaseAll(): Promise<void> {
     await this.#arrivals.forgetAll()
     for (const rows of this.#lanes.values()) rows.length = 0
     this.retryNow()

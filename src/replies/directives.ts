@@ -1,26 +1,26 @@
-// Directives that the agent writes into its text: `[[reply_to_current]]`, `[[reply_to:id]]`, `[[audio_as_voice]]`,
-// lines `MEDIA:path`, and NO_REPLY. Text inside code is never a directive.
-import type { ReplyPayload } from './payload.ts'
-import { isSilentReplyText, stripSilentToken } from './silent-tokens.ts'
+// Directives that the agent writes into its text: `[[reply_to_current]]`, `[[reply_to:id]]`, `[[audio_as_voice]]`, lines
+// `MEDIA:path`, and the words NO_REPLY and HEARTBEAT_OK. Text inside code is never a directive.
 
-export interface ParsedDirectives extends ReplyPayload {
+export interface ParsedDirectives {
   text: string
-  /** The agent chose to say nothing. */
+  /** The agent chose not to reply. */
   isSilent: boolean
-  /** What was asked for and refused, with the reason. */
+  /** Files to send, as paths in the workspace. */
+  media?: string[]
+  replyToId?: string
+  /** Set by a reply directive: does it name the current message? */
+  replyToCurrent?: boolean
+  audioAsVoice?: boolean
+  /** Files that may not be sent, with the reason. */
   refused: string[]
 }
 
-export function parseReplyDirectives(
-  raw: string,
-  options: { currentMessageId?: string; mayAttach?: (path: string) => string | undefined } = {},
-): ParsedDirectives {
-  const mayAttach = options.mayAttach ?? refuseOutside
+export function parseDirectives(raw: string, currentMessageId?: string): ParsedDirectives {
   const found: ParsedDirectives = { text: '', isSilent: false, refused: [] }
   const lines: string[] = []
   for (const { line, isCode } of linesOf(raw)) {
     if (isCode) lines.push(line)
-    else if (!takeMedia(line, found, mayAttach)) lines.push(takeTags(line, found, options.currentMessageId))
+    else if (!takeMedia(line, found)) lines.push(takeTags(line, found, currentMessageId))
   }
   const text = lines.join('\n').trim()
   found.isSilent = isSilentReplyText(text) || (text === '' && isSilentReplyText(raw))
@@ -28,28 +28,23 @@ export function parseReplyDirectives(
   return found
 }
 
-/** Only names inside the folder that the turn may send from; `mayAttach` knows which one that is. */
-export function refuseOutside(path: string): string | undefined {
-  if (/^(?:[a-z][a-z0-9+.-]*:|~|\/|\\|[A-Za-z]:[\\/])/i.test(path))
-    return 'only files of the workspace can be sent'
-  if (path.split(/[\\/]/).includes('..')) return 'a path may not leave the workspace'
-  return undefined
-}
-
-function takeMedia(
-  line: string,
-  found: ParsedDirectives,
-  mayAttach: (path: string) => string | undefined,
-): boolean {
+function takeMedia(line: string, found: ParsedDirectives): boolean {
   const match = /^\s{0,3}(?:[-*]\s{1,3})?MEDIA:\s{0,4}(.+)$/.exec(line)
   if (!match) return false
   const path = match[1]!.trim().replace(/^([`"'])(.*)\1$/, '$2')
   // A link stays in the text; the reader decides whether to open it.
   if (/^https?:\/\//i.test(path)) return false
-  const reason = mayAttach(path)
-  if (reason === undefined) found.mediaUrls = [...(found.mediaUrls ?? []), path]
+  const reason = reasonToRefuse(path)
+  if (reason === undefined) found.media = [...(found.media ?? []), path]
   else found.refused.push(`${path}: ${reason}`)
   return true
+}
+
+/** Only relative paths inside the workspace; whether the turn may send the file is checked when it is attached. */
+function reasonToRefuse(path: string): string | undefined {
+  if (/^(?:[a-z][a-z0-9+.-]*:|~|\/|\\|[A-Za-z]:[\\/])/i.test(path))
+    return 'only files of the workspace can be sent'
+  return path.split(/[\\/]/).includes('..') ? 'a path may not leave the workspace' : undefined
 }
 
 const tags =
@@ -62,7 +57,6 @@ function takeTags(line: string, found: ParsedDirectives, currentMessageId: strin
         found.audioAsVoice = true
         return ''
       }
-      found.replyToTag = true
       const replyToId = id?.trim() ?? currentMessageId
       found.replyToCurrent = id === undefined
       if (replyToId !== undefined) found.replyToId = replyToId
@@ -87,4 +81,58 @@ function* linesOf(text: string): Generator<{ line: string; isCode: boolean }> {
     if (fence === undefined) fence = mark
     else if (closes) fence = undefined
   }
+}
+
+export const HEARTBEAT_TOKEN = 'HEARTBEAT_OK'
+export const SILENT_REPLY_TOKEN = 'NO_REPLY'
+
+/** A heartbeat with HEARTBEAT_OK and at most this much text is not sent. */
+const maxAcknowledgement = 300
+
+interface StrippedHeartbeat {
+  /** Nothing is left to send. */
+  shouldSkip: boolean
+  text: string
+  didStrip: boolean
+}
+
+/** Removes HEARTBEAT_OK from the start and the end, in bold or code too. */
+export function stripHeartbeatToken(
+  raw: string | undefined,
+  options: { mode?: 'heartbeat' | 'message'; maxAckChars?: number } = {},
+): StrippedHeartbeat {
+  const { mode = 'message', maxAckChars = maxAcknowledgement } = options
+  let text = raw?.trim() ?? ''
+  if (text === '') return { shouldSkip: true, text: '', didStrip: false }
+  if (!text.includes(HEARTBEAT_TOKEN)) return { shouldSkip: false, text, didStrip: false }
+  const before = text
+  text = stripAtEdges(text)
+  if (text === '') return { shouldSkip: true, text: '', didStrip: true }
+  if (text === before) return { shouldSkip: false, text, didStrip: false }
+  const isAcknowledgement = mode === 'heartbeat' && text.length <= maxAckChars
+  return isAcknowledgement
+    ? { shouldSkip: true, text: '', didStrip: true }
+    : { shouldSkip: false, text, didStrip: true }
+}
+
+const atStart = /^(?:<[a-z]{1,10}>|[*_`~]{1,3})?HEARTBEAT_OK(?:<\/[a-z]{1,10}>|[*_`~]{1,3})?(?![\w])[.!]?/
+const atEnd = /(?<![\w])(?:<[a-z]{1,10}>|[*_`~]{1,3})?HEARTBEAT_OK(?:<\/[a-z]{1,10}>|[*_`~]{1,3})?[.!]?$/
+
+function stripAtEdges(text: string): string {
+  let rest = text
+  for (;;) {
+    const next = rest.replace(atStart, '').replace(atEnd, '').trim()
+    if (next === rest) return rest
+    rest = next
+  }
+}
+
+/** Is the whole text NO_REPLY? Case, quotes, dots and emphasis do not matter. */
+export function isSilentReplyText(text: string | undefined): boolean {
+  return text !== undefined && /^[\s"'*_`~.([]*NO_REPLY[\s"'*_`~.)\]]*$/i.test(text)
+}
+
+/** Removes NO_REPLY from the end if it is on a line of its own below other text. */
+function stripSilentToken(text: string): string {
+  return text.replace(/\n[*_`~ \t]{0,8}NO_REPLY[*_`~. \t]{0,8}\s*$/, '').trimEnd()
 }

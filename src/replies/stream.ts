@@ -2,7 +2,7 @@
 // code block, and nothing before there is something worth reading. What is shown here is a preview; the whole answer
 // goes through the outbox at the end.
 import type { Clock } from '../domain/clock.ts'
-import { parseReplyDirectives } from './directives.ts'
+import { parseDirectives } from './directives.ts'
 
 export interface StreamOptions {
   clock: Clock
@@ -65,7 +65,7 @@ export function makePreviewStream(options: StreamOptions): PreviewStream {
 
 /** What can be shown of an unfinished text: whole words, no directives, with an open code block closed. */
 export function previewOf(text: string, maxChars: number): string {
-  const said = parseReplyDirectives(withoutOpenTag(wholeWords(text))).text
+  const said = parseDirectives(withoutOpenTag(wholeWords(text))).text
   const cut = said.slice(0, maxChars - 8)
   const fences = cut.split('\n').filter((line) => /^ {0,3}```/.test(line)).length
   const body = cut.trimEnd()

@@ -1,6 +1,6 @@
 // A session's transcript in the same cards as a Claude Code session's, and the notices that came between.
 import type { AssistantMessage, TranscriptMessage } from '../../src/domain/transcript.ts'
-import { parseReplyDirectives } from '../../src/replies/directives.ts'
+import { parseDirectives } from '../../src/replies/directives.ts'
 import type { Card, Notice } from './data.ts'
 import { timeIn } from './route.ts'
 import { partsOfCard } from './split-text.ts'
@@ -73,7 +73,7 @@ function textsOf({ content }: AssistantMessage): string {
 
 /** What an answer says, without the directives that it holds for Rockpool. */
 export function wordsOf(text: string): string {
-  return parseReplyDirectives(text).text
+  return parseDirectives(text).text
 }
 
 function textOf(content: string | Array<{ type: 'text'; text: string } | { type: 'image' }>): string {

@@ -4,7 +4,7 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { classifySessionKey } from '../../domain/session-key-forms.ts'
 import type { Session } from '../../domain/session.ts'
 import { historyKeyOf } from '../../flow/prompt.ts'
-import { routeOf } from '../../flow/session-route.ts'
+import { addressOfSession } from '../../domain/delivery-context.ts'
 import { forkSession } from '../../sessions/fork.ts'
 import { deleteSession, resetSession } from '../../sessions/lifecycle.ts'
 import { deliveryMirror } from '../../sessions/mirror.ts'
@@ -217,7 +217,7 @@ async function purgeTraces(
 /** The key under which the messages of its group are stored. */
 function groupOf({ key, entry }: Session): string | undefined {
   const { kind } = classifySessionKey(key)
-  const address = routeOf(entry)
+  const address = addressOfSession(entry)
   return address && (kind === 'group' || kind === 'channel')
     ? historyKeyOf({ address, chatType: kind })
     : undefined

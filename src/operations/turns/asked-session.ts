@@ -6,7 +6,7 @@ import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { checkChannel, checkSame } from './turn-target.ts'
 import { findSession, spellKey, visibleAgents } from '../sessions/which-session.ts'
-import { routeOf } from '../../flow/session-route.ts'
+import { addressOfSession } from '../../domain/delivery-context.ts'
 
 export interface Whose {
   to?: string
@@ -31,7 +31,8 @@ export async function askedSession(app: App, caller: Caller, input: Whose): Prom
   if (!input.deliver) return asked
   if (input.to !== undefined) checkChannel(input)
   const address =
-    deliveryAddress(input) ?? routeOf(await app.storage.sessions(asked.agentId).get(asked.sessionKey))
+    deliveryAddress(input) ??
+    addressOfSession(await app.storage.sessions(asked.agentId).get(asked.sessionKey))
   if (address) return { ...asked, address }
   throw new RockpoolError(
     'usage',

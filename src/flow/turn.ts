@@ -1,0 +1,142 @@
+// The way of a message, from a chat to the agent and back. Read this file first.
+//
+// receive:  admit the message and write it to the inbox. It then waits in the lane of its session (converse.ts).
+// takeTurn: when the lane is free, find the session, compose the prompt, ask the agent, record the answer, and put the
+//           replies into the outbox, from where they are delivered (replies/deliver.ts).
+//
+// Each step stores what must not be lost before the next step starts.
+import type { NotAccepted } from '../domain/channel.ts'
+import type { Message } from '../domain/message.ts'
+import { orderedId } from '../domain/turn.ts'
+import { messageKey } from '../inbound/admit.ts'
+import { StoreAway } from '../store/store-unavailable.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
+import type { WaitingInput, WorkStore } from '../store/work-store.ts'
+import type { Admission } from './admission.ts'
+import { askAgent } from './ask-agent.ts'
+import { claimLane, failedTurn, finishTurn, NotOurs, resetOnly } from './finish-turn.ts'
+import type { FinishedTurn } from './finish-turn.ts'
+import type { FlowParts, TurnParts } from './flow-parts.ts'
+import { LiveTurn } from './live-turn.ts'
+import { composePrompt } from './prompt.ts'
+import { prepareInputs, preparePlace, systemPromptOf } from './turn-place.ts'
+import type { Batch, TurnControls } from './turn-queue.ts'
+import { repliesOf } from './turn-replies.ts'
+import { rightsOfTurn, sourceOf } from './turn-rights.ts'
+import { announcementsOf, findTurnSession, isResetOnly, updateSession } from './turn-session.ts'
+
+export interface ReceiveParts extends Pick<FlowParts, 'events'> {
+  work: WorkStore
+  admission: Admission
+  /** Whether this process would serve the message's lane now, where several processes share the work. */
+  hasRoom?: boolean
+  enqueue: (input: WaitingInput) => void
+}
+
+/** A channel received a message. When this resolves, the message is in the inbox, or needs no turn. */
+export async function receive(message: Message, parts: ReceiveParts): Promise<NotAccepted | void> {
+  const { admission, work } = parts
+  const key = messageKey(message)
+  if (await work.inbox.knows(key)) return admission.dropFiles(message)
+
+  const verdict = await admission.judge(message)
+  if (verdict.kind !== 'accepted') {
+    await admission.turnDown(message, verdict)
+    return verdict.kind === 'refused' ? verdict : undefined
+  }
+  if (await admission.needsNoTurn(message, verdict)) return
+
+  const { agentId, lane } = await admission.route(message)
+  const accepted = await admission.withFiles(await admission.asCommand(message), agentId, lane)
+  const { owner, byOwner, byMember } = verdict
+  const input = { key, lane, agentId, message: accepted, mayCommand: true, owner, byOwner, byMember }
+  const waiting = await work.inbox.accept(input, parts.hasRoom)
+  if (!waiting) return admission.dropFiles(accepted)
+  parts.events.emit({ type: 'message-accepted', agentId, key: lane, messageId: message.id })
+  parts.enqueue(waiting)
+}
+
+/** Takes a turn for messages of one lane. Resolves to messages that joined the turn and got no answer; they come next. */
+export async function takeTurn(
+  batch: Batch,
+  onStart: (turn: TurnControls) => void,
+  parts: TurnParts,
+): Promise<WaitingInput[]> {
+  const turnId = orderedId(parts.clock.now())
+  // The first steps change nothing, so they run while the lane is being claimed.
+  const claim = claimLane(turnId, batch, parts)
+  const claimed = async (): Promise<void> => {
+    if (!(await claim)) throw new NotOurs()
+  }
+  const turn = await runTurn({ turnId, batch, onStart, claimed }, parts).catch(async (error: unknown) => {
+    if (error instanceof NotOurs || !(await claim)) return undefined
+    if (error instanceof StoreAway) {
+      // The turn counts as interrupted: its messages wait again and are marked as retried.
+      await parts.work.lanes.release(turnId)
+      throw error
+    }
+    parts.log.error(
+      { event: 'turn-failed', lane: batch.lane, turnId, error: String(error) },
+      'A turn failed before the agent answered.',
+    )
+    return failedTurn(error)
+  })
+  if (turn) return finishTurn(turnId, batch, turn, parts)
+  parts.onNotOurs(batch.lane)
+  return []
+}
+
+interface ClaimedTurn {
+  turnId: string
+  batch: Batch
+  onStart: (turn: TurnControls) => void
+  /** Resolves when the lane is claimed; throws if another process has it. */
+  claimed: () => Promise<void>
+}
+
+async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTurn> {
+  const { turnId, batch, onStart, claimed } = turn
+  const agent = parts.agentOf(batch.inputs[0]!.agentId)
+  const [inputs] = await Promise.all([
+    prepareInputs(batch.inputs, agent, parts),
+    parts.notes?.bring(agent.id),
+  ])
+  const first = inputs[0]!
+
+  const found = await findTurnSession(first, claimed, parts)
+  const announcements = announcementsOf(found, first)
+  if (isResetOnly(found)) return resetOnly(found.session, announcements)
+  const { session } = found
+  const rights = rightsOfTurn(session, sourceOf(first), parts)
+  const place = await preparePlace(session, agent, rights)
+  const transcript = transcriptOf(session)
+  const live = new LiveTurn({ turnId, session, inputs, transcript, place }, parts)
+  onStart(live)
+
+  const [prompt, system] = await Promise.all([
+    composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts),
+    systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts),
+  ])
+  const [entryId] = await Promise.all([live.recordUser(prompt.said), claimed()])
+  try {
+    const { result, lostThread } = await askAgent(
+      { session, agent, rights, transcript, entryId, inputs, prompt, systemPrompt: system.text, live },
+      parts,
+    )
+    // Before the turn ends, because another machine may take the next one.
+    await parts.notes?.give(agent.id)
+    await live.ended(result)
+    const stored = updateSession({ found, live, system }, result, parts)
+    const told = lostThread === undefined ? announcements : [...announcements, lostThread]
+    const sendable = { cwd: place.cwd, places: [place.cwd, ...rights.sharedFiles] }
+    const replies = await repliesOf(
+      result,
+      { session, inputs, events: live.events, announcements: told, sendable },
+      parts,
+    )
+    return { session, result, replies, prompt, live, stored }
+  } finally {
+    live.stopShowing()
+    await live.sync()
+  }
+}

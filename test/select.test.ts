@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { openApp } from '../src/app.ts'
 import { run } from '../src/cli/run.ts'
-import { repoPathToSlug } from '../src/discovery/slug.ts'
+import { repoPathToSlug } from '../src/discovery/repo-paths.ts'
 import {
   ccSessionFileExists,
   discoverSessions,

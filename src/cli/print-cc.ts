@@ -1,6 +1,6 @@
 // `rockpool cc list`, `cc info` and `cc repair`: Claude Code sessions.
 import { basename } from 'node:path'
-import { withoutMarker } from '../discovery/origin-marker.ts'
+import { withoutMarker } from '../discovery/prompt-text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateOf as codingState } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'

@@ -6,9 +6,9 @@ import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
 import { ownership } from './machines/owner.ts'
-import { isContinuation } from '../discovery/continuation.ts'
-import { claudeIdOf } from '../discovery/registry.ts'
-import type { RegistryRow, RegistrySource } from '../discovery/registry.ts'
+import { isContinuation } from '../discovery/prompt-text.ts'
+import { claudeIdOf } from '../discovery/registries.ts'
+import type { RegistryRow, RegistrySource } from '../discovery/registries.ts'
 import type { Storage } from '../store/storage.ts'
 
 export interface OwnRowsParts {

@@ -1,7 +1,7 @@
 // Constructs discovery: Claude's directories, the registries of other programs, and our own sessions.
-import { configDirsOf } from '../discovery/config-dirs.ts'
+import { configDirsOf } from '../discovery/list-files.ts'
 import { openDiscovery } from '../discovery/discovery.ts'
-import { openclawSource } from '../discovery/registry.ts'
+import { openclawSource } from '../discovery/registries.ts'
 import type { Discovery, ScanProgress } from '../domain/discovered-session.ts'
 import type { App } from '../operations/app.ts'
 import { workspaceOf } from '../store/agents.ts'

@@ -1,15 +1,16 @@
 // What a session is made of: what fills its context, how its cost and context grew, which files and sub-agents it used.
 // Claude reports only the size of the whole context, so the parts are weighed by their text and scaled to it.
 import { closeSync, fstatSync } from 'node:fs'
+import { isRecord, parseRecord } from '../domain/json.ts'
 import { contextKinds } from '../domain/transcript-views.ts'
 import type { Anatomy, ContextKind } from '../domain/transcript-views.ts'
 import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
-import { blocksIn, isFields } from './blocks.ts'
-import type { Fields } from './blocks.ts'
-import { subagentIn } from './cards.ts'
+import { blocksIn, subagentIn } from './cards.ts'
 import { callCost } from './price-table.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
+
+type Fields = Record<string, unknown>
 
 const maxBytes = 64 << 20
 const maxCalls = 400
@@ -40,7 +41,8 @@ class Study {
   #subagents: Anatomy['subagents'] = []
 
   line(bytes: Buffer): void {
-    const record = parse(bytes)
+    // Damaged lines are counted by `cc info`.
+    const record = parseRecord(bytes.toString('utf8'))
     if (!record || record['isSidechain'] === true) return
     const at = Date.parse(String(record['timestamp'])) || 0
     if (record['type'] === 'system' && record['subtype'] === 'compact_boundary') {
@@ -48,7 +50,7 @@ class Study {
       this.#chars.clear()
     }
     const { message } = record
-    if (!isFields(message)) return
+    if (!isRecord(message)) return
     this.#answered(message, record['toolUseResult'])
     if (record['type'] !== 'user' && record['type'] !== 'assistant') return
     const own = record['isCompactSummary'] === true ? 'summary' : undefined
@@ -98,7 +100,7 @@ class Study {
   }
 
   #tool(block: Fields, at: number): void {
-    const input = isFields(block['input']) ? block['input'] : {}
+    const input = isRecord(block['input']) ? block['input'] : {}
     const name = String(block['name'])
     this.#weigh('tools', lengthOf(input))
     const path = input['file_path'] ?? input['notebook_path']
@@ -126,7 +128,7 @@ class Study {
   #call(message: Fields, at: number): void {
     const { usage } = message
     const id = textIn(message['id'])
-    if (!isFields(usage) || id === undefined) return
+    if (!isRecord(usage) || id === undefined) return
     const count = (name: string): number => countIn(usage[name])
     const used = {
       input: count('input_tokens'),
@@ -158,14 +160,4 @@ function countIn(value: unknown): number {
 
 function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
-}
-
-function parse(bytes: Buffer): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return isFields(value) ? value : undefined
-  } catch {
-    // Damaged lines are counted by `cc info`; nothing of them can be weighed.
-    return undefined
-  }
 }

@@ -4,13 +4,14 @@ import { statSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/transcript-views.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { isRecord, parseRecord } from '../domain/json.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward } from '../store/transcripts/transcript-lines.ts'
 import type { Line } from '../store/transcripts/transcript-lines.ts'
-import { blocksIn, isFields } from './blocks.ts'
-import type { Fields } from './blocks.ts'
-import { withoutMarker } from './origin-marker.ts'
+import { withoutMarker } from './prompt-text.ts'
 import { openForeignHandle } from '../store/disk/foreign-file.ts'
+
+type Fields = Record<string, unknown>
 
 const maxTextChars = 50_000
 
@@ -116,7 +117,8 @@ function cardsIn({ content }: Line, { raw, aside }: How): Card[] {
 }
 
 export function cardsOfLine(line: string, aside = false): Card[] {
-  const record = parse(line)
+  // Damaged lines are counted and reported by `cc info`; there is nothing of them to show.
+  const record = parseRecord(line)
   if (!record || (record['isSidechain'] === true && !aside) || record['isMeta'] === true) return []
   const about = { uuid: textIn(record['uuid']), at: Date.parse(String(record['timestamp'])) || 0 }
   if (record['type'] === 'system') return systemCard(record, about)
@@ -158,7 +160,7 @@ function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uu
         ? [{ ...about, kind: 'thinking', text: clip(String(block['thinking'])) }]
         : []
     case 'tool_use': {
-      const input = isFields(block['input']) ? block['input'] : {}
+      const input = isRecord(block['input']) ? block['input'] : {}
       const name = textIn(block['name']) ?? 'tool'
       return [
         {
@@ -206,12 +208,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function parse(line: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isFields(value) ? value : undefined
-  } catch {
-    // Damaged lines are counted and reported by `cc info`; there is nothing of them to show.
-    return undefined
-  }
+/** The content blocks of a message. */
+export function blocksIn(content: unknown): Fields[] {
+  return Array.isArray(content) ? content.filter(isRecord) : []
 }

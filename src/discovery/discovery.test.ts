@@ -20,10 +20,10 @@ import type { Clock } from '../domain/clock.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import { silentLog } from '../domain/log.ts'
 import { claudePidDomain, identifyProcess } from '../store/disk/process-identity.ts'
-import { configDirsOf } from './config-dirs.ts'
+import { configDirsOf } from './list-files.ts'
 import { openDiscovery } from './discovery.ts'
-import { openclawSource } from './registry.ts'
-import type { RegistryRow } from './registry.ts'
+import { openclawSource } from './registries.ts'
+import type { RegistryRow } from './registries.ts'
 
 const fixtures = join(import.meta.dirname, '../../test/fixtures/claude-code')
 const demo = '/home/dev/projects/demo'

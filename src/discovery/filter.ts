@@ -1,7 +1,7 @@
-// Which sessions are wanted, and in which order.
+// Filters and sorts sessions, and says who owns one.
 import type { DiscoveredSession, SessionFilter, SessionSort } from '../domain/discovered-session.ts'
-import { isInside, realPath } from './slug.ts'
-import { worktreesOf } from './worktrees.ts'
+import type { ProjectStatus } from '../domain/project-status.ts'
+import { isInside, realPath, worktreesOf } from './repo-paths.ts'
 
 export function matching(sessions: DiscoveredSession[], filter: SessionFilter): DiscoveredSession[] {
   const isInRepo = filter.repoPath === undefined ? undefined : repoTest(filter.repoPath)
@@ -42,7 +42,7 @@ const ranks: Record<SessionSort, (session: DiscoveredSession) => number> = {
   size: (session) => session.fileSizeBytes,
 }
 
-/** Directories repeat over sessions, so each is looked at once. */
+/** Many sessions share a directory, so each directory is checked once. */
 function repoTest(repoPath: string): (directory: string) => boolean {
   const trees = worktreesOf(repoPath)
   const known = new Map<string, boolean>()
@@ -73,4 +73,31 @@ function hasAllWords(session: DiscoveredSession, words: string[]): boolean {
     .join('\n')
     .toLowerCase()
   return words.every((word) => text.includes(word))
+}
+
+/**
+ * The operator (no `agentId`) owns every session. An agent owns what a registry row or a trusted tag says; what a message says
+ * about itself proves nothing.
+ */
+export function isOwn(session: DiscoveredSession, agentId: string | undefined): boolean {
+  return agentId === undefined || session.agentId === agentId
+}
+
+/** Candidates for a task here: own sessions of the same working tree that are not archived. */
+export function candidatesOf(
+  sessions: DiscoveredSession[],
+  status: ProjectStatus,
+  agentId: string | undefined,
+): DiscoveredSession[] {
+  const here = treeFinder(status)
+  const tree = here(status.repo.path)
+  return sessions.filter(
+    (session) => isOwn(session, agentId) && !session.archived && here(session.repoPath) === tree,
+  )
+}
+
+/** Finds the worktree of a directory. A conversation in one worktree names files that another does not have. */
+function treeFinder(status: ProjectStatus): (path: string) => string | undefined {
+  const trees = status.git.worktrees.map(({ path }) => path).sort((a, b) => b.length - a.length)
+  return (path) => trees.find((tree) => path === tree || path.startsWith(`${tree}/`))
 }

@@ -4,7 +4,7 @@ import { plainLine } from '../domain/text.ts'
 import type { Commit, GitStatus, Worktree } from '../domain/project-status.ts'
 import type { Git } from './git.ts'
 import { withoutFilters } from './git.ts'
-import type { Ran } from './run-bounded.ts'
+import type { Ran } from './git.ts'
 
 const maxListed = 1_000
 

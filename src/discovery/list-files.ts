@@ -1,17 +1,19 @@
-// Where transcripts are: `<config>/projects/<slug>/<session id>.jsonl`, with sub-agents and small side files in a folder
-// of the session's name. Only looks at names, sizes and times; nothing is opened but the side files.
-import { accessSync, constants, readdirSync, statSync } from 'node:fs'
+// Lists transcripts: `<config>/projects/<slug>/<session id>.jsonl`, with sub-agents and small side files in a folder named
+// after the session. Reads only names, sizes and times; no file is opened except the side files.
+import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import type { DiscoveryConfig } from '../domain/config/coding-settings.ts'
 import type { UnreadablePath } from '../domain/discovered-session.ts'
-import { redacted } from './indexed-text.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
+import { realPath } from './repo-paths.ts'
+import { redacted } from './transcript-facts.ts'
 
 export interface TranscriptFile {
   path: string
   configDir: string
-  /** By the file's name; sub-agents have their session's. Undefined for files that stand for themselves (`agent-…`). */
+  /** From the file's name, or of the session that a sub-agent belongs to. Undefined if the path does not tell (`agent-…`). */
   sessionId: string | undefined
   kind: 'session' | 'subagent'
   inode: number
@@ -19,7 +21,7 @@ export interface TranscriptFile {
   mtimeMs: number
 }
 
-/** What stands beside a transcript. */
+/** What the side files of a session say. */
 export interface SideFiles {
   customTitle?: string
   archived: boolean
@@ -28,13 +30,29 @@ export interface SideFiles {
 export interface Listing {
   files: TranscriptFile[]
   side: Map<string, SideFiles>
-  /** Folders and files that could not be looked at. */
+  /** Folders and files that could not be read. */
   unreadable: UnreadablePath[]
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const ending = '.jsonl'
 const deepest = 6
+
+interface ConfigDirSources {
+  home: string
+  /** `CLAUDE_CONFIG_DIR`; several are separated by commas. */
+  claudeConfigDir?: string
+  discovery: DiscoveryConfig
+}
+
+/** Claude's config directories: real paths, each once. A directory that does not exist is kept: a first session creates it. */
+export function configDirsOf({ home, claudeConfigDir, discovery }: ConfigDirSources): string[] {
+  const named = [...(claudeConfigDir?.split(',') ?? []), ...discovery.configDirs]
+  const usual = discovery.onlyConfigured ? [] : [join(home, '.claude'), join(home, '.config', 'claude')]
+  const paths = [...named, ...usual].map((path) => path.trim()).filter((path) => path !== '')
+  const absolute = paths.map((path) => (path.startsWith('~/') ? join(home, path.slice(2)) : resolve(path)))
+  return [...new Set(absolute.map((path) => (existsSync(path) ? realPath(path) : path)))]
+}
 
 export function listTranscripts(configDirs: readonly string[]): Listing {
   const listing: Listing = { files: [], side: new Map(), unreadable: [] }
@@ -50,7 +68,6 @@ export function listTranscripts(configDirs: readonly string[]): Listing {
   return listing
 }
 
-/** Is there a transcript of this session in one of the folders? */
 export function isSessionId(name: string): boolean {
   return uuid.test(name)
 }
@@ -75,7 +92,7 @@ function listProject(folder: string, configDir: string, listing: Listing): void 
   }
 }
 
-/** Everything below a session's folder belongs to it. */
+/** Everything below a session's folder belongs to the session. */
 function listInside(
   folder: string,
   configDir: string,
@@ -144,7 +161,7 @@ function isFolder(entry: Dirent, path: string, listing: Listing): boolean {
   }
 }
 
-/** Why a file cannot be opened for reading, if it cannot. */
+/** The reason why a file cannot be opened for reading; empty if it can. */
 export function accessFault(path: string): UnreadablePath[] {
   try {
     accessSync(path, constants.R_OK)
@@ -160,7 +177,7 @@ function noteUnreadable(path: string, error: unknown, listing: Listing): void {
   if (reason !== undefined) listing.unreadable.push({ path, reason })
 }
 
-/** In words; undefined for a path that is not there: a Claude that never ran, or a file that was deleted meanwhile. */
+/** The reason in words; undefined for a path that does not exist: Claude never ran, or the file was deleted meanwhile. */
 export function unreadableReason(error: unknown): string | undefined {
   const code = errorCode(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return undefined

@@ -1,4 +1,6 @@
-// Claude's transcripts as they are now: what the index remembers, brought up to date by reading what was added since.
+// All of Claude's transcripts and what is known of them: stored in the index, and brought up to date by scanning what was
+// added since.
+import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import type { ScanProgress, UnreadablePath } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
@@ -6,8 +8,9 @@ import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-inde
 import { listTranscripts } from './list-files.ts'
 import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './price-table.ts'
+import type { RegistryRow } from './registries.ts'
 import { scanAll, scanWorkerFile } from './scan-pool.ts'
-import type { ScanJob, ScanOutcome } from './scan-job.ts'
+import type { ScanJob, ScanOutcome } from './scan.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
@@ -213,6 +216,13 @@ export class NativeIndex {
 /** A file that was copied may have kept an older time than its last record has. */
 function lastWritten({ file, facts }: KnownFile): number {
   return Math.max(file.mtimeMs, Date.parse(facts.lastTimestamp ?? '') || 0)
+}
+
+/** Differs whenever a transcript or the owner of a session has changed. */
+export function stampOf({ files }: Listing, rows: ReadonlyMap<string, RegistryRow>): string {
+  const seen = files.map(({ path, inode, size, mtimeMs }) => `${path}|${inode}|${size}|${mtimeMs}`)
+  const owners = [...rows].map(([id, { agentId, repoPath, chat }]) => `${id}|${agentId}|${repoPath}|${chat}`)
+  return hash('sha1', [indexFormat, ...seen, ...owners].join('\n'))
 }
 
 function isCurrent(file: TranscriptFile, stored: IndexedFile | undefined): boolean {

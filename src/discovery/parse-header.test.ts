@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { originMarkerOf } from './origin-marker.ts'
+import { originMarkerOf } from './prompt-text.ts'
 import { parseJsonlHeader } from './parse-header.ts'
 import { TranscriptScanner } from './scan.ts'
 import { UsageTable } from './usage-table.ts'

@@ -1,5 +1,5 @@
 // What a transcript says about itself, under the names of the seed.
-import { originMarkerOf } from './origin-marker.ts'
+import { originMarkerOf } from './prompt-text.ts'
 import { TranscriptScanner } from './scan.ts'
 import type { ScannedTranscript } from './scan.ts'
 

@@ -11,7 +11,7 @@ import type { Variables } from './git.ts'
 import { gitIn } from './git.ts'
 import { readGitStatus } from './git-status.ts'
 import { readGithubStatus } from './github-status.ts'
-import { isOwn } from './ownership.ts'
+import { isOwn } from './filter.ts'
 
 export interface ProjectSources {
   discovery: Pick<Discovery, 'list'>

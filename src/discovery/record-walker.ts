@@ -1,26 +1,59 @@
-// Walks over one line of a transcript: what the record says about itself at its top level, and inside `message` the id,
-// the model and the usage. A line that cannot matter (a tool's result, an attachment) is left as soon as that is known,
-// so that most bytes of a transcript are never looked at.
+// Walks over one line of a transcript: the fields at the top level of the record, and inside `message` the id, the model and
+// the usage. A record that cannot matter (a tool result, an attachment) is left as soon as that is known.
+import { absent, closeBracket, JsonBytes, openBrace, openBracket, WordTable } from './json-bytes.ts'
 import type { Span } from './json-bytes.ts'
-import { absent } from './json-bytes.ts'
-import { Key, Kind, kinds, topStrings, Word } from './record-keys.ts'
-import { UsageWalker } from './usage-walker.ts'
 
-const openBracket = 91
-const closeBracket = 93
-const openBrace = 123
-const closeBrace = 125
+/** Kinds of records that the scan distinguishes; `other` has a type that is none of these. */
+const kinds = ['user', 'assistant', 'system', 'attachment', 'progress'] as const
+export type RecordKind = (typeof kinds)[number] | 'other'
+
+/** Strings at the top level of a record. */
+const topStrings = [
+  'subtype',
+  'requestId',
+  'timestamp',
+  'cwd',
+  'gitBranch',
+  'version',
+  'sessionId',
+  'uuid',
+  'slug',
+  'entrypoint',
+  'permissionMode',
+  'promptCacheRequested',
+] as const
+const flags = ['isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const
+/** The field of the walker for each number of a usage. */
+const usageFields = {
+  input_tokens: 'inputTokens',
+  output_tokens: 'outputTokens',
+  cache_read_input_tokens: 'cacheReadTokens',
+  cache_creation_input_tokens: 'cacheCreationTokens',
+  ephemeral_5m_input_tokens: 'cache5mTokens',
+  ephemeral_1h_input_tokens: 'cache1hTokens',
+} as const
+const tokenCounts = Object.values(usageFields)
+const usageFieldOf = new Map<string | undefined, (typeof tokenCounts)[number]>(Object.entries(usageFields))
+const keyNames = [
+  ...topStrings,
+  ...flags,
+  ...(Object.keys(usageFields) as Array<keyof typeof usageFields>),
+  ...(['type', 'message', 'attachment', 'forkedFrom', 'data', 'agentId'] as const),
+  ...(['id', 'role', 'model', 'content', 'usage', 'text', 'tool_use_id', 'cache_creation', 'speed'] as const),
+]
+const keyTable = new WordTable(keyNames)
+const kindTable = new WordTable(kinds)
+
+const assistant = Buffer.from('"assistant"')
+const toolResult = Buffer.from('"tool_result"')
+const fast = Buffer.from('"fast"')
 const letterT = 116
-/** Of `<synthetic>`. */
-const openAngle = 60
 
-/** What follows the content of a reply, in the order in which Claude Code has always written it. */
-const afterContent = Buffer.from('],"stop_reason":')
-
-export class RecordWalker extends UsageWalker {
-  kind: Kind = Kind.unknown
+export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
+  /** Undefined for JSON without a record type. */
+  kind: RecordKind | undefined
   /** False when the line is not one JSON object; then only what came before the damage is known. */
-  sound = false
+  isSound = false
   readonly type = absent()
   readonly subtype = absent()
   readonly requestId = absent()
@@ -38,7 +71,7 @@ export class RecordWalker extends UsageWalker {
   readonly forkedFrom = absent()
   readonly messageId = absent()
   readonly model = absent()
-  /** A progress record wraps a message of a sub-agent: its request, its time, and which sub-agent said it. */
+  /** A progress record wraps a message of a sub-agent: its request, its time, and the sub-agent's id. */
   readonly wrappedRequestId = absent()
   readonly wrappedTimestamp = absent()
   readonly agentId = absent()
@@ -49,257 +82,190 @@ export class RecordWalker extends UsageWalker {
   isSidechain = false
   isApiErrorMessage = false
   isToolResult = false
-  /** The content is a list, of which only the first text was looked at. */
+  /** The content is a list, of which only the first text was read. */
   hasBlocks = false
-  private wholly = false
-  private sidechainSeen = false
-  private isStepwise = false
-  private hasJumped = false
-  private isInProgress = false
-  private progressSeen = false
-  /** Where the strings at the top level go, by their key's number. */
-  private readonly spans: ReadonlyArray<Span | undefined> = spansByKey(this)
-  private isReply = false
+  /** The fields below are valid only with `hasUsage`. */
+  hasUsage = false
+  hasCacheBreakdown = false
+  isFast = false
+  inputTokens = 0
+  outputTokens = 0
+  cacheReadTokens = 0
+  cacheCreationTokens = 0
+  cache5mTokens = 0
+  cache1hTokens = 0
+  #isWhole = false
+  #isReply = false
+  #isInProgress = false
+  #hasProgress = false
+  readonly #topSpans: ReadonlyMap<string, Span> = new Map(topStrings.map((name) => [name, this[name]]))
+  readonly #spans: readonly Span[] = Object.values(this).filter((value) => value?.start === -1)
 
-  /** Walks over the line from `start` to `end`; with `wholly`, also over what cannot matter. */
-  walk(buffer: Buffer, start: number, end: number, wholly: boolean): void {
-    this.isStepwise = false
-    this.walkLine(buffer, start, end, wholly)
-    if (this.sound || !this.hasJumped) return
-    this.isStepwise = true
-    this.walkLine(buffer, start, end, wholly)
+  constructor() {
+    super(keyTable)
   }
 
-  private walkLine(buffer: Buffer, start: number, end: number, wholly: boolean): void {
-    this.reset(buffer, end)
-    this.wholly = wholly
-    let at = this.space(start)
+  /** Walks over the line from `start` to `end`. With `isWhole`, no record is left early. */
+  walk(buffer: Buffer, start: number, end: number, isWhole: boolean): void {
+    this.buffer = buffer
+    this.end = end
+    this.#isWhole = isWhole
+    this.#reset()
+    const at = this.space(start)
     if (at >= end || buffer[at] !== openBrace) return
-    at = this.firstPair(at)
-    while (at >= 0 && buffer[at] !== closeBrace) {
-      at = this.topValue(this.key(at))
-      if (!wholly && this.isEnough(at)) {
-        this.sound = true
-        return
-      }
-      if (at >= 0) at = this.nextPair(at)
-    }
-    this.sound = at >= 0 && this.space(at + 1) >= end
+    const after = this.passObject(at, this.#topValue)
+    this.isSound = this.#isEnough() || (after >= 0 && this.space(after) >= end)
   }
 
   textOf(span: Span): string {
     return span.start < 0 ? '' : this.buffer.toString('utf8', span.start, span.end)
   }
 
-  private reset(buffer: Buffer, end: number): void {
-    this.begin(buffer, end)
-    this.kind = Kind.unknown
-    this.sound = false
-    this.type.start = this.subtype.start = this.requestId.start = this.timestamp.start = -1
-    this.cwd.start = this.gitBranch.start = this.version.start = this.sessionId.start = this.uuid.start = -1
-    this.slug.start = this.entrypoint.start = this.permissionMode.start = this.promptCacheRequested.start = -1
-    this.messageId.start = this.model.start = this.text.start = -1
-    this.forkedFrom.start = this.attachment.start = -1
-    this.wrappedRequestId.start = this.wrappedTimestamp.start = this.agentId.start = -1
-    this.isMeta = this.isCompactSummary = this.isSidechain = this.isApiErrorMessage = false
-    this.sidechainSeen = this.isReply = this.isToolResult = this.hasUsage = false
-    this.hasBlocks = this.hasJumped = this.isInProgress = this.progressSeen = false
+  #reset(): void {
+    this.kind = undefined
+    for (const span of this.#spans) span.start = -1
+    this.isSound = this.isMeta = this.isCompactSummary = this.isSidechain = this.isApiErrorMessage = false
+    this.isToolResult = this.hasBlocks = this.hasUsage = false
+    this.#isReply = this.#isInProgress = this.#hasProgress = false
   }
 
-  /** True if every field that we need from this kind of record has been seen. */
-  private isEnough(at: number): boolean {
-    if (this.kind === Kind.unknown) return false
-    if (this.kind === Kind.assistant) return this.isBilled() && this.isFlat(at)
-    if (this.kind === Kind.user) return this.isToolResult
-    if (this.kind === Kind.system) return this.subtype.start >= 0
-    if (this.kind === Kind.progress) return this.progressSeen
-    return true
+  /** True if every field that the scan needs from this kind of record has been read. */
+  #isEnough(): boolean {
+    if (this.#isWhole || this.kind === undefined || this.kind === 'assistant') return false
+    if (this.kind === 'user') return this.isToolResult
+    if (this.kind === 'system') return this.subtype.start >= 0
+    return this.kind !== 'progress' || this.#hasProgress
   }
 
-  /** A reply of a model: who asked, when, and what it used. Where it was written stands in its prompt too. */
-  private isBilled(): boolean {
-    return (
-      this.hasUsage &&
-      this.requestId.start >= 0 &&
-      this.timestamp.start >= 0 &&
-      this.sidechainSeen &&
-      this.buffer[this.model.start] !== openAngle
-    )
+  #topValue = (at: number): number => {
+    const next = this.#readTop(at)
+    return this.#isEnough() ? -1 : next
   }
 
-  /** Does the rest of the line only end the record? Then we are where we think, also after a jump. */
-  private isFlat(at: number): boolean {
-    const { buffer, end } = this
-    if (at < 0 || buffer.indexOf(closeBrace, at) !== end - 1) return false
-    const opened = buffer.indexOf(openBrace, at)
-    return opened < 0 || opened >= end
+  #readTop(at: number): number {
+    const { key } = this
+    switch (key) {
+      case undefined:
+        return this.skip(at)
+      case 'type':
+        return this.#readType(at)
+      case 'message':
+        return this.#object(at, this.#messageValue)
+      case 'data':
+        return this.#readProgress(at)
+      case 'forkedFrom':
+        return this.composite(at, this.forkedFrom)
+      case 'attachment':
+        return this.#readAttachment(at)
+      case 'isMeta':
+      case 'isCompactSummary':
+      case 'isSidechain':
+      case 'isApiErrorMessage':
+        this[key] = this.buffer[at] === letterT
+        return this.skip(at)
+      default: {
+        const span = this.#topSpans.get(key)
+        return span ? this.string(at, span) : this.skip(at)
+      }
+    }
   }
 
-  private topValue(at: number): number {
-    if (at < 0) return -1
-    const key = this.keyNumber
-    if (key === 0) return this.skip(at)
-    if (key === Key.type) return this.typeValue(at)
-    if (key === Key.message) return this.buffer[at] === openBrace ? this.message(at) : this.skip(at)
-    if (key === Key.data) return this.buffer[at] === openBrace ? this.progress(at) : this.skip(at)
-    const span = this.spans[key]
-    if (span !== undefined) return this.string(at, span)
-    if (key === Key.forkedFrom) return this.composite(at, this.forkedFrom)
-    if (key === Key.attachment) return this.attachmentValue(at)
-    return this.flag(key, at)
+  #object(at: number, value: (at: number) => number): number {
+    return this.buffer[at] === openBrace ? this.passObject(at, value) : this.skip(at)
   }
 
-  private typeValue(at: number): number {
+  #readType(at: number): number {
     const next = this.string(at, this.type)
-    if (next >= 0) this.kind = this.kindOfType()
+    if (next >= 0) this.kind = kindTable.find(this.buffer, this.type.start, this.type.end) ?? 'other'
     return next
   }
 
-  private kindOfType(): Kind {
-    const kind = kinds.find(this.buffer, this.type.start, this.type.end)
-    return kind === 0 || kind >= Kind.other ? Kind.other : (kind as Kind)
-  }
-
   /** Claude writes the type of an attachment behind it, and attachments are long. */
-  private attachmentValue(at: number): number {
-    if (this.kind === Kind.unknown) this.kind = Kind.attachment
-    if (this.wholly) return this.composite(at, this.attachment)
+  #readAttachment(at: number): number {
+    this.kind ??= 'attachment'
+    if (this.#isWhole) return this.composite(at, this.attachment)
     this.attachment.start = at
     return at
   }
 
-  private flag(key: number, at: number): number {
-    const isOn = this.buffer[at] === letterT
-    if (key === Key.isSidechain) {
-      this.isSidechain = isOn
-      this.sidechainSeen = true
-    } else if (key === Key.isMeta) this.isMeta = isOn
-    else if (key === Key.isCompactSummary) this.isCompactSummary = isOn
-    else if (key === Key.isApiErrorMessage) this.isApiErrorMessage = isOn
-    return this.skip(at)
+  /** The data of a progress record. Only reports of sub-agents have a message in it. */
+  #readProgress(at: number): number {
+    if (this.buffer[at] !== openBrace) return this.skip(at)
+    this.#isInProgress = true
+    const next = this.passObject(at, this.#progressValue)
+    this.#isInProgress = false
+    this.#hasProgress = next >= 0
+    return next
   }
 
-  /** Past the data of a progress record. Only reports of sub-agents have a message in it. */
-  private progress(at: number): number {
-    this.isInProgress = true
-    at = this.firstPair(at)
-    while (at >= 0 && this.buffer[at] !== closeBrace) {
-      at = this.key(at)
-      const key = this.keyNumber
-      if (key === Key.message && at >= 0 && this.buffer[at] === openBrace) at = this.wrapped(at)
-      else if (at >= 0) at = key === Key.agentId ? this.string(at, this.agentId) : this.skip(at)
-      if (at >= 0) at = this.nextPair(at)
-    }
-    this.isInProgress = false
-    this.progressSeen = at >= 0
-    return at < 0 ? -1 : at + 1
+  #progressValue = (at: number): number => {
+    if (this.key === 'message') return this.#object(at, this.#wrappedValue)
+    return this.key === 'agentId' ? this.string(at, this.agentId) : this.skip(at)
   }
 
-  /** Past the record of a sub-agent inside a progress record. */
-  private wrapped(at: number): number {
-    at = this.firstPair(at)
-    while (at >= 0 && this.buffer[at] !== closeBrace) {
-      at = this.wrappedValue(this.key(at))
-      if (at >= 0) at = this.nextPair(at)
-    }
-    return at < 0 ? -1 : at + 1
+  /** A field of a sub-agent's record inside a progress record. */
+  #wrappedValue = (at: number): number => {
+    if (this.key === 'requestId') return this.string(at, this.wrappedRequestId)
+    if (this.key === 'timestamp') return this.string(at, this.wrappedTimestamp)
+    return this.key === 'message' ? this.#object(at, this.#messageValue) : this.skip(at)
   }
 
-  private wrappedValue(at: number): number {
-    if (at < 0) return -1
-    if (this.keyNumber === Key.requestId) return this.string(at, this.wrappedRequestId)
-    if (this.keyNumber === Key.timestamp) return this.string(at, this.wrappedTimestamp)
-    if (this.keyNumber === Key.message && this.buffer[at] === openBrace) return this.message(at)
-    return this.skip(at)
-  }
-
-  private message(at: number): number {
-    at = this.firstPair(at)
-    while (at >= 0 && this.buffer[at] !== closeBrace) {
-      at = this.messageValue(this.key(at))
-      if (!this.wholly && this.isEnough(at)) return -1
-      if (at >= 0) at = this.nextPair(at)
-    }
-    return at < 0 ? -1 : at + 1
-  }
-
-  private messageValue(at: number): number {
-    if (at < 0) return -1
-    switch (this.keyNumber) {
-      case Key.id:
+  #messageValue = (at: number): number => {
+    switch (this.key) {
+      case 'id':
         return this.string(at, this.messageId)
-      case Key.model:
+      case 'model':
         return this.string(at, this.model)
-      case Key.usage:
-        return this.buffer[at] === openBrace ? this.usage(at) : this.skip(at)
-      case Key.role:
-        this.isReply = this.stringIs(at, Word.assistant)
+      case 'usage':
+        return this.buffer[at] === openBrace ? this.#readUsage(at) : this.skip(at)
+      case 'role':
+        this.#isReply = this.isAt(at, assistant)
         return this.skip(at)
-      case Key.content:
-        if (this.isReply) return this.replyContent(at)
-        return this.isInProgress ? this.skip(at) : this.content(at)
+      case 'content':
+        return this.#isReply || this.#isInProgress ? this.skip(at) : this.#readContent(at)
       default:
         return this.skip(at)
     }
   }
 
-  /**
-   * Past the content of a reply. Its end is looked for as bytes, which jumps over everything that was written; if that
-   * was another end (one inside the input of a tool), the rest of the line does not fit, and it is walked step by step.
-   */
-  private replyContent(at: number): number {
-    if (this.isStepwise || this.isInProgress || this.buffer[at] !== openBracket) return this.skip(at)
-    const found = this.endOfContent(at)
-    if (found < 0) return this.skip(at)
-    this.hasJumped = true
-    return found + 1
+  #readUsage(at: number): number {
+    this.hasUsage = true
+    this.hasCacheBreakdown = this.isFast = false
+    for (const field of tokenCounts) this[field] = 0
+    return this.passObject(at, this.#usageValue)
   }
 
-  private endOfContent(at: number): number {
-    const { buffer, end } = this
-    for (;;) {
-      at = buffer.indexOf(closeBracket, at)
-      if (at < 0 || at >= end) return -1
-      let i = 0
-      while (i < afterContent.length && buffer[at + i] === afterContent[i]) i++
-      if (i === afterContent.length) return at
-      at++
+  #usageValue = (at: number): number => {
+    const { key } = this
+    if (key === 'cache_creation' && this.buffer[at] === openBrace) {
+      this.hasCacheBreakdown = true
+      return this.passObject(at, this.#usageValue)
     }
+    if (key === 'speed') this.isFast = this.isAt(at, fast)
+    const field = usageFieldOf.get(key)
+    if (field !== undefined) this[field] = this.integer(at)
+    return this.skip(at)
   }
 
-  /** What a user record says. A tool's result is left at once. */
-  private content(at: number): number {
+  /** The content of a user message, up to its first text. A tool result is left at once. */
+  #readContent(at: number): number {
     if (this.buffer[at] !== openBracket) return this.string(at, this.text)
     this.hasBlocks = true
     let block = this.space(at + 1)
     while (block < this.end && this.buffer[block] === openBrace && this.text.start < 0) {
-      block = this.block(block)
+      block = this.passObject(block, this.#blockValue)
       if (this.isToolResult) break
       if (block < 0) return -1
       block = this.space(block)
       if (this.buffer[block] === closeBracket) break
       block = this.space(block + 1)
     }
-    return !this.wholly && this.isEnough(at) ? -1 : this.skip(at)
+    return this.#isEnough() ? -1 : this.skip(at)
   }
 
-  private block(at: number): number {
-    at = this.firstPair(at)
-    while (at >= 0 && this.buffer[at] !== closeBrace) {
-      at = this.key(at)
-      const key = this.keyNumber
-      if (key === Key.tool_use_id) this.isToolResult = true
-      else if (key === Key.type && this.stringIs(at, Word.tool_result)) this.isToolResult = true
-      if (this.isToolResult) return at
-      if (at >= 0) at = key === Key.text ? this.string(at, this.text) : this.skip(at)
-      if (at >= 0) at = this.nextPair(at)
-    }
-    return at < 0 ? -1 : at + 1
+  #blockValue = (at: number): number => {
+    this.isToolResult ||= this.key === 'tool_use_id' || (this.key === 'type' && this.isAt(at, toolResult))
+    if (this.isToolResult) return -1
+    return this.key === 'text' ? this.string(at, this.text) : this.skip(at)
   }
-}
-
-function spansByKey(walker: RecordWalker): Array<Span | undefined> {
-  const spans: Array<Span | undefined> = Array.from({ length: Object.keys(Key).length })
-  for (const name of topStrings) spans[Key[name]] = walker[name]
-  return spans
 }

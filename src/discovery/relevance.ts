@@ -6,8 +6,8 @@ import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { fillerWords, plainLine } from '../domain/text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
-import { isContinuation } from './continuation.ts'
-import { withoutMarker } from './origin-marker.ts'
+import { isContinuation } from './prompt-text.ts'
+import { withoutMarker } from './prompt-text.ts'
 
 export interface Assessment {
   relevance: TaskRelevance[]

@@ -5,8 +5,8 @@ import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../domain/async.ts'
 import { TranscriptScanner } from './scan.ts'
-import { runScanJob } from './scan-job.ts'
-import type { ScanJob, ScanOutcome } from './scan-job.ts'
+import { runScanJob } from './scan.ts'
+import type { ScanJob, ScanOutcome } from './scan.ts'
 
 /** Below this, starting a thread costs more than it saves. */
 const worthThread = 24 << 20

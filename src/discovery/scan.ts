@@ -1,13 +1,15 @@
-// Reads transcripts in chunks into one buffer that is used again and again. Memory stays bounded whatever a file or a
-// line is: a line longer than the limit is counted, its kind is noted, and the rest of it runs past.
+// Scans transcripts: reads them in chunks into one buffer, which is reused. Memory stays bounded for any file and any line:
+// of a line longer than the limit only the beginning is read.
 import { closeSync, fstatSync, readSync } from 'node:fs'
-import { Absorber } from './apply-record.ts'
-import { costOfFile } from './cost.ts'
-import { RecordWalker } from './record-walker.ts'
-import type { TranscriptFacts } from './transcript-facts.ts'
-import { newFacts } from './transcript-facts.ts'
-import { UsageTable } from './usage-table.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
+import type { IndexedFile } from '../store/sqlite/discovery-index.ts'
+import { costOfFile } from './cost.ts'
+import { FactsBuilder } from './facts-builder.ts'
+import { unreadableReason } from './list-files.ts'
+import { RecordWalker } from './record-walker.ts'
+import { newFacts, withoutSecrets } from './transcript-facts.ts'
+import type { TranscriptFacts } from './transcript-facts.ts'
+import { UsageTable } from './usage-table.ts'
 
 const newline = 10
 const chunkBytes = 1 << 18
@@ -17,17 +19,17 @@ const markBytes = 64
 export interface ScannedTranscript {
   facts: TranscriptFacts
   usage: UsageTable
-  /** The file ends in the middle of a line. It is read again when more has come. */
+  /** The file ends in the middle of a line, which is read again when the file has grown. */
   tornTail: boolean
   size: number
   mtimeMs: number
   inode: number
-  /** Recognises the last bytes that were read. */
+  /** The last bytes that were read, to notice when the file was rewritten. */
   mark: string
 }
 
 /** The state of an earlier scan, to continue from. */
-export interface ScannedBefore {
+interface ScannedBefore {
   facts: TranscriptFacts
   usage: UsageTable
   mark: string
@@ -38,14 +40,14 @@ export class TranscriptScanner {
   readonly #walker = new RecordWalker()
 
   scan(path: string, before?: ScannedBefore): ScannedTranscript {
-    // A pipe or a device under this name must neither be waited for nor read; nor may a link lead elsewhere.
+    // A pipe or a device must not block the scan, and links are not followed.
     const fd = openForeign(path, { noLink: true })
     try {
       const stat = fstatSync(fd)
-      const goesOn = before !== undefined && before.mark === markOf(fd, before.facts.offset)
-      const facts = goesOn ? before.facts : newFacts()
-      const usage = goesOn ? before.usage : new UsageTable()
-      const tornTail = this.#readLines(fd, new Absorber(facts, usage, this.#walker, path))
+      const continues = before !== undefined && before.mark === markOf(fd, before.facts.offset)
+      const facts = continues ? before.facts : newFacts()
+      const usage = continues ? before.usage : new UsageTable()
+      const tornTail = this.#readLines(fd, new FactsBuilder(facts, usage, this.#walker, path))
       const mark = markOf(fd, facts.offset)
       Object.assign(facts, costOfFile(usage, facts.models))
       return { facts, usage, tornTail, size: stat.size, mtimeMs: stat.mtimeMs, inode: stat.ino, mark }
@@ -54,55 +56,54 @@ export class TranscriptScanner {
     }
   }
 
-  #readLines(fd: number, absorber: Absorber): boolean {
-    const { facts } = absorber
+  #readLines(fd: number, builder: FactsBuilder): boolean {
+    const { facts } = builder
     let filled = 0
     let searched = 0
     for (;;) {
       const buffer = this.#buffer
       const read = readSync(fd, buffer, filled, buffer.length - filled, facts.offset + filled)
-      if (read === 0) return filled > 0 && this.#lastLine(absorber, filled)
+      if (read === 0) return filled > 0 && this.#lastLine(builder, filled)
       const end = filled + read
-      const rest = this.#wholeLines(absorber, searched, end)
+      const rest = this.#wholeLines(builder, searched, end)
       filled = end - rest
       searched = filled
       if (filled < buffer.length) {
         if (rest > 0) buffer.copyWithin(0, rest, end)
       } else if (buffer.length < longestLineBytes) this.#grow(end)
       else {
-        absorber.overlong(buffer, 0, end)
-        facts.offset = passLine(fd, buffer, facts.offset + end)
+        builder.overlong(buffer, 0, end)
+        facts.offset = skipLine(fd, buffer, facts.offset + end)
         filled = searched = 0
       }
     }
   }
 
-  /** Takes in the lines that end before `end`; returns where the first unfinished one begins. */
-  #wholeLines(absorber: Absorber, searched: number, end: number): number {
+  /** Processes the lines that end before `end`; returns where the first unfinished line begins. */
+  #wholeLines(builder: FactsBuilder, searched: number, end: number): number {
     const data = this.#buffer.subarray(0, end)
-    const { facts } = absorber
+    const { facts } = builder
     let start = 0
     if (facts.offset === 0 && data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf) start = 3
     for (let from = searched; ; from = start) {
       const stop = data.indexOf(newline, from)
       if (stop < 0) break
-      if (stop > start + 1 || (stop > start && data[start]! > 32)) absorber.line(data, start, stop)
+      if (stop > start + 1 || (stop > start && data[start]! > 32)) builder.line(data, start, stop)
       start = stop + 1
     }
-    absorber.settle(data)
+    builder.finishChunk(data)
     facts.offset += start
     return start
   }
 
-  /** A last line without an end: whole if it is JSON, torn if not. */
-  #lastLine(absorber: Absorber, filled: number): boolean {
+  /** A last line without a line break is complete if it is JSON. Returns true if it is torn. */
+  #lastLine(builder: FactsBuilder, filled: number): boolean {
     const data = this.#buffer.subarray(0, filled)
     this.#walker.walk(data, 0, filled, true)
-    if (!this.#walker.sound) return data.some((byte) => byte > 32)
-    this.#walker.forgetUsage()
-    absorber.line(data, 0, filled)
-    absorber.settle(data)
-    absorber.facts.offset += filled
+    if (!this.#walker.isSound) return data.some((byte) => byte > 32)
+    builder.line(data, 0, filled)
+    builder.finishChunk(data)
+    builder.facts.offset += filled
     return false
   }
 
@@ -113,8 +114,8 @@ export class TranscriptScanner {
   }
 }
 
-/** Reads on until a line ends; returns where the next one begins, or the end of the file. */
-function passLine(fd: number, buffer: Buffer, at: number): number {
+/** Skips the rest of a line; returns where the next one begins, or the end of the file. */
+function skipLine(fd: number, buffer: Buffer, at: number): number {
   for (;;) {
     const read = readSync(fd, buffer, 0, buffer.length, at)
     if (read === 0) return at
@@ -124,9 +125,40 @@ function passLine(fd: number, buffer: Buffer, at: number): number {
   }
 }
 
-/** The last bytes before `offset`, as text: if they differ, the file was rewritten. */
+/** The last bytes before `offset`. */
 function markOf(fd: number, offset: number): string {
   const bytes = Buffer.alloc(Math.min(markBytes, offset))
   const read = readSync(fd, bytes, 0, bytes.length, offset - bytes.length)
   return bytes.toString('base64', 0, read)
+}
+
+/** A file to scan, in a form that can be sent to another thread. */
+export interface ScanJob {
+  path: string
+  /** About as many bytes have not been read yet. */
+  bytes: number
+  /** The result of an earlier scan, to continue from. */
+  before?: { facts: string; usage: Uint8Array; mark: string }
+}
+
+export type ScanOutcome =
+  | { path: string; bytes: number; scanned: IndexedFile & { usage: Uint8Array } }
+  /** The reason is undefined when the file was deleted meanwhile. */
+  | { path: string; bytes: number; failed: string | undefined }
+
+export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcome {
+  const { path, bytes, before } = job
+  try {
+    const known = before && {
+      facts: JSON.parse(before.facts) as TranscriptFacts,
+      usage: new UsageTable(before.usage),
+      mark: before.mark,
+    }
+    const { facts, usage, tornTail, size, mtimeMs, inode, mark } = scanner.scan(path, known)
+    const kept = JSON.stringify(withoutSecrets(facts))
+    const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: kept }
+    return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
+  } catch (error) {
+    return { path, bytes, failed: unreadableReason(error) }
+  }
 }

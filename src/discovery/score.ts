@@ -2,7 +2,7 @@
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { plainLine } from '../domain/text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
-import { withoutMarker } from './origin-marker.ts'
+import { withoutMarker } from './prompt-text.ts'
 
 export interface ScoreContext {
   currentBranch: string

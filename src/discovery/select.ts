@@ -13,8 +13,8 @@ import type {
   SessionSelection,
   TaskRelevance,
 } from '../domain/selection.ts'
-import { isContinuation } from './continuation.ts'
-import { candidatesOf } from './ownership.ts'
+import { isContinuation } from './prompt-text.ts'
+import { candidatesOf } from './filter.ts'
 import type { Assessment } from './relevance.ts'
 import { assessTaskRelevance, keywordRelevance } from './relevance.ts'
 import type { ScoreContext } from './score.ts'

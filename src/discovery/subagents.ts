@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import type { Anatomy } from '../domain/transcript-views.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
 import type { SessionFiles } from './assemble.ts'
-import { redacted } from './indexed-text.ts'
+import { redacted } from './transcript-facts.ts'
 import type { KnownFile } from './native-index.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 

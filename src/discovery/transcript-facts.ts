@@ -1,6 +1,10 @@
-// What is known of one transcript file after reading it up to some place. Plain data: it is stored in the index, and a
-// later look goes on from there.
+// What is known of one transcript file after reading it up to some offset. Plain data: it is stored in the index, and a later
+// scan continues from there. Texts are stored without secrets.
 import type { TokenCounts } from '../domain/discovered-session.ts'
+import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
+
+/** Characters that are kept of a prompt or a title. */
+export const keptChars = 400
 
 export interface TranscriptFacts {
   /** Bytes that were read: always whole lines. */
@@ -102,4 +106,33 @@ export function newFacts(): TranscriptFacts {
     damagedLines: 0,
     overlongLines: 0,
   }
+}
+
+const texts = [
+  'firstUserMessage',
+  'firstPrompt',
+  'firstCommand',
+  'lastPrompt',
+  'customTitle',
+  'aiTitle',
+  'summary',
+] as const
+
+/** The facts with the secrets in their texts redacted. */
+export function withoutSecrets(facts: TranscriptFacts): TranscriptFacts {
+  const clean = { ...facts }
+  for (const name of texts) {
+    const text = facts[name]
+    if (text !== undefined) clean[name] = redacted(text)
+  }
+  return clean
+}
+
+/** A text without long words, URLs and keys has no secret; this check is enough for most texts. */
+const mayHaveSecret = /\S{16}|:\/\/|-----BEGIN /
+
+export function redacted(text: string): string {
+  // A text of full length was cut, perhaps within a secret.
+  const whole = text.length < keptChars ? text : cutBetweenWords(text, text.length - 1)
+  return mayHaveSecret.test(whole) ? makeRedactor().everything(whole) : whole
 }

@@ -1,11 +1,11 @@
 // The seeds' functions for finding Claude Code sessions, with what the environment says about where to look.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { configDirsOf } from '../discovery/config-dirs.ts'
+import { configDirsOf } from '../discovery/list-files.ts'
 import { isSessionId, listTranscripts } from '../discovery/list-files.ts'
-import { openclawSource, readRegistries } from '../discovery/registry.ts'
-import type { RegistryRow } from '../discovery/registry.ts'
-import { repoPathToSlug } from '../discovery/slug.ts'
+import { openclawSource, readRegistries } from '../discovery/registries.ts'
+import type { RegistryRow } from '../discovery/registries.ts'
+import { repoPathToSlug } from '../discovery/repo-paths.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { listEverySession } from '../operations/cc/unstarted-sessions.ts'
 import { loadConfig, readEnvironment } from '../store/config-file.ts'
@@ -13,7 +13,7 @@ import type { WithApp } from './with-app.ts'
 
 export { parseJsonlHeader } from '../discovery/parse-header.ts'
 export type { JsonlHeader } from '../discovery/parse-header.ts'
-export { repoPathToSlug } from '../discovery/slug.ts'
+export { repoPathToSlug } from '../discovery/repo-paths.ts'
 
 export interface DiscoveryLibrary {
   /** Sessions of a repository and its worktrees, or of the whole machine: running ones first, then the newest. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { isInside, repoPathToSlug } from './slug.ts'
+import { isInside, repoPathToSlug } from './repo-paths.ts'
 
 test.each([
   ['/home/fonz/Projects/openclaw', '-home-fonz-Projects-openclaw'],

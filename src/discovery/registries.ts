@@ -1,7 +1,12 @@
-// Rows of registries that name Claude's sessions: ours and OpenClaw's. They know what no transcript says: whose session it
-// is, its label, what it was asked, what it may cost.
+// Registries of sessions. Rockpool's and OpenClaw's rows say what no transcript says: the owner, the label, the task, the budget.
+// Claude Code's own registry says which sessions are live.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import type { SessionSource, SessionStatus } from '../domain/discovered-session.ts'
+import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
+import { isClaudesProcess } from '../store/disk/process-identity.ts'
 import { openclawReader } from '../store/openclaw/openclaw-stores.ts'
 import type { OpenclawAgent } from '../store/openclaw/openclaw-stores.ts'
 
@@ -10,7 +15,7 @@ export interface RegistryRow {
   sessionId: string
   source: Exclude<SessionSource, 'native-only'>
   agentId: string
-  /** The session of ours whose turns Claude keeps there. */
+  /** The id of our chat session whose turns this session contains. */
   chat?: string
   repoPath?: string
   label?: string
@@ -25,17 +30,17 @@ export interface RegistryRow {
   waitingFor?: string
 }
 
-/** Asked at each look. */
+/** Called at each refresh. */
 export type RegistrySource = () => Promise<RegistryRow[]>
 
-/** All rows of all sources; where two name one session, the first source wins and the second fills gaps. */
+/** All rows of all sources by session; of two rows for one session, the first source wins and the second fills gaps. */
 export async function readRegistries(
   sources: readonly RegistrySource[],
   log: Log,
 ): Promise<Map<string, RegistryRow>> {
   const rows = new Map<string, RegistryRow>()
   for (const source of sources) {
-    for (const row of await ask(source, log)) {
+    for (const row of await readSource(source, log)) {
       const id = row.sessionId.toLowerCase()
       const known = rows.get(id)
       rows.set(id, known ? { ...row, ...defined(known) } : row)
@@ -57,7 +62,7 @@ export function openclawSource(
     )
 }
 
-/** The id that a session entry keeps for Claude, in any of the places where versions have put it. */
+/** Claude's id in a session entry, in any of the fields where versions have put it. */
 export function claudeIdOf(entry: Record<string, unknown>): string | undefined {
   const ids = entry['cliSessionIds']
   const bindings = entry['cliSessionBindings']
@@ -71,11 +76,11 @@ export function claudeIdOf(entry: Record<string, unknown>): string | undefined {
 }
 
 function codingRows({ agentId, codingSessions }: OpenclawAgent): RegistryRow[] {
-  return Object.entries(codingSessions).flatMap(([place, entry]): RegistryRow[] => {
+  return Object.entries(codingSessions).flatMap(([key, entry]): RegistryRow[] => {
     if (!isRecord(entry)) return []
     const sessionId = text(entry['sessionId'])
     if (sessionId === undefined) return []
-    const [repoPath, labelInKey] = splitPlace(place)
+    const [repoPath, labelInKey] = splitKey(key)
     const tasks = Array.isArray(entry['taskHistory']) ? entry['taskHistory'] : []
     const last: unknown = tasks.at(-1)
     return [
@@ -115,13 +120,13 @@ function chatRows({ agentId, sessions }: OpenclawAgent): RegistryRow[] {
   })
 }
 
-/** `<repo>::<label>`; a path may itself contain colons, so the last pair counts. */
-function splitPlace(place: string): [string, string | undefined] {
-  const at = place.lastIndexOf('::')
-  return at < 0 ? [place, undefined] : [place.slice(0, at), place.slice(at + 2)]
+/** `<repo>::<label>`. A path may contain colons, so the last pair separates. */
+function splitKey(key: string): [string, string | undefined] {
+  const at = key.lastIndexOf('::')
+  return at < 0 ? [key, undefined] : [key.slice(0, at), key.slice(at + 2)]
 }
 
-async function ask(source: RegistrySource, log: Log): Promise<RegistryRow[]> {
+async function readSource(source: RegistrySource, log: Log): Promise<RegistryRow[]> {
   try {
     return await source()
   } catch (error) {
@@ -137,10 +142,6 @@ function defined(row: RegistryRow): Partial<RegistryRow> {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined))
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, 2_000) : undefined
 }
@@ -152,4 +153,68 @@ function number(value: unknown): number | undefined {
 function time(value: unknown): number | undefined {
   const at = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(at) ? undefined : at
+}
+
+export interface LiveSession {
+  sessionId: string
+  pid: number
+  status: Exclude<SessionStatus, 'stopped'>
+  waitingFor?: string
+  cwd?: string
+  name?: string
+  entrypoint?: string
+}
+
+/** Entries have a few hundred bytes. */
+const mostBytes = 65_536
+
+/**
+ * Claude Code writes `<config>/sessions/<pid>.json` for every process and removes it at a clean end. After a kill the file stays
+ * and the pid may be reused, so each entry is checked against its process. The `.key` files beside them are secrets of those
+ * processes and are never opened.
+ */
+export function readLiveSessions(configDirs: readonly string[]): Map<string, LiveSession> {
+  const live = new Map<string, LiveSession>()
+  for (const configDir of configDirs) {
+    const folder = join(configDir, 'sessions')
+    for (const name of namesIn(folder)) {
+      if (!/^\d+\.json$/.test(name)) continue
+      const session = readEntry(join(folder, name))
+      if (session) live.set(session.sessionId, session)
+    }
+  }
+  return live
+}
+
+function readEntry(path: string): LiveSession | undefined {
+  let entry: unknown
+  try {
+    entry = JSON.parse(readForeign(path, mostBytes).toString('utf8'))
+  } catch {
+    // It is being written or was just removed; the next refresh reads it.
+    return undefined
+  }
+  if (!isRecord(entry)) return undefined
+  const { pid, sessionId, procStart, pidDomain, status, ...rest } = entry
+  if (typeof pid !== 'number' || typeof sessionId !== 'string' || typeof procStart !== 'string')
+    return undefined
+  if (!isClaudesProcess({ pid, procStart, pidDomain })) return undefined
+  return {
+    sessionId: sessionId.toLowerCase(),
+    pid,
+    status: status === 'busy' || status === 'waiting' ? status : 'idle',
+    waitingFor: text(rest['waitingFor']),
+    cwd: text(rest['cwd']),
+    name: text(rest['name']),
+    entrypoint: text(rest['entrypoint']),
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // No such folder: Claude Code never ran here.
+    return []
+  }
 }

@@ -1,39 +1,27 @@
-// From bytes to values: the few places where a scan makes strings, numbers and objects of what it found.
+// From bytes to values: the few places where a scan makes strings, numbers and objects.
+import { parseRecord } from '../domain/json.ts'
 import type { Span } from './json-bytes.ts'
+import { keptChars } from './transcript-facts.ts'
 
-/** Characters that are kept of a prompt or a title. */
-export const keptText = 400
 /** Records that are parsed as a whole are small; a larger one is malformed or hostile. */
 export const largestParsed = 1 << 20
 
 /** The first characters of a JSON string, decoded; a cut escape at the end is left out. */
 export function decodeText(buffer: Buffer, span: Span): string {
-  let raw = buffer.toString('utf8', span.start, Math.min(span.end, span.start + keptText * 2))
-  if (span.end - span.start > keptText * 2) raw = raw.replace(/\\u?[0-9a-fA-F]{0,3}$|\uFFFD$/, '')
-  if (!raw.includes('\\')) return raw.slice(0, keptText)
+  let raw = buffer.toString('utf8', span.start, Math.min(span.end, span.start + keptChars * 2))
+  if (span.end - span.start > keptChars * 2) raw = raw.replace(/\\u?[0-9a-fA-F]{0,3}$|\uFFFD$/, '')
+  if (!raw.includes('\\')) return raw.slice(0, keptChars)
   try {
-    return String(JSON.parse(`"${raw}"`)).slice(0, keptText)
+    return String(JSON.parse(`"${raw}"`)).slice(0, keptChars)
   } catch {
-    // Not JSON's escapes: better the bytes as they are than nothing.
-    return raw.slice(0, keptText)
+    // Invalid escapes: keep the bytes as they are.
+    return raw.slice(0, keptChars)
   }
 }
 
-/** The line as an object, if it is one and not too large. */
+/** The line as an object; undefined if it is damaged or too large. */
 export function parsed(buffer: Buffer, start: number, end: number): Record<string, unknown> | undefined {
-  if (end - start > largestParsed) return undefined
-  try {
-    return asRecord(JSON.parse(buffer.toString('utf8', start, end)))
-  } catch {
-    // The walker saw only its beginning; the rest is damaged, which the caller counts.
-    return undefined
-  }
-}
-
-export function asRecord(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined
+  return end - start > largestParsed ? undefined : parseRecord(buffer.toString('utf8', start, end))
 }
 
 /** Seconds since 1970 of `2026-11-15T19:50:00.426Z`; 0 for anything that is not a time. */

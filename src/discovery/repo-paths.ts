@@ -1,0 +1,93 @@
+// Paths of repositories: the folder that Claude Code keeps for one, its real path, and all its working trees.
+import { readdirSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, resolve, sep } from 'node:path'
+import { readForeign } from '../store/disk/foreign-file.ts'
+
+const longest = 200
+
+/**
+ * The name of Claude Code's folder for a directory, computed from its real path. Two directories may share one name, so the
+ * `cwd` in the records decides which directory a transcript belongs to.
+ */
+export function repoPathToSlug(repoPath: string): string {
+  const path = realPath(repoPath)
+  const slug = path.replaceAll(/[^a-zA-Z0-9]/g, '-')
+  return slug.length <= longest ? slug : `${slug.slice(0, longest)}-${shortHash(path)}`
+}
+
+/** The directory with its links resolved; unchanged when it does not exist. */
+export function realPath(path: string): string {
+  const absolute = resolve(path)
+  try {
+    return realpathSync(absolute)
+  } catch {
+    // A deleted directory may still have sessions, under its last name.
+    return absolute
+  }
+}
+
+/** True for the repository itself and every directory in it. By path segments: `/a/bc` is not in `/a/b`. */
+export function isInside(directory: string, repoPath: string): boolean {
+  return directory === repoPath || directory.startsWith(repoPath.endsWith(sep) ? repoPath : repoPath + sep)
+}
+
+function shortHash(text: string): string {
+  let hash = 0
+  // UTF-16 units, as Claude Code counts them, not code points.
+  for (let i = 0; i < text.length; i++) hash = ((hash << 5) - hash + text.charCodeAt(i)) | 0 // oxlint-disable-line unicorn/prefer-code-point
+  return Math.abs(hash).toString(36)
+}
+
+/**
+ * The directory itself and, in a git repository, all its other working trees; real paths, this one first. Reads git's own
+ * files and runs no program, because the repository is not trusted.
+ */
+export function worktreesOf(repoPath: string): string[] {
+  const here = realPath(repoPath)
+  const common = commonFolder(here)
+  if (common === undefined) return [here]
+  const linked = namesIn(join(common, 'worktrees')).flatMap((name) => {
+    // Holds the path of the tree's `.git` file.
+    const gitFile = readText(join(common, 'worktrees', name, 'gitdir'))
+    return gitFile === undefined ? [] : [realPath(dirname(resolve(common, 'worktrees', name, gitFile)))]
+  })
+  return [...new Set([here, realPath(dirname(common)), ...linked])]
+}
+
+/** `.git` of the main tree, found from any tree. */
+function commonFolder(tree: string): string | undefined {
+  const dotGit = join(tree, '.git')
+  if (isFolder(dotGit)) return dotGit
+  const pointer = /^gitdir: (.+)$/m.exec(readText(dotGit) ?? '')?.[1]
+  if (pointer === undefined) return undefined
+  const folder = resolve(tree, pointer)
+  const common = readText(join(folder, 'commondir'))
+  return common === undefined ? undefined : resolve(folder, common)
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // It does not exist, or the name is invalid.
+    return false
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readForeign(path, 4_096).toString('utf8').trim()
+  } catch {
+    // It does not exist, or is not a file.
+    return undefined
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // A repository without further trees has no such folder.
+    return []
+  }
+}

@@ -89,8 +89,8 @@ export {
   resolveSession,
 } from './library/session-init.ts'
 export type { ResolvedSession, SessionInitResult, SessionScope } from './library/session-init.ts'
-export { buildModelAliasIndex } from './sessions/reset-model.ts'
-export type { ModelAliasIndex } from './sessions/reset-model.ts'
+export { buildModelAliasIndex } from './sessions/model-names.ts'
+export type { ModelAliasIndex } from './sessions/model-names.ts'
 export {
   applyReplyThreading,
   buildReplyPayloads,

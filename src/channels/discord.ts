@@ -195,10 +195,10 @@ async function registerCommands(
   applicationId: string,
   commands: readonly CommandInfo[],
 ): Promise<void> {
-  const body = commands.slice(0, maxCommands).map(({ name, says, usage }) => ({
+  const body = commands.slice(0, maxCommands).map(({ name, description, usage }) => ({
     type: ApplicationCommandType.ChatInput,
     name,
-    description: says.slice(0, maxDescription),
+    description: description.slice(0, maxDescription),
     options: usage === undefined ? [] : [optionFor(usage)],
   }))
   await rest.put(Routes.applicationCommands(applicationId), { body })

@@ -154,7 +154,7 @@ export class TelegramChannel extends PlatformChannel {
 
   /** For the menu beside the text field; typed commands work without it. */
   async #registerCommands(): Promise<void> {
-    const commands = this.host.commands.map(({ name, says }) => ({ command: name, description: says }))
+    const commands = this.host.commands.map(({ name, description }) => ({ command: name, description }))
     if (commands.length === 0) return
     try {
       await this.#api.setMyCommands(commands.slice(0, 100), {}, grammySignal(this.#stopping.signal))

@@ -127,8 +127,8 @@ export function commandToSay(app: App, codingId: string, text: string): string {
 export function codingCommandInfos(): CommandInfo[] {
   return Object.entries(commands).map(([name, { usage, says }]) => ({
     name,
-    says,
-    ...(usage === undefined ? {} : { usage }),
+    description: says,
+    usage,
   }))
 }
 

@@ -1,5 +1,5 @@
 // Sessions: lists, one session, what they used, and what is archived, cleaned up or imported.
-import { isNamedByKey } from '../domain/session-meta.ts'
+import { isNamedByKey } from '../domain/session.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, count, duration, oneLine, pairs, prose, safe, styled } from './print.ts'
 import { table, tokens, truncate, usd, visible, wrapped } from './print.ts'

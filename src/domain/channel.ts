@@ -91,7 +91,7 @@ export interface Channel {
 export interface CommandInfo {
   /** Without the slash. */
   name: string
-  says: string
+  description: string
   /** What may follow it; nothing when absent. */
   usage?: string
 }

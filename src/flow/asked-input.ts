@@ -3,7 +3,7 @@
 import { parseOriginChannel, terminalAddress } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Config } from '../domain/config.ts'
-import { addressOfSession } from '../domain/delivery-context.ts'
+import { addressOfSession } from '../domain/session.ts'
 import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { TurnEvent } from '../domain/turn.ts'

@@ -4,7 +4,7 @@ import { costOfParts } from '../discovery/price-table.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { AssistantMessage, EntryBody, TranscriptUsage } from '../domain/transcript.ts'
 import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
-import { defaultThinkingLevel, thinkingChange } from '../sessions/setting-changes.ts'
+import { defaultThinkingLevel, thinkingChange } from '../sessions/transcript-changes.ts'
 
 type Append = (bodies: EntryBody[]) => Promise<unknown>
 

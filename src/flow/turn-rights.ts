@@ -2,7 +2,7 @@
 import type { Address } from '../domain/address.ts'
 import type { Agent } from '../domain/agent.ts'
 import { grantsOf } from '../domain/config/agent-settings.ts'
-import { addressOfSession } from '../domain/delivery-context.ts'
+import { addressOfSession } from '../domain/session.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { authorOf, internalChannel } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'

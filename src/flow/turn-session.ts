@@ -1,5 +1,5 @@
 // The session of a turn: found before the agent is asked, updated when the turn ends.
-import { addressOfSession } from '../domain/delivery-context.ts'
+import { addressOfSession } from '../domain/session.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
 import type { TurnResult } from '../domain/turn.ts'

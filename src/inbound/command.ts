@@ -134,8 +134,8 @@ function commandNamed(word: string): CommandName | undefined {
 export function commandInfos(): CommandInfo[] {
   return Object.entries(commandShapes).map(([name, { says, usage }]) => ({
     name,
-    says,
-    ...(usage === undefined ? {} : { usage }),
+    description: says,
+    usage,
   }))
 }
 

@@ -4,8 +4,8 @@ import {
   deliveryFields,
   mergeDeliveryContexts,
   readDeliveryContext,
-} from '../domain/delivery-context.ts'
-import { groupDisplayName } from '../domain/session-meta.ts'
+  groupDisplayName,
+} from '../domain/session.ts'
 import type { DeliveryContext, SessionEntry, SessionOrigin } from '../domain/session.ts'
 import { normalizeChatType, resolveGroupSessionKey } from './openclaw-context.ts'
 import type { GroupKeyResolution, MsgContext } from './openclaw-context.ts'

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
-import { mirrorDelivery } from '../sessions/mirror.ts'
+import { mirrorDelivery } from '../sessions/transcript-changes.ts'
 import { FileTranscripts } from '../store/transcripts/transcript-file.ts'
 import { transcriptFile, transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { resolveDefaultSessionStorePath } from './paths.ts'

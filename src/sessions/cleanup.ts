@@ -1,5 +1,5 @@
-// Keeping the store small. First a plan that says what would go and why; only then, and only if asked, the doing.
-// A session that runs, waits, is pinned or is the main one is never in a plan, and every session is archived first.
+// Keeps the store small. `planCleanup` lists what would be removed and why; `applyCleanup` does it. A busy, pinned or
+// main session is never in a plan, and every session is archived before it is deleted.
 import type { SessionConfig } from '../domain/config/session-settings.ts'
 import { errorText } from '../domain/errors.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
@@ -12,11 +12,11 @@ import type { SessionParts } from './session-parts.ts'
 export interface CleanupPlan {
   /** Sessions to delete; their transcripts become archives. */
   sessions: Array<{ key: string; sessionId: string; updatedAt: number; why: 'age' | 'count' | 'disk' }>
-  /** Transcripts that no session has; they become archives. */
+  /** Transcripts without a session; they become archives. */
   orphans: Array<TranscriptRef & { bytes: number }>
   /** Archives to remove for good. */
   archives: Array<TranscriptArchive & { why: 'age' | 'disk' }>
-  /** What is left out although a limit says otherwise, and why. */
+  /** Sessions that stay although they are over a limit, and why. */
   spared: Array<{ key: string; why: 'busy' | 'pinned' | 'main' }>
   bytes: number
   bytesAfter: number
@@ -25,10 +25,10 @@ export interface CleanupPlan {
 export type CleanupLimits = SessionConfig['maintenance']
 
 const dayMs = 86_400_000
-/** A transcript may be a moment older than the row that will name it. */
+/** A transcript is written before the row that names it, so a young one is not an orphan. */
 const youngMs = 3_600_000
-/** Over the limit of the disk, room is made for a while. */
-const highWater = 0.8
+/** Over `maxDiskBytes`, cleanup frees space down to this share of it. */
+const diskTarget = 0.8
 
 export async function planCleanup(parts: SessionParts, limits: CleanupLimits): Promise<CleanupPlan> {
   const now = parts.clock.now()
@@ -48,12 +48,12 @@ export async function planCleanup(parts: SessionParts, limits: CleanupLimits): P
   await planSessions(parts, plan, sessions, limits, now)
   plan.bytesAfter = plan.bytes - sum(plan.archives)
   if (limits.maxDiskBytes !== undefined && plan.bytes > limits.maxDiskBytes) {
-    await planDisk(parts, plan, { sessions, transcripts, archives, target: limits.maxDiskBytes * highWater })
+    await planDisk(parts, plan, { sessions, transcripts, archives, target: limits.maxDiskBytes * diskTarget })
   }
   return plan
 }
 
-/** Does what a plan says; resolves to what could not be done. */
+/** Resolves to the failures. */
 export async function applyCleanup(parts: SessionParts, plan: CleanupPlan): Promise<string[]> {
   const failed: string[] = []
   const attempt = async (what: string, fn: () => Promise<unknown>): Promise<void> => {
@@ -64,7 +64,7 @@ export async function applyCleanup(parts: SessionParts, plan: CleanupPlan): Prom
   for (const { key, sessionId, updatedAt } of plan.sessions) {
     await attempt(key, async () => {
       const entry = await parts.sessions.get(key)
-      // Somebody spoke since the plan was made: then it is not old any more.
+      // A session that was used since the plan was made is not old any more.
       if (entry?.sessionId === sessionId && entry.updatedAt === updatedAt) await deleteSession(parts, key)
     })
   }
@@ -112,7 +112,7 @@ async function planDisk(
     plan.bytesAfter -= archive.bytes
   }
   const bytesOf = Map.groupBy(all.transcripts, ({ sessionId }) => sessionId)
-  // What becomes an archive today goes with the next cleanup, if the disk is still full then.
+  // These become archives now; the next cleanup removes them if the disk is still full then.
   const planned = new Set(plan.sessions.map(({ key }) => key))
   for (const session of all.sessions) {
     if (plan.bytesAfter <= all.target) return

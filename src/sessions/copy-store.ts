@@ -1,5 +1,5 @@
-// Copies the sessions and transcripts of one agent from one store to another, whatever they keep them in. It can be
-// stopped and repeated: rows that exist in the target and are not older are left unchanged.
+// Copies the sessions and transcripts of one agent between two stores of any kind. The copy can be stopped and repeated:
+// rows in the target that are not older stay unchanged.
 import { isDeepStrictEqual } from 'node:util'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
@@ -20,14 +20,13 @@ export interface StorePair {
   transcripts: TranscriptStore
 }
 
-/** Rows that are written together. */
+/** Rows in one write. */
 const batchSize = 500
-/** Progress is reported after this many transcripts. */
-const tellEvery = 20
-/** Transcripts that are under way at the same time. */
-const atOnce = 8
+/** Transcripts between two progress reports. */
+const reportEvery = 20
+const transcriptsAtOnce = 8
 
-/** Adds to `report`; calls `onProgress` from time to time. */
+/** Adds to `report`. */
 export async function copyAgent(
   from: StorePair,
   to: StorePair,
@@ -42,7 +41,7 @@ export async function copyAgent(
     await orProblem(report, `transcript ${ref.sessionId}`, () =>
       copyTranscript(from.transcripts, to.transcripts, ref, there, report),
     )
-    if (++done % tellEvery === 0) onProgress(report)
+    if (++done % reportEvery === 0) onProgress(report)
   })
   for await (const batch of inBatches(from.sessions.entries())) {
     await copySessions(to.sessions, batch, report)
@@ -50,7 +49,7 @@ export async function copyAgent(
   }
 }
 
-/** A session that is there and newer, or the same, stays. */
+/** A session in the target that is newer or equal stays. */
 async function copySessions(to: SessionStore, batch: Session[], report: CopyReport): Promise<void> {
   const isNew = new Set<string>()
   const answers = await to.updateAll(
@@ -67,7 +66,7 @@ async function copySessions(to: SessionStore, batch: Session[], report: CopyRepo
   )
   for (const [n, answer] of answers.entries()) {
     const { key } = batch[n]!
-    if (answer.status === 'rejected') notedOrThrown(report, `session ${key}`, answer.reason)
+    if (answer.status === 'rejected') reportOrThrow(report, `session ${key}`, answer.reason)
     else if (isNew.has(key)) report.sessions++
     else report.unchanged++
   }
@@ -83,26 +82,15 @@ async function copyTranscript(
   const { file, ...plain } = ref
   const name = nameOf(file)
   const place = name === undefined ? plain : { ...plain, file: name }
-  if (there.has(name ?? ref.sessionId) && !(await madeRoom(from, to, ref, place))) return
+  if (there.has(name ?? ref.sessionId) && !(await archivedOlder(from, to, ref, place))) return
   const { timestamp, cwd = '', parentSession } = (await from.header(ref)) ?? {}
-  const header = {
-    cwd,
-    ...(timestamp === undefined ? {} : { timestamp }),
-    ...(parentSession === undefined ? {} : { parentSession }),
-  }
-  await to.create(
-    place,
-    header,
-    counted(
-      from.read(ref, (what) => report.problems.push(`transcript ${ref.sessionId}: ${what}`)),
-      report,
-    ),
-  )
+  const entries = from.read(ref, (what) => report.problems.push(`transcript ${ref.sessionId}: ${what}`))
+  await to.create(place, { cwd, timestamp, parentSession }, counted(entries, report))
   report.transcripts++
 }
 
-/** True if the one that is there is older, and was set aside; where each has something of its own, nothing is changed. */
-async function madeRoom(
+/** Archives an older transcript in the target and returns true. False if the target has all entries already. */
+async function archivedOlder(
   from: TranscriptStore,
   to: TranscriptStore,
   ref: TranscriptRef,
@@ -129,7 +117,7 @@ async function idsOf(store: TranscriptStore, ref: TranscriptRef): Promise<Set<st
   return ids
 }
 
-/** An archive is a transcript that was set aside; it is made as one and set aside again, with its own name. */
+/** An archive is copied like a transcript, under its own name. */
 async function copyArchives(from: TranscriptStore, to: TranscriptStore, report: CopyReport): Promise<void> {
   const there = new Set((await to.archives()).map(({ name }) => name))
   const missing = (await from.archives()).filter(({ name }) => !there.has(name))
@@ -142,11 +130,11 @@ async function copyArchives(from: TranscriptStore, to: TranscriptStore, report: 
   )
 }
 
-/** Several at a time, in order of their beginning. */
+/** Runs several at a time, started in order. */
 async function eachOf<T>(items: T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items[Symbol.iterator]()
   await Promise.all(
-    Array.from({ length: atOnce }, async () => {
+    Array.from({ length: transcriptsAtOnce }, async () => {
       for (const item of left) await work(item)
     }),
   )
@@ -177,16 +165,16 @@ function nameOf(file: string | undefined): string | undefined {
   return file?.slice(file.lastIndexOf('/') + 1)
 }
 
-/** One that cannot be copied does not keep the others from it. A database that is away ends everything. */
+/** A failed item is reported, and the copy continues; without a database or disk space it ends. */
 async function orProblem(report: CopyReport, what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    notedOrThrown(report, what, error)
+    reportOrThrow(report, what, error)
   }
 }
 
-function notedOrThrown(report: CopyReport, what: string, error: unknown): void {
+function reportOrThrow(report: CopyReport, what: string, error: unknown): void {
   const { code, message } = asRockpoolError(error)
   if (code === 'unavailable' || code === 'disk-failed') throw error
   report.problems.push(`${what}: ${message}`)

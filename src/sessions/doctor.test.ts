@@ -13,13 +13,12 @@ import {
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { sessionFolder } from '../../test/support/session-folder.ts'
+import { sessionFolder, openSession } from '../../test/support/session-folder.ts'
 import { all, cwd, said, talk, textsOf } from '../../test/support/transcript-folder.ts'
 import { findDatabaseFault } from '../store/inspect-files.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { examine, fix } from './doctor.ts'
 import type { FindingKind } from './doctor.ts'
-import { openSession } from './lifecycle.ts'
 
 const key = 'agent:main:telegram:direct:7'
 

@@ -1,5 +1,5 @@
-// Finds what is wrong with the stored sessions and says what it would do about it. Nothing is changed before somebody
-// asks for the fix of a finding, and no fix destroys anything that can be read.
+// Finds problems of the stored sessions and offers fixes. Nothing changes until a person asks for a fix, and no fix destroys
+// readable data.
 import { existsSync } from 'node:fs'
 import type { UnreadablePath } from '../domain/discovered-session.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -43,7 +43,7 @@ export interface Finding {
   /** A path, or the key of a session. */
   where: string
   says: string
-  /** What the fix would do; what a person could do where there is none. */
+  /** What the fix would do, or what a person can do if there is no fix. */
   remedy: string
   fix?: () => Promise<void>
 }
@@ -59,23 +59,24 @@ export interface DoctorParts {
 
 export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
   const { root, database } = parts.paths
-  yield* answering({ where: root }, () => findOpenModes(root).map(asFinding('mode')))
-  yield* answering({ where: database }, () => examineStateDatabase(database))
+  yield* orFinding({ where: root }, () => findOpenModes(root).map(asFinding('mode')))
+  yield* orFinding({ where: database }, () => examineStateDatabase(database))
   for (const agent of parts.agents) {
     const { agentId } = agent.sessions
-    yield* answering({ where: parts.paths.sessions(agentId), agentId }, () => examineAgent(parts, agent))
+    yield* orFinding({ where: parts.paths.sessions(agentId), agentId }, () => examineAgent(parts, agent))
   }
-  yield* answering({ where: 'the transcripts of Claude Code' }, () => examineClaude(parts))
+  yield* orFinding({ where: 'the transcripts of Claude Code' }, () => examineClaude(parts))
 }
 
 async function* examineClaude({ unreadable }: DoctorParts): AsyncGenerator<Finding> {
-  const remedy = 'nothing by itself: let the account that runs Rockpool read it; then its sessions are listed'
+  const remedy =
+    'nothing by itself: allow the account that runs Rockpool to read it; then its sessions are listed'
   for (const { path, reason } of (await unreadable?.()) ?? [])
     yield { kind: 'claude-unreadable', where: path, says: `cannot be read: ${reason}`, remedy }
 }
 
-/** The doctor always answers: a part that cannot be examined is a finding, and the others are examined all the same. */
-async function* answering(
+/** A part that cannot be examined is a finding; the other parts are still examined. */
+async function* orFinding(
   place: Pick<Finding, 'where' | 'agentId'>,
   part: () => Iterable<Finding> | AsyncIterable<Finding>,
 ): AsyncGenerator<Finding> {
@@ -93,7 +94,7 @@ async function* examineStateDatabase(database: string): AsyncGenerator<Finding> 
   if (fault) yield asFinding('store-unreadable')(fault)
 }
 
-/** Runs the fixes; resolves to what could not be fixed, in words. */
+/** Runs the fixes of all findings that have one. */
 export async function fix(findings: readonly Finding[]): Promise<{ fixed: Finding[]; failed: string[] }> {
   const fixed: Finding[] = []
   const failed: string[] = []
@@ -122,9 +123,9 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   const transcripts = await agent.transcripts.list()
   for (const transcript of transcripts) {
     const where = transcript.file ?? transcript.sessionId
-    yield* answering({ where, agentId }, () => examineTranscript(agent, transcript))
+    yield* orFinding({ where, agentId }, () => examineTranscript(agent, transcript))
   }
-  if (!fault) yield* answering({ where: database, agentId }, () => examineSessions(parts, agent, transcripts))
+  if (!fault) yield* orFinding({ where: database, agentId }, () => examineSessions(parts, agent, transcripts))
 }
 
 async function* examineSessions(
@@ -144,7 +145,7 @@ async function* examineSessions(
   }
 }
 
-/** What is no entry is kept as it was and written back; only a person can say what it was meant to be. */
+/** Values in sessions.json that are not entries are kept as they are; only a person can correct them. */
 async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncGenerator<Finding> {
   const { agentId } = sessions
   const remedy = 'nothing by itself: it is kept as it is; correct it in sessions.json, or leave it'
@@ -152,7 +153,7 @@ async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncG
     yield { kind: 'entry-damaged', agentId, where: path, says, remedy }
 }
 
-/** There was no copy of it and no transcript, or it would have been put together from those. */
+/** A file that could not be rebuilt: there is no copy of it and no transcript. */
 function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileFault {
   if (error.code !== 'damaged' || !existsSync(path))
     return {
@@ -160,7 +161,7 @@ function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileF
       says: error.message,
       remedy: 'nothing by itself: restore a backup (`rockpool restore-backup`)',
     }
-  const remedy = 'set it aside and begin anew; nothing is left to put it together from'
+  const remedy = 'set it aside and start with an empty file; there is nothing to rebuild it from'
   return { path, says: error.message, remedy, fix: async () => void (await setSessionsAside(path, clock)) }
 }
 
@@ -169,9 +170,9 @@ function withRebuild(fault: FileFault, paths: StatePaths, { sessions }: SessionP
   const mirror = paths.sessionsJson(agentId)
   return {
     ...fault,
-    remedy: 'set it aside and make it anew from its readable rows, sessions.json and the transcripts',
+    remedy: 'set it aside and rebuild it from its readable rows, sessions.json and the transcripts',
     fix: async () => {
-      // An open store would go on writing into the file that is set aside; its next use opens the new one.
+      // An open store would keep writing into the file that is set aside. Its next use opens the new file.
       await sessions.close()
       await rebuildSessionDatabase({ agentId, database: fault.path, mirror })
     },
@@ -187,7 +188,7 @@ async function* examineTranscript(agent: SessionParts, { file }: TranscriptRef):
     agentId: agent.sessions.agentId,
     where: file,
     says: damage.slice(0, 5).join('; '),
-    remedy: 'write it anew from all that is readable; the file as it is becomes an archive (.bak)',
+    remedy: 'write a new file with all readable entries; the damaged file becomes an archive (.bak)',
     fix: async () => void (await repairTranscript(file, agent.clock)),
   }
 }
@@ -202,7 +203,7 @@ async function* examineOrphans(
       kind: 'orphan',
       agentId: agent.sessions.agentId,
       where: orphan.file ?? orphan.sessionId,
-      says: 'is the transcript of no session',
+      says: 'is a transcript without a session',
       remedy: 'archive it; `rockpool sessions restore` brings it back',
       fix: async () => void (await agent.transcripts.archive(orphan, 'deleted')),
     }
@@ -233,8 +234,8 @@ async function missingTranscript(
     if (await agent.transcripts.exists(transcriptOf(session))) return undefined
   } catch (error) {
     if (!(error instanceof RockpoolError)) throw error
-    const remedy = 'forget the name; that file is left alone'
-    const forget = (): Promise<void> => changeRow(agent, session, ['sessionFile'])
+    const remedy = 'remove the file name from the session; the file itself is not touched'
+    const forget = (): Promise<void> => removeFields(agent, session, ['sessionFile'])
     return { kind: 'transcript-foreign', ...base, says: error.message, remedy, fix: forget }
   }
   const hasSpoken =
@@ -243,10 +244,10 @@ async function missingTranscript(
   const archive = archives.find(({ sessionId, reason }) => sessionId === entry.sessionId && reason !== 'bak')
   const says = `has no transcript (${entry.sessionId})`
   if (!archive)
-    return { kind: 'transcript-missing', ...base, says, remedy: 'nothing: the next message begins one' }
-  const remedy = `bring back ${archive.name}`
-  const bringBack = async (): Promise<void> => void (await agent.transcripts.unarchive(archive.name))
-  return { kind: 'transcript-missing', ...base, says, remedy, fix: bringBack }
+    return { kind: 'transcript-missing', ...base, says, remedy: 'nothing: the next message starts one' }
+  const remedy = `restore ${archive.name}`
+  const restore = async (): Promise<void> => void (await agent.transcripts.unarchive(archive.name))
+  return { kind: 'transcript-missing', ...base, says, remedy, fix: restore }
 }
 
 async function lostClaude(
@@ -256,14 +257,14 @@ async function lostClaude(
 ): Promise<Finding | undefined> {
   const { sdkSessionId } = session.entry
   if (!isResumable || typeof sdkSessionId !== 'string' || (await isResumable(sdkSessionId))) return undefined
-  const bindings = ['sdkSessionId', 'cliSessionIds', 'claudeCliSessionId', 'cliSessionBindings']
+  const links = ['sdkSessionId', 'cliSessionIds', 'claudeCliSessionId', 'cliSessionBindings']
   return {
     kind: 'dangling-id',
     agentId: agent.sessions.agentId,
     where: session.key,
-    says: `is bound to ${sdkSessionId}, which Claude does not have any more`,
-    remedy: 'forget the binding; the next turn begins a new conversation of Claude with ours as its history',
-    fix: () => changeRow(agent, session, bindings),
+    says: `is linked to Claude's session ${sdkSessionId}, which does not exist any more`,
+    remedy: 'remove the link; the next turn starts a new Claude session with our transcript as its history',
+    fix: () => removeFields(agent, session, links),
   }
 }
 
@@ -271,15 +272,15 @@ function lostParent(agent: SessionParts, { key, entry }: Session, keys: Set<stri
   const parent = entry.spawnedBy ?? entry.parentSessionKey
   const isElsewhere = parent !== undefined && !parent.startsWith(`agent:${agent.sessions.agentId}:`)
   if (parent === undefined || isElsewhere || keys.has(parent)) return undefined
-  const says = `comes from ${parent}, which is not there any more`
-  const remedy = 'nothing: it is no harm'
+  const says = `comes from ${parent}, which does not exist any more`
+  const remedy = 'nothing: it is harmless'
   return { kind: 'dangling-id', agentId: agent.sessions.agentId, where: key, says, remedy }
 }
 
-async function changeRow(agent: SessionParts, session: Session, without: string[]): Promise<void> {
+async function removeFields(agent: SessionParts, session: Session, names: string[]): Promise<void> {
   await agent.sessions.update(session.key, (entry) => {
     if (entry?.sessionId !== session.entry.sessionId) return undefined
-    const kept = Object.entries(entry).filter(([field]) => !without.includes(field))
+    const kept = Object.entries(entry).filter(([field]) => !names.includes(field))
     const { sessionId, updatedAt } = entry
     return { ...Object.fromEntries(kept), sessionId, updatedAt }
   })
@@ -297,10 +298,5 @@ async function readSessions(agent: SessionParts): Promise<Session[] | RockpoolEr
 }
 
 function asFinding(kind: FindingKind, agentId?: string): (fault: FileFault) => Finding {
-  return ({ path, ...fault }) => ({
-    kind,
-    where: path,
-    ...fault,
-    ...(agentId === undefined ? {} : { agentId }),
-  })
+  return ({ path, ...fault }) => ({ kind, where: path, ...fault, agentId })
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { sessionFolder } from '../../test/support/session-folder.ts'
+import { sessionFolder, openSession } from '../../test/support/session-folder.ts'
 import { all, answered, cwd, everyKind, pathOf, said, textsOf } from '../../test/support/transcript-folder.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { exportSession } from './export.ts'
 import type { ExportFormat } from './export.ts'
 import { formatOf, importSession } from './import.ts'
-import { deleteSession, openSession } from './lifecycle.ts'
+import { deleteSession } from './lifecycle.ts'
 
 const key = 'agent:main:telegram:direct:7'
 const hostile = '<script>alert(1)</script>\n## User · x\n\\## Note\n"\'&amp; `${1}` \u001b[2J \u202e end'

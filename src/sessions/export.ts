@@ -1,19 +1,17 @@
-// A session as a file to keep or to show: its transcript line by line, or the conversation as a page to read. Comes in
-// pieces, so that a long one fits. sessions/import.ts takes it back.
+// Exports a session to a file: its transcript as JSONL, or the conversation as a page to read. The text comes in pieces,
+// so that memory use stays small. sessions/import.ts reads it back.
+import { isRecord, jsonText } from '../domain/json.ts'
+import { maskTexts } from '../domain/redact.ts'
 import type { Session } from '../domain/session.ts'
-import type { TranscriptEntry } from '../domain/transcript.ts'
+import type { TranscriptEntry, TranscriptMessage } from '../domain/transcript.ts'
 import type { TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
-import { archiveNote, isArchiveNote } from './archive-note.ts'
-import { speechOf } from './readable-entry.ts'
-import type { Speech } from './readable-entry.ts'
-import { jsonText } from '../domain/json.ts'
-import { maskTexts } from '../domain/redact.ts'
+import { archiveNote, isArchiveNote } from './archives.ts'
 
 export type ExportFormat = 'jsonl' | 'markdown' | 'html'
 
 export interface ExportOptions {
-  /** Takes secrets out of every text. */
+  /** Removes secrets from every text. */
   redact?: (text: string) => string
 }
 
@@ -39,7 +37,7 @@ export async function* exportSession(
   yield page.end
 }
 
-/** Header, every entry of every branch, and last a note that says which session it was. */
+/** The header, every entry of every branch, and the archive note. */
 async function* linesOf(
   transcripts: TranscriptStore,
   session: Session,
@@ -71,7 +69,7 @@ interface Page {
 
 const markdownPage: Page = {
   begin: (title, { key }) => `# ${oneLine(title)}\n\nSession \`${oneLine(key).replaceAll('`', '')}\`\n`,
-  // A line of the text that looks like one of our headings is marked, so that it can be told apart again.
+  // Lines of the text that look like our headings are escaped, so that the import can tell them apart.
   speech: ({ role, at, text }) =>
     `\n## ${role} · ${at}\n\n${text.replace(/^(\\*## )/gm, '\\$1').trimEnd()}\n`,
   end: '',
@@ -85,7 +83,7 @@ const style =
 const htmlPage: Page = {
   begin: (title, { key }) =>
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n' +
-    // Nothing in this page can run or be fetched, whatever was said in the conversation.
+    // No text of the conversation can run a script or load anything in this page.
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">\n` +
     `<title>${escapeHtml(title)}</title>\n<style>${style}</style>\n</head>\n<body>\n` +
     `<h1>${escapeHtml(title)}</h1>\n<p>Session <code>${escapeHtml(key)}</code></p>\n`,
@@ -104,11 +102,66 @@ const entities: Record<string, string> = {
 }
 
 function escapeHtml(text: string): string {
-  // Control characters have no place in a page; a browser would show nothing or refuse.
+  // A browser would not show control characters, or refuse the page.
   const visible = text.toWellFormed().replace(/[\p{Cc}--[\n\t]]/gv, '\ufffd')
   return visible.replace(/[&<>"']/g, (char) => entities[char]!)
 }
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ')
+}
+
+export type SpeechRole = 'User' | 'Assistant' | 'Tool' | 'Note'
+
+export interface Speech {
+  role: SpeechRole
+  at: string
+  text: string
+}
+
+export function speechOf(entry: TranscriptEntry): Speech[] {
+  const say = (role: SpeechRole, text: string): Speech[] =>
+    text.trim() === '' ? [] : [{ role, at: entry.timestamp, text }]
+  switch (entry.type) {
+    case 'message':
+      return say(roleOf(entry.message), wordsOf(entry.message))
+    case 'compaction':
+      return say('Note', `Summary of the conversation before:\n\n${entry.summary}`)
+    case 'branch_summary':
+      return say('Note', entry.summary)
+    case 'custom_message':
+      return entry.display ? say('Note', textOf(entry.content)) : []
+    default:
+      return []
+  }
+}
+
+function roleOf(message: TranscriptMessage): SpeechRole {
+  if (message.role === 'user') return 'User'
+  if (message.role === 'assistant') return 'Assistant'
+  return message.role === 'custom' ? 'Note' : 'Tool'
+}
+
+function wordsOf(message: TranscriptMessage): string {
+  if (message.role === 'bashExecution') return `$ ${textOf(message['command'])}\n${textOf(message['output'])}`
+  const text = textOf(message['content'])
+  const failed =
+    message.role === 'assistant' && message.errorMessage ? `(failed: ${message.errorMessage})` : ''
+  return [text, failed].filter(Boolean).join('\n')
+}
+
+/** The text of content in any form. An image becomes its type, a tool call one line. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map(blockText).filter(Boolean).join('\n')
+}
+
+function blockText(block: unknown): string {
+  if (!isRecord(block)) return ''
+  const { type, text, name, arguments: input, mimeType } = block
+  if (type === 'text') return typeof text === 'string' ? text : ''
+  if (type === 'toolCall') return `[${String(name)}: ${JSON.stringify(input ?? {})}]`
+  if (type === 'image') return `[image: ${typeof mimeType === 'string' ? mimeType : 'unknown'}]`
+  return ''
 }

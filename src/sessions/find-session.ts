@@ -2,15 +2,18 @@
 // stale), or starts as a fork of the chat that a thread belongs to.
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../domain/config.ts'
-import { defaultAgentId } from '../domain/session-key.ts'
 import type { Message } from '../domain/message.ts'
-import type { Session, SessionEntry } from '../domain/session.ts'
-import { isFresh } from './freshness.ts'
+import { olderSessionKeys, isThreadSessionKey } from '../domain/session-key-forms.ts'
+import type { KeySpelling } from '../domain/session-key-forms.ts'
+import { defaultAgentId } from '../domain/session-key.ts'
+import { groupDisplayName } from '../domain/session.ts'
+import type { Session, SessionEntry, DeliveryContext, SessionOrigin } from '../domain/session.ts'
+import type { SessionStore } from '../store/session-store.ts'
 import { forkThread } from './fork.ts'
-import { newEntry, resetSession } from './lifecycle.ts'
-import { findOlderSession, moveSession } from './legacy-key.ts'
-import { recordInbound } from './record.ts'
-import { buildModelAliasIndex, takeModelName } from './reset-model.ts'
+import { isFresh } from './freshness.ts'
+import { resetSession } from './lifecycle.ts'
+import { buildModelAliasIndex, takeModelName } from './model-names.ts'
+import { emitChange, newEntry } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
 
 export interface FoundSession {
@@ -145,4 +148,97 @@ function changesOnlyTimes(before: SessionEntry, after: SessionEntry): boolean {
 async function forkFromParent({ parts, parentKey, config }: FindParams, thread: Session): Promise<Session> {
   if (parentKey === undefined) return thread
   return forkThread(parts, thread, { parentForkMaxTokens: config.session.parentForkMaxTokens, parentKey })
+}
+
+/** The session under an older spelling of its key (`…:dm:42`, bare `main`, `agent:<id>:<peer>`), if there is one. The next
+ *  message moves it to the current key. */
+export async function findOlderSession(
+  sessions: SessionStore,
+  key: string,
+  spelling: KeySpelling,
+): Promise<Session | undefined> {
+  for (const older of olderSessionKeys(key, spelling)) {
+    const entry = await sessions.peek(older)
+    if (entry) return { key: older, agentId: sessions.agentId, entry }
+  }
+  return undefined
+}
+
+async function moveSession(
+  parts: SessionParts,
+  older: string,
+  key: string,
+): Promise<SessionEntry | undefined> {
+  const { sessions, events } = parts
+  const entry = await sessions.move(older, key)
+  if (!entry) return undefined
+  events.emit({ type: 'session-deleted', agentId: sessions.agentId, key: older })
+  emitChange(parts, key, 'key')
+  return entry
+}
+
+/** The entry after a message: who writes and where, and where the next reply goes. */
+export function recordInbound(key: string, entry: SessionEntry, message: Message, now: number): SessionEntry {
+  const { lastThreadId: _stale, ...rest } = entry
+  const route = routeOf(key, message)
+  return {
+    ...rest,
+    ...groupOf(message),
+    deliveryContext: route,
+    lastChannel: route.channel,
+    lastTo: route.to,
+    lastAccountId: route.accountId,
+    ...(route.threadId === undefined ? {} : { lastThreadId: route.threadId }),
+    channel: entry.channel ?? message.address.channel,
+    chatType: entry.chatType ?? message.chatType,
+    origin: { ...entry.origin, ...originOf(message) },
+    // Older rows have no start: from now on their resets depend on this time, not on `updatedAt`.
+    sessionStartedAt: entry.sessionStartedAt ?? entry.updatedAt,
+    lastInteractionAt: now,
+    updatedAt: Math.max(entry.updatedAt, now),
+  }
+}
+
+/** Only a thread's own session replies into the thread; other sessions do not inherit a thread that was used before. */
+function routeOf(key: string, { address }: Message): DeliveryContext {
+  const { channel, to, accountId, threadId } = address
+  const isInThread = threadId !== undefined && isThreadSessionKey(key)
+  return { channel, to, accountId, ...(isInThread ? { threadId } : {}) }
+}
+
+function originOf(message: Message): SessionOrigin {
+  const { address, chatType, sender } = message
+  const isDirect = chatType === 'direct'
+  const label = isDirect ? personLabel(message) : (message.group?.channelName ?? message.group?.title)
+  return {
+    ...(label ? { label } : {}),
+    provider: address.channel,
+    surface: address.channel,
+    chatType,
+    from: isDirect ? `${address.channel}:${sender.id}` : `${address.channel}:${chatType}:${address.to}`,
+    to: address.to,
+    accountId: address.accountId,
+    ...(address.threadId === undefined ? {} : { threadId: address.threadId }),
+  }
+}
+
+function personLabel({ sender }: Message): string {
+  const name = sender.name ?? sender.username
+  return name ? `${name} (${sender.id})` : sender.id
+}
+
+function groupOf({ chatType, address, group }: Message): Partial<SessionEntry> {
+  if (chatType === 'direct') return {}
+  const { title, channelName, space } = group ?? {}
+  return {
+    groupId: address.to,
+    ...(title ? { subject: title } : {}),
+    ...(channelName ? { groupChannel: channelName } : {}),
+    ...(space ? { space } : {}),
+    displayName: groupDisplayName(
+      address.channel,
+      { subject: title, groupChannel: channelName, space },
+      address.to,
+    ),
+  }
 }

@@ -1,17 +1,16 @@
-// A session that begins with what another one has said so far: a thread under a message, or a person's own fork.
+// Forks: a session that starts with the conversation of another one. Threads fork their chat; people fork any session.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../domain/errors.ts'
 import { parentOfThreadKey } from '../domain/session-key-forms.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
-import { newEntry } from './lifecycle.ts'
-import { changeEntry, refuseBusy, requireSession, tellChange } from './session-parts.ts'
+import { changeEntry, refuseBusy, requireSession, emitChange, newEntry } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /**
- * The first message of a thread: its session takes over what was said in the chat around it. Does nothing if that was
- * done before, if the chat has no conversation, or if it is too long to take along. 0 means: never too long.
+ * At the first message of a thread its session gets the chat's conversation. Does nothing if that was done before, or if
+ * the chat has no conversation or one of more than `parentForkMaxTokens` (0 means no limit).
  */
 export async function forkThread(
   parts: SessionParts,
@@ -29,11 +28,11 @@ export async function forkThread(
     ...current,
     ...childFields(parentKey, parent, forked),
   }))
-  tellChange(parts, thread.key, 'forked')
+  emitChange(parts, thread.key, 'forked')
   return { ...thread, entry }
 }
 
-/** A person's own fork, under a key of its own, from any point of the conversation. */
+/** A person's fork, under a new key, from any point of the conversation. */
 export async function forkSession(
   parts: SessionParts,
   key: string,
@@ -52,13 +51,13 @@ export async function forkSession(
       ...settingsOf(parent.entry),
       ...childFields(key, parent.entry, forked),
       sessionId,
-      ...(options.label === undefined ? {} : { label: options.label }),
+      label: options.label,
       // Claude cannot be forked at an earlier point of our transcript; the new session is seeded from our transcript.
       ...(options.leafId === undefined ? {} : { forkOfSdkSessionId: undefined }),
     }),
   }
   await parts.sessions.update(fork.key, () => fork.entry)
-  tellChange(parts, fork.key, 'created')
+  emitChange(parts, fork.key, 'created')
   return fork
 }
 
@@ -70,16 +69,16 @@ async function forkTranscript(
 ): Promise<TranscriptRef | undefined> {
   const ref = transcriptOf(parent)
   if (!(await parts.transcripts.exists(ref))) return undefined
-  return parts.transcripts.fork(ref, { sessionId, ...(leafId === undefined ? {} : { leafId }) })
+  return parts.transcripts.fork(ref, { sessionId, leafId })
 }
 
-/** `forkOfSdkSessionId` is for the first turn: Claude's own conversation is forked there, too. */
+/** With `forkOfSdkSessionId` the first turn forks Claude's conversation, too. */
 function childFields(parentKey: string, parent: SessionEntry, forked: TranscriptRef): Partial<SessionEntry> {
   return {
     sessionFile: forked.file,
     parentSessionKey: parentKey,
     forkedFromParent: true,
-    ...(parent.sdkSessionId === undefined ? {} : { forkOfSdkSessionId: parent.sdkSessionId }),
+    forkOfSdkSessionId: parent.sdkSessionId,
   }
 }
 
@@ -92,9 +91,7 @@ const inherited = [
 ] as const
 
 function settingsOf(entry: SessionEntry): Partial<SessionEntry> {
-  return Object.fromEntries(
-    inherited.map((field) => [field, entry[field]]).filter(([, value]) => value !== undefined),
-  )
+  return Object.fromEntries(inherited.map((field) => [field, entry[field]]))
 }
 
 function isTooLong({ totalTokens = 0 }: SessionEntry, max: number): boolean {

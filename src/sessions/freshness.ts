@@ -5,7 +5,7 @@ import { chatTypeOfKey, isThreadSessionKey } from '../domain/session-key-forms.t
 import type { SessionEntry } from '../domain/session.ts'
 import { lastTimeAtHour } from '../domain/local-time.ts'
 
-export type SessionResetMode = 'none' | 'daily' | 'idle'
+export type SessionResetMode = ResetPolicyConfig['mode']
 export type SessionResetType = 'direct' | 'group' | 'thread'
 
 export interface SessionResetPolicy {
@@ -17,7 +17,7 @@ export interface SessionResetPolicy {
 
 export interface SessionFreshness {
   fresh: boolean
-  /** The boundary that a session must have begun after. */
+  /** A session that started before this is stale. */
   dailyResetAt?: number
   /** When the session becomes stale by inactivity. */
   idleExpiresAt?: number
@@ -27,9 +27,9 @@ export interface SessionFreshness {
 
 export interface FreshnessParams {
   updatedAt: number
-  /** When this session began; decides about daily resets. */
+  /** When this session started; decides about daily resets. */
   sessionStartedAt?: number
-  /** When a person last spoke; decides about idle ones. Heartbeats and upkeep do not count. */
+  /** When a person last wrote; decides about idle resets. Heartbeats and maintenance do not count. */
   lastInteractionAt?: number
   now: number
   policy: SessionResetPolicy
@@ -37,28 +37,23 @@ export interface FreshnessParams {
   timeZone?: string
 }
 
-/** With `updatedAt` alone, as older rows have it, that stands for both times. */
+/** Older rows have only `updatedAt`, which then stands for both times. */
 export function evaluateSessionFreshness(params: FreshnessParams): SessionFreshness {
   const { updatedAt, sessionStartedAt, lastInteractionAt, now, policy } = params
   if (policy.mode === 'none') return { fresh: true }
   const startedAt = sessionStartedAt ?? updatedAt
-  const spokenAt = lastInteractionAt ?? sessionStartedAt ?? updatedAt
+  const writtenAt = lastInteractionAt ?? sessionStartedAt ?? updatedAt
   const dailyResetAt =
     policy.mode === 'daily' ? lastTimeAtHour(policy.atHour, now, params.timeZone) : undefined
   const idleExpiresAt =
-    policy.idleMinutes === undefined ? undefined : spokenAt + Math.max(1, policy.idleMinutes) * 60_000
+    policy.idleMinutes === undefined ? undefined : writtenAt + Math.max(1, policy.idleMinutes) * 60_000
   const because =
     dailyResetAt !== undefined && startedAt < dailyResetAt
       ? 'daily'
       : idleExpiresAt !== undefined && now > idleExpiresAt
         ? 'idle'
         : undefined
-  return {
-    fresh: because === undefined,
-    ...(dailyResetAt === undefined ? {} : { dailyResetAt }),
-    ...(idleExpiresAt === undefined ? {} : { idleExpiresAt }),
-    ...(because === undefined ? {} : { because }),
-  }
+  return { fresh: because === undefined, dailyResetAt, idleExpiresAt, because }
 }
 
 /** The policy for one session: its channel's, else its type's, else the general one, else none. */
@@ -105,6 +100,6 @@ function completePolicy(written: ResetPolicyConfig): SessionResetPolicy {
   return {
     mode,
     atHour: Math.min(23, Math.max(0, Math.floor(atHour))),
-    ...(minutes === undefined ? {} : { idleMinutes: Math.max(1, Math.floor(minutes)) }),
+    idleMinutes: minutes === undefined ? undefined : Math.max(1, Math.floor(minutes)),
   }
 }

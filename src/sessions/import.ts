@@ -1,22 +1,21 @@
-// A session from a file that was exported: the whole transcript from lines, or the words from a page. It comes back
-// under its key if that is free, or under a key of its own.
+// Imports a session from an exported file: the whole transcript from JSONL, or the texts from a page. The session gets its
+// old key if that is free, else a new one.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../domain/errors.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import { readTranscriptText } from '../store/transcripts/transcript-text.ts'
-import { archiveNoteIn, isArchiveNote } from './archive-note.ts'
-import type { ExportFormat } from './export.ts'
-import { newEntry } from './lifecycle.ts'
-import { tellChange } from './session-parts.ts'
+import { archiveNoteIn, isArchiveNote } from './archives.ts'
+import type { ExportFormat, Speech, SpeechRole } from './export.ts'
+import { emitChange, newEntry } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
-import type { Speech, SpeechRole } from './readable-entry.ts'
+import { assistantMessage } from './transcript-changes.ts'
 
 export interface ImportResult {
   session: Session
   entries: number
-  /** What could not be read. */
+  /** Problems with lines that could not be read. */
   damage: string[]
 }
 
@@ -45,7 +44,7 @@ async function importLines(parts: SessionParts, text: string, wantedKey?: string
   const own = entries.filter((entry) => !isArchiveNote(entry))
   const cwd = header?.cwd ?? ''
   return {
-    ...(await begin(parts, key, rowFrom(note?.entry), own, { cwd, timestamp: header?.timestamp })),
+    ...(await store(parts, key, fieldsToKeep(note?.entry), own, { cwd, timestamp: header?.timestamp })),
     damage,
   }
 }
@@ -66,11 +65,11 @@ async function importPage(
     return entry
   })
   const key = await freeKey(parts, wantedKey)
-  return { ...(await begin(parts, key, {}, entries, { cwd: '' })), damage: [] }
+  return { ...(await store(parts, key, {}, entries, { cwd: '' })), damage: [] }
 }
 
-/** First the transcript, then the row that names it: a session without its words is never seen. */
-async function begin(
+/** The transcript is written before the row that names it, so that no session appears without its transcript. */
+async function store(
   parts: SessionParts,
   key: string,
   fields: Partial<SessionEntry>,
@@ -79,13 +78,12 @@ async function begin(
 ): Promise<{ session: Session; entries: number }> {
   const entry = newEntry(parts.clock.now(), { ...fields, sessionId: randomUUID() })
   const { threadId } = classifySessionKey(key)
-  const ref = { sessionId: entry.sessionId, ...(threadId === undefined ? {} : { topicId: threadId }) }
-  await parts.transcripts.create(ref, header, entries)
+  await parts.transcripts.create({ sessionId: entry.sessionId, topicId: threadId }, header, entries)
   const label = entry.label
   const isTaken = label !== undefined && (await parts.sessions.list({ label, limit: 1 })).total > 0
   if (isTaken) delete entry.label
   await parts.sessions.update(key, () => entry)
-  tellChange(parts, key, 'imported')
+  emitChange(parts, key, 'imported')
   return { session: { key, agentId: parts.sessions.agentId, entry }, entries: entries.length }
 }
 
@@ -100,8 +98,8 @@ const keptFields = new Set([
   'channel',
 ])
 
-/** What was about the person stays; bindings to a conversation of Claude's are of another machine or another time. */
-function rowFrom(row: SessionEntry | undefined): Partial<SessionEntry> {
+/** Names and settings stay. Links to a conversation of Claude's are left out: they belong to another machine or time. */
+function fieldsToKeep(row: SessionEntry | undefined): Partial<SessionEntry> {
   const kept = Object.entries(row ?? {}).filter(([field]) => keptFields.has(field))
   return Object.fromEntries(kept)
 }
@@ -153,19 +151,7 @@ function bodyOf({ role, at, text }: Speech): EntryBody {
   if (role === 'User') return { type: 'message', message: { role: 'user', content: text, timestamp } }
   if (role !== 'Assistant')
     return { type: 'custom_message', customType: 'imported', content: text, display: true }
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
-  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost }
-  const made = {
-    api: 'openai-responses',
-    provider: 'openclaw',
-    model: 'imported',
-    usage,
-    stopReason: 'stop',
-  } as const
-  return {
-    type: 'message',
-    message: { role: 'assistant', content: [{ type: 'text', text }], ...made, timestamp },
-  }
+  return assistantMessage(text, 'imported', timestamp)
 }
 
 function nothingToImport(): RockpoolError {

@@ -1,18 +1,18 @@
-// A label: the name that a person gives to a session. It is shown in tables, menus and chats, so it is one short
-// line of visible characters. That it is unique is the store's care.
+// A label: the name that a person gives to a session. It is shown in tables, menus and chats, so it is one short line of
+// visible characters. The store keeps labels unique.
 
 export const SESSION_LABEL_MAX_LENGTH = 64
 
 export type ParsedSessionLabel = { ok: true; label: string } | { ok: false; error: string }
 
-/** Characters that steer a terminal, reorder the line around them or cannot be seen; those that shape the next may stay. */
+/** Characters that control a terminal, reorder the line or are invisible; joiners and variation selectors are allowed. */
 const invisible =
   /[\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]|(?!\p{Join_Control}|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}/u
 
-/** What `--session-key` and every list understand as a key. */
+/** Texts that `--session-key` reads as a key. */
 const keyLike = /^(?:agent:.*|main|global|unknown)$/i
 
-/** `mainKey`: what the main session is called here; a label must not be taken for it. */
+/** `mainKey` is the configured name of the main session; a label must not look like it. */
 export function parseSessionLabel(raw: unknown, names: { mainKey?: string } = {}): ParsedSessionLabel {
   if (typeof raw !== 'string') return refuse('a label is text')
   if (!raw.isWellFormed() || invisible.test(raw)) return refuse('it has control or invisible characters')

@@ -1,62 +1,40 @@
-// Starts, resets, archives and deletes sessions. The transcript is always kept: a reset and
-// a deletion set it aside under a name that says when and why. sessions/restore.ts brings it back.
+// Resets, archives and deletes sessions. The transcript is always kept: a reset and a deletion archive it under a name
+// with time and reason. sessions/archives.ts restores it.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../domain/errors.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
-import { archiveTranscript, readArchiveNote, writeArchiveNote } from './archive-note.ts'
-import { resetEntry } from './reset-entry.ts'
-import type { ResetReason } from './reset-entry.ts'
-import { changeEntry, refuseBusy, requireSession, tellChange } from './session-parts.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
+import { readArchiveNote, writeArchiveNote } from './archives.ts'
+import { changeEntry, emitChange, refuseBusy, requireSession } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
 
-/** The session with this key; a new one if there is none. */
-export async function openSession(
-  parts: SessionParts,
-  key: string,
-  fields: Partial<SessionEntry> = {},
-): Promise<Session & { isNew: boolean }> {
-  let isNew = false
-  const entry = await parts.sessions.update(key, (existing) => {
-    isNew = existing === undefined
-    return existing ? undefined : newEntry(parts.clock.now(), fields)
-  })
-  if (isNew) tellChange(parts, key, 'created')
-  return { key, agentId: parts.sessions.agentId, entry: entry!, isNew }
-}
-
-export function newEntry(now: number, fields: Partial<SessionEntry> = {}): SessionEntry {
-  const times = { updatedAt: now, sessionStartedAt: now, lastInteractionAt: now }
-  return { sessionId: randomUUID(), ...times, systemSent: false, compactionCount: 0, ...fields }
-}
+export type ResetReason = 'new' | 'reset' | 'daily' | 'idle'
 
 export interface ResetResult {
   session: Session
   previous: SessionEntry
-  /** The archive with the old transcript; nothing if the session had none. */
+  /** The archive with the old transcript; absent if the session had none. */
   archived?: string
 }
 
-/** A new conversation under the same key. The old one is archived, and no way back to Claude's old one is left. */
+/** Starts a new conversation under the same key. The old one is archived, and every link to Claude's old one removed. */
 export async function resetSession(
   parts: SessionParts,
   key: string,
-  options: { reason?: ResetReason; sessionId?: string } = {},
+  { reason = 'reset' }: { reason?: ResetReason } = {},
 ): Promise<ResetResult> {
-  const { reason = 'reset', sessionId = randomUUID() } = options
   await refuseBusy(parts, key, 'reset')
   const old = await requireSession(parts, key)
   const hasTranscript = await noteUnlessForeign(parts, old, false)
-  const entry = await changeEntry(parts, old, (current) =>
-    resetEntry(current, { sessionId, now: parts.clock.now(), reason }),
-  )
-  // From here on the new conversation is the one; a crash leaves the old file unarchived, and cleanup finds it.
-  const archived = hasTranscript ? await archiveTranscript(parts.transcripts, old, 'reset') : undefined
-  tellChange(parts, key, `reset:${reason}`)
-  return { session: { ...old, entry }, previous: old.entry, ...(archived === undefined ? {} : { archived }) }
+  const entry = await changeEntry(parts, old, (current) => resetEntry(current, parts.clock.now(), reason))
+  // After a crash here the old file is not archived; cleanup finds it as an orphan.
+  const archived = hasTranscript ? await parts.transcripts.archive(transcriptOf(old), 'reset') : undefined
+  emitChange(parts, key, `reset:${reason}`)
+  return { session: { ...old, entry }, previous: old.entry, archived }
 }
 
-/** Puts a session out of the lists. Nothing is lost, and a message to it brings it back. */
+/** Removes a session from the lists. Nothing is lost, and a message to it brings it back. */
 export async function archiveSession(parts: SessionParts, key: string): Promise<Session> {
   refuseMain(key, 'archived')
   await refuseBusy(parts, key, 'archived')
@@ -65,57 +43,56 @@ export async function archiveSession(parts: SessionParts, key: string): Promise<
     ...current,
     archivedAt: parts.clock.now(),
   }))
-  tellChange(parts, key, 'archived')
+  emitChange(parts, key, 'archived')
   return { ...session, entry }
 }
 
 export interface DeleteResult {
   key: string
-  /** What still can be brought back. */
+  /** The archive that can be restored. */
   archived?: string
-  /** Ids under which the search index knows it. */
+  /** The ids that the search index has for it. */
   sessionIds: string[]
 }
 
-/** The transcript is archived before the row goes. With `purge` nothing of it is left, archives included. */
+/** The transcript is archived before the row is deleted. `purge` also removes all archives. */
 export async function deleteSession(
   parts: SessionParts,
   key: string,
-  options: { purge?: boolean } = {},
+  { purge = false }: { purge?: boolean } = {},
 ): Promise<DeleteResult> {
   refuseMain(key, 'deleted')
   await refuseBusy(parts, key, 'deleted')
   const session = await requireSession(parts, key)
   const { sessionId } = session.entry
   const hasTranscript = await noteUnlessForeign(parts, session, true)
-  const archived = hasTranscript ? await archiveTranscript(parts.transcripts, session, 'deleted') : undefined
-  await (options.purge ? parts.sessions.purge(key) : parts.sessions.delete(key))
+  const archived = hasTranscript
+    ? await parts.transcripts.archive(transcriptOf(session), 'deleted')
+    : undefined
+  await (purge ? parts.sessions.purge(key) : parts.sessions.delete(key))
   parts.events.emit({ type: 'session-deleted', agentId: parts.sessions.agentId, key })
-  const purged = options.purge ? await purgeArchives(parts, key, sessionId) : []
-  return {
-    key,
-    sessionIds: [...new Set([sessionId, ...purged])],
-    ...(archived === undefined || options.purge ? {} : { archived }),
-  }
+  const purged = purge ? await purgeArchives(parts, key, sessionId) : []
+  return { key, sessionIds: [...new Set([sessionId, ...purged])], archived: purge ? undefined : archived }
 }
 
-/** All archives of a key go for good: those of its present session and of every one that was reset. */
-async function purgeArchives(parts: SessionParts, key: string, sessionId: string): Promise<string[]> {
+/** Removes all archives of a key for good: of its present session and of every conversation before a reset. */
+async function purgeArchives(
+  { transcripts }: SessionParts,
+  key: string,
+  sessionId: string,
+): Promise<string[]> {
   const purged: string[] = []
-  for (const archive of await parts.transcripts.archives()) {
-    const isOurs = archive.sessionId === sessionId || (await keyOfArchive(parts, archive.name)) === key
+  for (const archive of await transcripts.archives()) {
+    const isOurs =
+      archive.sessionId === sessionId || (await readArchiveNote(transcripts, archive.name))?.key === key
     if (!isOurs) continue
-    await parts.transcripts.discard(archive.name)
+    await transcripts.discard(archive.name)
     purged.push(archive.sessionId)
   }
   return purged
 }
 
-async function keyOfArchive(parts: SessionParts, name: string): Promise<string | undefined> {
-  return (await readArchiveNote(parts.transcripts, await parts.transcripts.archiveRef(name)))?.key
-}
-
-/** A row may name a file that is not ours to touch. Then the session goes its way, and the file stays where it is. */
+/** False if the row names a file that is not ours: the session changes, and the file is left alone. */
 async function noteUnlessForeign(parts: SessionParts, session: Session, always: boolean): Promise<boolean> {
   try {
     await writeArchiveNote(parts.transcripts, session, always)
@@ -127,7 +104,69 @@ async function noteUnlessForeign(parts: SessionParts, session: Session, always: 
   }
 }
 
-function refuseMain(key: string, what: string): void {
+function refuseMain(key: string, action: string): void {
   if (classifySessionKey(key).kind !== 'main') return
-  throw new RockpoolError('refused', `The main session cannot be ${what}.`, { hint: 'Reset it instead.' })
+  throw new RockpoolError('refused', `The main session cannot be ${action}.`, { hint: 'Reset it instead.' })
+}
+
+/** Fields of the old conversation. A reset removes them; settings stay. Unknown fields stay, too: other programs wrote
+ *  them, and most are settings. */
+const conversationFields = new Set([
+  // Links to a conversation of Claude's or of another program's.
+  'sdkSessionId',
+  'cliSessionIds',
+  'claudeCliSessionId',
+  'cliSessionBindings',
+  'acp',
+  'forkOfSdkSessionId',
+  'sessionFile',
+  'abortedLastRun',
+  'abortCutoffMessageSid',
+  'abortCutoffTimestamp',
+  'inputTokens',
+  'outputTokens',
+  'cacheRead',
+  'cacheWrite',
+  'estimatedCostUsd',
+  'authProfileOverrideCompactionCount',
+  'memoryFlushAt',
+  // Must be absent, not 0: a 0 that equals compactionCount would block the first flush for ever.
+  'memoryFlushCompactionCount',
+  'memoryFlushContextHash',
+  'memoryFlushFailureCount',
+  'memoryFlushLastFailedAt',
+  'memoryFlushLastError',
+  'fallbackNoticeSelectedModel',
+  'fallbackNoticeActiveModel',
+  'fallbackNoticeReason',
+  'compactionCheckpoints',
+  'contextBudgetStatus',
+  'systemPromptReport',
+  'skillsSnapshot',
+  'forkedFromParent',
+  'status',
+  'startedAt',
+  'endedAt',
+  'runtimeMs',
+  'restartRecoveryRuns',
+  'pendingFinalDelivery',
+  'liveModelSwitchPending',
+  'quotaSuspension',
+  'archivedAt',
+])
+
+function resetEntry(old: SessionEntry, now: number, reason: ResetReason): SessionEntry {
+  return {
+    ...Object.fromEntries(Object.entries(old).filter(([field]) => !conversationFields.has(field))),
+    sessionId: randomUUID(),
+    updatedAt: Math.max(old.updatedAt, now),
+    sessionStartedAt: now,
+    lastInteractionAt: now,
+    systemSent: false,
+    compactionCount: 0,
+    totalTokens: 0,
+    totalTokensFresh: true,
+    previousSessionId: old.sessionId,
+    resetReason: reason,
+  }
 }

@@ -1,5 +1,5 @@
-// May the agent send into this session? The session's own setting, then the rules (any deny wins, whatever the
-// order), then the default, then yes.
+// Decides whether the agent may send into a session: by the session's own setting, then the rules (any deny wins, in any
+// order), then the configured default, else yes.
 import type { SessionConfig } from '../domain/config/session-settings.ts'
 import type { ChatType } from '../domain/message.ts'
 import { chatTypeOfKey, classifySessionKey, parseAgentSessionKey } from '../domain/session-key-forms.ts'
@@ -8,7 +8,7 @@ import type { SessionEntry } from '../domain/session.ts'
 export type SessionSendPolicyDecision = 'allow' | 'deny'
 
 type SendRule = SessionConfig['sendPolicy']['rules'][number]
-/** A rule as people write it: the action may be left out, and then it allows. */
+/** A rule before its defaults are filled in: without an action it allows. */
 type WrittenRule = { action?: SessionSendPolicyDecision; match?: SendRule['match'] }
 
 export interface SendPolicyParams {

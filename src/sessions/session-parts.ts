@@ -1,4 +1,5 @@
-// What the life of a session is made of, passed to every function that changes one.
+// What functions that change a session need, and the steps that they share.
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
@@ -10,8 +11,13 @@ export interface SessionParts {
   transcripts: TranscriptStore
   clock: Clock
   events: Pick<Events, 'emit'>
-  /** Does a turn run in this session, or wait for one? Such a session is left alone. */
+  /** Does a turn run or wait in this session? A busy session is not changed. */
   isBusy?: (key: string) => boolean | Promise<boolean>
+}
+
+export function newEntry(now: number, fields: Partial<SessionEntry> = {}): SessionEntry {
+  const times = { updatedAt: now, sessionStartedAt: now, lastInteractionAt: now }
+  return { sessionId: randomUUID(), ...times, systemSent: false, compactionCount: 0, ...fields }
 }
 
 export async function requireSession(parts: SessionParts, key: string): Promise<Session> {
@@ -22,14 +28,14 @@ export async function requireSession(parts: SessionParts, key: string): Promise<
   })
 }
 
-export async function refuseBusy(parts: SessionParts, key: string, what: string): Promise<void> {
+export async function refuseBusy(parts: SessionParts, key: string, action: string): Promise<void> {
   if (!(await parts.isBusy?.(key))) return
-  throw new RockpoolError('busy', `Session ${key} is still active, so it cannot be ${what}.`, {
+  throw new RockpoolError('busy', `Session ${key} is still active, so it cannot be ${action}.`, {
     hint: 'Try again in a moment, or stop its turn first.',
   })
 }
 
-/** Changes a row that is there; throws if it has gone or has become another session meanwhile. */
+/** Changes an entry. Throws if the session was deleted or reset meanwhile. */
 export async function changeEntry(
   parts: SessionParts,
   { key, entry: { sessionId } }: Session,
@@ -41,11 +47,11 @@ export async function changeEntry(
     return entry && !isOther ? change(entry) : undefined
   })
   if (stored && !isOther) return stored
-  throw new RockpoolError('conflict', `Session ${key} was reset or deleted by somebody else meanwhile.`, {
-    hint: 'Look again, and repeat it if you still want to.',
+  throw new RockpoolError('conflict', `Session ${key} was reset or deleted meanwhile.`, {
+    hint: 'Look again, and repeat the command if you still want to.',
   })
 }
 
-export function tellChange(parts: SessionParts, key: string, why: string): void {
+export function emitChange(parts: SessionParts, key: string, why: string): void {
   parts.events.emit({ type: 'session-changed', agentId: parts.sessions.agentId, key, why })
 }

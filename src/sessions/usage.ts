@@ -1,9 +1,9 @@
-// What a turn used, written into its session. Two notions that must not be mixed: how full the context is after the last
+// Records a turn's usage in its session's entry. Two figures must not be mixed: how full the context is after the last
 // call (totalTokens of a window of contextTokens), and what was billed over the life of the session.
 import type { SessionEntry } from '../domain/session.ts'
 import type { Usage } from '../domain/turn.ts'
 
-/** `total` is the occupancy of the context: the prompt of the last call, without what was answered. */
+/** `total` is the occupancy of the context: the prompt of the last call, without its answer. */
 export interface NormalizedUsage extends Partial<Usage> {
   total?: number
 }
@@ -35,28 +35,28 @@ export function withUsage(entry: SessionEntry, update: UsageUpdate): SessionEntr
     ...(occupancy === undefined
       ? { totalTokensFresh: false }
       : { totalTokens: occupancy, totalTokensFresh: true }),
-    ...(update.contextTokensUsed === undefined ? {} : { contextTokens: update.contextTokensUsed }),
-    ...(update.modelUsed === undefined ? {} : { model: update.modelUsed }),
-    ...(update.providerUsed === undefined ? {} : { modelProvider: update.providerUsed }),
-    ...(update.systemPromptReport === undefined ? {} : { systemPromptReport: update.systemPromptReport }),
+    contextTokens: update.contextTokensUsed ?? entry.contextTokens,
+    model: update.modelUsed ?? entry.model,
+    modelProvider: update.providerUsed ?? entry.modelProvider,
+    systemPromptReport: update.systemPromptReport ?? entry.systemPromptReport,
     ...(cliSessionId === undefined ? {} : withClaudeId(entry, cliSessionId)),
   }
 }
 
-/** Both names under which Claude's id is known: ours and OpenClaw's. */
+/** Claude's id in our field and in OpenClaw's. */
 export function withClaudeId(entry: SessionEntry, sdkSessionId: string): Partial<SessionEntry> {
   return { sdkSessionId, cliSessionIds: { ...entry.cliSessionIds, 'claude-cli': sdkSessionId } }
 }
 
-/** The entry without any way back to a conversation of Claude's. */
+/** The entry without any link to a conversation of Claude's. */
 export function withoutClaudeId(entry: SessionEntry): SessionEntry {
   const { sdkSessionId: _id, claudeCliSessionId: _legacy, cliSessionIds, cliSessionBindings, ...rest } = entry
   const { 'claude-cli': _cli, ...otherIds } = cliSessionIds ?? {}
   const { 'claude-cli': _binding, ...otherBindings } = cliSessionBindings ?? {}
   return {
     ...rest,
-    ...(Object.keys(otherIds).length > 0 ? { cliSessionIds: otherIds } : {}),
-    ...(Object.keys(otherBindings).length > 0 ? { cliSessionBindings: otherBindings } : {}),
+    cliSessionIds: Object.keys(otherIds).length > 0 ? otherIds : undefined,
+    cliSessionBindings: Object.keys(otherBindings).length > 0 ? otherBindings : undefined,
   }
 }
 

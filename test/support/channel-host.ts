@@ -35,8 +35,8 @@ export function testHost(clock: Clock = hurriedClock): TestHost {
     clock,
     log: silentLog,
     commands: [
-      { name: 'new', says: 'Begin a new session.', usage: '[model] [message]' },
-      { name: 'whoami', says: 'Show your id on this channel.' },
+      { name: 'new', description: 'Begin a new session.', usage: '[model] [message]' },
+      { name: 'whoami', description: 'Show your id on this channel.' },
     ],
     media: openMediaFiles(mediaFolder),
     secrets: (name) => openSecretStore(join(folder, 'credentials'), name),

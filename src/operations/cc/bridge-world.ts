@@ -1,6 +1,6 @@
 // The world of one session, as the bridge shows it: put together from the stores for exactly that session. Everything is
 // read when it is asked for, and everything belongs to the session's own agent.
-import { deliveryContextOf } from '../../domain/delivery-context.ts'
+import { deliveryContextOf } from '../../domain/session.ts'
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../../domain/address.ts'
 import { parseOriginChannel } from '../../domain/address.ts'

@@ -6,7 +6,7 @@ import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts
 import type { Address } from '../../domain/address.ts'
 import type { PermissionMode } from '../../domain/agent.ts'
 import { allowedToolsOf } from '../../domain/config/agent-settings.ts'
-import { deliveryContextOf } from '../../domain/delivery-context.ts'
+import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
 import { mayCost, mayUseDirectory } from '../../rights/rights.ts'

@@ -2,10 +2,9 @@
 // `sessions compact --max-lines` cut off.
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
-import { readArchiveNote } from '../../sessions/archive-note.ts'
+import { readArchiveNote, restoreSession } from '../../sessions/archives.ts'
 import { applyCleanup, planCleanup } from '../../sessions/cleanup.ts'
 import { archiveSession } from '../../sessions/lifecycle.ts'
-import { restoreSession } from '../../sessions/restore.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
@@ -59,7 +58,7 @@ async function sessionOf(app: App, archived: ArchiveRow): Promise<Pick<ArchiveRo
     return session ? { key: session.key, label: session.entry.label } : {}
   }
   const transcripts = app.storage.transcripts(agentId)
-  const note = await readArchiveNote(transcripts, await transcripts.archiveRef(name))
+  const note = await readArchiveNote(transcripts, name)
   return note ? { key: note.key, label: note.entry.label } : {}
 }
 

@@ -1,7 +1,7 @@
 // Compaction: shorten the context of a session, and read what compactions removed from it.
 import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
-import { truncateTranscript } from '../../sessions/compact.ts'
+import { truncateTranscript } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'

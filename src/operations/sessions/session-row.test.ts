@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SessionEntry } from '../../domain/session.ts'
-import { isNamedByKey } from '../../domain/session-meta.ts'
+import { isNamedByKey } from '../../domain/session.ts'
 import { rowOf } from './session-row.ts'
 
 const nameOf = (key: string, more: Partial<SessionEntry>): string | undefined => {

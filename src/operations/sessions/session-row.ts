@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { classifySessionKey } from '../../domain/session-key-forms.ts'
 import type { SessionKeyForm } from '../../domain/session-key-forms.ts'
-import { groupDisplayName } from '../../domain/session-meta.ts'
+import { groupDisplayName } from '../../domain/session.ts'
 
 // Built on first use (by the reference page), so that a list does not wait for it.
 export const sessionRow = z.lazy(() => {

@@ -6,7 +6,7 @@ import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { checkChannel, checkSame } from './turn-target.ts'
 import { findSession, spellKey, visibleAgents } from '../sessions/which-session.ts'
-import { addressOfSession } from '../../domain/delivery-context.ts'
+import { addressOfSession } from '../../domain/session.ts'
 
 export interface Whose {
   to?: string

@@ -1,7 +1,7 @@
 // Which model is meant, checked when it is asked for: a name that no model has would otherwise be refused by the next
 // turn, when nobody thinks of it any more.
 import { RockpoolError } from '../../domain/errors.ts'
-import { buildModelAliasIndex, resolveModel } from '../../sessions/reset-model.ts'
+import { buildModelAliasIndex, resolveModel } from '../../sessions/model-names.ts'
 import type { App } from '../app.ts'
 
 /** An alias as the model it means. A model of another provider is taken as it stands: sessions of OpenClaw have such. */

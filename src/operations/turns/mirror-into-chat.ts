@@ -2,14 +2,14 @@
 // announcement of a coding session) is copied into the history of the chat's session.
 import type { Address } from '../../domain/address.ts'
 import { chatKey, isTerminal, personAt } from '../../domain/address.ts'
-import { deliveryContextOf } from '../../domain/delivery-context.ts'
+import { deliveryContextOf } from '../../domain/session.ts'
 import { defaultAgentId, sessionKeyOf } from '../../domain/session-key.ts'
 import type { ChatType } from '../../domain/message.ts'
 import type { Delivery } from '../../domain/reply.ts'
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
 import { boundAgent } from '../../inbound/bindings.ts'
-import { mirrorDelivery } from '../../sessions/mirror.ts'
+import { mirrorDelivery } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
 
 type Delivered = Pick<Delivery, 'address' | 'reply' | 'sessionKey'>

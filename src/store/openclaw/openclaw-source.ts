@@ -2,7 +2,7 @@
 import { existsSync, lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
-import { deliveryFields, readDeliveryContext } from '../../domain/delivery-context.ts'
+import { deliveryFields, readDeliveryContext } from '../../domain/session.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { errorCode, readFileSafely } from '../disk/atomic-file.ts'

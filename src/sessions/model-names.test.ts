@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { agentsConfig } from '../domain/config/agent-settings.ts'
-import { buildModelAliasIndex, resolveModel, takeModelName } from './reset-model.ts'
+import { buildModelAliasIndex, resolveModel, takeModelName } from './model-names.ts'
 
 const aliasIndex = buildModelAliasIndex(
   agentsConfig.parse({

@@ -1,9 +1,9 @@
-// `/new haiku summarize this`: the first word after a reset may name a model. It counts only if it is a model that the
-// configuration knows, or one of Claude's own short names.
+// Names that people use for models: those in the configuration, and Claude's own short names. `/new haiku summarize this`
+// starts a new conversation with such a model.
 import type { AgentsConfig } from '../domain/config/agent-settings.ts'
 
 export interface ModelAliasIndex {
-  /** Short names, in small letters, and the models they stand for. */
+  /** Short names in lower case, and their models. */
   byAlias: ReadonlyMap<string, string>
   models: ReadonlySet<string>
 }
@@ -22,7 +22,7 @@ export function buildModelAliasIndex(agents: AgentsConfig): ModelAliasIndex {
   return { byAlias, models }
 }
 
-/** The model that a word means: an alias, a model's name, or a part of exactly one model's name. */
+/** The model with this alias or name, or the only one whose name contains the word. */
 export function resolveModel(word: string, index: ModelAliasIndex): string | undefined {
   const wanted = word
     .trim()

@@ -8,6 +8,7 @@ import { reloadConfigOnChange } from './store/config-reload.ts'
 import type { ReadyLine, UpInput } from './cli/host.ts'
 import type { Log } from './domain/log.ts'
 import { makeRedactor } from './domain/redact.ts'
+import { collectWhenIdle } from './gateway/idle-memory.ts'
 import { startGateway } from './gateway/server.ts'
 import type { App } from './operations/app.ts'
 import { channelSecrets } from './store/channel-tokens.ts'
@@ -118,7 +119,9 @@ async function startServing(app: App): Promise<() => Promise<void>> {
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
   const endIndexing = await app.search().follow()
+  const endCollecting = collectWhenIdle(app.clock)
   return async () => {
+    endCollecting()
     await endIndexing()
     await endWatching()
   }

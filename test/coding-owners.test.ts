@@ -128,7 +128,7 @@ describe('messages are on disk before they are acknowledged', () => {
     const after = open({ folder })
     await after.pool.recover()
     expect(after.pool.resolve(first.id)).toMatchObject({ lifecycle: 'suspended' })
-    expect(texts(after).join()).toContain('What it was told last did not reach it; resuming says it.')
+    expect(texts(after).join()).toContain('Its last message was not delivered; resuming delivers it.')
     // The other one never got to Claude and begins again in the same place.
     await after.pool.kill(other.id)
     const resumed = await after.pool.resume(first.id, '[[offline: say new]]')

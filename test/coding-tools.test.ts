@@ -559,7 +559,7 @@ describe('attacks on approvals', () => {
       await clock.advance(2_000)
       await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
       const said = house.store.lastOutput(id, 10).map((block) => block.text)
-      expect(said.some((text) => text.includes('Nobody answered in time'))).toBe(true)
+      expect(said.some((text) => text.includes('No answer came in time'))).toBe(true)
     },
   )
 

@@ -224,7 +224,7 @@ test('no answer in time means no', async () => {
   const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
   await until(house, id, 'awaiting-input')
   const said = house.store.lastOutput(id, 10).map((block) => block.text)
-  expect(said.some((text) => text.includes('Nobody answered in time'))).toBe(true)
+  expect(said.some((text) => text.includes('No answer came in time'))).toBe(true)
 })
 
 test('"always" covers the same command of the same session, nothing else, and can be listed', async () => {

@@ -24,7 +24,7 @@ import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/perform.ts'
 import type { SearchOutput } from '../src/operations/search/search-sessions.ts'
-import { saidAbout } from '../src/coding/queue/choose.ts'
+import { nearestPassages } from '../src/coding/queue/choose.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { keepChannelToken } from '../src/store/channel-tokens.ts'
 import { openLog } from '../src/store/log-file.ts'
@@ -400,7 +400,9 @@ test('a hit names its message, so that one can fork from there; what is near the
   await expect
     .poll(
       () =>
-        saidAbout({ search: app.search(), clock: app.clock, log: app.log }, 'the oarlock is loose', [other]),
+        nearestPassages({ search: app.search(), clock: app.clock, log: app.log }, 'the oarlock is loose', [
+          other,
+        ]),
       { timeout: 10_000 },
     )
     .toEqual(new Map([[other, 'mend the oarlock, quickly']]))

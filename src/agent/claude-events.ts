@@ -117,8 +117,8 @@ function readAssistant(memory: Memory, message: SDKAssistantMessage): StreamItem
   const subagentCall = message.parent_tool_use_id
   if (subagentCall) {
     const words = content.flatMap((block) => (block.type === 'text' ? block.text : []))
-    const said = words.flatMap((text) => event({ type: 'subagent', toolUseId: subagentCall, text }))
-    return [...said, ...count(memory, id, model, withEstimatedOutput(usage, content), true)]
+    const texts = words.flatMap((text) => event({ type: 'subagent', toolUseId: subagentCall, text }))
+    return [...texts, ...count(memory, id, model, withEstimatedOutput(usage, content), true)]
   }
   // The line has the usage from the beginning of the answer; the end of its stream reports the final one.
   const settled = settleOthers(memory, id)
@@ -165,9 +165,9 @@ function readPiece(memory: Memory, message: SDKPartialAssistantMessage): StreamI
   }
   if (piece.type !== 'message_delta') return []
   const id = 'api_message_id' in message ? String(message.api_message_id) : ''
-  const begun = memory.uncounted.get(id)
-  if (!begun) return []
-  return count(memory, id, begun.model, { ...begun.usage, output: piece.usage.output_tokens }, false)
+  const started = memory.uncounted.get(id)
+  if (!started) return []
+  return count(memory, id, started.model, { ...started.usage, output: piece.usage.output_tokens }, false)
 }
 
 function readResult(memory: Memory, message: SDKResultMessage): StreamItem[] {

@@ -9,7 +9,7 @@ import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import { refusalOf } from '../rights/tools.ts'
 import type { Credential } from './credentials.ts'
-import { CallDirectories, kindOf, makeCanUseTool, nobodyCanAnswer } from './permissions.ts'
+import { CallDirectories, kindOf, makeCanUseTool, denyUnasked } from './permissions.ts'
 
 /** The conversation that a process works for; none while it is a spare. */
 export interface Binding {
@@ -120,7 +120,7 @@ function settingsOf(
 function askThrough(binding: Binding): AskPermission {
   return async (request, signal) => {
     const { conversation } = binding
-    if (!conversation) return nobodyCanAnswer(request, signal)
+    if (!conversation) return denyUnasked(request, signal)
     const waiting = kindOf(request.toolName)
     const release = conversation.hold({ type: 'waiting', for: waiting === 'tool' ? 'permission' : waiting })
     try {

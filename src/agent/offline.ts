@@ -92,16 +92,16 @@ class OfflineConversation implements Conversation {
     const { promise, resolve } = Promise.withResolvers<'stopped'>()
     this.#running = { steered: [], stop: () => resolve('stopped'), stopped: promise }
     onEvent({ type: 'turn-start', sdkSessionId: this.sdkSessionId, model: offlineModel })
-    const said: string[] = []
+    const texts: string[] = []
     const say = (text: string): void => {
-      said.push(text)
+      texts.push(text)
       onEvent({ type: 'text', text })
     }
     const end = await this.#answer(prompt, say, onEvent)
     const prompts = [prompt, ...this.#running.steered]
     this.#running = undefined
     this.#turns++
-    return this.#result(end, prompts, said, started)
+    return this.#result(end, prompts, texts, started)
   }
 
   async #answer(
@@ -137,7 +137,7 @@ class OfflineConversation implements Conversation {
     else if (direction.do === 'emit') onEvent(direction.event)
     else if (direction.do === 'fail') {
       const { why } = direction
-      return { kind: 'failed', why, message: `The offline agent was told to fail: ${why}.` }
+      return { kind: 'failed', why, message: `The offline agent was asked to fail: ${why}.` }
     } else if (direction.do === 'ask') say(await this.#ask(direction.tool, direction.input, onEvent))
     else say(await this.#call(direction.tool, direction.input, onEvent))
     return undefined
@@ -169,19 +169,19 @@ class OfflineConversation implements Conversation {
     return text
   }
 
-  #result(end: TurnEnd, prompts: Prompt[], said: string[], started: number): TurnResult {
-    const tokens = (texts: string[]): number => Math.ceil(texts.join('').length / 4)
+  #result(end: TurnEnd, prompts: Prompt[], texts: string[], started: number): TurnResult {
+    const tokens = (of: string[]): number => Math.ceil(of.join('').length / 4)
     const usage = {
       input: tokens(prompts.map((prompt) => prompt.text)),
-      output: tokens(said),
+      output: tokens(texts),
       cacheRead: this.#contextTokens,
       cacheWrite: 0,
     }
     this.#contextTokens += usage.input + usage.output
     return {
       end,
-      text: said.at(-1) ?? '',
-      said,
+      text: texts.at(-1) ?? '',
+      said: texts,
       prompts: prompts.map((prompt) => prompt.uuid),
       sdkSessionId: this.sdkSessionId,
       model: offlineModel,

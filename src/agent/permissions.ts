@@ -11,9 +11,9 @@ import type { AskPermission, PermissionAnswer, PermissionRequest } from '../doma
 type Details = Parameters<CanUseTool>[2]
 
 /** The answer if no person can be asked. */
-export const nobodyCanAnswer: AskPermission = async (request) => ({
+export const denyUnasked: AskPermission = async (request) => ({
   behavior: 'deny',
-  message: `Nobody can be asked about ${request.toolName} in this conversation, so it is not allowed. Go on without it, or say what you would have done.`,
+  message: `No person can be asked about ${request.toolName} in this conversation, so it is not allowed. Continue without it, or say what you would have done.`,
 })
 
 /** The directory of each tool call, from the hook before the call; the permission question does not have it. */

@@ -63,8 +63,8 @@ interface Explanation {
 
 /** Sentences for the person. */
 export function explain(why: TurnFailure, details: string, context: FailureContext): Explanation {
-  const said = details.trim().replace(/\.+$/, '')
-  const quoted = said ? ` Claude says: ${said}.` : ''
+  const reason = details.trim().replace(/\.+$/, '')
+  const quoted = reason ? ` Claude says: ${reason}.` : ''
   const sentences: Record<TurnFailure, [what: string, advice: string]> = {
     'rate-limited': [
       `Claude's rate limit is reached.${quoted} ${whenItEnds(context)}`,
@@ -102,7 +102,7 @@ export function explain(why: TurnFailure, details: string, context: FailureConte
     ],
     'start-failed': [`Claude could not be started.${quoted}`, ''],
     stalled: [
-      `${said || 'Claude gave no sign of life for too long'}, so the turn was ended.`,
+      `${reason || 'Claude sent nothing for too long'}, so the turn was ended.`,
       'Please send it again.',
     ],
     'process-died': [`Claude's process ended in the middle of the turn.${quoted}`, 'Please send it again.'],

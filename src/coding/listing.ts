@@ -43,9 +43,9 @@ export function formatOutput(session: CodingSession, blocks: OutputBlock[], now:
   const took = formatDuration(durationOf(session, now))
   const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
   const { end, status } = session
-  const said = formatBlocks([...blocks, ...unfinishedBlock(session)])
+  const output = formatBlocks([...blocks, ...unfinishedBlock(session)])
   const ended = end?.message ? `${endIcons[status]} ${end.message}` : ''
-  return [heading, '─'.repeat(60), [said, ended].filter(Boolean).join('\n') || '(no output yet)'].join('\n')
+  return [heading, '─'.repeat(60), [output, ended].filter(Boolean).join('\n') || '(no output yet)'].join('\n')
 }
 
 export function formatStats(metrics: CodingMetrics): string {

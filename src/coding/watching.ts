@@ -47,6 +47,12 @@ const streamDebounceMs = 500
 const maxGatheredBlocks = 50
 const maxGatheredChars = 4_000
 
+interface StreamParts {
+  store: CodingStore
+  clock: Clock
+  send: (address: Address, text: string, key: string, codingId: string) => Promise<void>
+}
+
 interface Gathered {
   codingId: string
   channel: string
@@ -56,18 +62,10 @@ interface Gathered {
 
 /** Gathers the output of sessions for half a second and sends it to the chats that have them in the foreground. */
 export class OutputStreams {
-  #parts: {
-    store: CodingStore
-    clock: Clock
-    send: (address: Address, text: string, key: string, codingId: string) => Promise<void>
-  }
+  #parts: StreamParts
   #gathered = new Map<string, Gathered>()
 
-  constructor(parts: {
-    store: CodingStore
-    clock: Clock
-    send: (address: Address, text: string, key: string, codingId: string) => Promise<void>
-  }) {
+  constructor(parts: StreamParts) {
     this.#parts = parts
   }
 

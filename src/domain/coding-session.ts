@@ -1,210 +1,166 @@
-// A coding session: a background Claude Code session in a repository. `CodingSession` is its row in the store.
-import type { PermissionMode } from './agent.ts'
+// A coding session: a background Claude Code session in a repository. `codingSessionSchema` is its row in the store; what operations
+// show is made from the same schema.
+import { z } from 'zod'
+import { permissionModes } from './agent.ts'
 
 /** The five values that other programs know. Finer states are in `lifecycle`. */
-export type CodingStatus = 'starting' | 'running' | 'completed' | 'failed' | 'killed'
+const codingStatus = z.enum(['starting', 'running', 'completed', 'failed', 'killed'])
+export type CodingStatus = z.infer<typeof codingStatus>
 
-export type CodingLifecycle =
+const codingLifecycle = z.enum([
   /** Waits for its repository or for a free place; nothing runs yet. */
-  | 'queued'
-  | 'starting'
+  'queued',
+  'starting',
   /** Takes a turn. */
-  | 'active'
+  'active',
   /** The turn is over; it waits for the next message. */
-  | 'awaiting-input'
-  | 'awaiting-approval'
-  | 'awaiting-answer'
-  | 'awaiting-plan'
+  'awaiting-input',
+  'awaiting-approval',
+  'awaiting-answer',
+  'awaiting-plan',
   /** The budget is used up; the session continues when the budget is raised. */
-  | 'awaiting-budget'
+  'awaiting-budget',
   /** No process; it can be resumed. */
-  | 'suspended'
-  | 'ended'
+  'suspended',
+  'ended',
+])
+export type CodingLifecycle = z.infer<typeof codingLifecycle>
 
-export type EndReason =
-  | 'done'
-  | 'user'
-  | 'idle-timeout'
-  | 'timeout'
-  | 'shutdown'
+const endReason = z.enum([
+  'done',
+  'user',
+  'idle-timeout',
+  'timeout',
+  'shutdown',
   /** The conversation is continued elsewhere. */
-  | 'released'
-  | 'crash'
-  | 'budget'
-  | 'start-failed'
-  | 'turn-failed'
+  'released',
+  'crash',
+  'budget',
+  'start-failed',
+  'turn-failed',
+])
+export type EndReason = z.infer<typeof endReason>
 
 /** What the session waits for, and since when. */
-export interface Waiting {
-  for: 'input' | 'approval' | 'answer' | 'plan' | 'budget'
-  since: number
+const waiting = z.object({
+  for: z.enum(['input', 'approval', 'answer', 'plan', 'budget']),
+  since: z.number(),
   /** One line: the question, the command, the plan's first line. */
-  about: string
-  approvalId?: string
-}
+  about: z.string(),
+  approvalId: z.string().optional(),
+})
+export type Waiting = z.infer<typeof waiting>
 
 /** What the launch asked for. Only `workdir` changes later, when the session moves to another machine. */
-export interface CodingRequest {
-  prompt: string
-  workdir: string
-  agentId: string
-  name?: string
-  label?: string
-  model?: string
-  budgetUsd: number
-  systemPrompt?: string
-  allowedTools: string[]
-  permissionMode: PermissionMode
-  multiTurn: boolean
+const codingRequest = z.object({
+  prompt: z.string(),
+  workdir: z.string(),
+  agentId: z.string(),
+  name: z.string().optional(),
+  label: z.string().optional(),
+  model: z.string().optional(),
+  budgetUsd: z.number(),
+  systemPrompt: z.string().optional(),
+  allowedTools: z.array(z.string()),
+  permissionMode: z.enum(permissionModes),
+  multiTurn: z.boolean(),
   /** OpenClaw's thinking level: off, low, high, … */
-  thinking?: string
+  thinking: z.string().optional(),
   /** The session waits for its repository, and chooses the conversation to continue when it starts. */
-  chooseWhenFree?: boolean
+  chooseWhenFree: z.boolean().optional(),
   /** Claude's id of the conversation to resume. */
-  resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
+  resume: z
+    .object({ sdkSessionId: z.string(), fork: z.boolean(), atMessage: z.string().optional() })
+    .optional(),
   /** `channel|target` or `channel|account|target`; `unknown` and `gateway` deliver nowhere. */
-  originChannel: string
-  originThreadId?: string
+  originChannel: z.string(),
+  originThreadId: z.string().optional(),
   /** The chat session of the agent that launched it. That agent takes a turn when this session waits or ends. */
-  originSessionKey?: string
+  originSessionKey: z.string().optional(),
   /** The agent that launched the session for another agent. It sees the session too, and gets the notifications. */
-  launchedBy?: string
+  launchedBy: z.string().optional(),
   /** Launched by a program whose token is bound to an agent: notifications to agents have that program as author. */
-  byProgram?: boolean
+  byProgram: z.boolean().optional(),
   /** The row among the agent's sessions that is removed when this session ends. */
-  childSessionKey?: string
+  childSessionKey: z.string().optional(),
   /** The number of ancestors: sessions that launched each other down to this one. */
-  spawnDepth: number
+  spawnDepth: z.number(),
   /** How often progress is reported to the session that launched it, and whether tool calls are included. */
-  relay?: { everySeconds: number; tools: boolean }
+  relay: z.object({ everySeconds: z.number(), tools: z.boolean() }).optional(),
   /** The session ends after this time without activity; time spent waiting for a person is not counted. */
-  timeoutSeconds?: number
-}
+  timeoutSeconds: z.number().optional(),
+})
+export type CodingRequest = z.infer<typeof codingRequest>
 
-export interface CodingSession {
-  /** Eight characters. */
-  id: string
-  /** Unique among all stored sessions. */
-  name: string
-  request: CodingRequest
-  status: CodingStatus
-  lifecycle: CodingLifecycle
-  /** Claude's id of the conversation, once known. */
-  sdkSessionId?: string
-  /** The id that Claude will use for a new conversation, stored before Claude starts. */
-  newSdkSessionId?: string
-  waiting?: Waiting
-  end?: { reason: EndReason; message: string; at: number }
-  createdAt: number
-  startedAt?: number
-  lastActivityAt: number
-  /** The current budget: a person may have raised it. */
-  budgetUsd: number
-  /** Amounts that a person added to each shared limit, with the day of that decision. */
-  allowances: Partial<Record<SharedLimit, { day: string; usd: number }>>
-  costUsd: number
-  turns: number
-  contextTokens?: number
-  contextWindow?: number
-  model?: string
-  /** Messages that agents sent in a row without a person. */
-  autoResponds: number
-  /** Milliseconds spent waiting for a person, not counting the current wait. */
-  waitedMs: number
-  /** When the current wait began, however many questions are open. */
-  waitsSince?: number
-  /** Messages that were not given to Claude yet, the oldest first. A new session has its prompt here. */
-  inbox: string[]
-  /** Messages given to Claude whose turn has not ended. If Claude dies before it records them, they are sent again. */
-  given: GivenMessage[]
-  /** The text that Claude is writing now; it becomes output when the block is complete or the turn is cut off. */
-  writing?: string
-  /** The current activity, in one line. */
-  doing?: string
-  /** The last sequence number of its output. */
-  lastSeq: number
-  /** The machine that has the repository, where several machines share a database. */
-  machine?: string
-  /** Text placed before the next message to Claude, for example that the session moved to another machine. */
-  aside?: string
-  /** The process that runs the session; absent while none does. */
-  owner?: CodingOwner
-  /** Claude's id of the conversation that this session continued, for display. */
-  resumedFrom?: string
-}
-
-/** A message given to Claude. Claude's transcript records it under this uuid. */
-export interface GivenMessage {
-  uuid: string
-  text: string
-}
+/** The process that runs a session. */
+const codingOwner = z.object({
+  pid: z.number(),
+  startTime: z.string(),
+  /** The boot and pid namespace in which `pid` and `startTime` identify a process. */
+  domain: z.string(),
+  /** The permanent id of the machine; empty where it has none. */
+  machine: z.string(),
+  /** The machine's name for people; it may change. */
+  host: z.string(),
+})
+export type CodingOwner = z.infer<typeof codingOwner>
 
 /** Daily limits that several sessions share. */
-export type SharedLimit = 'repository' | 'agent' | 'day'
+const sharedLimit = z.enum(['repository', 'agent', 'day'])
+export type SharedLimit = z.infer<typeof sharedLimit>
 
-export interface CodingOwner {
-  pid: number
-  startTime: string
-  /** The boot and pid namespace in which `pid` and `startTime` identify a process. */
-  domain: string
-  /** The permanent id of the machine; empty where it has none. */
-  machine: string
-  /** The machine's name for people; it may change. */
-  host: string
-}
-
-export type OutputKind = 'text' | 'tool' | 'notice' | 'prompt'
-
-export interface OutputBlock {
-  seq: number
-  at: number
-  kind: OutputKind
-  text: string
-}
-
-/** A file that a command would run, as it was when the person was asked. */
-export interface Script {
-  path: string
-  sha256: string
-}
-
-export type ApprovalState = 'pending' | 'allowed' | 'denied' | 'expired'
-
-/** A question to a person. It covers exactly this input: a changed input needs another approval. */
-export interface Approval {
-  id: string
-  codingId?: string
-  sessionKey?: string
-  agentId: string
-  kind: 'tool' | 'question' | 'plan' | 'budget'
-  toolName: string
-  input: Record<string, unknown>
-  /** The directory that the tool would work in. */
-  cwd?: string
-  /** The scripts that the command would run. */
-  scripts?: Script[]
-  /** SHA-256 of tool, input, directory and scripts: only what was approved runs. */
-  inputHash: string
-  /** The whole command or question, for display; never cut. */
-  shown: string
-  state: ApprovalState
-  askedAt: number
-  expiresAt: number
-  answeredAt?: number
-  answeredBy?: string
-  answer?: string
-}
-
-/** A permanent permission: this tool with this pattern, in this session. */
-export interface Grant {
-  id: string
-  codingId?: string
-  sessionKey?: string
-  tool: string
-  pattern: string
-  grantedAt: number
-  grantedBy: string
-}
+export const codingSessionSchema = z.object({
+  /** Eight characters. */
+  id: z.string(),
+  /** Unique among all stored sessions. */
+  name: z.string(),
+  request: codingRequest,
+  status: codingStatus,
+  lifecycle: codingLifecycle,
+  /** Claude's id of the conversation, once known. */
+  sdkSessionId: z.string().optional(),
+  /** The id that Claude will use for a new conversation, stored before Claude starts. */
+  newSdkSessionId: z.string().optional(),
+  waiting: waiting.optional(),
+  end: z.object({ reason: endReason, message: z.string(), at: z.number() }).optional(),
+  createdAt: z.number(),
+  startedAt: z.number().optional(),
+  lastActivityAt: z.number(),
+  /** The current budget: a person may have raised it. */
+  budgetUsd: z.number(),
+  /** Amounts that a person added to each shared limit, with the day of that decision. */
+  allowances: z.partialRecord(sharedLimit, z.object({ day: z.string(), usd: z.number() })),
+  costUsd: z.number(),
+  turns: z.number(),
+  contextTokens: z.number().optional(),
+  contextWindow: z.number().optional(),
+  model: z.string().optional(),
+  /** Messages that agents sent in a row without a person. */
+  autoResponds: z.number(),
+  /** Milliseconds spent waiting for a person, not counting the current wait. */
+  waitedMs: z.number(),
+  /** When the current wait began, however many questions are open. */
+  waitsSince: z.number().optional(),
+  /** Messages that were not given to Claude yet, the oldest first. A new session has its prompt here. */
+  inbox: z.array(z.string()),
+  /** Messages given to Claude whose turn has not ended; Claude's transcript records each under its uuid. If Claude dies before it
+   *  records them, they are sent again. */
+  given: z.array(z.object({ uuid: z.string(), text: z.string() })),
+  /** The text that Claude is writing now; it becomes output when the block is complete or the turn is cut off. */
+  writing: z.string().optional(),
+  /** The current activity, in one line. */
+  doing: z.string().optional(),
+  /** The last sequence number of its output. */
+  lastSeq: z.number(),
+  machine: z.string().optional().describe('The machine that it runs on, where several share a database.'),
+  /** Text placed before the next message to Claude, for example that the session moved to another machine. */
+  aside: z.string().optional(),
+  /** Absent while no process runs the session. */
+  owner: codingOwner.optional(),
+  /** Claude's id of the conversation that this session continued, for display. */
+  resumedFrom: z.string().optional(),
+})
+export type CodingSession = z.infer<typeof codingSessionSchema>
 
 export function isRunning({ status }: Pick<CodingSession, 'status'>): boolean {
   return status === 'starting' || status === 'running'
@@ -217,4 +173,55 @@ export function isWorking(session: Pick<CodingSession, 'status' | 'lifecycle'>):
 /** Does the session belong to this machine? Rows without a machine were written before several machines shared a database. */
 export function isOn(machine: string | undefined, session: Pick<CodingSession, 'machine'>): boolean {
   return machine === undefined || session.machine === undefined || session.machine === machine
+}
+
+export type OutputKind = 'text' | 'tool' | 'notice' | 'prompt'
+
+export interface OutputBlock {
+  seq: number
+  at: number
+  kind: OutputKind
+  text: string
+}
+
+/** A file that a command would run, as it was when the person was asked. */
+const script = z.object({ path: z.string(), sha256: z.string() })
+export type Script = z.infer<typeof script>
+
+/** A question to a person. It covers exactly this input: a changed input needs another approval. */
+export const approvalSchema = z.object({
+  id: z.string(),
+  codingId: z.string().optional(),
+  sessionKey: z.string().optional(),
+  agentId: z.string(),
+  kind: z.enum(['tool', 'question', 'plan', 'budget']),
+  toolName: z.string(),
+  input: z.record(z.string(), z.unknown()),
+  /** The directory that the tool would work in. */
+  cwd: z.string().optional(),
+  /** The scripts that the command would run. */
+  scripts: z.array(script).optional(),
+  /** SHA-256 of tool, input, directory and scripts: only what was approved runs. */
+  inputHash: z.string(),
+  /** The whole command or question, for display; never cut. */
+  shown: z.string(),
+  state: z.enum(['pending', 'allowed', 'denied', 'expired']),
+  askedAt: z.number(),
+  expiresAt: z.number(),
+  answeredAt: z.number().optional(),
+  answeredBy: z.string().optional(),
+  answer: z.string().optional(),
+})
+export type Approval = z.infer<typeof approvalSchema>
+export type ApprovalState = Approval['state']
+
+/** A permanent permission: this tool with this pattern, in this session. */
+export interface Grant {
+  id: string
+  codingId?: string
+  sessionKey?: string
+  tool: string
+  pattern: string
+  grantedAt: number
+  grantedBy: string
 }

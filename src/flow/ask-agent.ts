@@ -2,7 +2,7 @@
 // stores which conversation of Claude's belongs to our session.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
-import { nobodyCanAnswer } from '../agent/permissions.ts'
+import { denyUnasked } from '../agent/permissions.ts'
 import type { Agent, ConversationOptions } from '../domain/agent.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
@@ -169,7 +169,7 @@ export function conversationOptions(
     allowedTools: [...rights.allowedRules],
     toolRights: rights.tools,
     tools: parts.toolsFor?.(session, address, rights) ?? [],
-    askPermission: (rights.mayAskOwner && parts.askPermission?.(session, address)) || nobodyCanAnswer,
+    askPermission: (rights.mayAskOwner && parts.askPermission?.(session, address)) || denyUnasked,
     model: session.entry.modelOverride ?? agent.model,
     thinkingLevel: session.entry.thinkingLevel,
   }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { openClaudeAgent } from '../../src/agent/claude.ts'
 import { findCredential } from '../../src/agent/credentials.ts'
-import { nobodyCanAnswer } from '../../src/agent/permissions.ts'
+import { denyUnasked } from '../../src/agent/permissions.ts'
 import type { AgentRuntime, Conversation, ConversationOptions, Prompt } from '../../src/domain/agent.ts'
 import type { Clock } from '../../src/domain/clock.ts'
 import { systemClock } from '../../src/domain/clock.ts'
@@ -52,7 +52,7 @@ export async function makeTestAgent(
     allowedTools: [],
     toolRights: toolsOf('owner'),
     tools: [],
-    askPermission: nobodyCanAnswer,
+    askPermission: denyUnasked,
     ...more,
   })
   return {

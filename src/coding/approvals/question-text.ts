@@ -40,7 +40,7 @@ function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefin
   return { directory: cwd, scripts: scripts.length === 0 ? undefined : scripts }
 }
 
-const noPlan = 'It would like to begin, and has written no plan down. What it said stands in its output.'
+const noPlan = 'It would like to start, but has written no plan. Its output shows what it wrote.'
 
 /** Every field of the request, and where it would happen. Control characters stay; what displays the text makes them visible. */
 export function shownText(request: QuestionRequest): string {

@@ -29,14 +29,14 @@ export function isLikeAmount(text: string): boolean {
 
 /** The dollars in an answer such as `$10`, `0,50` or `50 cents`; undefined for a plain yes. */
 export function readAmount(answer: string | undefined): number | undefined {
-  const said = (answer ?? '').trim()
-  if (said === '' || plainYes.test(said)) return undefined
-  const [, inDollars] = dollars.exec(said) ?? []
-  const [, inCents] = cents.exec(said) ?? []
+  const text = (answer ?? '').trim()
+  if (text === '' || plainYes.test(text)) return undefined
+  const [, inDollars] = dollars.exec(text) ?? []
+  const [, inCents] = cents.exec(text) ?? []
   const amount = inCents === undefined ? Number(inDollars?.replace(',', '.')) : Number(inCents) / 100
   if (amount > 0) return amount
   throw unclear(
-    `${JSON.stringify(said.slice(0, 80))} is not an amount.`,
+    `${JSON.stringify(text.slice(0, 80))} is not an amount.`,
     'Answer yes, no, or an amount of dollars above zero, such as 0.50 or 10.',
   )
 }
@@ -55,7 +55,7 @@ export function answerFor(approval: Approval, request: QuestionRequest): Permiss
   if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
   return {
     behavior: 'deny',
-    message: 'Nobody answered in time, so the answer is no. Go on without it, or say what you need.',
+    message: 'No answer came in time, so the answer is no. Continue without it, or say what you need.',
   }
 }
 
@@ -92,12 +92,12 @@ function partsOf(text: string, count: number): string[] {
 
 /** Numbers and labels choose options, several if the question allows it; any other text is the answer itself. */
 function chosen({ options, several }: AskedQuestion, text: string): string {
-  const said = text.trim()
-  const areNumbers = /^\d{1,2}(?:(?:\s*[,+&]\s*|\s+and\s+|\s+)\d{1,2})*$/i.test(said)
-  if (!areNumbers || options.length === 0) return labelsIn({ options, several }, said) ?? said
-  const labels = said.match(/\d+/g)!.map((number) => options[Number(number) - 1])
+  const answer = text.trim()
+  const areNumbers = /^\d{1,2}(?:(?:\s*[,+&]\s*|\s+and\s+|\s+)\d{1,2})*$/i.test(answer)
+  if (!areNumbers || options.length === 0) return labelsIn({ options, several }, answer) ?? answer
+  const labels = answer.match(/\d+/g)!.map((number) => options[Number(number) - 1])
   if (labels.includes(undefined))
-    throw unclear(`There is no choice ${said}.`, `The choices are 1 to ${options.length}.`)
+    throw unclear(`There is no choice ${answer}.`, `The choices are 1 to ${options.length}.`)
   if (labels.length > 1 && !several)
     throw unclear('This question takes one choice.', `Answer with one number from 1 to ${options.length}.`)
   return [...new Set(labels)].join(', ')
@@ -105,12 +105,12 @@ function chosen({ options, several }: AskedQuestion, text: string): string {
 
 function labelsIn(
   { options, several }: Pick<AskedQuestion, 'options' | 'several'>,
-  said: string,
+  answer: string,
 ): string | undefined {
   const labelOf = (word: string): string | undefined =>
     options.find((label) => label.toLowerCase() === word.trim().toLowerCase())
-  const labels = several ? said.split(',').map(labelOf) : []
-  return labelOf(said) ?? (labels.length > 0 && !labels.includes(undefined) ? labels.join(', ') : undefined)
+  const labels = several ? answer.split(',').map(labelOf) : []
+  return labelOf(answer) ?? (labels.length > 0 && !labels.includes(undefined) ? labels.join(', ') : undefined)
 }
 
 function offered(input: Record<string, unknown>): string {

@@ -58,18 +58,20 @@ function isOfEarlierBoot({ domain, machine }: CodingOwner): boolean {
   )
 }
 
+interface HeartbeatParts {
+  store: CodingStore
+  clock: Clock
+  log: Log
+}
+
 /** Writes the heartbeat of this process for as long as it owns sessions. */
 export class OwnerHeartbeat {
-  #parts: { store: CodingStore; clock: Clock; log: Log }
+  #parts: HeartbeatParts
   #owner: CodingOwner
   #isNeeded: () => boolean
   #cancel: (() => void) | undefined
 
-  constructor(
-    parts: { store: CodingStore; clock: Clock; log: Log },
-    owner: CodingOwner,
-    isNeeded: () => boolean,
-  ) {
+  constructor(parts: HeartbeatParts, owner: CodingOwner, isNeeded: () => boolean) {
     this.#parts = parts
     this.#owner = owner
     this.#isNeeded = isNeeded

@@ -48,9 +48,9 @@ function crashMessage({ waiting, inbox, given }: CodingSession): string {
     waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
   const pending =
     inbox.length > 0
-      ? ' What it was told last did not reach it; resuming says it.'
+      ? ' Its last message was not delivered; resuming delivers it.'
       : given.length > 1
-        ? ' What it was told while it worked is said again if it has not reached it.'
+        ? ' Messages sent while it worked are delivered again if they did not arrive.'
         : ''
   return `Rockpool stopped while it ran. It can be resumed.${asked}${pending}`
 }

@@ -113,7 +113,7 @@ export class SessionChoice {
         })),
       awaitingInput: (repoPath) =>
         repos.awaitingInputIn(repoPath).flatMap(({ sdkSessionId }) => sdkSessionId ?? []),
-      said: index && ((task, ids) => saidAbout({ search: index, clock, log }, task, ids)),
+      said: index && ((task, ids) => nearestPassages({ search: index, clock, log }, task, ids)),
       priceOf: (session) => priceSession(session, pricesOf, clock.now()),
       ask: askModel ? smallModel() : undefined,
     }
@@ -136,7 +136,7 @@ export function choiceOf(
 const searchMs = 500
 
 /** The passage of each session that is nearest to the task; none when the index does not answer in time. */
-export async function saidAbout(
+export async function nearestPassages(
   { search, clock, log }: { search: SearchPart; clock: Clock; log: Log },
   task: string,
   sessionIds: string[],

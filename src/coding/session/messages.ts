@@ -9,49 +9,37 @@ import { withoutGiven } from './session-changes.ts'
 /** Fields that are stored together with a message. */
 type OtherFields = Pick<Partial<CodingSession>, 'autoResponds'>
 
-export class Messages {
-  #record: LiveRecord
+/** Throws when the message cannot be stored: then the session does not have it. */
+export function addMessage(record: LiveRecord, text: string, fields: OtherFields): Promise<void> {
+  return record.request(({ inbox }) => ({ ...fields, inbox: [...inbox, text] }))
+}
 
-  constructor(record: LiveRecord) {
-    this.#record = record
-  }
+/** Called just before Claude gets the first message of the inbox. Resolves to its uuid. */
+export async function moveToGiven(record: LiveRecord): Promise<string> {
+  const uuid = randomUUID()
+  await record.change(({ given, inbox: [text = '', ...inbox] }) => ({
+    inbox,
+    given: [...given, { uuid, text }],
+  }))
+  return uuid
+}
 
-  /** The message for the next turn. */
-  get next(): string | undefined {
-    return this.#record.session.inbox[0]
-  }
-
-  /** Throws when the message cannot be stored: then the session does not have it. */
-  async add(text: string, fields: OtherFields = {}): Promise<void> {
-    await this.#record.request(({ inbox }) => ({ ...fields, inbox: [...inbox, text] }))
-  }
-
-  /** Called just before Claude gets the next message. Resolves to its uuid. */
-  async moveToGiven(): Promise<string> {
-    const uuid = randomUUID()
-    await this.#record.change(({ given, inbox: [text = '', ...rest] }) => ({
-      inbox: rest,
-      given: [...given, { uuid, text }],
-    }))
-    return uuid
-  }
-
-  /** Adds a message to the running turn. False when that turn ended while the message was stored: it waits for the next. */
-  async join(
-    text: string,
-    to: { conversation: Conversation | undefined; over: AbortSignal },
-    fields: OtherFields = {},
-  ): Promise<boolean> {
-    const message = { uuid: randomUUID(), text }
-    await this.#record.request(({ given }) => ({ ...fields, given: [...given, message] }))
-    // If the session has ended meanwhile, the message is delivered when it is resumed.
-    if (to.over.aborted || to.conversation?.steer(message)) return true
-    await this.#record.change((session) => ({
-      ...withoutGiven(session, [message.uuid]),
-      inbox: [...session.inbox, text],
-    }))
-    return false
-  }
+/** Adds a message to the running turn. False when that turn ended while the message was stored: it waits for the next one. */
+export async function joinTurn(
+  record: LiveRecord,
+  text: string,
+  to: { conversation: Conversation | undefined; over: AbortSignal },
+  fields: OtherFields,
+): Promise<boolean> {
+  const message = { uuid: randomUUID(), text }
+  await record.request(({ given }) => ({ ...fields, given: [...given, message] }))
+  // If the session has ended meanwhile, the message is delivered when it is resumed.
+  if (to.over.aborted || to.conversation?.steer(message)) return true
+  await record.change((session) => ({
+    ...withoutGiven(session, [message.uuid]),
+    inbox: [...session.inbox, text],
+  }))
+  return false
 }
 
 /** Messages that Claude does not have, as far as the row tells. Without an owner, what was given may be lost. */

@@ -12,18 +12,19 @@ import { recoverInterruptedStart, wasStartInterrupted } from '../machines/recove
 import { isAtWork, notRunning } from '../refusals.ts'
 import { LiveRecord } from './live-record.ts'
 import type { RetriedWrites } from './live-record.ts'
-import { isCommand, Messages, undeliveredMessages } from './messages.ts'
+import { addMessage, isCommand, joinTurn, undeliveredMessages } from './messages.ts'
 import { oneLine } from './names.ts'
 import { SessionOutput } from './output.ts'
 import { handedOver, requeued } from './session-changes.ts'
 import type { HandOver } from './session-changes.ts'
 import { SessionConversation } from './session-conversation.ts'
 import { failureText, reasonOfExit, reasonOfFailure, SessionEnding } from './session-ending.ts'
-import { SessionTimers } from './session-timers.ts'
+import { makeSessionTimers } from './session-timers.ts'
+import type { SessionTimers } from './session-timers.ts'
 import { SessionTurn } from './session-turn.ts'
 import type { TurnOutcome } from './session-turn.ts'
 
-export const continuedElsewhere = 'It goes on elsewhere. It can be resumed.'
+export const continuedElsewhere = 'It continues elsewhere. It can be resumed.'
 
 /** What a session asks of the other sessions of this process. */
 export interface OtherSessions {
@@ -37,7 +38,6 @@ export class RunningSession {
   readonly claude: SessionConversation
   #parts: SessionParts
   #record: LiveRecord
-  #messages: Messages
   #questions: Questions
   #spending: Spending
   #timers: SessionTimers
@@ -50,7 +50,6 @@ export class RunningSession {
     const record = new LiveRecord(parts, session, () => this.#killLater('crash', ''))
     this.#parts = parts
     this.#record = record
-    this.#messages = new Messages(record)
     this.#timers = this.#makeTimers()
     this.#output = new SessionOutput(parts, record)
     this.#ending = new SessionEnding(parts, record, () => {
@@ -73,7 +72,6 @@ export class RunningSession {
     })
     this.#turn = new SessionTurn(parts, {
       record,
-      messages: this.#messages,
       questions: this.#questions,
       claude: this.claude,
       spending: this.#spending,
@@ -106,10 +104,14 @@ export class RunningSession {
     return this.#ending.isOver
   }
 
+  get #nextMessage(): string | undefined {
+    return this.session.inbox[0]
+  }
+
   /** Takes turns in the background until no message waits. */
   start(): void {
     if (this.#isOver) return
-    if (this.#messages.next === undefined && !wasStartInterrupted(this.session)) return this.#startIdleTimer()
+    if (this.#nextMessage === undefined && !wasStartInterrupted(this.session)) return this.#startIdleTimer()
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined
       // The loop did not see messages that arrived while the last turn ended.
@@ -121,8 +123,8 @@ export class RunningSession {
   async #work(): Promise<void> {
     try {
       await recoverInterruptedStart(this.#parts, this.#record, this.#ending.signal)
-      for (let { next } = this.#messages; next !== undefined && !this.#isOver; { next } = this.#messages)
-        await this.#turn.take(next, (outcome) => this.#afterTurn(outcome))
+      while (this.#nextMessage !== undefined && !this.#isOver)
+        await this.#turn.take(this.#nextMessage, (outcome) => this.#afterTurn(outcome))
     } catch (thrown) {
       if (this.#isOver) return
       const error = asRockpoolError(thrown)
@@ -140,7 +142,7 @@ export class RunningSession {
     if (outcome.kind === 'over-budget') return this.#end('failed', 'ended', 'budget', outcome.refusal)
     const { end, text } = outcome.result
     if (end.kind === 'failed') return this.#endFailed(end)
-    if (this.#messages.next !== undefined) return
+    if (this.#nextMessage !== undefined) return
     const isCompleted = end.kind === 'completed'
     if (this.session.request.multiTurn || !isCompleted)
       return this.#waitForInput(oneLine(text, 200), isCompleted)
@@ -169,8 +171,8 @@ export class RunningSession {
     this.#timers.messageArrived()
     const fields = autoResponds === undefined ? {} : { autoResponds }
     const to = { conversation: this.claude.current, over: this.#ending.signal }
-    if (!this.#mayJoin(text)) await this.#messages.add(text, fields)
-    else if (await this.#messages.join(text, to, fields))
+    if (!this.#mayJoin(text)) await addMessage(this.#record, text, fields)
+    else if (await joinTurn(this.#record, text, to, fields))
       return this.#isOver ? undefined : this.#output.addLater('prompt', text)
     this.start()
   }
@@ -266,7 +268,7 @@ export class RunningSession {
   }
 
   #makeTimers(): SessionTimers {
-    return new SessionTimers(this.#parts.clock, this.session.request.timeoutSeconds, {
+    return makeSessionTimers(this.#parts.clock, this.session.request.timeoutSeconds, {
       isBusy: () => this.claude.current?.busy !== false || this.session.lifecycle !== 'active',
       onSilence: () => void this.#waitForInput('', true),
       onStuck: (seconds) => this.#killLater('timeout', `It did nothing for ${seconds} s. It can be resumed.`),

@@ -17,76 +17,47 @@ export interface TimerActions {
 
 type TimerName = 'silence' | 'stuck' | 'long-run' | 'idle'
 
-export class SessionTimers {
-  #clock: Clock
-  #actions: TimerActions
-  #stuckSeconds: number | undefined
-  #cancel = new Map<TimerName, () => void>()
-  #openTools = new Set<string>()
+export type SessionTimers = ReturnType<typeof makeSessionTimers>
 
-  constructor(clock: Clock, stuckSeconds: number | undefined, actions: TimerActions) {
-    this.#clock = clock
-    this.#stuckSeconds = stuckSeconds
-    this.#actions = actions
-  }
-
-  turnStarted(): void {
-    this.#start('long-run', longRunMs, () => this.#actions.onLongRun())
-    this.activity()
-  }
-
-  /** Claude sent something. The stream reports when Claude waits; these timers catch the case that it does not. */
-  activity(): void {
-    const seconds = this.#stuckSeconds
-    if (seconds !== undefined) {
-      this.#start('stuck', seconds * 1_000, () => {
-        if (this.#openTools.size > 0) this.activity()
-        else this.#actions.onStuck(seconds)
-      })
+export function makeSessionTimers(clock: Clock, stuckSeconds: number | undefined, actions: TimerActions) {
+  const running = new Map<TimerName, () => void>()
+  const openTools = new Set<string>()
+  const stop = (...names: TimerName[]): void => {
+    for (const name of names) {
+      running.get(name)?.()
+      running.delete(name)
     }
-    this.#start('silence', silenceMs, () => {
-      if (this.#openTools.size === 0 && !this.#actions.isBusy()) this.#actions.onSilence()
+  }
+  const start = (name: TimerName, ms: number, action: () => void): void => {
+    stop(name)
+    running.set(name, clock.after(ms, action))
+  }
+  /** Claude sent something. The stream reports when Claude waits; these timers catch the case that it does not. */
+  const activity = (): void => {
+    if (stuckSeconds !== undefined)
+      start('stuck', stuckSeconds * 1_000, () => {
+        if (openTools.size > 0) activity()
+        else actions.onStuck(stuckSeconds)
+      })
+    start('silence', silenceMs, () => {
+      if (openTools.size === 0 && !actions.isBusy()) actions.onSilence()
     })
   }
-
-  toolStarted(toolUseId: string): void {
-    this.#openTools.add(toolUseId)
-  }
-
-  toolEnded(toolUseId: string): void {
-    this.#openTools.delete(toolUseId)
-  }
-
-  questionAsked(): void {
-    this.#stop('stuck')
-  }
-
-  turnEnded(): void {
-    this.#stop('silence', 'stuck', 'long-run')
-    this.#openTools.clear()
-  }
-
-  waitForMessage(idleMs: number): void {
-    this.#start('idle', idleMs, () => this.#actions.onIdle())
-  }
-
-  messageArrived(): void {
-    this.#stop('idle')
-  }
-
-  stopAll(): void {
-    this.#stop(...this.#cancel.keys())
-  }
-
-  #start(name: TimerName, ms: number, action: () => void): void {
-    this.#stop(name)
-    this.#cancel.set(name, this.#clock.after(ms, action))
-  }
-
-  #stop(...names: TimerName[]): void {
-    for (const name of names) {
-      this.#cancel.get(name)?.()
-      this.#cancel.delete(name)
-    }
+  return {
+    activity,
+    turnStarted(): void {
+      start('long-run', longRunMs, () => actions.onLongRun())
+      activity()
+    },
+    toolStarted: (toolUseId: string) => void openTools.add(toolUseId),
+    toolEnded: (toolUseId: string) => void openTools.delete(toolUseId),
+    questionAsked: () => stop('stuck'),
+    turnEnded(): void {
+      stop('silence', 'stuck', 'long-run')
+      openTools.clear()
+    },
+    waitForMessage: (idleMs: number) => start('idle', idleMs, () => actions.onIdle()),
+    messageArrived: () => stop('idle'),
+    stopAll: () => stop(...running.keys()),
   }
 }

@@ -7,8 +7,7 @@ import type { Spending } from '../budget/spending.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import { chooseWhenFree } from '../queue/choose.ts'
 import type { LiveRecord } from './live-record.ts'
-import { isCommand, withAside } from './messages.ts'
-import type { Messages } from './messages.ts'
+import { isCommand, moveToGiven, withAside } from './messages.ts'
 import { withOriginMarker } from './origin.ts'
 import type { SessionOutput } from './output.ts'
 import { afterEvent, afterTurn, withoutGiven } from './session-changes.ts'
@@ -26,7 +25,6 @@ export type TurnOutcome =
 
 export interface TurnParts {
   record: LiveRecord
-  messages: Messages
   questions: Questions
   claude: SessionConversation
   spending: Spending
@@ -97,7 +95,7 @@ export class SessionTurn {
   }
 
   async #converse(message: string): Promise<TurnOutcome> {
-    const { record, messages, questions, claude, over } = this.#parts
+    const { record, questions, claude, over } = this.#parts
     const interrupted = this.#interrupted.signal
     const text = await this.#prepare(message)
     const { text: prompt, left: aside } = withAside(record.session, text)
@@ -107,7 +105,7 @@ export class SessionTurn {
     if (refusal !== undefined && !interrupted.aborted) return { kind: 'over-budget', refusal }
     const conversation = await claude.ready()
     if (over.aborted) return sessionEnded
-    const uuid = await messages.moveToGiven()
+    const uuid = await moveToGiven(record)
     if (over.aborted) return sessionEnded
     if (interrupted.aborted) {
       await record.change((session) => withoutGiven(session, [uuid]))

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { shownWith } from '../../coding/approvals/questions.ts'
 import { questionsOf } from '../../coding/approvals/question-text.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
+import { approvalSchema } from '../../domain/coding-session.ts'
 import type { Approval, Grant } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
@@ -11,27 +12,11 @@ import { afterRecovery } from './coding-row.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
 
-const row = z.object({
-  id: z.string(),
-  codingId: z.string().optional(),
+const row = approvalSchema.omit({ input: true, scripts: true }).extend({
   /** The coding session's name. */
   session: z.string().optional(),
-  sessionKey: z.string().optional(),
-  agentId: z.string(),
-  kind: z.enum(['tool', 'question', 'plan', 'budget']),
-  toolName: z.string(),
-  /** The directory that the tool would work in. */
-  cwd: z.string().optional(),
-  shown: z.string(),
   /** For a single question with one choice: what it offers, in order. The number of a choice is an answer. */
   choices: z.array(z.string()),
-  inputHash: z.string(),
-  state: z.enum(['pending', 'allowed', 'denied', 'expired']),
-  askedAt: z.number(),
-  expiresAt: z.number(),
-  answeredAt: z.number().optional(),
-  answeredBy: z.string().optional(),
-  answer: z.string().optional(),
   /** How many open ones ask exactly the same. */
   alike: z.number(),
 })

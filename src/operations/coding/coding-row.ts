@@ -4,44 +4,46 @@ import { durationOf, formatListing } from '../../coding/listing.ts'
 import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
+import { codingSessionSchema } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller, Operation } from '../operation.ts'
 
-export const codingRow = z.object({
-  id: z.string(),
-  name: z.string(),
-  status: z.enum(['starting', 'running', 'completed', 'failed', 'killed']),
-  lifecycle: z.string(),
-  waiting: z
-    .object({ for: z.string(), since: z.number(), about: z.string(), approvalId: z.string().optional() })
-    .optional(),
+const storedFields = {
+  id: true,
+  name: true,
+  status: true,
+  lifecycle: true,
+  waiting: true,
+  machine: true,
+  model: true,
+  costUsd: true,
+  budgetUsd: true,
+  contextTokens: true,
+  contextWindow: true,
+  turns: true,
+  doing: true,
+  createdAt: true,
+  startedAt: true,
+  lastActivityAt: true,
+  waitedMs: true,
+  resumedFrom: true,
+} as const
+
+export const codingRow = codingSessionSchema.pick(storedFields).extend({
   endReason: z.string().optional(),
   endMessage: z.string().optional(),
   prompt: z.string(),
   workdir: z.string(),
-  machine: z.string().optional().describe('The machine that it runs on, where several share a database.'),
   agentId: z.string(),
   label: z.string().optional(),
-  model: z.string().optional(),
-  costUsd: z.number(),
-  budgetUsd: z.number(),
-  contextTokens: z.number().optional(),
-  contextWindow: z.number().optional(),
-  turns: z.number(),
-  doing: z.string().optional(),
-  createdAt: z.number(),
-  startedAt: z.number().optional(),
   completedAt: z.number().optional(),
-  lastActivityAt: z.number(),
-  waitedMs: z.number(),
   durationMs: z.number(),
   claudeSessionId: z.string().optional(),
   unsaid: z
     .array(z.string())
-    .describe('Messages that it has not got, as far as is known; resuming says them.'),
-  resumedFrom: z.string().optional(),
+    .describe('Messages that Claude has not received, as far as is known; resuming delivers them.'),
   foreground: z.boolean(),
   multiTurn: z.boolean(),
   display: z.string(),

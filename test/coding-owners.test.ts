@@ -164,7 +164,7 @@ describe('messages are on disk before they are acknowledged', () => {
     const offline = makeOfflineAgent({ clock: systemClock, directions: true })
     const after = open({ folder, runtime: { ...offline, received: async () => new Set(given.slice(0, 2)) } })
     await after.pool.recover()
-    expect(texts(after).join()).toContain('What it was told while it worked is said again')
+    expect(texts(after).join()).toContain('Messages sent while it worked are delivered again')
     const resumed = await after.pool.resume(id, '[[offline: say new]]')
     await vi.waitFor(() => expect(saidBy(after, resumed.id)).toEqual(['lost', 'new']))
     expect(after.pool.resolve(id)).toMatchObject({ given: [], inbox: [] })

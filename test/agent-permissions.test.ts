@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { answerQuestions } from '../src/agent/permissions.ts'
 import type { AskPermission, Conversation, PermissionAnswer, PermissionRequest } from '../src/domain/agent.ts'
 import type { TestAgent } from './support/claude-agent.ts'
 import { makeTestAgent, take } from './support/claude-agent.ts'
@@ -99,7 +98,10 @@ test('a question of Claude reaches the person, and the answer reaches Claude', a
     { label: 'sqlite', description: 'a file' },
   ]
   const input = { questions: [{ question: 'Which database?', header: 'DB', options, multiSelect: false }] }
-  answer = (request) => answerQuestions(request, { 'Which database?': 'sqlite' })
+  answer = ({ input }) => ({
+    behavior: 'allow',
+    updatedInput: { ...input, answers: { 'Which database?': 'sqlite' } },
+  })
   const result = await take(
     conversation,
     inline({ tools: [{ name: 'AskUserQuestion', input }] }, { text: 'A file it is.' }),

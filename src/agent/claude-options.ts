@@ -31,7 +31,7 @@ export interface ProcessSettings {
 
 /** The same for two conversations that one process can serve one after the other. */
 export function shapeOf(options: ConversationOptions): string {
-  const { agent, cwd, systemPromptAppend, allowedTools, toolRights, additionalDirectories } = options
+  const { agent, cwd, systemPromptAppend, allowedTools, toolRights } = options
   const tools = options.tools.map((server) => [
     server.name,
     server.tools.map((tool) => [tool.name, tool.description, tool.inputSchema]),
@@ -43,10 +43,8 @@ export function shapeOf(options: ConversationOptions): string {
     systemPromptAppend,
     allowedTools,
     toolRights,
-    additionalDirectories,
     tools,
     options.maxBudgetUsd,
-    options.maxTurns,
     options.thinkingLevel,
     options.ephemeral,
     options.beforeTool !== undefined,
@@ -72,7 +70,6 @@ export function toSdkOptions(
     title: options.title || undefined,
     ...(options.ephemeral ? { persistSession: false } : { sessionStore: settings.sessionStore }),
     maxBudgetUsd: options.maxBudgetUsd,
-    maxTurns: options.maxTurns,
     ...thinkingOptions(options.thinkingLevel),
     systemPrompt: {
       type: 'preset',
@@ -87,7 +84,6 @@ export function toSdkOptions(
     allowDangerouslySkipPermissions: options.permissionMode === 'bypassPermissions',
     // The model sees only these. The hook below refuses all others.
     tools: [...options.toolRights.open],
-    additionalDirectories: options.additionalDirectories,
     canUseTool: makeCanUseTool(askThrough(binding), (call) => directories.take(call) ?? options.cwd),
     mcpServers: Object.fromEntries(
       options.tools.map(({ name }) => [name, makeToolServer(name, () => toolServer(binding, name, options))]),

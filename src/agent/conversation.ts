@@ -21,7 +21,8 @@ import type { ClaudeProcess } from './process.ts'
 import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explain } from './turn-failures.ts'
-import { Watchdog } from './watchdog.ts'
+import { TurnWatchdog } from './watchdog.ts'
+import type { SilenceLimits } from './watchdog.ts'
 
 export interface ConversationParts {
   options: ConversationOptions
@@ -32,7 +33,7 @@ export interface ConversationParts {
   clock: Clock
   log: Log
   timeZone?: string
-  silence: { seconds: number; toolSeconds: number; answerMinutes: number }
+  silence: SilenceLimits
   /** Claude gave the conversation an id, for the first time or a new one. */
   onSession: (sdkSessionId: string) => void
   /** A turn began or ended. */
@@ -48,9 +49,7 @@ export class ClaudeConversation implements Conversation {
   readonly ended: Promise<ConversationEnd>
   #parts: ConversationParts
   #turns: ConversationTurns
-  #watchdog: Watchdog
-  /** Reset by every finished block: endless text, or a connection that only sends pings, is no progress. */
-  #answering: Watchdog
+  #watchdog: TurnWatchdog
   #end: ConversationEnd | undefined
   /** After a kill nothing is reported, whatever still arrives. */
   #silenced = false
@@ -64,8 +63,10 @@ export class ClaudeConversation implements Conversation {
       onUnprompted: (event) => this.#parts.options.onUnprompted?.event(event),
       interruptAgain: () => void this.#interruptOnce(),
     })
-    this.#watchdog = new Watchdog(parts.clock, () => this.#stalled())
-    this.#answering = new Watchdog(parts.clock, () => this.#answersTooLong())
+    this.#watchdog = new TurnWatchdog(parts.clock, parts.silence, {
+      silence: () => this.#endSilentTurn(),
+      endlessAnswer: () => this.#endEndlessAnswer(),
+    })
     const { resume } = parts.options
     if (resume && !resume.fork) this.#ids.add(resume.sdkSessionId)
     this.ended = this.#listen()
@@ -127,7 +128,7 @@ export class ClaudeConversation implements Conversation {
   #send(prompt: Prompt): void {
     this.#parts.transcript.addPrompt(prompt.uuid)
     this.#parts.input.push(prompt)
-    for (const watchdog of [this.#watchdog, this.#answering]) watchdog.reset()
+    this.#watchdog.promptSent()
     this.#watch()
   }
 
@@ -169,7 +170,8 @@ export class ClaudeConversation implements Conversation {
     try {
       // In real time: Claude does not run by our clock.
       const asked = this.#parts.query.getContextUsage({ detail: 'summary' })
-      return await within(systemClock, 5_000, asked, () => undefined)
+      const usage = await within(systemClock, 5_000, asked, () => undefined)
+      return usage && { totalTokens: usage.totalTokens, maxTokens: usage.maxTokens }
     } catch {
       // Only an estimate; older versions of Claude do not support the request.
       return undefined
@@ -179,9 +181,9 @@ export class ClaudeConversation implements Conversation {
   /** While a person is asked, silence is not Claude's fault. Returns the function to call afterwards. */
   hold(event?: TurnEvent): () => void {
     if (event) this.#turns.report(event)
-    const releases = [this.#watchdog, this.#answering].map((watchdog) => watchdog.hold())
+    const release = this.#watchdog.hold()
     return () => {
-      for (const release of releases) release()
+      release()
       this.#watch()
     }
   }
@@ -216,7 +218,7 @@ export class ClaudeConversation implements Conversation {
     try {
       for await (const message of this.#parts.query) {
         if (this.#silenced) continue
-        this.#watchdog.reset()
+        this.#watchdog.messageReceived()
         for (const item of this.#parts.reader.read(message)) this.#take(item)
         this.#settle()
         this.#watch()
@@ -227,7 +229,7 @@ export class ClaudeConversation implements Conversation {
     }
     await this.#parts.process.end()
     const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.stderrTail() || thrown })
-    for (const watchdog of [this.#watchdog, this.#answering]) watchdog.stop()
+    this.#watchdog.stop()
     if (this.#turns.asked) this.#finish(this.#turns.asked, this.#endOfUnfinished(end))
     return end
   }
@@ -238,22 +240,15 @@ export class ClaudeConversation implements Conversation {
 
   #take(item: StreamItem): void {
     const event = item.is === 'event' ? item.event : undefined
-    if (event?.type === 'session-id') this.#noteId(event.sdkSessionId)
+    if (event?.type === 'session-id') {
+      this.#ids.add(event.sdkSessionId)
+      this.#parts.onSession(event.sdkSessionId)
+    }
     this.#turns.take(item)
-    if (event) this.#noteEvent(event)
-  }
-
-  #noteId(sdkSessionId: string): void {
-    this.#ids.add(sdkSessionId)
-    this.#parts.onSession(sdkSessionId)
-  }
-
-  #noteEvent(event: TurnEvent): void {
-    if (event.type !== 'text-delta') this.#answering.reset()
-    if (event.type !== 'retry') return
-    this.#watchdog.allow(event.delayMs)
-    if (event.delayMs > maxRetryDelayMs && event.reason === 'rate_limit')
-      this.#giveUp('rate-limited', event.delayMs)
+    if (!event) return
+    this.#watchdog.eventReceived(event)
+    const isRateLimit = event.type === 'retry' && event.reason === 'rate_limit'
+    if (isRateLimit && event.delayMs > maxRetryDelayMs) this.#giveUp('rate-limited', '', event.delayMs)
   }
 
   /** Ends the turns that are over. */
@@ -281,50 +276,39 @@ export class ClaudeConversation implements Conversation {
   }
 
   #resultOf(turn: RunningTurn, fallback: TurnEnd, verdict?: TurnEnd): TurnResult {
-    const { clock, reader, timeZone } = this.#parts
-    return turn.finish({
-      fallback,
-      verdict,
-      sdkSessionId: reader.sdkSessionId,
-      model: reader.model,
-      now: clock.now(),
-      timeZone,
-    })
+    const { clock, timeZone } = this.#parts
+    const { sdkSessionId, model } = this.#parts.reader
+    return turn.finish({ fallback, verdict, sdkSessionId, model, now: clock.now(), timeZone })
   }
 
   #watch(): void {
-    const { seconds, toolSeconds, answerMinutes } = this.#parts.silence
     const { asked, usesTools } = this.#turns
-    if (asked && !usesTools) this.#answering.start(answerMinutes * 60_000)
-    else this.#answering.stop()
-    if (!asked) return this.#watchdog.stop()
-    this.#watchdog.start((usesTools ? toolSeconds : seconds) * 1_000)
+    this.#watchdog.update({ isTurnRunning: asked !== undefined, usesTools })
   }
 
-  #answersTooLong(): void {
+  #endSilentTurn(): void {
+    this.#parts.log.warn(
+      { event: 'turn-silent', key: this.key, pid: this.pid },
+      'Claude sent nothing for too long; ending the turn.',
+    )
+    this.#giveUp('stalled', '')
+  }
+
+  #endEndlessAnswer(): void {
     const { answerMinutes } = this.#parts.silence
     this.#parts.log.warn(
       { event: 'answer-too-long', key: this.key, pid: this.pid, answerMinutes },
       'Claude wrote at one answer for too long; ending the turn.',
     )
     const limit = `${answerMinutes} minutes (claude.maxAnswerMinutes)`
-    this.#giveUp('stalled', undefined, `Claude wrote at one answer for more than ${limit}`)
-  }
-
-  #stalled(): void {
-    this.#parts.log.warn(
-      { event: 'turn-silent', key: this.key, pid: this.pid },
-      'Claude sent nothing for too long; ending the turn.',
-    )
-    this.#giveUp('stalled', undefined)
+    this.#giveUp('stalled', `Claude wrote at one answer for more than ${limit}`)
   }
 
   /** Ends the turn with our own verdict: interrupts Claude, and ends the process if that has no effect. */
-  #giveUp(why: 'stalled' | 'rate-limited', delayMs: number | undefined, details = ''): void {
+  #giveUp(why: 'stalled' | 'rate-limited', details: string, delayMs?: number): void {
     const turn = this.#turns.asked
     if (!turn) return
-    const now = this.#parts.clock.now()
-    const retryAt = delayMs === undefined ? undefined : now + delayMs
+    const retryAt = delayMs === undefined ? undefined : this.#parts.clock.now() + delayMs
     turn.verdict ??= { ...this.#failure(why, details, retryAt), retryAt }
     void this.interrupt()
     this.#parts.clock.after(10_000, () => {

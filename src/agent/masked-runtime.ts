@@ -7,30 +7,35 @@ import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 
 export function maskRuntime(runtime: AgentRuntime, redactor: Redactor): AgentRuntime {
   const masked = new WeakMap<Conversation, Conversation>()
-  const wrap = (conversation: Conversation): Conversation => {
+  const mask = (conversation: Conversation): Conversation => {
     const known = masked.get(conversation) ?? maskConversation(conversation, redactor)
     masked.set(conversation, known)
     return known
   }
-  return {
-    kind: runtime.kind,
-    billing: runtime.billing,
-    open: async (options) => wrap(await runtime.open(maskOptions(options, redactor))),
+  return withMembers(runtime, {
+    open: async (options) => mask(await runtime.open(maskOptions(options, redactor))),
     live(key) {
       const found = runtime.live(key)
-      return found && wrap(found)
+      return found && mask(found)
     },
-    resumable: (sdkSessionId) => runtime.resumable(sdkSessionId),
     received: (sdkSessionId, prompts) =>
       runtime.received(
         sdkSessionId,
-        prompts.map((prompt) => ({ ...prompt, text: redactor.knownValues(prompt.text) })),
+        prompts.map((prompt) => maskPrompt(prompt, redactor)),
       ),
-    ...(runtime.prewarm && {
-      prewarm: (options: ConversationOptions) => runtime.prewarm!(maskOptions(options, redactor)),
-    }),
-    close: () => runtime.close(),
-  }
+    prewarm: runtime.prewarm && ((options) => runtime.prewarm!(maskOptions(options, redactor))),
+  })
+}
+
+/** `target` with some members replaced. All others are used on `target` itself, because classes have private members. */
+function withMembers<T extends object>(target: T, members: Partial<T>): T {
+  return new Proxy(target, {
+    get(_target, name) {
+      if (name in members) return members[name as keyof T]
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
 }
 
 function maskOptions(options: ConversationOptions, redactor: Redactor): ConversationOptions {
@@ -42,37 +47,17 @@ function maskOptions(options: ConversationOptions, redactor: Redactor): Conversa
 }
 
 function maskConversation(conversation: Conversation, redactor: Redactor): Conversation {
-  const maskPrompt = (prompt: Prompt): Prompt => ({ ...prompt, text: redactor.knownValues(prompt.text) })
-  return {
-    get key() {
-      return conversation.key
+  return withMembers(conversation, {
+    async turn(prompt, onEvent) {
+      const masked = maskPrompt(prompt, redactor)
+      return maskResult(await conversation.turn(masked, maskEvents(onEvent, redactor)), redactor)
     },
-    get sdkSessionId() {
-      return conversation.sdkSessionId
-    },
-    get pid() {
-      return conversation.pid
-    },
-    get busy() {
-      return conversation.busy
-    },
-    get closed() {
-      return conversation.closed
-    },
-    get ended() {
-      return conversation.ended
-    },
-    turn: async (prompt, onEvent) =>
-      maskResult(await conversation.turn(maskPrompt(prompt), maskEvents(onEvent, redactor)), redactor),
-    steer: (prompt) => conversation.steer(maskPrompt(prompt)),
-    interrupt: () => conversation.interrupt(),
-    setModel: (model) => conversation.setModel(model),
-    setPermissionMode: (mode) => conversation.setPermissionMode(mode),
-    otherWriter: () => conversation.otherWriter(),
-    contextUsage: () => conversation.contextUsage(),
-    close: () => conversation.close(),
-    kill: () => conversation.kill(),
-  }
+    steer: (prompt) => conversation.steer(maskPrompt(prompt, redactor)),
+  })
+}
+
+function maskPrompt<T extends Pick<Prompt, 'text'>>(prompt: T, redactor: Redactor): T {
+  return { ...prompt, text: redactor.knownValues(prompt.text) }
 }
 
 function maskResult(result: TurnResult, { knownValues }: Redactor): TurnResult {

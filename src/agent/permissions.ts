@@ -105,11 +105,3 @@ function alwaysRules({ suggestions = [], suppressAlwaysAllowRule }: Details): Ad
 function writeRule(rule: { toolName: string; ruleContent?: string }): string {
   return rule.ruleContent ? `${rule.toolName}(${rule.ruleContent})` : rule.toolName
 }
-
-/** The answer to AskUserQuestion: for each question, by its text, the label chosen or the words written. */
-export function answerQuestions(
-  request: PermissionRequest,
-  answers: Readonly<Record<string, string>>,
-): PermissionAnswer {
-  return { behavior: 'allow', updatedInput: { ...request.input, answers } }
-}

@@ -101,11 +101,7 @@ export interface ConversationOptions {
   /** What Claude may use without asking, of the tools that are open. */
   allowedTools: string[]
   toolRights: ToolRights
-  /** Directories beside `cwd` that Claude may work in. */
-  additionalDirectories?: string[]
   maxBudgetUsd?: number
-  /** Calls to the model within one turn. */
-  maxTurns?: number
   thinkingLevel?: string
   tools: ToolServer[]
   askPermission: AskPermission

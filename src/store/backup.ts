@@ -1,5 +1,5 @@
-// The whole state in a folder of its own, and back. Databases are copied as of one moment although others write to
-// them; transcripts end with a whole line. What can be rebuilt (indexes, logs) is left out.
+// Backs up the whole state into a folder, and restores it. Databases are copied as of one moment while other processes write to
+// them; transcripts end with a complete line. Indexes and logs are left out.
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -20,19 +20,19 @@ export interface BackupResult {
   folder: string
   files: number
   bytes: number
-  /** What was left out or could not be copied in the usual way, in words. */
+  /** For people: what was left out, or was not copied in the usual way. */
   warnings: string[]
 }
 
 const manifestName = 'backup.json'
 const leftOut = new Set(['index', 'logs'])
-const passing = /(-wal|-shm|\.lock|\.lock\.waiting|\.lock\.reclaim|\.tmp|\.sock)$/
+const temporary = /(-wal|-shm|\.lock|\.lock\.waiting|\.lock\.reclaim|\.tmp|\.sock)$/
 
-/** Where a backup has what the machines share; it goes back into a database, not into the state of one of them. */
+/** The folder of a backup with the tables of the shared database; `db restore` restores them. */
 export const sharedFolder = 'postgres'
 
-/** Resolves when the backup is complete and on disk; a folder without `backup.json` is one that was interrupted. `shared`
- *  writes what several machines share into the folder that it is given, and resolves to the names of the files. */
+/** Resolves when the backup is complete and on disk; an interrupted one has no `backup.json`. `shared` writes the tables of the
+ *  shared database into a folder, and resolves to the names of the files. */
 export async function backUpState(
   root: string,
   destination: string,
@@ -52,7 +52,7 @@ export async function backUpState(
       await sync(join(folder, path))
       files.push({ path, ...(await digest(join(folder, path))) })
     }
-    // Databases first: a row may then lack what came later, never the other way round.
+    // Databases first: a transcript may then have entries that no row knows yet, never the other way round.
     const paths = await filesIn(root, warnings)
     for (const path of paths.sort((a, b) => rank(a) - rank(b))) {
       const copy = join(folder, path)
@@ -68,7 +68,7 @@ export async function backUpState(
   return { folder, files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0), warnings }
 }
 
-/** Puts a backup in the place of the state. What is there now is moved aside, never removed. */
+/** Replaces the state by a backup. The current state is moved aside, never removed. */
 export async function restoreState(
   backup: string,
   root: string,
@@ -98,7 +98,7 @@ export async function restoreState(
   }
 }
 
-/** The files of a backup that is complete and as it was. */
+/** The files of a backup; throws unless the backup is complete and unchanged. */
 export async function verifiedFiles(backup: string): Promise<string[]> {
   const manifest = await readManifest(backup)
   await verify(backup, manifest)
@@ -117,13 +117,13 @@ async function copyOne(from: string, to: string, warnings: string[]): Promise<bo
     await sync(to)
     return true
   } catch (error) {
-    // Archived or pruned while we were on our way to it.
+    // Archived or removed since it was listed.
     if (errorCode(error) === 'ENOENT') return false
     throw error
   }
 }
 
-/** As of one moment, whoever writes to it. One that is damaged is copied as it is: better than nothing. */
+/** Copies a database as of one moment while other processes write to it. A damaged database is copied as a file. */
 async function copyDatabase(from: string, to: string, warnings: string[]): Promise<void> {
   try {
     const database = Database.open(from, [], { readOnly: true })
@@ -139,7 +139,7 @@ async function copyDatabase(from: string, to: string, warnings: string[]): Promi
   }
 }
 
-/** A transcript that grew while it was copied may end within a line. */
+/** A transcript that grew during the copy may end with an incomplete line. */
 async function cutTornLine(copy: string): Promise<void> {
   await using handle = await open(copy, 'r+')
   for await (const batch of linesBackward(handle, (await handle.stat()).size)) {
@@ -153,7 +153,7 @@ async function filesIn(root: string, warnings: string[], below = ''): Promise<st
   const found: string[] = []
   for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
     const path = join(below, entry.name)
-    if (passing.test(entry.name) || (below === '' && leftOut.has(entry.name))) continue
+    if (temporary.test(entry.name) || (below === '' && leftOut.has(entry.name))) continue
     if (entry.isDirectory()) found.push(...(await filesIn(root, warnings, path)))
     else if (entry.isFile()) found.push(path)
     else warnings.push(`${join(root, path)} was left out: it is not a plain file`)
@@ -188,10 +188,10 @@ async function readManifest(backup: string): Promise<Manifest> {
   const { rockpool, files } = manifest
   const isKnown = rockpool === 1 && Array.isArray(files)
   if (isKnown && files.every(({ path }) => typeof path === 'string')) return manifest as Manifest
-  throw new RockpoolError('schema-newer', `${backup} was made by a Rockpool that this one does not know.`)
+  throw new RockpoolError('schema-newer', `${backup} was made by a newer version of Rockpool.`)
 }
 
-/** Nothing is touched before every file of the backup is there and as it was. */
+/** Checks every file of the backup before anything is changed. */
 async function verify(backup: string, manifest: Manifest): Promise<void> {
   for (const { path, bytes, sha256 } of manifest.files) {
     const file = join(backup, path)
@@ -204,14 +204,14 @@ async function verify(backup: string, manifest: Manifest): Promise<void> {
   }
 }
 
-/** A path that stays inside whatever folder it is joined to: the backup that it is read from, and the state that it is written to. */
+/** Does the path stay inside any folder that it is joined to (the backup, the state directory)? */
 function isPathWithin(path: string): boolean {
   if (isAbsolute(path) || path !== normalize(path)) return false
   return path !== '.' && path.split(sep)[0] !== '..'
 }
 
 async function isPlainFile(path: string): Promise<boolean> {
-  // Missing counts as not as it was.
+  // A missing file is a changed one.
   return (await lstat(path).catch(() => undefined))?.isFile() ?? false
 }
 

@@ -1,5 +1,5 @@
-// The secret that lets us into a platform: from the configuration, a file that it names, the environment, or
-// credentials/. In that order; the place is known, so that a person can be told where to change it.
+// Finds the token of a channel: in the configuration, in a file that the configuration names, in the environment, or in
+// credentials/, in this order. The origin is reported, so that people know where to change it.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { accountsOf, withAccounts } from '../domain/config/channel-settings.ts'
@@ -19,7 +19,7 @@ export interface FoundToken {
 export interface TokenPlace {
   channel: string
   accountId: string
-  /** What the configuration says: the token itself, or a file with it. */
+  /** From the configuration: the token itself, or a file with it. */
   configured?: string
   file?: string
 }
@@ -36,7 +36,7 @@ export function findChannelToken(
 ): FoundToken | undefined {
   if (place.configured?.trim()) return { token: place.configured.trim(), origin: 'configuration' }
   if (place.file) return { token: readTokenFile(place.file), origin: 'file' }
-  // The environment has one token, so it is for the account that people have when they have one.
+  // The environment has one token, which is for the default account.
   const variable =
     place.accountId === 'default' ? environment.variables[variables[place.channel] ?? ''] : undefined
   if (variable?.trim()) return { token: variable.trim(), origin: 'environment' }
@@ -44,7 +44,7 @@ export function findChannelToken(
   return kept ? { token: kept, origin: 'credentials' } : undefined
 }
 
-/** Every secret of a channel that this process may come to hold, so that no log ever shows one. */
+/** Every channel secret that this process may use, for the redaction of logs. */
 export function channelSecrets(
   channels: ChannelsConfig,
   environment: Environment,
@@ -65,7 +65,7 @@ export function channelSecrets(
   ])
 }
 
-/** Accounts that were added by command: those with a token, or with the keys of a linked phone. */
+/** Accounts that were added by `channels add`: those with a token, or with the keys of a linked phone. */
 export function keptAccounts(paths: StatePaths): Array<{ channel: string; accountId: string }> {
   const names = existsSync(paths.credentials) ? readdirSync(paths.credentials) : []
   return names.flatMap((name) => {

@@ -12,13 +12,13 @@ interface CachedConfig {
   config: Config
 }
 
-/** The configuration that this very text was checked to mean by this very program. */
+/** The cached configuration, if text and program are unchanged. */
 export function readCachedConfig(stateDir: string, text: string): Config | undefined {
   try {
     const cached = JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig
     return cached.text === text && cached.program === programStamp() ? cached.config : undefined
   } catch {
-    // No cache, or not ours: the file is checked again.
+    // No valid cache: the file is checked again.
     return undefined
   }
 }
@@ -32,11 +32,11 @@ export function writeCachedConfig(stateDir: string, text: string, config: Config
     writeFileSync(temporary, JSON.stringify(cached), { mode: 0o600 })
     renameSync(temporary, path)
   } catch {
-    // Only speed is lost here; a read-only state directory is reported by the code that must write to it.
+    // Only speed is lost. Code that must write reports a read-only state directory.
   }
 }
 
-/** Names this build: a newer one may know other keys. */
+/** Identifies this build: a newer one may know other keys. */
 function programStamp(): string {
   const file = fileURLToPath(import.meta.url)
   return `${file} ${statSync(file).mtimeMs}`

@@ -1,5 +1,5 @@
-// Changes the configuration file on behalf of a command. A file with comments is the person's own work: it is never
-// rewritten, the command says instead what to put where.
+// Changes the configuration file for a command. A file with comments is never rewritten, because the comments would be lost; the
+// command prints the change instead.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
@@ -9,8 +9,8 @@ import { writePrivateFile } from './disk/private-file.ts'
 
 export type JsonObject = Record<string, unknown>
 
-/** Applies `change` to what the file says and writes it back, one change after the other over all processes. The result is
- *  checked when it is next loaded. */
+/** Applies `change` to the content of the file. Changes of all processes run one after another. The result is checked when the
+ *  configuration is loaded next. */
 export async function editConfigFile(
   file: string,
   change: (config: JsonObject) => JsonObject,

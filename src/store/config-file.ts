@@ -14,18 +14,18 @@ export interface Environment {
   home: string
   stateDir: string
   configFile: string
-  /** Somebody named that file, so it has to be there. */
+  /** `ROCKPOOL_CONFIG` names the file, so it must exist. */
   configIsNamed?: boolean
   gatewayUrl?: string
   gatewayToken?: string
   databaseUrl?: string
   claudeConfigDir?: string
   openclawStateDir: string
-  /** What all Rockpools of this user on this machine share; see machine-folder.ts. */
+  /** Shared by all Rockpools of this user on this machine; see disk/held-name.ts. */
   machineDir: string
-  /** How long file mode may use again what it has read; 0 turns that off. */
+  /** How long file mode may reuse what it has read; 0 disables the cache. */
   sessionCacheTtlMs?: number
-  /** All variables; agent/ picks the few that Claude's process may have. */
+  /** All variables; agent/ selects the few for Claude's process. */
   variables: Readonly<Record<string, string | undefined>>
 }
 
@@ -34,7 +34,7 @@ export type ConfigOrigin = 'file' | 'environment' | 'default'
 export interface LoadedConfig {
   config: Config
   file: string
-  /** What the file itself says, without defaults. */
+  /** The content of the file, without defaults. */
   written: Record<string, unknown>
 }
 
@@ -57,7 +57,7 @@ export function readEnvironment(variables: Record<string, string | undefined> = 
   }
 }
 
-/** Not by TMPDIR or HOME: two processes that find different ones would not meet, and both receive for one bot. */
+/** Independent of TMPDIR and HOME: with two different folders, two processes could receive for one bot. */
 function machineDirectory(): string {
   const user = process.getuid?.()
   return user === undefined ? join(userInfo().homedir, '.rockpool-machine') : `/tmp/rockpool-${user}`
@@ -80,7 +80,7 @@ export async function loadConfig(environment: Environment): Promise<LoadedConfig
   return { config, file, written }
 }
 
-/** Only where sessions are kept, for the library, whose functions cannot wait for the whole configuration. */
+/** Only the key `store`, for synchronous functions of the library. */
 export function readStoreKind({ configFile, configIsNamed = false }: Environment): unknown {
   return parseConfig(readConfigText(configFile, configIsNamed), configFile)['store']
 }
@@ -129,12 +129,12 @@ function parseConfig(text: string, file: string): Record<string, unknown> {
   })
 }
 
-/** Plain JSON is a hundred times faster to read; comments need the slower reader. */
+/** Plain JSON is parsed a hundred times faster; only files with comments need JSON5. */
 function parseWithComments(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not plain JSON: the other reader says what is wrong, if anything is.
+    // Not plain JSON: JSON5 parses it or reports the error.
     const json5 = createRequire(import.meta.url)('json5') as typeof JSON5
     return json5.parse(text)
   }

@@ -1,5 +1,5 @@
-// <state>/gateway.json: where the running gateway listens, for the commands of this machine. It names the process
-// and its start time, so that a token is never sent to whatever took the port of a gateway that is gone.
+// <state>/gateway.json: the address of the running gateway, for commands on this machine. It contains the gateway's process
+// identity, so that a token is never sent to another program that took the port of a dead gateway.
 import { readFileSync, rmSync, statSync } from 'node:fs'
 import { gatewayFile } from './paths.ts'
 import { writePrivateFile } from './disk/private-file.ts'
@@ -19,12 +19,12 @@ export function writeGatewayFile(stateDir: string, gateway: Omit<RunningGateway,
   writePrivateFile(gatewayFile(stateDir), `${JSON.stringify(content)}\n`)
 }
 
-/** Removes the file if it is still ours: a gateway that started after us keeps its own. */
+/** Removes the file if this process wrote it; the file of a newer gateway stays. */
 export function removeGatewayFile(stateDir: string): void {
   if (readGatewayFile(stateDir)?.process.pid === process.pid) rmSync(gatewayFile(stateDir), { force: true })
 }
 
-/** The gateway that runs on this state directory now, if one does. */
+/** The gateway that runs on this state directory, if any. */
 export function findRunningGateway(stateDir: string): RunningGateway | undefined {
   const found = readGatewayFile(stateDir)
   return found && isSameProcess(found.process) ? found : undefined
@@ -38,7 +38,7 @@ function readGatewayFile(stateDir: string): RunningGateway | undefined {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
     return isRunningGateway(value) ? value : undefined
   } catch {
-    // Missing or half-written: then no gateway can be reached, which is all that is asked here.
+    // Missing or incomplete: no gateway can be reached.
     return undefined
   }
 }

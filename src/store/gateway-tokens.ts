@@ -1,5 +1,6 @@
-// The gateway's secrets in credentials/, each file 0600. The operator's token is made at the first start and may
-// do everything; further tokens may do less, and only their hashes are kept. None is ever printed but when it is made.
+// The gateway's secrets in credentials/, each in a file with mode 0600: the operator's token, created at the first start, with
+// all rights; further tokens with fewer rights, of which only hashes are stored; and open dashboard pages. A token is printed
+// only when it is created.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,11 +8,11 @@ import { RockpoolError } from '../domain/errors.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-/** What a further token may do. */
+/** A further token and its rights. */
 export interface TokenRecord {
   name: string
   scopes: string[]
-  /** Bound to one agent: it sees that agent's world only. */
+  /** Bound to one agent: it has access to that agent only. */
   agentId?: string
   createdAt: number
   /** SHA-256 of the token, base64url. */
@@ -34,7 +35,7 @@ export function readGatewayToken(stateDir: string): string | undefined {
   return readPrivateFile(gatewayTokenFile(stateDir))?.trim() || undefined
 }
 
-/** A person sets it; a blank one counts as none. */
+/** Set by a person; undefined if blank. */
 export function readHookToken(stateDir: string): string | undefined {
   return readPrivateFile(hookTokenFile(stateDir))?.trim() || undefined
 }
@@ -43,12 +44,12 @@ export function writeHookToken(stateDir: string, token: string): void {
   writePrivateFile(hookTokenFile(stateDir), `${token}\n`)
 }
 
-/** The operator's token; made when there is none yet. */
+/** The operator's token; created if there is none. */
 export function ensureGatewayToken(stateDir: string): string {
   return makePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`).trim()
 }
 
-/** A new operator's token; the old one is worth nothing from now on. */
+/** Replaces the operator's token; the old one is invalid from now on. */
 export function rotateGatewayToken(stateDir: string): void {
   writePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`)
 }
@@ -65,7 +66,7 @@ export function readTokenRecords(stateDir: string): TokenRecord[] {
   throw damaged(stateDir)
 }
 
-/** One change after the other, over all processes: what was given out is there, and what was withdrawn stays away. */
+/** Changes of all processes run one after another, so none is lost. */
 export async function changeTokenRecords(
   stateDir: string,
   change: (records: TokenRecord[]) => TokenRecord[],
@@ -96,14 +97,14 @@ function isTokenRecord(value: unknown): value is TokenRecord {
   return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes)
 }
 
-/** Changes when one of the files that decide who may come in does. */
+/** Changes whenever one of the credential files changes. */
 export function credentialsMark(stateDir: string): string {
   return [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)].map(fileMark).join(' ')
 }
 
 function fileMark(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
-  // Every write makes a new file, so the inode changes even within one tick of the clock.
+  // Every write creates a new file, so the inode changes even within one tick of the clock.
   return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : '-'
 }
 
@@ -116,7 +117,7 @@ export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** Takes the same time wherever two hashes differ. */
+/** Compares in constant time. */
 export function sameHash(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -1,5 +1,5 @@
-// Looks at the files of a state directory for what should not be: locks of dead processes, things left by killed
-// ones, modes that let others read. Says what it found; changes nothing by itself.
+// Checks the files of a state directory for problems: locks of dead processes, leftovers of killed ones, modes that let other
+// users read. Reports problems and possible fixes; changes nothing by itself.
 import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import type { Dirent, Stats } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export interface FileFault {
 const legacyStaleMs = 30_000
 const hourMs = 3_600_000
 
-/** Locks whose holder is dead. One that somebody holds is no fault. */
+/** Locks whose holder is dead. */
 export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
   return namesIn(folder, (name) => name.endsWith('.lock')).flatMap((name) => {
     const path = join(folder, name)
@@ -33,7 +33,7 @@ export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
   })
 }
 
-/** What processes left that were killed while they wrote or waited. */
+/** Files of processes that were killed while they wrote or waited. */
 export function findLeftovers(folder: string, clock: Clock): FileFault[] {
   const abandoned = namesIn(folder, isAbandoned)
   const waiting = namesIn(folder, (name) => name.endsWith('.lock.waiting')).filter(
@@ -55,7 +55,7 @@ export function findLeftovers(folder: string, clock: Clock): FileFault[] {
   ]
 }
 
-/** What could not be read and was put out of the way, nothing of it deleted. Somebody has to look at it once. */
+/** Unreadable files that were set aside. A person should check them. */
 export function findSetAside(folder: string): FileFault[] {
   return namesIn(folder, (name) => /\.corrupt-[^/]*Z$/.test(name)).map((name) => ({
     path: join(folder, name),
@@ -64,7 +64,7 @@ export function findSetAside(folder: string): FileFault[] {
   }))
 }
 
-/** Folders that others may enter and files that others may read, two levels of agents deep. */
+/** Folders and files that other users can read, down to the sessions of each agent. */
 export function findOpenModes(root: string): FileFault[] {
   const faults: FileFault[] = []
   const visit = (path: string, depth: number): void => {
@@ -72,7 +72,7 @@ export function findOpenModes(root: string): FileFault[] {
     if (!stats || stats.isSymbolicLink()) return
     const fault = modeFault(path, stats)
     if (fault) faults.push(fault)
-    // Workspaces and media hold other people's files in any number; their folder is closed, and that is enough.
+    // Workspaces and media may have very many files; the mode of their folder is enough.
     if (!stats.isDirectory() || depth > 3 || /\/(workspace|media)$/.test(path)) return
     for (const entry of entriesIn(path)) visit(join(path, entry.name), depth + 1)
   }
@@ -80,7 +80,7 @@ export function findOpenModes(root: string): FileFault[] {
   return faults
 }
 
-/** Is the database whole? An answer in words, or nothing. `isDamaged`: it is the file itself that is at fault. */
+/** A problem of the database, if any. `isDamaged`: the file itself is damaged. */
 export async function findDatabaseFault(
   path: string,
   inspectRows: (database: Database) => string[] = () => [],
@@ -96,7 +96,7 @@ export async function findDatabaseFault(
     }
   } catch (error) {
     const { code, message, hint } = asRockpoolError(error)
-    return elsewhere.includes(code)
+    return notDamage.includes(code)
       ? {
           path,
           says: `cannot be looked at: ${message}`,
@@ -107,8 +107,8 @@ export async function findDatabaseFault(
   }
 }
 
-/** On a full disk, or while somebody holds it, a sound database cannot be read either; nobody may move it away for that. */
-const elsewhere: readonly ErrorCode[] = ['disk-failed', 'locked', 'schema-newer']
+/** With these errors an intact database cannot be read either, so it must not be moved away. */
+const notDamage: readonly ErrorCode[] = ['disk-failed', 'locked', 'schema-newer']
 
 function databaseFault(path: string, why: string): FileFault & { isDamaged: boolean } {
   const remedy = 'nothing by itself: restore a backup (`rockpool restore-backup`), or move the file away'
@@ -127,7 +127,7 @@ function modeFault(path: string, stats: Stats): FileFault | undefined {
   return { path, says, remedy: `set mode ${wanted.toString(8)}`, fix: async () => chmodSync(path, wanted) }
 }
 
-/** Taking a dead lock and letting it go removes it, by the rule that nobody's living lock is lost. */
+/** Takes and releases the lock, which removes the lock of a dead process and never that of a live one. */
 async function reclaim(path: string): Promise<void> {
   await new FileLock(path.slice(0, -'.lock'.length), { timeoutMs: 1_000 }).hold('doctor', async () => {})
 }

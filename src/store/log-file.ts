@@ -1,5 +1,5 @@
-// The log: JSON lines on stderr or in a file of our own, without secrets. pino writes them; it is loaded with the
-// first line, because most commands write none.
+// The log: JSON lines on stderr or in a file of our own, without secrets. pino writes them; it is loaded with the first line,
+// because most commands write none. Also reads the end of the log file.
 import { createRequire } from 'node:module'
 import {
   closeSync,
@@ -22,7 +22,7 @@ export interface LogOptions {
   /** Where the lines go; stderr when absent. */
   file?: string
   redactor: Redactor
-  /** A file of this size is put aside and a new one begun; the last five are kept. */
+  /** A file of this size is rotated; the last five are kept. */
   rotateAtBytes?: number
 }
 
@@ -61,8 +61,7 @@ function startPino({ level, file, rotateAtBytes = 10 * 1024 * 1024 }: LogOptions
 
 const stderrLines = { write: (line: string) => void process.stderr.write(line) }
 
-/** What cannot be written there, on a full disk or because the file cannot be opened, goes to stderr: nothing that is worth
- *  a line is worth the end of the program. */
+/** A line that cannot be written to the file goes to stderr; a failing log must not end the program. */
 function rotatingFile(path: string, rotateAtBytes: number): { write(line: string): void } {
   let open: { fd: number; bytes: number } | undefined
   let isTorn = false
@@ -79,14 +78,14 @@ function rotatingFile(path: string, rotateAtBytes: number): { write(line: string
       try {
         append(line)
       } catch {
-        // The line itself is what there is to say; it is said where there is room.
+        // The disk is full, or the file cannot be opened.
         stderrLines.write(line)
       }
     },
   }
 }
 
-/** The next file is open before the last one is closed: a number that was given back may be somebody else's file by then. */
+/** Opens the next file before the last one is closed, so that its descriptor cannot be reused in between. */
 function openNext(path: string, last: number | undefined): { fd: number; bytes: number } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (last !== undefined) rotate(path)
@@ -109,7 +108,7 @@ function rotate(path: string): void {
     try {
       renameSync(name(number), name(number + 1))
     } catch {
-      // There are not that many yet, or another process has just rotated them.
+      // There are fewer files, or another process has just rotated them.
     }
   }
 }

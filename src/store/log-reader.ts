@@ -10,7 +10,7 @@ export interface LogPage {
 
 const maxBytes = 512 * 1024
 
-/** The last lines, or those after a cursor. A log that was rotated meanwhile is read from its beginning. */
+/** The last lines, or those after a cursor. A log that was rotated since then is read from its beginning. */
 export function readLog(path: string, limit: number, cursor?: string): LogPage {
   let file: number
   try {

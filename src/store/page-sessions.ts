@@ -3,7 +3,10 @@
 import { join } from 'node:path'
 import { readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-/** Hash of a page's two secrets to the moment they end, in milliseconds since 1970. */
+/**
+ * Open dashboard pages: the hash of a page's cookie and page key, with the time when they expire (ms since 1970). Stored so that
+ * an open page survives a restart of the gateway. They become invalid when the operator's token is replaced.
+ */
 export type PageSessions = Map<string, number>
 
 interface Stored {
@@ -32,7 +35,7 @@ function parse(text: string): Stored | undefined {
     const value = JSON.parse(text) as Partial<Stored>
     if (typeof value.under === 'string' && Array.isArray(value.pages)) return value as Stored
   } catch {
-    // A damaged file opens no page: people log in again, which costs them a moment.
+    // A damaged file has no pages: people log in again.
   }
   return undefined
 }

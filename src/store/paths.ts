@@ -1,35 +1,35 @@
-// Where things are in the state directory. Every path that contains a name from outside is made here and checked.
+// Paths in the state directory. Every path with a name from outside is built and checked here.
 import { join, resolve } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 
 const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 const sessionIdRule = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-/** Names of devices on some systems, and not a good idea on the others. */
+/** Device names on some systems. */
 const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 const reserved = new Set(['__proto__', 'constructor', 'prototype', 'node_modules'])
 
 export interface StatePaths {
   root: string
   config: string
-  /** Inbox, outbox, queued turns, coding sessions, approvals: what must happen. */
+  /** Inbox, outbox, queued turns, coding sessions, approvals. */
   database: string
-  /** This machine's copy of what several share in PostgreSQL; it takes the place of `database` then. */
+  /** The local copy of tables that machines share in PostgreSQL; used instead of `database` then. */
   sharedCopy: string
-  /** Tables that can be thrown away and rebuilt. */
+  /** Tables that can be deleted and rebuilt. */
   discoveryIndex: string
   searchIndex: string
-  /** Transcripts of the shared database as files, for the search index; they can be thrown away. */
+  /** Transcripts of the shared database as files, for the search index; they can be deleted. */
   transcriptCopies: string
-  /** What agents' notes were when this machine and the shared database agreed; it can be thrown away. */
+  /** Notes when this machine and the shared database last agreed; it can be deleted. */
   memoryBase: string
   credentials: string
   logs: string
   media: string
-  /** Which of Claude's processes are ours, and who writes to which of its sessions. */
+  /** Claude's processes that Rockpool started, and the writer of each session. */
   claudeProcesses: string
   /** Claude's own temporary files. */
   claudeTemporary: string
-  /** What notes said while Claude writes them. */
+  /** Copies of notes while Claude writes them. */
   noteCopies: string
   agent(agentId: string): string
   sessions(agentId: string): string
@@ -63,13 +63,13 @@ export function statePaths(root: string): StatePaths {
   }
 }
 
-/** Where file mode keeps an agent's sessions: beside its transcripts, or where `session.store` says. */
+/** The sessions.json of an agent in file mode: beside its transcripts, or at `session.store`. */
 export function sessionsJsonPath(agentId: string, paths: StatePaths, template: string | undefined): string {
   if (!template) return paths.sessionsJson(agentId)
   return resolve(paths.root, template.replaceAll('{agentId}', checkAgentId(agentId)))
 }
 
-/** Whose sessions are in `<state>/agents/<agentId>/sessions`; in any other folder, those of the agent that all have. */
+/** The agent of `<state>/agents/<agentId>/sessions`; `main` for any other folder. */
 export function agentOfFolder(folder: string): string {
   const [agents, agentId, sessions] = folder.split('/').slice(-3)
   return agents === 'agents' && sessions === 'sessions' && agentId ? agentId : 'main'
@@ -90,7 +90,7 @@ export function checkSessionId(sessionId: string): string {
   })
 }
 
-/** Where the running gateway says how it is reached. */
+/** The file with the address of the running gateway. */
 export function gatewayFile(stateDir: string): string {
   return join(stateDir, 'gateway.json')
 }

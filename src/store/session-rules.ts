@@ -6,13 +6,13 @@ import type { ListFilter } from './session-store.ts'
 
 const maxKeyLength = 1024
 
-/** A store belongs to one agent; a key that names another agent is not for it. */
+/** A store belongs to one agent; a key that names another agent does not belong in it. */
 function ownsKey(agentId: string | undefined, key: string): boolean {
   const [prefix, owner] = key.split(':', 2)
   return agentId === undefined || prefix !== 'agent' || owner === agentId
 }
 
-/** Says why a key cannot be in this agent's store (undefined: a store that agents share), or nothing when it can. */
+/** Why a key is not allowed in this agent's store; undefined if it is. `agentId` is undefined for a store that agents share. */
 export function keyFault(agentId: string | undefined, key: string): string | undefined {
   if (key === '' || key.length > maxKeyLength) return `has a key that is empty or longer than ${maxKeyLength}`
   if (!key.isWellFormed() || /\p{Cc}/u.test(key)) return 'has a key with control characters'
@@ -28,7 +28,7 @@ export function checkKey(agentId: string, key: string): void {
   })
 }
 
-/** Says why a value cannot be a session's entry, or nothing when it can. */
+/** Why a value is not a valid session entry; undefined if it is. */
 export function faultOf(value: unknown): string | undefined {
   return shapeFaultOf(value) ?? (isTooDeep(value) ? 'is nested too deep' : undefined)
 }
@@ -41,7 +41,7 @@ function shapeFaultOf(value: unknown): string | undefined {
   return undefined
 }
 
-/** Refuses an entry that could not be read back as it is. */
+/** Throws if the entry could not be read back unchanged. */
 export function checkEntry(key: string, entry: SessionEntry): void {
   checkJsonDepth(entry, `The entry of ${key}`)
   const fault = hasProtoKey(entry) ? 'has a field named __proto__' : shapeFaultOf(entry)
@@ -49,7 +49,7 @@ export function checkEntry(key: string, entry: SessionEntry): void {
   throw new RockpoolError('input-invalid', `The entry of ${key} ${fault}. Nothing was changed.`)
 }
 
-/** Only a change of the label is checked: two that were alike before we came stay as they are. */
+/** Only a changed label is checked: existing duplicates stay. */
 export function checkLabelIsFree(
   before: Pick<SessionEntry, 'label'> | undefined,
   after: SessionEntry,
@@ -67,7 +67,7 @@ export function checkLabelIsFree(
   )
 }
 
-/** What a search looks at, in the case that it compares in. */
+/** The text that a search compares with, in lower case. */
 export function searchTextOf(key: string, entry: SessionEntry): string {
   const { label, displayName, subject, sessionId } = entry
   return [key, label, displayName, subject, sessionId]
@@ -86,7 +86,7 @@ export function matches({ key, entry }: Session, filter: ListFilter): boolean {
   )
 }
 
-/** The best way in which `ref` names sessions: as a key or a whole id or label before the beginning of an id. */
+/** The sessions that `ref` names: by key, else by whole id or label, else by the beginning of an id. */
 export function found(ref: string, candidates: Session[]): Session[] {
   const exact = candidates.filter(({ key }) => key === ref)
   if (exact.length > 0) return exact

@@ -1,5 +1,5 @@
-// The contract for session rows and transcripts. SQLite, files and PostgreSQL keep it, and one contract test holds
-// them to it (test/support/session-store-contract.ts). A store belongs to one agent: nothing in it reaches another's.
+// The contract for session rows and transcripts. SQLite, files and PostgreSQL implement it, and one contract test checks all of
+// them (test/support/session-store-contract.ts). A store belongs to one agent and has no access to other agents.
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../domain/transcript.ts'
 
@@ -8,22 +8,22 @@ export interface ListFilter {
   offset?: number
   /** Only sessions active since this time (ms). */
   activeSince?: number
-  /** Substring of key, label, display name, subject or session id; upper and lower case alike. */
+  /** Substring of key, label, display name, subject or session id; case-insensitive. */
   search?: string
   label?: string
   spawnedBy?: string
-  /** Archived ones instead of the others. */
+  /** Only archived sessions; otherwise only those that are not archived. */
   archived?: boolean
 }
 
 export interface SessionPage {
-  /** How many match, whatever the limit. */
+  /** How many match, independent of the limit. */
   total: number
-  /** Newest first, without the bulky fields. */
+  /** Newest first, without the large fields. */
   sessions: Session[]
 }
 
-/** Gets a copy of the entry (none if new); returns the entry to store, or undefined to leave things as they are. */
+/** Gets a copy of the entry (undefined if new); returns the entry to store, or undefined for no change. */
 export type Change = (entry: SessionEntry | undefined) => SessionEntry | undefined
 
 export interface Update {
@@ -33,37 +33,36 @@ export interface Update {
 
 export interface SessionStore {
   readonly agentId: string
-  /** The whole entry, bulky fields included. */
+  /** The whole entry, including the large fields. */
   get(key: string): Promise<SessionEntry | undefined>
-  /** The entry without its bulky fields: what most readers need, and much faster. Another program's edit of
-   *  sessions.json may be seen a moment later than by `get`. */
+  /** The entry without its large fields: enough for most readers, and much faster. Sees edits of sessions.json by other
+   *  programs a moment later than `get`. */
   peek(key: string): Promise<SessionEntry | undefined>
   list(filter?: ListFilter): Promise<SessionPage>
-  /** Sessions whose id, id prefix, label or key is `ref`. More than one means that it is ambiguous. */
+  /** Sessions whose id, id prefix, label or key is `ref`. Several results mean that `ref` is ambiguous. */
   find(ref: string): Promise<Session[]>
-  /** Reads, changes and writes one entry as one step; resolves when it is on disk. Resolves to what is stored now. */
+  /** Reads, changes and writes one entry atomically. Resolves to the stored entry when it is on disk. */
   update(key: string, change: Change): Promise<SessionEntry | undefined>
-  /** Many at once, each as `update` would: one that is refused does not keep the others from it. Answers in order. */
+  /** Like `update` for many entries; a refused one does not affect the others. Results are in order. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>>
-  /** Removes the row; resolves to what it was. */
+  /** Removes the row; resolves to the removed entry. */
   delete(key: string): Promise<SessionEntry | undefined>
-  /** Removes the row so that nothing of it is left, neither in free pages nor in copies of before. */
+  /** Removes the row and all traces of it, including free pages and older copies. */
   purge(key: string): Promise<void>
-  /** Gives a row another key, as one step: it is never under both, nor under none. Resolves to the row under `to`;
-   *  when there is one already, both stay as they are. */
+  /** Changes the key of a row atomically. Resolves to the row with key `to`; if that key exists, both rows stay unchanged. */
   move(from: string, to: string): Promise<SessionEntry | undefined>
   /** Every entry in full, for export and import; in any order. */
   entries(): AsyncIterable<Session>
-  /** What could not be read or was set aside, in words; empty when all is well. */
+  /** Descriptions of rows that could not be read or were set aside; empty if there are none. */
   damage(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** Which transcript: a session id, and the topic when a thread has a file of its own. */
+/** Identifies a transcript: a session id, and the topic if a thread has its own file. */
 export interface TranscriptRef {
   sessionId: string
   topicId?: string
-  /** Where the session's row says that it is; wins over the name made from the id. */
+  /** The file that the session's row names; wins over the name that follows from the id. */
   file?: string
 }
 
@@ -71,59 +70,59 @@ export interface TranscriptPage {
   header: TranscriptHeader | undefined
   /** In file order. */
   entries: TranscriptEntry[]
-  /** Is there more before the first of these? Pass this as `before`. */
+  /** Present if there are earlier entries: pass it as `before` for the previous page. */
   before?: number
-  /** What could not be read, in words: `line 4 is not JSON`. Reading never changes the file. */
+  /** Descriptions of damage: `line 4 is not JSON`. Reading never changes the file. */
   damage: string[]
 }
 
-/** What is left out of a reading, in words. */
+/** Called with a description of each part that could not be read. */
 export type OnDamage = (what: string) => void
 
 export interface AppendOptions {
   cwd: string
   parentSession?: string
   key?: string
-  /** A crash of the machine cannot lose it, as it is also in the inbox: it need not be on disk before the next append or sync. */
+  /** The entry is also in the inbox, so a crash cannot lose it: it need not be on disk before the next append or sync. */
   isKeptElsewhere?: boolean
 }
 
 export interface TranscriptStore {
   readonly agentId: string
-  /** Adds entries below the current leaf as one durable write; makes the transcript with its header when there is none. */
+  /** Appends entries below the current leaf in one durable write; creates the transcript if there is none. */
   append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]>
-  /** What was appended is on disk, also what is kept elsewhere. */
+  /** Resolves when all appended entries are on disk, including those that are also kept elsewhere. */
   sync(ref: TranscriptRef): Promise<void>
-  /** The last `limit` entries, or those before a mark of an earlier page. Reads only as much of the file as needed. */
+  /** The last `limit` entries, or those before the `before` of another page. Reads only the needed part of the file. */
   tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage>
-  /** Every entry in the order of writing, branches and all, a piece at a time. */
+  /** Every entry of all branches, in the order of writing. */
   read(ref: TranscriptRef, onDamage?: OnDamage): AsyncIterable<TranscriptEntry>
-  /** The entries from the root to `leafId` (default: the leaf): the conversation as it stands. */
+  /** The entries from the root to `leafId` (default: the current leaf): the conversation. */
   path(ref: TranscriptRef, leafId?: string, onDamage?: OnDamage): AsyncIterable<TranscriptEntry>
   header(ref: TranscriptRef): Promise<TranscriptHeader | undefined>
   exists(ref: TranscriptRef): Promise<boolean>
-  /** A whole new transcript, for imports. Refused if there is one. */
+  /** Creates a whole transcript, for imports. Refused if it exists. */
   create(
     ref: TranscriptRef,
     header: { cwd: string; timestamp?: string; parentSession?: string },
     entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
   ): Promise<void>
-  /** A new transcript that holds the path from the root to `leafId` (default: the leaf). */
+  /** Creates a transcript with the path from the root to `leafId` (default: the current leaf). */
   fork(ref: TranscriptRef, to: { sessionId: string; leafId?: string }): Promise<TranscriptRef>
-  /** Keeps the last entries of the current path below a valid header; the whole transcript becomes an archive. */
+  /** Keeps only the last entries of the current path; the whole transcript becomes an archive. */
   truncate(ref: TranscriptRef, keep: number): Promise<{ kept: number; dropped: number; archived?: string }>
-  /** Sets the transcript aside under a name that says why and when; resolves to the archive's name. */
+  /** Archives the transcript under a name with reason and time; resolves to that name. */
   archive(ref: TranscriptRef, reason: 'reset' | 'deleted' | 'bak'): Promise<string | undefined>
   /** Newest first. */
   archives(): Promise<TranscriptArchive[]>
-  /** An archive as a transcript, for reading only. */
+  /** Refers to an archive as a transcript, for reading only. */
   archiveRef(name: string): Promise<TranscriptRef>
   unarchive(name: string): Promise<TranscriptRef>
-  /** Removes an archive for good. */
+  /** Deletes an archive. */
   discard(name: string): Promise<void>
-  /** Every transcript there is, whether a session has it or not. */
+  /** All transcripts, also those without a session. */
   list(): Promise<Array<TranscriptRef & { bytes: number; changedAt: number }>>
-  /** Lets go of everything; resolves when every append is on disk. */
+  /** Resolves when every append is on disk and all files are closed. */
   close(): Promise<void>
 }
 

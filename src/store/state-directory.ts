@@ -1,9 +1,9 @@
-// The state directory holds conversations and credentials, so it must be ours and ours alone before we use it.
+// Creates the state directory. It contains conversations and credentials, so it must belong to this user and be closed to others.
 import { chmodSync, statSync, statfsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import { makeFolders } from './disk/make-folders.ts'
 
-/** Makes the directory if it is missing and closes it to others. Gives what had to be put right, in words. */
+/** Creates the directory if it is missing, and closes it to other users. Returns a warning for each correction. */
 export function secureStateDirectory(path: string): string[] {
   make(path)
   const { uid, mode } = statSync(path)
@@ -34,7 +34,7 @@ function make(path: string): void {
   }
 }
 
-/** As statfs numbers them. Locks and syncs of these cannot be relied on, and neither can a database on them. */
+/** By the type number of statfs. Locks and syncs are not reliable there, so databases are not either. */
 const networkFileSystems = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],

@@ -1,5 +1,5 @@
-// The store cannot be reached at the moment. Nothing is wrong with what was asked of it: whoever hears this may wait and
-// ask again, and must not count it as a failure of the turn or the message that it was about.
+// The error for a store that cannot be reached at the moment. The request itself is fine: callers may wait and retry, and must
+// not treat this as a failure of the turn or the message.
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
@@ -12,7 +12,7 @@ export class StoreAway extends RockpoolError {
 const patienceMs = 60_000
 const pauseMs = 500
 
-/** Work that may be done twice without harm: done again as a whole while the store is away, for a minute at most. */
+/** Retries idempotent work while the store is unavailable, for at most a minute. */
 export async function untilBack<T>(
   clock: Clock,
   work: () => Promise<T>,

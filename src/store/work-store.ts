@@ -1,6 +1,5 @@
-// What must happen, written down before anything is done: messages that were accepted, turns that run, replies that
-// are to be sent. These are the contracts; inbox.ts, turn-lanes.ts and outbox.ts keep them with SQLite.
-// Every promise here resolves when its change is on disk.
+// The contracts for pending work, which is stored before anything is done: accepted messages, running turns, replies to send.
+// store/sqlite and store/postgres implement them. Every promise resolves when its change is on disk.
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { TurnEnd, Usage } from '../domain/turn.ts'
@@ -12,22 +11,22 @@ export interface WorkStore {
   readonly outbox: Outbox
   readonly overheard: Overheard
   readonly systemEvents: SystemEvents
-  /** With several processes on one database; absent where this process has all the work. */
+  /** Present if several processes share one database. */
   readonly share?: LaneShare
 }
 
-/** How several processes share the lanes: each lane is served by one of them as long as there is work in it. */
+/** How several processes share lanes: one of them serves a lane while there is work in it. */
 export interface LaneShare {
-  /** Does this process take whatever there is, or only what somebody waits for here? */
+  /** Does this process take all work, or only work that a caller in this process waits for? */
   readonly serves: boolean
-  /** Gives up lanes, takes as many as there is `room` for, and resolves to the inputs that are now ours, in order. */
+  /** Releases lanes, takes up to `room` new ones, and resolves to their inputs in order. */
   take(room: number, up: { idle: string[]; failed: string[] }): Promise<LaneWork[]>
-  /** Turns of processes that died, and of ours outside the `busy` lanes. Their lanes are held until they are released. */
+  /** Turns of dead processes, and our own turns outside of the `busy` lanes. Their lanes are held until they are released. */
   lost(busy: string[]): Promise<RunningTurn[]>
-  /** There is work that another process should look at. */
+  /** Notifies other processes of new work. */
   wakeOthers(): void
   onWork(listener: () => void): () => void
-  /** This process was taken for dead: everything must be let go before it may work again. */
+  /** Called when other processes considered this one dead: it must release all its work before it continues. */
   onBuried(letGo: () => Promise<void>): void
   /** Which accounts (`channel|account`) this process can send through. */
   setReach(reach: readonly string[]): Promise<void>
@@ -35,50 +34,50 @@ export interface LaneShare {
 
 export interface LaneWork {
   input: WaitingInput
-  /** Another process served this lane last: what is warm here is out of date. */
+  /** Another process served this lane last: a live conversation of this process is out of date. */
   hasMoved: boolean
 }
 
-/** Something that wants a turn: a message with what was decided about it at the door. */
+/** A message that needs a turn, with the decisions of admission. */
 export interface Input {
-  /** What identifies it for ever; a second one with the same key is the same message. */
+  /** The permanent id of the message; a second input with the same key is a duplicate. */
   key: string
-  /** The session key: inputs of one lane are taken in order, one turn at a time. */
+  /** The session key. Inputs of one lane are processed in order, one turn at a time. */
   lane: string
   agentId: string
   message: Message
-  /** May its sender give commands, and those of the owner? */
+  /** May the sender give commands? And the owner's commands? */
   mayCommand: boolean
   owner: boolean
-  /** The owner said it, be it in a group; as `owner` when absent. */
+  /** The owner wrote it, possibly in a group; defaults to `owner`. */
   byOwner?: boolean
-  /** In a group: somebody who is named in its list of people said it; as `byOwner` when absent. */
+  /** In a group: a person on the group's list wrote it; defaults to `byOwner`. */
   byMember?: boolean
   wish?: TurnWish
-  /** Somebody in this process waits for the answer, so this process must give it. Not kept. */
+  /** A caller in this process waits for the answer, so this process must take the turn. Not stored. */
   isWatched?: boolean
 }
 
-/** What the one who asks wants of this turn only. */
+/** Options for one turn. */
 export interface TurnWish {
-  /** For whom the turn is taken; the owner when absent. */
+  /** The author of the turn; defaults to the owner. */
   askedBy?: Author
   model?: string
   thinking?: string
-  /** Send the reply to the message's address; otherwise it is only recorded and given to whoever waits. */
+  /** Send the reply to the message's address; otherwise it is only recorded and returned to the caller. */
   deliver: boolean
-  /** A turn of the agent's own: keeps nothing fresh, and most of its words are kept back. */
+  /** A heartbeat turn: does not keep the session fresh, and most of its replies are not sent. */
   heartbeat?: boolean
-  /** The text is the program's: taken as it stands. */
+  /** The text comes from the program and is used verbatim. */
   internal?: boolean
 }
 
 export interface WaitingInput extends Input {
   id: number
   acceptedAt: number
-  /** How many turns were begun with it and lost. */
+  /** How many turns with this input were lost. */
   lostTurns: number
-  /** Where its lane is served, when several processes share the work. */
+  /** Which process serves its lane, if several share the work. */
   lies?: 'here' | 'elsewhere' | 'nowhere'
   hasMoved?: boolean
 }
@@ -88,29 +87,29 @@ export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'failed'
 export type InputState = 'waiting' | 'running' | InputEnd
 
 export interface Inbox {
-  /** Undefined: it was accepted before. `hasRoom`: this process would serve its lane now. */
+  /** Undefined if it was accepted before. `hasRoom`: this process can serve its lane now. */
   accept(input: Input, hasRoom?: boolean): Promise<WaitingInput | undefined>
   /** Was a message with this key accepted before? */
   knows(key: string): Promise<boolean>
-  /** What became of it: waiting, running, or how it ended. Undefined when it was never accepted, or is forgotten. */
+  /** Waiting, running, or how it ended. Undefined if it was never accepted, or its key has expired. */
   state(key: string): Promise<InputState | undefined>
-  /** A message was edited before its turn began: its text is replaced. False when it is too late. */
+  /** Replaces the text of a message that was edited before its turn started. False if the turn has started. */
   replace(key: string, message: Message): Promise<boolean>
   /** Inputs that wait for a turn, oldest first. */
   waiting(lane?: string): Promise<WaitingInput[]>
-  /** Ends inputs without a turn, with what is to be said about it; resolves to the outbox rows that are new. */
+  /** Ends inputs without a turn and enqueues deliveries; resolves to the new outbox rows. */
   end(ids: number[], how: InputEnd, deliveries?: Delivery[]): Promise<OutboxRow[]>
-  /** Forgets the keys of inputs that ended before this time. */
+  /** Deletes the keys of inputs that ended before this time. */
   forget(before: number): Promise<number>
 }
 
 /** An input of a turn that runs. */
 export interface RunningInput extends WaitingInput {
-  /** How often the agent began to work on it. */
+  /** How often the agent started to work on it. */
   asked: number
 }
 
-/** A process that may be asked whether it still lives; see process-liveness.ts. */
+/** Identifies a process, so that others can check whether it is alive; see disk/process-identity.ts. */
 export type Owner = string
 
 export interface RunningTurn {
@@ -123,7 +122,7 @@ export interface RunningTurn {
   inputs: RunningInput[]
 }
 
-/** A turn that is over, as it is kept for charts. */
+/** A finished turn, stored for charts. */
 export interface TurnRow {
   id: string
   lane: string
@@ -149,16 +148,16 @@ export interface TurnOutcome {
   contextTokens?: number
   compactions?: number
   deliveries: Delivery[]
-  /** The first of them is sent at once: it is marked `attempting` in the same step. */
+  /** The first delivery is sent at once: it is marked `attempting` in the same transaction. */
   sendsFirst?: boolean
-  /** Inputs that had joined and were not dealt with: they wait again. */
+  /** Inputs that had joined the turn and were not answered: they wait again. */
   unanswered?: number[]
-  /** What the turn was told and must not be told again. */
+  /** Context that the turn received and that must not be repeated. */
   heard?: { systemEvents?: number[]; overheard?: { group: string; upTo: number } }
 }
 
 export interface TurnLanes {
-  /** Claims the lane and its inputs. False: a turn of this lane runs already, or an input is taken. */
+  /** Claims the lane and its inputs. False if the lane has a running turn, or an input is already taken. */
   begin(turn: {
     id: string
     lane: string
@@ -167,16 +166,16 @@ export interface TurnLanes {
     owner: Owner
     inputs: number[]
   }): Promise<boolean>
-  /** Inputs that were added to a running turn; they end with it. False: the turn is over, or an input is taken. */
+  /** Adds inputs to a running turn; they end with it. False if the turn is over, or an input is already taken. */
   join(turnId: string, inputs: number[]): Promise<boolean>
-  /** The agent has begun to work on what the turn began with. */
+  /** Records that the agent has started to work on the turn's first inputs. */
   asked(turnId: string): Promise<void>
-  /** The turn is over: its inputs are answered, its replies are in the outbox, as one step. Resolves to those rows. */
+  /** Ends the turn: marks its inputs as answered and enqueues its replies, atomically. Resolves to the outbox rows. */
   finish(turnId: string, outcome: TurnOutcome): Promise<OutboxRow[]>
-  /** Gives up a turn that was lost; its inputs wait again, with one lost turn more. */
+  /** Releases a lost turn; its inputs wait again, and their `lostTurns` grows by one. */
   release(turnId: string): Promise<void>
   running(): Promise<RunningTurn[]>
-  /** Turns that are over, newest first. */
+  /** Finished turns, newest first. */
   history(filter?: { lane?: string; agentId?: string; since?: number; limit?: number }): Promise<TurnRow[]>
 }
 
@@ -188,21 +187,21 @@ export interface OutboxRow {
   delivery: Delivery
   state: DeliveryState
   attempts: number
-  /** It was sent a second time, marked, because nobody knows about the first. */
+  /** It was sent a second time, marked as such, because the result of the first attempt is unknown. */
   resent: boolean
   /** Not before this time. */
   notBefore: number
   reason?: string
   messageIds: string[]
   updatedAt: number
-  /** Marked `attempting` by this process and not tried yet; not in the database. */
+  /** Marked `attempting` by this process and not sent yet; not in the database. */
   isMarked?: boolean
 }
 
 export type DeliveryChange =
   /** On disk before the platform is called. */
   | { state: 'attempting'; resent: boolean }
-  /** One of several messages was sent; the attempt goes on. */
+  /** One of several messages was sent; the attempt continues. */
   | { state: 'attempting'; messageIds: string[] }
   | { state: 'retry'; notBefore: number; reason: string }
   | { state: 'unknown'; reason: string }
@@ -210,21 +209,21 @@ export type DeliveryChange =
   | { state: 'dead'; reason: string }
 
 export interface Outbox {
-  /** One that says the same thing (idempotencyKey) as an earlier one is left out. Resolves to the rows that are new. */
+  /** Skips deliveries whose idempotencyKey exists. Resolves to the new rows. */
   add(deliveries: Delivery[]): Promise<OutboxRow[]>
-  /** The same for somebody who does not send himself: whoever does finds them with `take`. */
+  /** Like `add`, for a process that does not send: the sending process finds the rows with `take`. */
   leave(deliveries: Delivery[]): Promise<void>
   change(id: string, change: DeliveryChange): Promise<void>
   /**
-   * Open rows that this process is to send and was not given before, in order. With one process: at the start all of
-   * them, later those after `afterSeq`, without any that is being sent: it is on its way to us, or somebody else's.
+   * Open rows that this process must send and has not received before, in order. With a single process: all of them at the start,
+   * later those after `afterSeq`; never rows that are being sent.
    */
   take(afterSeq?: number): Promise<OutboxRow[]>
-  /** Rows that are neither sent nor dead, in order; those after `afterSeq`. */
+  /** Rows after `afterSeq` that are neither sent nor dead, in order. */
   open(afterSeq?: number): Promise<OutboxRow[]>
   list(filter?: { states?: DeliveryState[]; lane?: string; limit?: number }): Promise<OutboxRow[]>
   get(id: string): Promise<OutboxRow | undefined>
-  /** Forgets rows that were sent or dead before this time. */
+  /** Deletes rows that were sent or dead before this time. */
   forget(before: number): Promise<number>
 }
 
@@ -236,9 +235,9 @@ export interface OverheardEntry {
   messageId?: string
 }
 
-/** What was said in groups, not to us, since the last reply. */
+/** Messages in groups that were not addressed to us, since the last reply. */
 export interface Overheard {
-  /** False: it was heard before. */
+  /** False if it was added before. */
   add(
     group: string,
     key: string,
@@ -255,10 +254,10 @@ export interface SystemEventRow {
 }
 
 export interface SystemEvents {
-  /** The same text twice in a row is said once; beyond `limit` the oldest go. One that begins with `instead` is no longer
-   *  true, and goes first. */
+  /** The same text twice in a row is stored once; beyond `limit` the oldest are removed. Events that begin with `instead` are
+   *  obsolete and are removed first. */
   add(sessionKey: string, text: string, limit: number, instead?: string): Promise<void>
   waiting(sessionKey: string): Promise<SystemEventRow[]>
-  /** A session that begins anew is not told what happened in the old one. */
+  /** Removes the events of a session that was reset. */
   clear(sessionKey: string): Promise<void>
 }

@@ -7,7 +7,7 @@ import { readForeign } from './disk/foreign-file.ts'
 
 const mostChars = 20_000
 
-/** A text file at the top of the workspace, or undefined when it is not there. */
+/** A text file at the top of an agent's workspace; undefined if it is missing, or is a link that leads out of the workspace. */
 export async function readWorkspaceFile(workspace: string, name: string): Promise<string | undefined> {
   try {
     const path = await realpath(join(workspace, name))

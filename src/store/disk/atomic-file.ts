@@ -1,5 +1,5 @@
-// Files that are replaced as a whole: a reader sees the old one or the new one, also after a crash or a power cut.
-// Modes are 0600 in directories 0700 whatever the umask, and a symbolic link is never followed to its target.
+// Replaces files as a whole: a reader sees the old or the new content, also after a crash or a power cut. Files have mode 0600
+// in directories with mode 0700, independent of the umask. Symbolic links are never followed.
 import { randomUUID } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
@@ -9,11 +9,11 @@ import { dirname, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { identifyProcess } from './process-identity.ts'
 
-/** Differs whenever a file was replaced or written to, also within one tick of its mtime. */
+/** Changes whenever a file is replaced or written to, even within one tick of its mtime. */
 export type FileIdentity = string
 
 export interface WriteOptions {
-  /** Called when the new content is on disk and the old one still in place; throwing leaves the old one. */
+  /** Called when the new content is on disk and the old file still in place. If it throws, the old file stays. */
   beforeCommit?: () => void
   /** Keeps the version that is replaced under this name. */
   backup?: string
@@ -38,7 +38,7 @@ export async function writeFileAtomically(
     await syncDirectory(dirname(path))
     return identityOf(await file.stat({ bigint: true }))
   } catch (error) {
-    // After a failed rename it is still there; after a failed directory sync it is not.
+    // The temporary file exists after a failed rename, and does not after a failed directory sync.
     await unlink(temporary).catch(unlessMissing)
     throw asFileError(error, path)
   } finally {
@@ -46,11 +46,11 @@ export async function writeFileAtomically(
   }
 }
 
-/** The text of a regular file and its identity, or nothing when there is no such file. */
+/** The text of a regular file and its identity; undefined if there is no such file. */
 export function readFileSafely(path: string): { text: string; identity: FileIdentity } | undefined {
   let fd: number
   try {
-    // Not blocking: somebody may have put a pipe there.
+    // Non-blocking, because the path may be a pipe.
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
@@ -68,13 +68,13 @@ export function readFileSafely(path: string): { text: string; identity: FileIden
   }
 }
 
-/** What is at the path now, without reading it; nothing when it is missing. */
+/** The identity of the file at this path, without reading the file; undefined if it is missing. */
 export function fileIdentity(path: string): FileIdentity | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && identityOf(stats)
 }
 
-/** Makes a directory that only we can enter, and makes its place in its parent durable. */
+/** Creates a directory that only this user can enter, and syncs its parent. */
 export async function ensureDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw asFileError(error, path)
@@ -95,7 +95,7 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Removes what processes left that were killed while they wrote. */
+/** Removes temporary files of processes that were killed while they wrote. */
 export async function removeAbandonedFiles(directory: string): Promise<string[]> {
   const names = await readdir(directory).catch((error: unknown) => {
     unlessMissing(error)
@@ -113,7 +113,7 @@ export function temporaryName(path: string): string {
   return `${path}.${process.pid}.${randomUUID()}.tmp`
 }
 
-/** Links the current version to `backup`, which is never missing in between. */
+/** Links the current version to `backup`; an existing backup is replaced in one step. */
 async function keepBackup(path: string, backup: string): Promise<void> {
   const stats = await lstat(path).catch(unlessMissing)
   if (!stats) return
@@ -125,14 +125,14 @@ async function keepBackup(path: string, backup: string): Promise<void> {
     await chmod(temporary, 0o600)
     await rename(temporary, backup)
   } finally {
-    // Renaming a link onto another link of the same file does nothing and leaves both.
+    // Renaming a link onto another link of the same file is a no-op that leaves both.
     await unlink(temporary).catch(unlessMissing)
   }
 }
 
 /**
- * A file that has another name outside of its folder belongs to somebody else as well: its text may change unseen, and a
- * change of its mode would change theirs. Inside the folder, the backup has the same file for a moment.
+ * Refuses a file with a second hard link outside of its folder: another program may change it, and a change of its mode would
+ * affect that program. Inside the folder, the backup is a second link for a moment.
  */
 function refuseOtherNames(path: string, { ino, nlink }: BigIntStats | Stats): void {
   if (nlink <= 1) return
@@ -140,7 +140,7 @@ function refuseOtherNames(path: string, { ino, nlink }: BigIntStats | Stats): vo
   const own = readdirSync(folder).filter(
     (name) => lstatSync(join(folder, name), { throwIfNoEntry: false })?.ino === Number(ino),
   )
-  // The other name may be gone by now; then the file is ours alone.
+  // The second link may be gone by now.
   const linksNow = lstatSync(path, { throwIfNoEntry: false })?.nlink ?? 1
   if (linksNow <= Math.max(1, own.length)) return
   throw new RockpoolError('refused', `${path} is a hard link: the same file has a name elsewhere.`, {
@@ -166,7 +166,7 @@ function notAFile(path: string): RockpoolError {
   })
 }
 
-/** A failed call on a file in our words, with the errno in them. */
+/** A failed file operation as a `RockpoolError`; its message contains the errno. */
 export function asFileError(error: unknown, path: string): unknown {
   const code = errorCode(error)
   if (error instanceof RockpoolError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return error

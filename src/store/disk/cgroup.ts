@@ -1,14 +1,14 @@
-// Cgroups (version 2) of our own. No process can leave one by itself that may not write to the cgroups above it, and the
-// kernel ends a whole cgroup at once. Where none can be made (not Linux, no rights, a container), there is none.
+// Our own cgroups (version 2). A process without write access to the parent cgroups cannot leave its cgroup, and the kernel can
+// kill a whole cgroup at once. Not available outside of Linux, without the rights, or in most containers.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-/** The cgroup of this process, in which others can be made, if we have the rights; undefined where there is no version 2. */
+/** The cgroup of this process, below which others can be created given the rights; undefined without cgroup version 2. */
 export function findOwnCgroup(): string | undefined {
   try {
     return ownCgroup(readFileSync('/proc/self/mountinfo', 'utf8'), readFileSync('/proc/self/cgroup', 'utf8'))
   } catch {
-    // No /proc, thus no cgroups.
+    // Without /proc there are no cgroups.
     return undefined
   }
 }
@@ -23,13 +23,13 @@ export function ownCgroup(mountinfo: string, cgroup: string): string | undefined
   return below.startsWith('..') ? undefined : join(place, below)
 }
 
-/** A new cgroup in `parent`; undefined if it cannot be made, or the kernel cannot end it at once (before Linux 5.14). */
+/** A new cgroup in `parent`; undefined if it cannot be created, or the kernel cannot kill it at once (before Linux 5.14). */
 export function makeCgroup(parent: string, name: string): string | undefined {
   const path = join(parent, name)
   try {
     mkdirSync(path)
   } catch {
-    // No rights: an ordinary user outside a service of his own, or a container.
+    // No rights: an ordinary user without a service, or a container.
     return undefined
   }
   if (existsSync(join(path, 'cgroup.kill'))) return path
@@ -37,14 +37,14 @@ export function makeCgroup(parent: string, name: string): string | undefined {
   return undefined
 }
 
-/** The numbers of all processes in this cgroup and in those below it. */
+/** The ids of all processes in this cgroup and below it. */
 export function pidsInCgroup(path: string): number[] {
   return filesIn(path)
     .filter((name) => name.endsWith('cgroup.procs'))
     .flatMap((name) => readLines(join(path, name)).map(Number))
 }
 
-/** Sends SIGKILL to all processes in this cgroup and below, also to those that are being started at this moment. */
+/** Sends SIGKILL to all processes in this cgroup and below it, including those that are just being started. */
 export function killCgroup(path: string): void {
   try {
     writeFileSync(join(path, 'cgroup.kill'), '1')
@@ -53,7 +53,7 @@ export function killCgroup(path: string): void {
   }
 }
 
-/** Removes the cgroup and those below it, if no process is left in them. */
+/** Removes this cgroup and those below it, if no process is left in them. */
 export function removeCgroup(path: string): void {
   const below = filesIn(path)
     .filter((name) => name.endsWith('cgroup.procs'))
@@ -63,7 +63,7 @@ export function removeCgroup(path: string): void {
     try {
       rmdirSync(each)
     } catch {
-      // A process that cannot be ended keeps its cgroup: an empty folder in memory, until the machine restarts.
+      // A process that cannot be killed keeps its cgroup until the machine restarts; it costs almost nothing.
     }
   }
 }

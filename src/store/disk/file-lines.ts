@@ -1,27 +1,27 @@
-// The complete lines of a file from an offset on, with bounded memory whatever the length of a line.
+// Reads the complete lines of a file from an offset on, with bounded memory for lines of any length.
 import { readSync } from 'node:fs'
 
 export interface FileLine {
   /** Where the line begins in the file. */
   offset: number
-  /** 1 for the first line of this reading; over-long ones that were passed over are counted. */
+  /** 1 for the first line that is read; skipped over-long lines are counted. */
   number: number
-  /** Its bytes without the newline; valid until the next line is asked for. */
+  /** The bytes without the newline; valid until the next line is read. */
   bytes: Buffer
 }
 
 export interface ReadSoFar {
-  /** Just after the last complete line: where the next reading begins. */
+  /** The end of the last complete line: the offset for the next read. */
   end: number
-  /** Lines passed, over-long ones included. */
+  /** Lines read, including over-long ones. */
   lines: number
-  /** Lines that were too long to look at. */
+  /** Lines that were skipped because they are too long. */
   skipped: number
 }
 
 const chunkBytes = 1 << 20
 
-/** An unfinished last line is left for the next time. Lines over `maxLineBytes` are passed over, never held. */
+/** An incomplete last line is left for the next read. Lines over `maxLineBytes` are skipped and never held in memory. */
 export function* linesOfFile(
   fd: number,
   from: number,

@@ -1,6 +1,5 @@
-// A lock file that several processes respect, OpenClaw up to 2026.7.1 among them.
-// The rule that matters: a lock is never taken from a process that lives, however long it holds the lock. Age decides
-// only about a lock that names no process.
+// A lock file that several processes respect, including OpenClaw up to 2026.7.1. A lock is never taken from a live process, no
+// matter how long that process holds it. Age matters only for a lock that names no process.
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,28 +15,28 @@ export interface LockOptions {
   /** How long to wait for other holders. */
   timeoutMs?: number
   pollIntervalMs?: number
-  /** Age at which a lock that names no process counts as left behind. */
+  /** Age at which a lock that names no process is stale. */
   staleMs?: number
-  /** Older OpenClaws evict by age after 30 s, so a lock of ours must always look young. */
+  /** Older versions of OpenClaw remove a lock after 30 s, so the holder updates its mtime this often. */
   touchEveryMs?: number
   clock?: Clock
 }
 
 export interface HeldLock {
-  /** Throws `lock-lost` unless the lock is still ours. Called last before a change becomes visible. */
+  /** Throws `lock-lost` unless this process still holds the lock. Called right before a change becomes visible. */
   confirm(): void
-  /** Does somebody wait for it? Who holds it for a while lets go then. */
+  /** Does another process wait for the lock? A holder that batches its work releases it then. */
   isWanted(): boolean
-  /** The previous holder died with the lock: what is known about the file must be read again. */
+  /** The previous holder died while it held the lock: cached knowledge about the file is invalid. */
   wasAbandoned: boolean
 }
 
-/** Far below the age at which anybody takes a lock for left behind. */
+/** Far below the age at which a lock is stale. */
 const trustMs = 200
 
-/** Whatever keeps others out while `fn` runs. */
+/** Mutual exclusion between processes. */
 export interface Lock {
-  /** `op` says what it is held for, to those who wait in vain. */
+  /** Runs `fn` under the lock. `op` names the work, for the error message of processes that wait in vain. */
   hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T>
 }
 
@@ -77,7 +76,7 @@ export class FileLock implements Lock {
     }
   }
 
-  /** Runs `fn` under the lock if the lock is free at this moment; undefined if not. */
+  /** Runs `fn` under the lock if the lock is free now; returns undefined otherwise. */
   tryNow<T>(op: string, fn: () => T): T | undefined {
     const payload = newPayload(op, this.#clock.now())
     if (readLock(this.#file) !== undefined || !tryLink(this.#file, payload)) return undefined
@@ -88,7 +87,7 @@ export class FileLock implements Lock {
     }
   }
 
-  /** What a living process of ours holds the lock for; undefined when none does. */
+  /** What the live holder of the lock does (`op`); undefined if the lock is free. */
   heldFor(): string | undefined {
     const content = readLock(this.#file)
     const isHeld =
@@ -96,7 +95,7 @@ export class FileLock implements Lock {
     return isHeld ? holderIn(content)?.op : undefined
   }
 
-  /** Resolves to whether the lock of a dead process was removed on the way. */
+  /** Resolves to whether the lock of a dead process was removed. */
   async #take(payload: LockPayload): Promise<boolean> {
     const deadline = this.#clock.monotonic() + this.#timeoutMs
     let wasAbandoned = false
@@ -117,7 +116,7 @@ export class FileLock implements Lock {
 
   #release(payload: LockPayload): void {
     if (holderIn(readLock(this.#file))?.nonce === payload.nonce) rmSync(this.#file, { force: true })
-    // Somebody waits, and looks only every few milliseconds: taking the lock again at once would starve them.
+    // Waiting processes poll every few milliseconds. Taking the lock again at once would starve them.
     if (turnAskedFor(this.#file)) this.#politeUntil = this.#clock.monotonic() + 2 * this.#pollMs
   }
 
@@ -129,7 +128,7 @@ export class FileLock implements Lock {
   }
 }
 
-/** The payload appears under the name of the lock complete or not at all. */
+/** Creates the lock file with its whole payload in one step; false if the file exists. */
 function tryLink(file: string, payload: LockPayload): boolean {
   const own = `${file}.${payload.pid}.${randomUUID()}.tmp`
   try {
@@ -145,8 +144,8 @@ function tryLink(file: string, payload: LockPayload): boolean {
 }
 
 /**
- * Removes a lock that was found dead. Looking and removing are two steps, and in between the lock may have become
- * somebody's: so only one process at a time may do them, under a guard that is itself made like a lock.
+ * Removes the lock of a dead process. Between the check and the removal another process may take the lock, so only one process
+ * at a time may do both: a guard file, created like a lock, ensures that.
  */
 function reclaim(file: string, dead: Buffer, payload: LockPayload): boolean {
   const guard = `${file}.reclaim`
@@ -162,14 +161,14 @@ function reclaim(file: string, dead: Buffer, payload: LockPayload): boolean {
   }
 }
 
-/** A guard is held for less than a millisecond, so a dead one is rare: its owner was killed in just that moment. */
+/** A guard is held for less than a millisecond, so it is rare that its owner is killed meanwhile. */
 function removeDeadGuard(guard: string): void {
   const content = readLock(guard)
   if (!content || !isDead(content, 0, Infinity, Date.now())) return
   const aside = `${guard}.${process.pid}.${randomUUID()}.tmp`
   try {
     renameSync(guard, aside)
-    // Somebody else was faster, and this is the guard of a living process: back with it.
+    // Another process was faster, and this is the guard of a live process: restore it.
     if (!readLock(aside)?.equals(content)) linkSync(aside, guard)
   } catch (error) {
     if (!['ENOENT', 'EEXIST'].includes(errorCode(error) ?? '')) throw asFileError(error, guard)
@@ -179,8 +178,8 @@ function removeDeadGuard(guard: string): void {
 }
 
 /**
- * Looks whether the lock is still ours. It is read only when somebody has touched it since the last time, and not looked
- * at twice within a moment in which nobody could have found it old; a process that was stopped for longer looks again.
+ * Checks that this process still holds the lock. The file is read only if it changed since the last check. Checks within 200 ms
+ * are skipped, because the lock cannot become stale in that time.
  */
 function confirmation(file: string, payload: LockPayload, clock: Clock): () => void {
   let known: string | undefined
@@ -188,7 +187,7 @@ function confirmation(file: string, payload: LockPayload, clock: Clock): () => v
   return () => {
     if (clock.monotonic() < trustedUntil) return
     trustedUntil = clock.monotonic() + trustMs
-    // Looked at first and read after: what changes in between is noticed the next time.
+    // The identity is taken before the content, so a change in between is detected by the next check.
     const now = fileIdentity(file)
     if (now !== undefined && now === known) return
     if (holderIn(readLock(file))?.nonce !== payload.nonce) throw lockLost(file)
@@ -211,7 +210,7 @@ function readLock(file: string): Buffer | undefined {
   }
 }
 
-/** By the wall clock, which may jump: a time in the future counts as now. */
+/** By the wall clock, which may jump: a time in the future is treated as now. */
 function ageOf(file: string, clock: Clock): number {
   const stats = statSync(file, { throwIfNoEntry: false })
   return stats ? Math.max(0, clock.now() - stats.mtimeMs) : 0
@@ -222,7 +221,7 @@ function touch(file: string): void {
     const now = new Date()
     utimesSync(file, now, now)
   } catch {
-    // It is gone: confirm() will say so before anything is changed.
+    // The lock is gone: confirm() reports that before anything is changed.
   }
 }
 
@@ -230,7 +229,7 @@ function askForTurn(file: string): void {
   try {
     writeFileSync(`${file}.waiting`, '', { flag: 'wx', mode: 0o600 })
   } catch {
-    // Another one asks already, or the disk is full; the request is a courtesy, not part of the lock.
+    // Another process waits already, or the disk is full. Waiting files only improve fairness.
   }
 }
 
@@ -239,7 +238,7 @@ function turnAskedFor(file: string): boolean {
     rmSync(`${file}.waiting`)
     return true
   } catch {
-    // Nobody waits.
+    // No process waits.
     return false
   }
 }

@@ -1,6 +1,6 @@
-// Files that others wrote: Claude Code, git, OpenClaw, an agent in its workspace. Whoever wrote there may have put a pipe or
-// a device under the name that we expect, and opening a pipe waits for a writer. So: open without waiting, accept regular
-// files only, and read no more than the caller has room for.
+// Reads files that others wrote: Claude Code, git, OpenClaw, an agent in its workspace, a person. The path may be a pipe or a
+// device, and opening a pipe would block. So files are opened without blocking, only regular files are accepted, and callers
+// limit how much is read.
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -13,7 +13,7 @@ export interface ForeignFileOptions {
   noLink?: boolean
 }
 
-/** A descriptor for reading; the caller closes it. Throws what the system says, or `refused` when it is no regular file. */
+/** A file descriptor for reading, which the caller closes. Throws the system's error, or `refused` if it is not a regular file. */
 export function openForeign(path: string, { noLink = false }: ForeignFileOptions = {}): number {
   const fd = openSync(path, noLink ? reading | constants.O_NOFOLLOW : reading)
   if (fstatSync(fd).isFile()) return fd
@@ -21,7 +21,7 @@ export function openForeign(path: string, { noLink = false }: ForeignFileOptions
   throw notRegular(path)
 }
 
-/** The same, as a handle. */
+/** Like `openForeign`, but resolves to a file handle. */
 export async function openForeignHandle(
   path: string,
   { noLink = false }: ForeignFileOptions = {},

@@ -1,10 +1,11 @@
-// A name that one process has until it gives it back or ends: a bot's token is polled once.
+// Names that only one process of this user on this machine may hold: a bot's token is polled by one Rockpool, even if several
+// run with different state directories.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { FileLock } from './file-lock.ts'
 
-/** Resolves to what gives the name back; rejects with `locked` at once while another live process has it. */
+/** Resolves to a function that releases the name. Rejects with `locked` at once if another live process holds it. */
 export function holdName(folder: string, name: string): Promise<() => Promise<void>> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const lock = new FileLock(join(folder, name), { timeoutMs: 100 })

@@ -1,5 +1,5 @@
-// One gateway for each state directory. The lock is SQLite's own on an empty database: the kernel gives it back
-// however the process ends, so there is no stale lock and nothing to evict.
+// Ensures that one gateway runs for each state directory, with SQLite's lock on an empty database: the kernel releases it
+// however the process ends, so there are no stale locks. Not in gateway-file.ts, which commands load and which must not load SQLite.
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,4 @@
-// What a lock file says about its holder: ours in full, OpenClaw's in the three forms that its versions wrote.
+// The content of a lock file: our own form, and the three forms that versions of OpenClaw wrote.
 import { randomUUID } from 'node:crypto'
 import { hostname, uptime } from 'node:os'
 import { identifyProcess } from './process-identity.ts'
@@ -6,18 +6,18 @@ import { identifyProcess } from './process-identity.ts'
 export interface LockPayload {
   v: 2
   pid: number
-  /** When the process began, in the system's own count. */
+  /** When the process started, in the unit of the system. */
   starttime: string
-  /** The boot and the pid namespace in which these two numbers mean something. */
+  /** The boot and the pid namespace in which these two numbers are valid. */
   bootId: string
   host: string
   nonce: string
-  /** When the lock was taken, and what for. */
+  /** When and for which operation the lock was taken. */
   startedAt: number
   op: string
 }
 
-/** OpenClaw: `{pid, startedAt}` in January, `{pid, createdAt}` in February, with `starttime` from March on. */
+/** OpenClaw's forms: `{pid, startedAt}` in January, `{pid, createdAt}` in February, also `starttime` since March. */
 interface LegacyPayload {
   pid?: unknown
   startedAt?: unknown
@@ -25,7 +25,7 @@ interface LegacyPayload {
   starttime?: unknown
 }
 
-/** A lock of another machine or container: its holder touches it every 5 s as long as it runs. */
+/** For a lock of another machine or container: its holder updates the mtime every 5 s while it runs. */
 const foreignStaleMs = 120_000
 
 export function newPayload(op: string, now: number): LockPayload {
@@ -33,7 +33,7 @@ export function newPayload(op: string, now: number): LockPayload {
   return { v: 2, pid, startedAt: now, starttime, bootId, host: hostname(), nonce: randomUUID(), op }
 }
 
-/** The holder, if the lock says who it is. */
+/** The holder, if the lock names it. */
 export function holderIn(content: Buffer | undefined): LockPayload | undefined {
   const payload = parse(content) as Partial<LockPayload> | undefined
   return payload?.v === 2 && typeof payload.nonce === 'string' && typeof payload.pid === 'number'
@@ -41,7 +41,7 @@ export function holderIn(content: Buffer | undefined): LockPayload | undefined {
     : undefined
 }
 
-/** Age alone decides only about a lock that names no process. */
+/** Is the holder dead? Age matters only for a lock that names no process. */
 export function isDead(content: Buffer, ageMs: number, staleMs: number, now: number): boolean {
   const holder = holderIn(content)
   if (holder) {
@@ -50,7 +50,7 @@ export function isDead(content: Buffer, ageMs: number, staleMs: number, now: num
   }
   const uptimeMs = uptime() * 1000
   const payload = parse(content)
-  // After a power cut a lock may be left empty; a lock that is older than this boot has no holder.
+  // A power cut may leave an empty lock. A lock that is older than this boot has no holder.
   if (typeof payload?.pid !== 'number') return ageMs > Math.min(staleMs, uptimeMs)
   const writtenAt = timeIn(payload) ?? now - ageMs
   return isLegacyHolderGone(payload) || Math.min(ageMs, now - writtenAt) > uptimeMs
@@ -68,7 +68,7 @@ export function describeHolder(content: Buffer | undefined, ageMs: number, now: 
   return `${who} has had it, last touched ${seconds(ageMs)} ago`
 }
 
-/** `unknown`: it belongs to another machine or container, and we cannot look inside. */
+/** `unknown`: the process belongs to another machine or container, which we cannot inspect. */
 function livenessOf(holder: LockPayload): 'alive' | 'dead' | 'unknown' {
   const self = thisProcess()
   if (holder.host !== hostname()) return 'unknown'
@@ -81,18 +81,18 @@ function thisProcess(): Pick<LockPayload, 'pid' | 'starttime' | 'bootId'> {
   return { pid: process.pid, starttime: self?.startTime ?? '', bootId: self?.domain ?? '' }
 }
 
-/** `linux:<boot>:<pid namespace>`: another namespace of this boot may be a container that runs beside us. */
+/** `linux:<boot>:<pid namespace>`: another pid namespace of this boot may be another container. */
 function bootOf(domain: string): string {
   return domain.split(':').slice(0, 2).join(':')
 }
 
-/** When the holder took the lock, as the holder wrote it down. */
+/** When the holder took the lock, as recorded by the holder. */
 function timeIn({ startedAt, createdAt }: LegacyPayload): number | undefined {
   const at = typeof startedAt === 'number' ? startedAt : Date.parse(String(createdAt))
   return Number.isFinite(at) ? at : undefined
 }
 
-/** A process with the same number may be a newer one; only a lock with `starttime` can tell. */
+/** A newer process may have the same pid; only a lock with `starttime` can tell them apart. */
 function isLegacyHolderGone(payload: LegacyPayload): boolean {
   const found = identifyProcess(Number(payload.pid))
   if (!found) return true
@@ -104,7 +104,7 @@ function parse(content: Buffer | undefined): LegacyPayload | undefined {
     const value: unknown = JSON.parse(content?.toString('utf8') ?? '')
     return typeof value === 'object' && value !== null ? value : undefined
   } catch {
-    // Empty, half written or something else: it does not say who holds it.
+    // Empty, incomplete or foreign: the holder is unknown.
     return undefined
   }
 }

@@ -4,14 +4,17 @@ import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
 import { RockpoolError } from '../../domain/errors.ts'
 import { errorCode } from './atomic-file.ts'
 
-/** Makes the folder if it is missing; refuses one that somebody else has put there. */
+/**
+ * Creates the folder for held names, which all Rockpools of a user share. It is in a place where everybody may write, so a
+ * folder of another user is refused.
+ */
 export function openMachineFolder(path: string): string {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw notOurs(path, 'cannot be made', error)
   }
-  // Not what a link points at: whoever made the link could point it elsewhere later.
+  // A symbolic link is refused: its owner could change its target later.
   const { uid, mode } = checkedStats(path)
   const self = process.getuid?.()
   if (self !== undefined && uid !== self) throw notOurs(path, `belongs to another user (uid ${uid})`)
@@ -26,8 +29,8 @@ function checkedStats(path: string): { uid: number; mode: number } {
 }
 
 function notOurs(path: string, why: string, cause?: unknown): RockpoolError {
-  return new RockpoolError('refused', `${path} ${why}, so nobody can tell who receives for a bot.`, {
-    hint: 'Remove it, or have it removed by whoever may; then start again.',
+  return new RockpoolError('refused', `${path} ${why}, so Rockpool cannot ensure that only one process receives for a bot.`, {
+    hint: 'Remove it, or ask its owner to remove it; then start again.',
     ...(cause === undefined ? {} : { cause }),
   })
 }

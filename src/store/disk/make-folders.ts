@@ -1,5 +1,4 @@
-// Makes a folder and those above it. Node's own way to do so never ends where the system says "no such file" although
-// the parent is there, as /proc does.
+//
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCode } from './atomic-file.ts'
@@ -10,7 +9,7 @@ export function makeFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Made meanwhile by somebody else.
+    // Another process created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error
   }
 }

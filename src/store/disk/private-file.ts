@@ -1,5 +1,5 @@
-// Small files that only the owner may read: tokens, and where the gateway listens. Made complete and with their
-// mode in one step, whatever the umask.
+// Small files that only their owner may read, such as tokens. Created with content and mode in one step, independent of the
+// umask.
 import {
   chmodSync,
   closeSync,
@@ -23,7 +23,7 @@ export function writePrivateFile(path: string, text: string | Uint8Array): void 
   syncDirectoryNow(dirname(path))
 }
 
-/** Makes the file unless it is there; the text that is there now comes back. Two processes agree on one text. */
+/** Creates the file unless it exists, and returns its text. Two processes that do this at once get the same text. */
 export function makePrivateFile(path: string, text: string): string {
   const found = readPrivateFile(path)
   if (found !== undefined) return found
@@ -39,7 +39,7 @@ export function makePrivateFile(path: string, text: string): string {
   return readPrivateFile(path) ?? text
 }
 
-/** The text, or undefined when there is no such file. A mode that lets others read is put right. */
+/** The text; undefined if there is no such file. Corrects a mode that lets others read the file. */
 export function readPrivateFile(path: string): string | undefined {
   try {
     const text = readFileSync(path, 'utf8')
@@ -67,7 +67,7 @@ function writeTemporary(path: string, text: string | Uint8Array): string {
   return temporary
 }
 
-/** For the few writers that may not let anything else run in between. */
+/** Synchronous, for writers that must not be interrupted by other work of this process. */
 export function syncDirectoryNow(path: string): void {
   const directory = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
   try {

@@ -1,16 +1,16 @@
-// Who a process is: its number and when it started. Numbers are given out again, so a number alone is never enough to
-// say that a process still lives, nor to end it.
+// Identifies a process by its pid and start time. Pids are reused, so a pid alone is not enough to tell whether a process is
+// alive, or to kill it.
 import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 
 export interface ProcessIdentity {
   pid: number
-  /** Clock ticks since boot, from /proc; elsewhere seconds since 1970, from `ps`. Only ever compared. */
+  /** Clock ticks since boot, from /proc; elsewhere seconds since 1970, from `ps`. Only for comparison. */
   startTime: string
-  /** The boot and pid namespace in which the two numbers mean something. */
+  /** The boot and pid namespace in which the two numbers are valid. */
   domain: string
 }
 
-/** The process with this number, or undefined if there is none. A zombie is none: it only waits to be counted. */
+/** The process with this pid; undefined if there is none. A zombie has ended, so it is not a process here. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const startTime = hasProc() ? readStat(pid)?.startTime : askPs(['-p', String(pid)])[0]?.startTime
   return startTime === undefined ? undefined : { pid, startTime, domain: processDomain() }
@@ -32,22 +32,21 @@ export function isProcessAlive(line: string): boolean {
   return isSameProcess({ pid: Number(pid), startTime, domain: domain.join(' ') })
 }
 
-/** What Claude Code writes as `pidDomain` beside the number and start of a process: the machine and pid namespace. */
+/** What Claude Code writes as `pidDomain` beside pid and start time: the machine and pid namespace. */
 export function claudePidDomain(): string {
   return `linux:${readMachineId()}:${pidNamespace()}`
 }
 
-/** Does the process still live that Claude Code wrote down? The file of one that was killed stays behind, and its number
- *  may be somebody else's by now. */
+/** Is the process that Claude Code recorded still alive? The file of a killed process remains, and its pid may be reused. */
 export function isClaudesProcess(noted: { pid: number; procStart: unknown; pidDomain?: unknown }): boolean {
   const found = identifyProcess(noted.pid)
-  // How Claude Code notes the start of a process elsewhere is its own affair; there the number must do.
+  // Outside of Linux the format of the start time is unknown, so only the pid is compared.
   if (!found || !hasProc()) return found !== undefined
   if (noted.pidDomain !== undefined && noted.pidDomain !== claudePidDomain()) return false
   return found.startTime === String(noted.procStart)
 }
 
-/** All processes below this one, children before grandchildren. */
+/** All descendants of this process, children before grandchildren. */
 export function descendantsOf(pid: number): ProcessIdentity[] {
   const domain = processDomain()
   const children = Map.groupBy(allProcesses(), ({ parent }) => parent)
@@ -59,7 +58,7 @@ export function descendantsOf(pid: number): ProcessIdentity[] {
   return found
 }
 
-/** The processes above this one, the nearest first. */
+/** The pids of the ancestors of this process, the parent first. */
 export function ancestorsOf(pid: number): number[] {
   const listed = hasProc() ? undefined : new Map(allProcesses().map((each) => [each.pid, each.parent]))
   const parentOf = (child: number): number | undefined => listed?.get(child) ?? readStat(child)?.parent
@@ -73,7 +72,7 @@ export function ancestorsOf(pid: number): number[] {
 export interface SeenProcess {
   pid: number
   parent: number
-  /** On Linux the session (setsid), elsewhere the process group: it is inherited, and changed only to a new one. */
+  /** On Linux the session (setsid), elsewhere the process group. Children inherit it; it only ever changes to a new one. */
   group: number
   startTime: string
 }
@@ -84,26 +83,26 @@ export function allProcesses(): SeenProcess[] {
   return pids.flatMap((name) => readStat(Number(name)) ?? [])
 }
 
-/** The numbers of our user's processes that have a variable in their environment that begins with `text`: `NAME=value`. */
+/** The pids of this user's processes with an environment variable that begins with `text`: `NAME=value`. */
 export function withVariable(text: string, processes: readonly SeenProcess[]): Set<number> {
   if (!hasProc()) return readPsEnvironments(runPs(['-A', '-E', '-ww', '-o', 'pid=', '-o', 'command=']), text)
   const found = processes.filter(({ pid }) => environmentOf(pid).some((entry) => entry.startsWith(text)))
   return new Set(found.map(({ pid }) => pid))
 }
 
-/** `  501 sleep 30 HOME=/ NAME=value`: a line of ps with the environment after the command. */
+/** Parses lines of ps with the environment after the command: `  501 sleep 30 HOME=/ NAME=value`. */
 export function readPsEnvironments(output: string, text: string): Set<number> {
   const lines = output.split('\n').filter((line) => line.includes(` ${text}`))
   return new Set(lines.map((line) => Number.parseInt(line, 10)))
 }
 
-/** Empty for processes of others, which are not ours to look at, also when we are root. */
+/** Empty for processes of other users; root does not read them either. */
 function environmentOf(pid: number): string[] {
   try {
     if (statSync(`/proc/${pid}`).uid !== process.geteuid?.()) return []
     return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
   } catch {
-    // It ended, or does not let itself be looked at.
+    // The process ended, or may not be inspected.
     return []
   }
 }
@@ -117,18 +116,17 @@ function readStat(pid: number): SeenProcess | undefined {
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'latin1')
   } catch {
-    // No such process, or no /proc: both mean that there is nothing to read.
+    // No such process, or no /proc.
     return undefined
   }
-  // The name in parentheses may hold anything, also spaces and parentheses; the fields begin after the last one.
+  // The name in parentheses may contain spaces and parentheses; the fields begin after the last one.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, parent, , session] = fields
   if (state === 'Z' || state === 'X') return undefined
   return { pid, parent: Number(parent), group: Number(session), startTime: fields[19] ?? '' }
 }
 
-/** Where there is no /proc, as on macOS. Dates are asked for in one language and time zone, whatever the caller's: two
- *  processes must see the same start of a third. */
+/** For systems without /proc, such as macOS. Language and time zone are fixed, so that two processes read the same start time. */
 function askPs(which: string[]): SeenProcess[] {
   return readPs(runPs(['-o', 'pid=', '-o', 'ppid=', '-o', 'pgid=', '-o', 'stat=', '-o', 'lstart=', ...which]))
 }
@@ -139,12 +137,12 @@ function runPs(args: string[]): string {
     const { execFileSync } = process.getBuiltinModule('node:child_process')
     return execFileSync('ps', args, { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 })
   } catch {
-    // ps fails when there is no such process.
+    // ps fails if there is no such process.
     return ''
   }
 }
 
-/** `  501     1   501 Ss   Mon Nov  2 08:12:01 2026`: a line of ps. A zombie is left out. */
+/** Parses lines of ps, without zombies: `  501     1   501 Ss   Mon Nov  2 08:12:01 2026`. */
 export function readPs(text: string): SeenProcess[] {
   return text.split('\n').flatMap((line) => {
     const [pid, parent, group, state, ...date] = line.trim().split(/\s+/)
@@ -161,7 +159,7 @@ export function processDomain(): string {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().replaceAll('-', '')
     return `linux:${boot}:${pidNamespace()}`
   } catch {
-    // Not Linux: there is one domain, the machine.
+    // Not Linux: the machine is one domain.
     return process.platform
   }
 }
@@ -170,7 +168,7 @@ function pidNamespace(): string {
   return readlinkSync('/proc/self/ns/pid')
 }
 
-/** What this machine calls itself for ever, whatever its name; empty where it does not say. */
+/** The permanent id of this machine, independent of its host name; empty if it has none. */
 export function readMachineId(): string {
   const file = ['/etc/machine-id', '/var/lib/dbus/machine-id'].find((path) => existsSync(path))
   return file ? readFileSync(file, 'latin1').trim() : ''

@@ -1,5 +1,5 @@
-// A command that ends does not wait until a large sessions.json is written: a process of its own writes the file, one at a
-// time for each file (src/sessions-json-writer.ts).
+// Writes a large sessions.json in a process of its own (src/sessions-json-writer.ts), so that a command that ends does not wait
+// for it. One writer at a time for each file.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -16,10 +16,10 @@ export function writerLock(path: string): FileLock {
   return new FileLock(`${path}.writer`, { timeoutMs: 0 })
 }
 
-/** The rows are safe already: if no writer can be started, the next process that opens the store writes the file. */
+/** The rows are in the database: if no writer can be started, the next process that opens the store writes the file. */
 export function startBackgroundWriter(task: WriterTask): void {
   const program = writerProgram()
-  // The writer that runs looks once more after it has let go of its lock, so it sees what was committed before this.
+  // A running writer checks once more after it released its lock, so it sees what was committed before this call.
   if (program === undefined || writerLock(task.path).heldFor() !== undefined) return
   const child = spawn(process.execPath, [fileURLToPath(program), JSON.stringify(task)], {
     detached: true,
@@ -31,7 +31,7 @@ export function startBackgroundWriter(task: WriterTask): void {
   child.unref()
 }
 
-/** Beside this module's folder in the sources, at the top of what was built. */
+/** In the sources two folders up; in the build at the top of dist/. */
 function writerProgram(): URL | undefined {
   const name = 'sessions-json-writer'
   const isSource = import.meta.url.endsWith('.ts')

@@ -1,6 +1,5 @@
-// Merges a sessions.json that somebody else wrote into the database, one key at a time.
-// An entry that we have not changed since we wrote the file is theirs to change or remove; where both sides changed
-// one, the newer wins. What loses is set aside, not dropped.
+// Merges a sessions.json that another program wrote into the database, one key at a time. If only the file changed an entry, the
+// file wins. If both sides changed it, the newer version wins, and the other is set aside in a file.
 import { isDeepStrictEqual } from 'node:util'
 import type { SessionEntry } from '../../domain/session.ts'
 import type { Queries } from '../sqlite/database.ts'
@@ -13,12 +12,12 @@ export interface ImportReport {
   added: number
   changed: number
   removed: number
-  /** Where ours is newer, so that the file must be written again. */
+  /** Entries that are newer in the database, so that the file must be written again. */
   kept: number
   unusable: number
 }
 
-/** One merge, inside one write. `asOf` is the revision that the file had when we wrote it. */
+/** One merge, inside one transaction. `asOf` is the revision of the database when we last wrote the file. */
 interface Merge {
   queries: Queries
   asOf: number
@@ -66,7 +65,7 @@ function takeEntry(merge: Merge, key: string, theirs: SessionEntry): void {
   report.changed++
 }
 
-/** A program that could not read its file may have begun a new one, so very many removals are not believed. */
+/** A program that could not read the file may have created a new one, so a very large number of removals is ignored. */
 function removeMissing({ queries, asOf, now, report }: Merge, content: SessionsContent): void {
   const known = queries.all<{ key: string }>('SELECT key FROM session WHERE revision <= ?', asOf)
   const missing = known.filter(({ key }) => !content.entries.has(key) && !content.unusable.has(key))
@@ -88,7 +87,7 @@ function keepUnusable({ queries, now, report }: Merge, unusable: Map<string, Unu
   }
 }
 
-/** From here on the file counts as written by us, except for the rows that differ from it. */
+/** Marks the file as written by us, except for the rows that differ from it. */
 function markAsMirrored({ queries, asOf, report }: Merge, content: SessionsContent): void {
   const revision = nextRevision(queries)
   const ahead = queries

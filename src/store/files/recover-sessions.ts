@@ -1,5 +1,5 @@
-// Puts a sessions.json together again that cannot be read: from its last good copy, and from the transcripts beside
-// it. Recovering changes nothing on disk; setting the unreadable file aside is a step of its own.
+// Recovers an unreadable sessions.json from its last good copy and from the transcripts beside it. Recovery changes nothing on
+// disk; setting the unreadable file aside is a separate step.
 import { closeSync, readSync, readdirSync, statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -14,11 +14,11 @@ import { parseTranscriptName } from '../transcripts/transcript-paths.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 
 export interface RecoveredSessions extends SessionsContent {
-  /** Where things came from, in words. */
+  /** For people: where the entries came from. */
   damage: string[]
 }
 
-/** Nothing when there is nothing to go by. */
+/** Undefined if there is nothing to recover from. */
 export function recoverSessions(path: string): RecoveredSessions | undefined {
   const copy = readLastCopy(`${path}.bak`)
   const entries = new Map(copy?.entries)
@@ -39,13 +39,13 @@ export function recoverSessions(path: string): RecoveredSessions | undefined {
   return { entries, unusable: new Map(copy?.unusable), plain: true, damage }
 }
 
-/** The ids that a session's transcript goes by. OpenClaw 2026.1.30 wrote another into the header than into the name. */
+/** The possible ids of a session's transcript. OpenClaw 2026.1.30 wrote different ids into header and file name. */
 export function transcriptIdsOf({ sessionId, sessionFile }: SessionEntry): string[] {
   const named = typeof sessionFile === 'string' ? parseTranscriptName(basename(sessionFile)) : undefined
   return named ? [sessionId, named.sessionId] : [sessionId]
 }
 
-/** Moves an unreadable sessions.json out of the way; gives where it is now. */
+/** Moves an unreadable sessions.json away; resolves to its new path. */
 export function setSessionsAside(path: string, clock: Clock): Promise<string> {
   return new FileLock(path, { clock }).hold('set aside', async () => {
     const aside = `${path}.corrupt-${timestamp(clock.now())}`
@@ -55,7 +55,7 @@ export function setSessionsAside(path: string, clock: Clock): Promise<string> {
   })
 }
 
-/** A time that can be part of a file's name. */
+/** A time in a form for file names. */
 export function timestamp(now: number): string {
   return new Date(now).toISOString().replaceAll(':', '-')
 }
@@ -65,7 +65,7 @@ function readLastCopy(path: string): SessionsContent | undefined {
     const file = readFileSafely(path)
     return file && parseSessions(file.text, path)
   } catch {
-    // It is no better than the file itself; the transcripts are left.
+    // The copy is unreadable too; the transcripts remain.
     return undefined
   }
 }
@@ -86,7 +86,7 @@ function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEnt
   })
 }
 
-/** `<id>.jsonl`, `<id>-topic-<topic>.jsonl`, or `<time>_<id>.jsonl` for one that was forked. */
+/** `<id>.jsonl`, `<id>-topic-<topic>.jsonl`, or `<time>_<id>.jsonl` for a fork. */
 function namesOf(
   name: string,
   headerId: string | undefined,
@@ -97,7 +97,7 @@ function namesOf(
   return { sessionId, topic }
 }
 
-/** The id in the first line, which is short; a damaged one has none. */
+/** The id in the first line; undefined if the line is damaged. */
 function headerIdOf(file: string): string | undefined {
   const fd = openForeign(file)
   try {
@@ -108,7 +108,7 @@ function headerIdOf(file: string): string | undefined {
       typeof header === 'object' && header !== null && 'type' in header && header.type === 'session'
     return isHeader && 'id' in header && typeof header.id === 'string' ? header.id : undefined
   } catch {
-    // Torn or foreign: the file's name is then all there is.
+    // Torn or foreign: only the file name is left.
     return undefined
   } finally {
     closeSync(fd)

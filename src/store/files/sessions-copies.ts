@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** A copy that names the session goes; the next change makes a new one. */
+/** Removes the copies of sessions.json (last good, set aside) that contain the session; the next change writes a new copy. */
 export function removeCopiesNaming(sessionsJson: string, key: string): void {
   const folder = dirname(sessionsJson)
   const kinds = ['bak', 'corrupt-', 'set-aside'].map((kind) => `${basename(sessionsJson)}.${kind}`)

@@ -1,5 +1,5 @@
-// One sessions.json on disk: read through a cache, changed under its lock by one writer at a time, replaced whole.
-// Whoever asks for a change while another is being written joins the next write.
+// One sessions.json on disk: read through a cache, changed under its lock by one writer at a time, replaced as a whole. Changes
+// that are requested during a write become part of the next write.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { appendFileSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -26,29 +26,29 @@ export interface SessionsFileOptions {
   path: string
   clock: Clock
   log: Log
-  /** How long what was read may be used again while the file looks the same; 0 reads every time. */
+  /** How long the cache is valid while the file looks unchanged; 0 disables it. */
   cacheTtlMs?: number | (() => number)
-  /** For tests, which also try ones that are broken on purpose. */
+  /** For tests, which also use broken locks. */
   lock?: Lock
   write?: typeof writeFileAtomically
 }
 
-/** What a sessions.json holds. It is shared by all readers: nobody changes what is in it. */
+/** The content of a sessions.json. Shared by all readers, so it is immutable. */
 export interface FileContent extends SessionsContent {
-  /** Undefined when there is no file. */
+  /** Undefined if there is no file. */
   identity: FileIdentity | undefined
-  /** What could not be read, in words. */
+  /** For people: what could not be read. */
   damage: string[]
-  /** The file as a whole was unreadable, and this comes from elsewhere; before it is replaced it is set aside. */
+  /** The file was unreadable and this content was recovered; the file is set aside before it is replaced. */
   recovered: boolean
 }
 
-/** The entries as one writer sees and changes them; nothing counts until the writer has returned. */
+/** The entries as one writer sees and changes them; changes take effect when the writer returns. */
 export interface Draft {
   get(key: string): SessionEntry | undefined
   set(key: string, entry: SessionEntry): void
   delete(key: string): void
-  /** All of them, shared: not to be changed. */
+  /** All entries, shared: read only. */
   all(): ReadonlyMap<string, Readonly<SessionEntry>>
 }
 
@@ -66,14 +66,14 @@ export class SessionsFile {
   readonly #options: SessionsFileOptions
   readonly #lock: Lock
   readonly #write: typeof writeFileAtomically
-  /** The damaged file that was spoken of last. */
+  /** The identity of the damaged file that was logged last. */
   #told: FileContent['identity']
   #cache: { content: FileContent; readAt: number } | undefined
-  // Entries are replaced, never changed, so the text of one stays right as long as it lives.
+  // Entries are replaced, never mutated, so the cached text of an entry stays valid.
   #texts = new WeakMap<SessionEntry, string>()
   #waiting: Waiting[] = []
   #writing: Promise<void> | undefined
-  /** What the code that calls us is already inside of: a change, or the lock with the changes made under it. */
+  /** What the calling code already runs inside: a change, or the lock with its changes. */
   #around = new AsyncLocalStorage<'change' | { held: HeldLock; last: Promise<void> }>()
   #swept = false
 
@@ -84,7 +84,7 @@ export class SessionsFile {
     this.#write = options.write ?? writeFileAtomically
   }
 
-  /** Throws `damaged` when the file cannot be read and nothing is left to put it together from. */
+  /** Throws `damaged` if the file cannot be read or recovered. */
   read(options: { skipCache?: boolean } = {}): FileContent {
     const { clock, cacheTtlMs: ttl = 45_000 } = this.#options
     const cacheTtlMs = typeof ttl === 'function' ? ttl() : ttl
@@ -98,7 +98,7 @@ export class SessionsFile {
     return content
   }
 
-  /** Rows that were put together must not pass for the real ones; said once for each state of the file. */
+  /** Logs that the rows are recovered ones; once for each version of the file. */
   #tellRecovered({ recovered, identity, damage }: FileContent): void {
     if (!recovered || this.#told === identity) return
     this.#told = identity
@@ -112,7 +112,7 @@ export class SessionsFile {
     this.#cache = undefined
   }
 
-  /** Resolves when the change is on disk. If it throws, its changes alone are dropped. */
+  /** Resolves when the change is on disk. If `change` throws, only its own changes are dropped. */
   change<T>(change: (draft: Draft) => T | Promise<T>): Promise<T> {
     const around = this.#around.getStore()
     if (around === 'change') return Promise.reject(insideAnother(this.path))
@@ -127,7 +127,7 @@ export class SessionsFile {
     })
   }
 
-  /** Runs `fn` while no other writer, here or elsewhere, can change the file; `fn` itself can. */
+  /** Runs `fn` while no other writer of any process can change the file; `fn` itself can. */
   async withLock<T>(fn: () => Promise<T>, options?: LockOptions): Promise<T> {
     if (this.#around.getStore()) return fn()
     await this.#prepareFolder()
@@ -145,7 +145,7 @@ export class SessionsFile {
       try {
         await this.#prepareFolder()
         await this.#lock.hold('update', (held) => {
-          // Whoever came while we waited for the lock is in this batch too.
+          // Changes that were requested while we waited for the lock are part of this batch.
           this.#waiting = []
           return this.#writeBatch(batch, held)
         })
@@ -186,7 +186,7 @@ export class SessionsFile {
     this.#cache = { content: saved, readAt: this.#options.clock.monotonic() }
   }
 
-  /** A file that looks damaged may be one that somebody is just writing without our care. */
+  /** A file that looks damaged may be half written by a program that does not replace it in one step: read it again. */
   async #readSettled(): Promise<FileContent> {
     try {
       const content = this.read()
@@ -218,7 +218,7 @@ export class SessionsFile {
     yield batch
   }
 
-  /** What stands where a new entry goes, and is none, is kept in a file beside it. */
+  /** A value that is not an entry and would be overwritten is saved in a file beside sessions.json. */
   #makeRoom(unusable: Map<string, Unusable>, entries: Map<string, SessionEntry>): Map<string, Unusable> {
     const left = new Map(unusable)
     for (const [key, { raw, fault }] of unusable) {
@@ -230,14 +230,14 @@ export class SessionsFile {
     return left
   }
 
-  /** Under which name the version that is replaced stays, if it should. */
+  /** The name for a copy of the replaced version; undefined if none is needed. */
   #backupOf(content: FileContent): string | undefined {
     const backup = `${this.path}.bak`
     const stats = statSync(backup, { throwIfNoEntry: false })
     const now = this.#options.clock.now()
     if (content.recovered) return `${this.path}.corrupt-${timestamp(now)}`
     if (content.identity === undefined) {
-      // The file is gone, but what it was is worth more than what comes now.
+      // The file is gone; its last copy is worth more than the new content.
       if (stats) renameSync(backup, `${backup}-${timestamp(now)}`)
       return undefined
     }
@@ -269,7 +269,7 @@ function readContent(path: string): FileContent {
   }
 }
 
-/** Runs one change on `entries`; the answer to whoever asked is given when they are saved. */
+/** Runs one change on `entries`. Its caller gets the result after the entries are saved. */
 async function applyChange(one: Waiting, entries: Map<string, SessionEntry>): Promise<() => void> {
   const changes = new Map<string, SessionEntry | undefined>()
   const apply = (to: Map<string, SessionEntry>): Map<string, SessionEntry> => {

@@ -1,5 +1,5 @@
-// Session rows in a sessions.json that is the truth: file mode, for a directory that is shared with an OpenClaw up to
-// 2026.7.1. Every change rewrites the file, so this is for compatibility, not for size.
+// Session rows in file mode: sessions.json is the truth, for a directory that is shared with an OpenClaw up to 2026.7.1. Every
+// change rewrites the file, so this is for compatibility, not for large stores.
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { bulkyFields } from '../../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from '../session-rules.ts'
@@ -59,7 +59,7 @@ export class FileSessions implements SessionStore {
     })
   }
 
-  /** Those of one moment are one write. */
+  /** Concurrent updates become one write. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
     return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
   }

@@ -1,7 +1,6 @@
-// Keeps sessions.json beside the database, in the format that OpenClaw and its tools read.
-// The database is the truth. The file is written soon after a change, many changes at once, by one of the processes that
-// have the database open. What somebody else wrote into the file is brought into the database first, so that no edit is
-// overwritten unseen.
+// Keeps sessions.json beside the database, in the format that OpenClaw and its tools read. The database is the truth. One of the
+// processes that have the database open writes the file soon after a change, many changes at once. Edits by other programs are
+// imported into the database first, so that none is overwritten.
 import { existsSync, statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
@@ -30,7 +29,7 @@ import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent } from './sessions-text.ts'
 
 export interface MirrorOptions {
-  /** Undefined when several agents share the file. */
+  /** Undefined if several agents share the file. */
   agentId: string | undefined
   db: Database
   path: string
@@ -39,25 +38,25 @@ export interface MirrorOptions {
 }
 
 const soonMs = 200
-/** Writing takes longer the more sessions there are; it may use a tenth of the time, not more. */
+/** Writing takes longer with more sessions; it may use at most a tenth of the time. */
 const restFactor = 10
 const longestRestMs = 30_000
-/** What a process can count on before it has written the file itself. */
+/** The assumed duration of a write before the first one is measured. */
 const bytesWrittenPerMs = 50_000
-/** A process that ends writes a file of up to this size itself: that takes less than starting another process. */
+/** A process that ends writes a file of up to this size itself, which is faster than starting another process. */
 const smallBytes = 2_000_000
 const writing = 'write sessions.json'
 
 export class SessionsJsonMirror {
   readonly #options: MirrorOptions
   readonly #lock: FileLock
-  /** The version of the file that is in the database, or that we gave up on. */
+  /** The version of the file that was imported, or that could not be. */
   #known: FileIdentity | undefined
   #isFailing = false
   #tookMs = 0
   #cancelTimer: (() => void) | undefined
   #writing: Promise<unknown> = Promise.resolve()
-  /** We hold the lock to write: what changes in the file now is our own doing. */
+  /** We hold the lock to write: a change of the file now is our own. */
   #isHolding = false
   #importing: Promise<void> | undefined
   #closed = false
@@ -72,15 +71,15 @@ export class SessionsJsonMirror {
     if (this.isStale()) this.schedule()
   }
 
-  /** Brings in what somebody else wrote to the file. Costs one stat when nobody did. */
+  /** Imports edits of the file by other programs. Costs one stat if there are none. */
   async catchUp(): Promise<void> {
     if (!this.#isUnknown()) return
-    // Everybody who asks at this moment waits for one look.
+    // Concurrent callers share one import.
     this.#importing ??= this.#importLocked().finally(() => (this.#importing = undefined))
     await this.#importing
   }
 
-  /** The same for callers that cannot wait: left for the next time when others use the file or the database. */
+  /** Synchronous import. Skipped until the next call if another process uses the file or the database. */
   catchUpNow(): void {
     if (this.#isUnknown()) this.#lock.tryNow('import sessions.json', () => this.#importNow())
   }
@@ -92,7 +91,7 @@ export class SessionsJsonMirror {
       this.#known = identity
       return false
     }
-    // Another process of ours has just replaced the file and is about to say so.
+    // Another Rockpool has just replaced the file and is about to record that.
     return this.#lock.heldFor() !== writing
   }
 
@@ -100,7 +99,7 @@ export class SessionsJsonMirror {
     try {
       await this.#lock.hold('import sessions.json', () => this.#import())
     } catch (error) {
-      // Another program is busy with the file. Its edit is still there the next time we look.
+      // Another program uses the file. Its edit is imported at the next call.
       if (asRockpoolError(error).code !== 'locked') throw error
       this.#options.log.warn(
         { event: 'sessions-json-refused', path: this.#options.path },
@@ -109,7 +108,7 @@ export class SessionsJsonMirror {
     }
   }
 
-  /** Something changed: the file will follow. */
+  /** Schedules a write of the file after a change of the database. */
   schedule(): void {
     if (this.#closed) return
     this.#cancelTimer ??= this.#options.clock.after(Math.max(soonMs, this.restMs()), () => {
@@ -121,7 +120,7 @@ export class SessionsJsonMirror {
     })
   }
 
-  /** What has changed is in the file when this resolves to true; false when the file could not be written. */
+  /** Resolves to true when the file has all changes; to false if it could not be written. */
   writeNow(): Promise<boolean> {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
@@ -130,7 +129,7 @@ export class SessionsJsonMirror {
     return written
   }
 
-  /** The process is about to end: a large file is left to a process of its own, so that nobody waits for it. */
+  /** Called before the process ends. A large file is written by a background process, so that the command does not wait. */
   async finish(): Promise<void> {
     const wasWaiting = this.#cancelTimer !== undefined
     this.#cancelTimer?.()
@@ -148,7 +147,7 @@ export class SessionsJsonMirror {
     await this.finish()
   }
 
-  /** The database was removed: nothing of it is written any more. Resolves when nothing uses the database. */
+  /** Called when the database was removed: the file is not written any more. Resolves when the database is unused. */
   async drop(): Promise<void> {
     this.#closed = true
     this.#cancelTimer?.()
@@ -156,18 +155,18 @@ export class SessionsJsonMirror {
     await this.#writing
   }
 
-  /** How long the file must still be left alone. All processes together go by when it was last written. */
+  /** How long to wait before the next write. All processes use the time of the last write. */
   restMs(): number {
     const { path, clock } = this.#options
     const stats = statSync(path, { throwIfNoEntry: false })
-    // A file that somebody else wrote is not to stay for long.
+    // A file that another program wrote is replaced soon.
     if (!stats || fileIdentity(path) !== this.#state().mirror_identity) return 0
     const tookMs = Math.max(this.#tookMs, stats.size / bytesWrittenPerMs)
     const restMs = Math.min(longestRestMs, Math.max(soonMs, tookMs * restFactor))
     return Math.max(0, restMs - Math.max(0, clock.now() - stats.mtimeMs))
   }
 
-  /** A failure here loses nothing: the rows are in the database, and the file is tried again. */
+  /** A failure loses nothing: the rows are in the database, and the write is retried. */
   async #write(): Promise<boolean> {
     const { clock, log, path } = this.#options
     const started = clock.monotonic()
@@ -182,7 +181,7 @@ export class SessionsJsonMirror {
       })
       this.#isFailing = false
     } catch (error) {
-      // Said once: a disk may stay full for days.
+      // Logged once, because a disk may stay full for days.
       if (!this.#isFailing)
         log.warn(
           { event: 'sessions-json-write-failed', path, error: asRockpoolError(error).message },
@@ -202,7 +201,7 @@ export class SessionsJsonMirror {
     const before = fileIdentity(path)
     const { revision } = this.#state()
     if (!this.isStale()) return
-    // The rows of a damaged database would replace better ones in the file.
+    // The rows of a damaged database would replace good ones in the file.
     db.checkOnce()
     const identity = await writeFileAtomically(path, formatSessions(membersOf(db)), {
       beforeCommit: () => {
@@ -217,7 +216,7 @@ export class SessionsJsonMirror {
     this.#known = identity
   }
 
-  /** Called with the lock held, while others may be writing to the database. */
+  /** Called with the lock held; other processes may write to the database meanwhile. */
   #importNow(): void {
     const { db, path } = this.#options
     const file = readFileSafely(path)
@@ -237,7 +236,7 @@ export class SessionsJsonMirror {
   /** Called with the lock held. */
   async #import(): Promise<void> {
     const { db, path, log } = this.#options
-    // It may be large: what we wrote ourselves is not read only to find that out.
+    // The file may be large, so a version that we wrote ourselves is not read.
     if (this.#isOurs(fileIdentity(path))) return
     const file = readFileSafely(path)
     if (!file || this.#isOurs(file.identity)) return
@@ -253,7 +252,7 @@ export class SessionsJsonMirror {
     if (this.isStale()) this.schedule()
   }
 
-  /** Only the text decides whether the file is unreadable: a damaged database says nothing against its copy. */
+  /** Only an unreadable text is set aside; an error of the database does not concern the file. */
   async #parseOrSetAside(text: string): Promise<SessionsContent | undefined> {
     try {
       return parseSessions(text, this.#options.path)
@@ -279,7 +278,7 @@ export class SessionsJsonMirror {
     return identity === this.#known || identity === this.#state().mirror_identity
   }
 
-  /** Is the file behind the database? */
+  /** Does the file lack changes of the database? */
   isStale(): boolean {
     const { revision, mirror_revision: written } = this.#state()
     return revision !== written || (revision > 0 && !existsSync(this.#options.path))
@@ -290,7 +289,7 @@ export class SessionsJsonMirror {
   }
 }
 
-/** Undefined for a damaged file: the next update sets it aside and says so; for a reader the rows are as they were. */
+/** Undefined for a damaged file: the next update sets it aside and logs that; readers see the rows of the database. */
 function parseIfReadable(text: string, path: string): SessionsContent | undefined {
   try {
     return parseSessions(text, path)
@@ -304,7 +303,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** A few rows at a time, so that a large store does not hold up the updates that come meanwhile. */
+/** A few rows at a time, so that a large store does not block updates. */
 async function* membersOf(db: Database): AsyncGenerator<Member[]> {
   for (let last = 0; ;) {
     const rows = db.read((q) =>

@@ -1,5 +1,5 @@
-// The text of sessions.json: OpenClaw's format, read generously and written exactly.
-// A value that is no entry is kept word for word and written back with the others.
+// Parses and formats the text of sessions.json, in OpenClaw's format. A value that is not a valid entry is kept verbatim and
+// written back.
 import { createRequire } from 'node:module'
 import type JSON5 from 'json5'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -7,7 +7,7 @@ import { withoutProtoKeys } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { faultOf } from '../session-rules.ts'
 
-/** A value that cannot be used as an entry, as it stood in the file. */
+/** A value that is not a valid entry, verbatim. */
 export interface Unusable {
   raw: string
   fault: string
@@ -16,11 +16,11 @@ export interface Unusable {
 export interface SessionsContent {
   entries: Map<string, SessionEntry>
   unusable: Map<string, Unusable>
-  /** False when it was JSON5: then comments and the like are lost when it is written. */
+  /** False for JSON5: comments are lost when the file is written. */
   plain: boolean
 }
 
-/** Throws `damaged` when the text as a whole cannot be read. */
+/** Throws `damaged` if the text as a whole cannot be parsed. */
 export function parseSessions(text: string, path: string): SessionsContent {
   const { value: members, plain } = parseObject(text, path)
   const content: SessionsContent = { entries: new Map(), unusable: new Map(), plain }
@@ -43,7 +43,7 @@ const pieceLength = 64 * 1024
 /** One member of the file: a key and the text of its value. */
 export type Member = [key: string, value: string]
 
-/** What `JSON.stringify(store, null, 2)` gives, some members at a time, and right for keys such as `__proto__` too. */
+/** The text of `JSON.stringify(store, null, 2)` in pieces; also correct for keys such as `__proto__`. */
 export async function* formatSessions(
   batches: AsyncIterable<Member[]> | Iterable<Member[]>,
 ): AsyncGenerator<string> {
@@ -61,7 +61,7 @@ export async function* formatSessions(
   yield `${piece}${before === '{\n' ? '{}' : '\n}'}`
 }
 
-/** One entry as it stands inside the file. */
+/** One entry, indented as in the file. */
 export function formatEntry(entry: SessionEntry): string {
   return JSON.stringify(entry, null, 2).replaceAll('\n', '\n  ')
 }
@@ -72,7 +72,7 @@ function parseObject(text: string, path: string): { value: object; plain: boolea
   throw damaged(path, `it holds ${Array.isArray(value) ? 'a list' : String(value)} instead of an object`)
 }
 
-/** JSON first, because it is ten times as fast; OpenClaw's January versions also read JSON5, and people wrote it. */
+/** JSON first, because it is ten times as fast. OpenClaw's January versions also read JSON5, and people wrote it. */
 function parseAny(text: string, path: string): { value: unknown; plain: boolean } {
   try {
     return { value: JSON.parse(text), plain: true }
@@ -80,14 +80,14 @@ function parseAny(text: string, path: string): { value: unknown; plain: boolean 
     try {
       return { value: loadJson5().parse(text), plain: false }
     } catch {
-      // The complaint about JSON is the one that helps.
+      // The error about JSON is the helpful one.
       const reason = jsonError instanceof Error ? jsonError.message : String(jsonError)
       throw damaged(path, text.trim() === '' ? 'it is empty' : reason)
     }
   }
 }
 
-/** Loaded only when somebody really wrote JSON5. */
+/** Loads the JSON5 parser only if it is needed. */
 function loadJson5(): typeof JSON5 {
   return createRequire(import.meta.url)('json5') as typeof JSON5
 }
@@ -98,7 +98,7 @@ function damaged(path: string, reason: string): RockpoolError {
   })
 }
 
-/** The members of a JSON object as they are written, for values that would not survive being parsed. */
+/** The members of a JSON object verbatim, for values that parsing would change. */
 function rawMembers(text: string): Map<string, string> {
   const members = new Map<string, string>()
   let at = text.indexOf('{') + 1
@@ -118,7 +118,7 @@ function parseKey(quoted: string): string {
   try {
     return String(JSON.parse(quoted))
   } catch {
-    // JSON5 allows more than JSON; such a key is then not found here and its value is written from memory.
+    // A JSON5 key that is not valid JSON is not found here; its value is formatted from memory.
     return quoted
   }
 }
@@ -145,7 +145,7 @@ function stringifyOrSay(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested too deep to be written; the file that it came from is kept as a backup.
+    // Nested too deeply to be formatted; the original file is kept as a backup.
     return '"nested too deep"'
   }
 }

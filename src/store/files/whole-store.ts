@@ -3,10 +3,10 @@
 import type { SessionEntry } from '../../domain/session.ts'
 import type { LockOptions } from '../disk/file-lock.ts'
 
-/** Without a prototype, so that every key is only a key. */
+/** An object without a prototype, so that a key such as `__proto__` is an ordinary key. */
 export type SessionRecord = Record<string, SessionEntry>
 
-/** Gets a copy of the entry (none if new); gives the entry to store, or undefined to leave things as they are. */
+/** Gets a copy of the entry (undefined if new); returns the entry to store, or undefined for no change. */
 export type EntryChange = (
   entry: SessionEntry | undefined,
 ) => SessionEntry | undefined | Promise<SessionEntry | undefined>
@@ -14,14 +14,14 @@ export type EntryChange = (
 export interface WholeStore {
   load(options?: { skipCache?: boolean }): SessionRecord
   get(key: string): SessionEntry | undefined
-  /** Loads, lets `mutate` change what it is given, and saves what it changed. Nobody's change in between is lost. */
+  /** Loads all entries, lets `mutate` change them, and saves the changes. Concurrent changes of others are not lost. */
   update<T>(mutate: (store: SessionRecord) => T | Promise<T>): Promise<T>
-  /** Reads, changes and writes one entry. `change` may run again when others changed that entry meanwhile. */
+  /** Reads, changes and writes one entry. `change` runs again if another process changed that entry meanwhile. */
   updateEntry(key: string, change: EntryChange): Promise<SessionEntry | undefined>
   withLock<T>(fn: () => Promise<T>, options?: LockOptions): Promise<T>
-  /** Resolves when sessions.json holds what was saved. */
+  /** Resolves when sessions.json has everything that was saved. */
   writeFile(): Promise<void>
-  /** The process is about to end: sees to it that sessions.json will hold what was saved. */
+  /** Called before the process ends: ensures that sessions.json gets everything that was saved. */
   finish(): Promise<void>
   forget(): void
 }

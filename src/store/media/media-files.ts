@@ -1,5 +1,5 @@
-// Files that come and go with messages. What arrives gets a name of our own, whatever the sender called it; what
-// leaves must really be in the media folder, whatever a link says.
+// Files of messages and replies. A received file gets a name of our own, and is copied into the workspace for the agent. An
+// outgoing file must really be in the media folder, with links resolved.
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export function openMediaFiles(root: string, options: MediaOptions = {}): MediaF
   }
 }
 
-/** Where a session's own files are; the only place that its replies may send files from. */
+/** The folder of a session's files; its replies may send only files from here. */
 export function sessionMediaFolder(root: string, agentId: string, sessionKey: string): string {
   return join(root, sessionMediaName(agentId, sessionKey))
 }
@@ -38,7 +38,7 @@ export function sessionMediaName(agentId: string, sessionKey: string): string {
   return `sessions/${name}`
 }
 
-/** What came with a message, moved to the files of its session: there it is found when the session is purged. */
+/** Moves the files of a message into the folder of its session, so that a purge finds them. */
 export async function giveToSession(
   root: string,
   session: { agentId: string; key: string },
@@ -60,7 +60,7 @@ export async function dropMedia(media: readonly Media[]): Promise<void> {
   for (const { path } of media) await rm(path, { force: true })
 }
 
-/** All files of a session, the copies in its agent's workspace, and those that its replies had with them. */
+/** Removes all files of a session, the copies in the agent's workspace, and the files that its replies sent. */
 export async function removeSessionMedia(
   root: string,
   session: { agentId: string; key: string; workspace: string },
@@ -80,7 +80,7 @@ export async function removeSessionMedia(
     await rm(path, { recursive: true, force: true })
 }
 
-/** Files that cannot be listed cannot be removed, and a purge must report that. */
+/** Throws if the folder cannot be listed: a purge must report files that it cannot remove. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
@@ -90,13 +90,13 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Where the agent finds copies of the files that came with a session's messages. For a guest's or a group's turn it is
- *  the working directory. */
+/** The folder with the agent's copies of files from a session's messages; for turns of guests and groups it is the working
+ *  directory. */
 export function attachmentFolder(workspace: string, session: { agentId: string; key: string }): string {
   return join(workspace, 'attachments', basename(sessionMediaName(session.agentId, session.key)))
 }
 
-/** Where copies of a received file may be: in its session's folder, or, from an earlier version, beside the others. */
+/** Possible copies of a received file: in its session's folder, or (written by an earlier version) beside the others. */
 export function attachmentCopies(workspace: string, mediaName: string): string[] {
   const session = basename(dirname(dirname(mediaName)))
   return [[session], []].map((folder) => join(workspace, 'attachments', ...folder, basename(mediaName)))
@@ -106,7 +106,7 @@ function receivedFolder(root: string, { agentId, key }: { agentId: string; key: 
   return join(sessionMediaFolder(root, agentId, key), 'received')
 }
 
-/** The file that `path` really is, if it is inside `folder`; else `refused`. */
+/** The file at `path` with links resolved, if it is inside `folder`; throws `refused` otherwise. */
 export async function outgoingFile(
   folder: string,
   path: string,

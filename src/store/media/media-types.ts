@@ -1,9 +1,9 @@
-// What kind of file something is. The first bytes decide over what the sender says, because a picture that is none
-// must never be handed on as one.
+// Detects the type of a file. The first bytes win over what the sender claims, because a file that is not a picture must never be
+// passed on as one.
 import { extname } from 'node:path'
 import type { Media } from '../../domain/message.ts'
 
-/** Every ending that a stored file may have. The first ending of a type is the one we use. */
+/** Every extension that a stored file may have. The first extension of a type is the one we use. */
 export const typesByExtension: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
   jpeg: 'image/jpeg',
@@ -39,7 +39,7 @@ const signatures: Array<{ type: string; at: number; bytes: string }> = [
   { type: 'audio/wav', at: 8, bytes: '57415645' },
 ]
 
-/** From the first bytes, then from what the sender says, then from the name. A claimed picture must look like one. */
+/** By the first bytes, then the claim of the sender, then the name. A claimed picture must begin like one. */
 export function sniffType(head: Uint8Array, about: { name?: string; mimeType?: string }): string {
   const hex = Buffer.from(head).toString('hex')
   const seen = signatures.find(({ at, bytes }) => hex.startsWith(bytes, at * 2))

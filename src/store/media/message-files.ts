@@ -6,7 +6,7 @@ import type { Media } from '../../domain/message.ts'
 import { attachmentFolder } from './media-files.ts'
 import type { WaitingInput } from '../work-store.ts'
 
-/** What the model takes. */
+/** Picture types that the model accepts. */
 const shownTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const largestPicture = 5 * 1_048_576
 const mostPictures = 8
@@ -22,7 +22,7 @@ export async function picturesOf(
   )
 }
 
-/** The input with its files where the agent can read them; their paths are as seen from `cwd`. */
+/** Copies the files of an input to where the agent can read them; the paths are relative to `cwd`. */
 export async function withFiles(
   input: WaitingInput,
   { workspace, cwd }: { workspace: string; cwd: string },

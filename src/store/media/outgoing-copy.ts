@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { outgoingFile } from './media-files.ts'
 
-/** The copy keeps its name, because that is what the person will see. */
+/** Copies a file that an operator sends by hand into the media folder. The copy keeps its name, because people see it. */
 export async function copyForSending(mediaRoot: string, path: string): Promise<string> {
   if (!isAbsolute(path)) {
     throw new RockpoolError('input-invalid', `${JSON.stringify(path.slice(0, 200))} is not a whole path.`, {
@@ -23,7 +23,7 @@ export async function copyForSending(mediaRoot: string, path: string): Promise<s
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const copy = join(folder, basename(path))
   await copyFile(file.path, copy, constants.COPYFILE_EXCL)
-  // A copy takes over the mode of the original, which others may be able to write.
+  // The copy has the mode of the original, which may be writable by others.
   await chmod(copy, 0o600)
   return copy
 }

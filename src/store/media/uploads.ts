@@ -1,4 +1,4 @@
-// Files on their way from the page: pieces are gathered here until the message that they belong to is sent.
+// Uploads from the dashboard: pieces are collected here until the message is sent.
 import { createReadStream, mkdirSync } from 'node:fs'
 import type { ReadStream } from 'node:fs'
 import { open, readdir, rm, stat } from 'node:fs/promises'
@@ -10,7 +10,7 @@ export const maxUploadBytes = 25 * 1_048_576
 const pieceBytes = 384 * 1024
 const forgottenAfterMs = 86_400_000
 
-/** Puts a piece where it belongs; the same piece twice is the same file. Returns how much is there. */
+/** Writes a piece at its offset; a repeated piece changes nothing. Resolves to the number of bytes so far. */
 export async function addToUpload(
   folder: string,
   id: string,
@@ -23,7 +23,7 @@ export async function addToUpload(
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const file = await open(join(folder, `${id}.part`), at === 0 ? 'w' : 'r+', 0o600).catch(
     (cause: unknown) => {
-      throw new RockpoolError('not-found', 'The beginning of that file is not here.', { cause })
+      throw new RockpoolError('not-found', 'The beginning of that file was not uploaded.', { cause })
     },
   )
   try {
@@ -36,7 +36,7 @@ export async function addToUpload(
   }
 }
 
-/** What was gathered; the caller reads it to its end and then drops it. */
+/** The uploaded bytes; the caller reads them and then calls `dropUpload`. */
 export async function readUpload(folder: string, id: string): Promise<ReadStream> {
   const path = join(folder, `${id}.part`)
   const there = await stat(path).catch(() => undefined)
@@ -44,7 +44,7 @@ export async function readUpload(folder: string, id: string): Promise<ReadStream
   return createReadStream(path)
 }
 
-/** A piece of a file that goes to the page, as large as what comes from there. */
+/** A piece of a file for the dashboard, as large as an upload's pieces. */
 export async function readPiece(path: string, at: number): Promise<Uint8Array> {
   const file = await openForeignHandle(path)
   try {
@@ -59,7 +59,7 @@ export async function dropUpload(folder: string, id: string): Promise<void> {
   await rm(join(folder, `${id}.part`), { force: true })
 }
 
-/** What was never sent is removed after a day. */
+/** Removes uploads that were not sent within a day. */
 export async function forgetUploads(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)

@@ -1,5 +1,5 @@
-// A file that an agent made in its workspace and wants to send: it is copied into the session's own media folder, so
-// that what is sent later is what was meant, and nothing else can be sent. It keeps its name, because people see it.
+// Outgoing files: from an agent's workspace, or sent by an operator by hand. They are copied into the media folder, because only
+// files there may be sent, and because a later change must not affect what is sent. Copies keep their names, which people see.
 import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'

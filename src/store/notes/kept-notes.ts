@@ -1,5 +1,5 @@
-// An agent that writes its notes may overwrite them. What stood in them before is put back: notes are only added to. A
-// copy on disk outlives a crash in between.
+// Protects notes while an agent writes them: text that the agent overwrote is restored, because notes are append-only. The copy
+// is on disk, so it survives a crash.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ interface NotesCopy {
   notes: Array<[path: string, text: string]>
 }
 
-/** Keeps what the notes in a folder say, on disk before it resolves. What it resolves to puts back what is lost by then. */
+/** Copies the notes of a folder to disk. Resolves to a function that restores text that was lost since then. */
 export async function keepNotes(folder: string, copies: string): Promise<() => Promise<string[]>> {
   const before = textOfNotes(folder)
   if (before.size === 0) return async () => []
@@ -31,7 +31,7 @@ export async function keepNotes(folder: string, copies: string): Promise<() => P
   }
 }
 
-/** Puts back what the notes have lost of which a process that is gone kept copies. */
+/** Restores lost text of notes from the copies of dead processes. */
 export async function restoreAbandoned(copies: string, log: Log): Promise<void> {
   for (const name of copiesIn(copies)) {
     const path = join(copies, name)
@@ -43,7 +43,7 @@ export async function restoreAbandoned(copies: string, log: Log): Promise<void> 
         log.warn({ event: 'notes-restored', notes: mended }, 'Restored notes that a crash left overwritten.')
       rmSync(path, { force: true })
     } catch (error) {
-      // Kept for the next start: it may be all that is left of a note.
+      // Kept for the next start: it may be the only copy of a note.
       log.warn(
         { event: 'notes-restore-failed', path, error: String(error) },
         'Could not restore a copy of notes.',
@@ -61,12 +61,12 @@ function copiesIn(folder: string): string[] {
   }
 }
 
-/** What every note in a folder says, by its path. */
+/** The texts of all notes in a folder, by path. */
 function textOfNotes(folder: string): Map<string, string> {
   return new Map(listFolder(folder).flatMap(({ path }) => entryOf(path)))
 }
 
-/** Puts back what a note has lost since then, before what is new in it. Resolves to the notes that had lost something. */
+/** Restores lost text of each note, before its new text. Resolves to the notes that had lost text. */
 async function restoreLost(before: ReadonlyMap<string, string>): Promise<string[]> {
   const mended: string[] = []
   for (const [path, old] of before) {
@@ -78,12 +78,12 @@ async function restoreLost(before: ReadonlyMap<string, string>): Promise<string[
   return mended
 }
 
-/** A text with the lines below it that only the other one has. */
+/** `text`, followed by the lines that only `other` has. */
 export function withLinesOf(text: string, other: string): string {
   return joined(text, withoutLinesOf(text, other))
 }
 
-/** Every line is still there, and in its order; others may stand between them. */
+/** Does `text` have all lines of `old` in the same order, possibly with others between them? */
 export function hasAllLines(text: string, old: string): boolean {
   const lines = linesOf(text)
   let at = 0
@@ -115,7 +115,7 @@ function entryOf(path: string): Array<[path: string, text: string]> {
   try {
     return [[path, readForeign(path, 64 << 20).toString('utf8')]]
   } catch {
-    // Gone since it was listed.
+    // Removed since it was listed.
     return []
   }
 }

@@ -1,26 +1,26 @@
-// One note, changed on two machines: what becomes of it. Nothing that anybody added is ever lost: what one side added goes
-// below what the other one has, and where that cannot be told both are kept.
+// Merges a note that was changed on two machines. Added text is never lost: the lines that one side added go below those of the
+// other side. If that is impossible, both versions are kept.
 import { isUtf8 } from 'node:buffer'
 import { hasAllLines, withLinesOf } from './kept-notes.ts'
 
-/** A note as it is; undefined when there is none. */
+/** The content of a note; undefined if the note does not exist. */
 export type NoteBody = Buffer | undefined
 
 export interface Merged {
   body: NoteBody
-  /** What this machine had and what could not be merged: to be kept under a name of its own. */
+  /** This machine's version if it could not be merged; it is kept under another name. */
   beside?: Buffer
 }
 
-/** `base` is what this machine's note was when it last had everything that the others had. */
+/** `base` is the content when this machine and the others last agreed. */
 export function mergeNotes(base: NoteBody, here: NoteBody, there: NoteBody): Merged {
   if (isSame(here, there) || isSame(here, base)) return { body: there }
   if (isSame(there, base)) return { body: here }
-  // One has removed what the other one has changed.
+  // One side removed the note that the other side changed.
   if (here === undefined || there === undefined) return { body: here ?? there }
   if (beginsWith(here, there)) return { body: here }
   if (base === undefined) return withoutBase(here, there)
-  // Both go on from the same lines, and those have all of the base: both have only added.
+  // Both begin with the same lines, which include the base: both sides only added text.
   const common = commonLines(here, there)
   if (hasAll(common, base)) return { body: below(there, here.subarray(common.length)) }
   if (beginsWith(here, base)) return { body: below(there, here.subarray(base.length)) }
@@ -36,7 +36,7 @@ export function beginsWith(text: Buffer, beginning: Buffer): boolean {
   return text.length >= beginning.length && text.subarray(0, beginning.length).equals(beginning)
 }
 
-/** Two that never knew of each other: the lines that only this machine has go below the others'. */
+/** Without a common base: the lines that only this machine has go below the others. */
 function withoutBase(here: Buffer, there: Buffer): Merged {
   if (beginsWith(there, here)) return { body: there }
   if (!isUtf8(here) || !isUtf8(there)) return { body: there, beside: here }
@@ -50,7 +50,7 @@ function below(text: Buffer, added: Buffer): Buffer {
   return Buffer.concat([text, Buffer.from(gap), added])
 }
 
-/** The lines with which both begin. */
+/** The common first lines. */
 function commonLines(a: Buffer, b: Buffer): Buffer {
   let end = 0
   for (let at = 0; at < Math.min(a.length, b.length) && a[at] === b[at]; at++)
@@ -58,7 +58,7 @@ function commonLines(a: Buffer, b: Buffer): Buffer {
   return a.subarray(0, end)
 }
 
-/** Nothing is missing; compared byte by byte, whatever they mean. */
+/** Does the note contain everything? Compared byte by byte. */
 function hasAll(text: Buffer, old: Buffer): boolean {
   return hasAllLines(text.toString('latin1'), old.toString('latin1'))
 }

@@ -1,12 +1,12 @@
-// What each note was when this machine and the others agreed about it: without that nobody could tell what was added here
-// from what was removed there. It can be thrown away; then what differs is joined line by line.
+// Stores the content of each note when this machine and the others last agreed (the base of a merge): without it, an addition
+// here looks like a removal there. The file can be deleted; then differing notes are merged line by line.
 import { Database } from '../sqlite/database.ts'
 import { openOrMakeAnew, removeDatabase } from '../sqlite/disposable-database.ts'
 
 export interface NoteBase {
   revision: number
   body: Buffer
-  /** The file as it was seen with this body; none when it may be another one. */
+  /** The version of the file that had this body; undefined if it may have changed. */
   seen?: string
 }
 
@@ -22,7 +22,7 @@ const migrations = [
      agent TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL, seen TEXT,
      PRIMARY KEY (agent, name)
    ) STRICT;`,
-  // What the others are being told, under a stamp by which it is known whether they heard it; and whose stamps these are.
+  // Changes that are being sent, each with a stamp that shows whether the database received it; and the owner of the stamps.
   `CREATE TABLE told (
      agent TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (agent, name, stamp)
    ) STRICT;
@@ -45,7 +45,7 @@ export class NoteBases {
     )
   }
 
-  /** By name, without what they say. */
+  /** By name, without the bodies. */
   of(agentId: string): Map<string, { revision: number; seen: string | undefined }> {
     const rows = this.#db.queries.all<Omit<Row, 'body'>>(
       'SELECT name, revision, seen FROM base WHERE agent = ?',
@@ -69,19 +69,19 @@ export class NoteBases {
     })
   }
 
-  /** This machine, as the stamps of its notes name it. */
+  /** The id of this machine in the stamps of its notes. */
   get home(): string {
     return this.#db.queries.get<{ id: string }>('SELECT id FROM home')!.id
   }
 
-  /** Before the others are told: what they will have of this machine's note when they have this stamp. Several may be under
-   *  way, of processes that were killed. */
+  /** Called before a change is sent: the database will have this body when it has this stamp. Killed processes may leave
+   *  several of them. */
   async tell(agentId: string, name: string, stamp: string, body: Buffer): Promise<void> {
     const sql = 'INSERT OR REPLACE INTO told (agent, name, stamp, body) VALUES (?, ?, ?, ?)'
     await this.#db.write((q) => q.run(sql, agentId, name, stamp, body))
   }
 
-  /** What they have of it, if that is their stamp. */
+  /** The body that was sent with this stamp. */
   told(agentId: string, name: string, stamp: string | null): Buffer | undefined {
     const row = this.#db.queries.get<{ body: Uint8Array }>(
       'SELECT body FROM told WHERE agent = ? AND name = ? AND stamp = ?',
@@ -96,7 +96,7 @@ export class NoteBases {
     await this.#db.write((q) => q.run('DELETE FROM base WHERE agent = ? AND name = ?', agentId, name))
   }
 
-  /** What was agreed with another database is worth nothing. */
+  /** Clears all bases if they belong to another database. */
   async checkOrigin(id: string): Promise<void> {
     const known = this.#db.queries.get<{ id: string }>('SELECT id FROM origin')?.id
     if (known === id) return

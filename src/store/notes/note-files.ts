@@ -1,5 +1,5 @@
-// The notes of an agent as files that several programs write to: an agent, a person with an editor, another Rockpool. They
-// are named the same on every machine, and changed only if they are still what the one who changes them has read.
+// The notes of an agent as files that several programs write: an agent, a person with an editor, another Rockpool. A note has the
+// same name on every machine, and is replaced only if it is unchanged since it was read.
 import {
   closeSync,
   constants,
@@ -24,20 +24,20 @@ import { openForeign } from '../disk/foreign-file.ts'
 /** Where an agent's notes are on this machine. */
 export interface NotePlaces {
   workspace: string
-  /** The folder of the agent itself; it may have a `memory`, too. */
+  /** The folder of the agent itself, which may also contain `memory`. */
   agentFolder: string
 }
 
 export interface ReadNote {
   body: Buffer
   changedAt: number
-  /** Differs whenever the file was written to. */
+  /** Changes whenever the file is written to. */
   seen: string
 }
 
 const deepest = 5
 
-/** By the name that a note has on every machine: `MEMORY.md`, `memory/today.md`, `agent/memory/old.md`. */
+/** Paths by the name that a note has on every machine: `MEMORY.md`, `memory/today.md`, `agent/memory/old.md`. */
 export function notesIn({ workspace, agentFolder }: NotePlaces): Map<string, string> {
   const own = listNotes(workspace)
   const more = resolve(workspace) === resolve(agentFolder) ? [] : listFolder(join(agentFolder, 'memory'))
@@ -47,7 +47,7 @@ export function notesIn({ workspace, agentFolder }: NotePlaces): Map<string, str
   ])
 }
 
-/** The file of a name, which may come from another machine; undefined when no note has such a name. */
+/** The path of a note by its name, which may come from another machine; undefined if the name is not valid. */
 export function notePath({ workspace, agentFolder }: NotePlaces, name: string): string | undefined {
   const isAgents = name.startsWith('agent/')
   const parts = (isAgents ? name.slice('agent/'.length) : name).split('/')
@@ -59,7 +59,7 @@ export function notePath({ workspace, agentFolder }: NotePlaces, name: string): 
   return hasLinkBelow(join(root, 'memory'), parts.slice(1, -1)) ? undefined : join(root, ...parts)
 }
 
-/** Links are not followed: they may lead to another person's notes. */
+/** Symbolic links are not followed: they may point at the notes of another person. */
 function hasLinkBelow(folder: string, parts: string[]): boolean {
   return parts.some((_, n) => {
     const path = join(folder, ...parts.slice(0, n + 1))
@@ -71,7 +71,7 @@ export function readNoteFile(path: string): ReadNote | undefined {
   const fd = openNote(path)
   if (fd === undefined) return undefined
   try {
-    // First the time, then the text: what is written in between is noticed at the next look.
+    // The time is read before the text, so a write in between is noticed by the next check.
     const about = fstatSync(fd, { bigint: true })
     return { body: readFileSync(fd), changedAt: Number(about.mtimeMs), seen: seenOf(about) }
   } finally {
@@ -79,13 +79,13 @@ export function readNoteFile(path: string): ReadNote | undefined {
   }
 }
 
-/** The same without reading it. */
+/** The version of the file, without reading it. */
 export function seenAt(path: string): string | undefined {
   const about = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return about && seenOf(about)
 }
 
-/** Makes `to` of a note that is `from`. False: it is something else meanwhile, and was left. */
+/** Replaces the content `from` by `to`. False: the note changed meanwhile and was not replaced. */
 export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedAt: number): boolean {
   const done =
     to === undefined
@@ -95,7 +95,7 @@ export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedA
         : beginsWith(to, from)
           ? addToNote(path, from, to.subarray(from.length))
           : rewriteNote(path, from, to)
-  // Of one that was here the time must move on: by it Claude knows that what it read is no longer what is there.
+  // The mtime of an existing note must increase: Claude uses it to detect that the note changed.
   if (done && from === undefined && to !== undefined) utimesSync(path, changedAt / 1_000, changedAt / 1_000)
   return done
 }
@@ -173,7 +173,7 @@ function seenOf({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bi
   return `${ino} ${size} ${mtimeNs}`
 }
 
-/** The name of a version that is kept beside a note. */
+/** The name for a version of a note that is kept beside it. */
 export function besideName(name: string, machine: string, at: number): string {
   const stem = name.replace(/\.md$/i, '')
   const time = new Date(at).toISOString().replaceAll(':', '-')

@@ -1,4 +1,4 @@
-// The notes in an agent's workspace: `MEMORY.md`, and a file for each day in `memory/`. They are only ever added to.
+// The notes in an agent's workspace: `MEMORY.md`, and a file for each day in `memory/`. Notes are append-only.
 import {
   closeSync,
   constants,
@@ -23,13 +23,13 @@ export interface NoteFile {
   changedAt: number
 }
 
-/** The notes in a workspace; in an agent's own folder they are in `memory` alone. */
+/** The notes in a workspace; the agent's own folder has only those in `memory`. */
 export function listNotes(workspace: string): NoteFile[] {
   const names = namesIn(workspace).filter((name) => /^MEMORY\.md$/i.test(name))
   return [...notesAt(workspace, names), ...listFolder(join(workspace, 'memory'))]
 }
 
-/** All notes in a folder and the folders in it, named from the folder on: `handbook/harbour.md`. */
+/** All notes in a folder and its subfolders, with names that begin with the folder: `handbook/harbour.md`. */
 export function listFolder(folder: string, depth = 3, name = basename(folder)): NoteFile[] {
   const below = namesIn(folder)
   const folders = depth === 0 ? [] : below.filter((each) => isFolder(join(folder, each)))
@@ -44,7 +44,7 @@ function notesAt(folder: string, names: string[]): NoteFile[] {
   return names.flatMap((name) => {
     const path = join(folder, name)
     const stat = lstatSync(path, { throwIfNoEntry: false })
-    // A link may lead to another person's notes: only real files count.
+    // A symbolic link may point at the notes of another person, so only regular files are listed.
     return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
   })
 }
@@ -53,7 +53,7 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-/** The note of this name, of this day, or of this file name; undefined when there is none. */
+/** The note with this name, day or file name; undefined if there is none. */
 export function readNote(
   notes: NoteFile[],
   wanted: string,

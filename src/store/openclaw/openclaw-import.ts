@@ -1,5 +1,5 @@
-// Takes over the sessions of an OpenClaw: its rows and its transcripts, agent by agent. What we have and is newer
-// stays; nothing of ours is overwritten, and nothing there is changed.
+// Imports the rows and transcripts of an OpenClaw, agent by agent. Newer rows of ours stay, nothing of ours is overwritten, and
+// nothing in the OpenClaw is changed.
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -14,7 +14,7 @@ import { keyFault } from '../session-rules.ts'
 import type { SessionStore } from '../session-store.ts'
 
 export interface OpenClawImportOptions {
-  /** Says what would be done, and does nothing. */
+  /** Reports what would be imported, and imports nothing. */
   dryRun: boolean
   /** Only this agent. */
   agentId?: string
@@ -28,7 +28,7 @@ interface Counts {
   found: number
   added: number
   changed: number
-  /** Already here, the same or newer. */
+  /** Rows that exist here in the same or a newer version. */
   kept: number
 }
 
@@ -38,7 +38,7 @@ export interface ImportedAgent {
   path: string
   sessions: Counts
   transcripts: Counts
-  /** What was left out and why, in words. */
+  /** For people: what was left out and why. */
   problems: string[]
 }
 
@@ -79,7 +79,7 @@ async function importAgent(source: OpenClawAgent, options: OpenClawImportOptions
     transcripts: { found: source.transcripts.length, added: 0, changed: 0, kept: 0 },
     problems,
   }
-  // Transcripts first: a row must never name one that is not there yet.
+  // Transcripts first: a row must never refer to a transcript that does not exist yet.
   for (const transcript of source.transcripts) {
     try {
       const done = await importTranscript(transcript, options.folder(agentId), options.dryRun)
@@ -99,7 +99,7 @@ async function importAgent(source: OpenClawAgent, options: OpenClawImportOptions
   return imported
 }
 
-/** Older forms of a key become today's, unless there is a session under that key already: then both stay. */
+/** Converts old forms of keys to the current one, unless a session with that key exists: then both stay. */
 function byOurKeys({ entries, agentId, problems }: OpenClawAgent): Map<string, SessionEntry> {
   const ours = new Map<string, SessionEntry>()
   for (const [written, entry] of entries) {
@@ -162,10 +162,10 @@ async function importEntry(one: {
   }
 }
 
-/** Clocks of two machines may differ by this much. */
+/** How much the clocks of two machines may differ. */
 const clockDifferenceMs = 24 * 60 * 60 * 1000
 
-/** The newer row has a key, so a time in the future would win for ever: it becomes the time of the import. */
+/** The newer row wins, so a row with a time in the future would always win: it gets the time of the import. */
 function withoutFutureTimes(entry: SessionEntry, now: number): SessionEntry {
   const isFuture = ([name, value]: [string, unknown]): boolean =>
     name.endsWith('At') && typeof value === 'number' && value > now + clockDifferenceMs
@@ -173,7 +173,7 @@ function withoutFutureTimes(entry: SessionEntry, now: number): SessionEntry {
   return { ...entry, ...Object.fromEntries(future.map(([name]) => [name, now])) }
 }
 
-/** Two conversations under one key: one keeps the key, and the report says where the other one is. */
+/** For two conversations with one key: one keeps the key, and the report names the place of the other. */
 function otherConversation(
   ours: SessionEntry | undefined,
   theirs: SessionEntry,
@@ -185,7 +185,7 @@ function otherConversation(
   return `is another conversation here; the newer one, ${whose}, has the key. Beside it: rockpool sessions import ${file}`
 }
 
-/** The transcript has the same name here; only a name that does not follow from the id has to be said. */
+/** The transcript has the same name here; the row names it only if the name does not follow from the id. */
 function inOurFolder(entry: SessionEntry, folder: string): SessionEntry {
   if (typeof entry.sessionFile !== 'string') return entry
   const { sessionFile, ...rest } = entry

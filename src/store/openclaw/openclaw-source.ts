@@ -1,4 +1,4 @@
-// Reads the sessions of an OpenClaw, and changes nothing there: files up to 2026.7.1, one database per agent since.
+// Reads the sessions of an OpenClaw without changing them: files up to 2026.7.1, one database per agent since then.
 import { existsSync, lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
@@ -18,7 +18,7 @@ import {
   transcriptName,
 } from '../transcripts/transcript-paths.ts'
 
-/** A transcript as it would lie in our folder. */
+/** A transcript with the name that it gets in our folder. */
 export interface SourceTranscript {
   name: string
   /** The file to copy, or the lines to write. */
@@ -33,14 +33,14 @@ export interface OpenClawAgent {
   path: string
   entries: Map<string, SessionEntry>
   transcripts: SourceTranscript[]
-  /** What could not be read, in words. */
+  /** For people: what could not be read. */
   problems: string[]
   close(): Promise<void>
 }
 
 /**
- * Every agent that has sessions below `stateDir`. One that has moved to a database is read from there. An agent that
- * cannot be read is one without sessions and with a problem, so that the others are read.
+ * Every agent with sessions below `stateDir`. An agent with a database is read from the database. An agent that cannot be read
+ * has no sessions and a problem, so that the others are still read.
  */
 export function* readOpenClaw(stateDir: string): Generator<OpenClawAgent> {
   for (const name of listNames(join(stateDir, 'agents')).sort()) {
@@ -100,7 +100,7 @@ function filesIn(
     })
 }
 
-/** `<id>.jsonl.deleted.<time>.zst`: what newer versions write before they delete a session. */
+/** `<id>.jsonl.deleted.<time>.zst`: newer versions write it before they delete a session. */
 function packedArchivesIn(folder: string, problems: string[]): SourceTranscript[] {
   const unpackedName = (name: string): string => name.slice(0, -packedSuffix.length)
   const isArchive = (name: string): boolean =>
@@ -157,7 +157,7 @@ function readDatabase(agentId: string, path: string, db: Database): OpenClawAgen
   return agent
 }
 
-/** What OpenClaw took out of the entry into columns goes back into it; everything else stays. */
+/** Puts fields that OpenClaw stores in columns back into the entry. */
 function entryOf(row: NodeRow, problems: string[]): SessionEntry | undefined {
   let stored: Record<string, unknown>
   try {
@@ -186,7 +186,7 @@ function entryOf(row: NodeRow, problems: string[]): SessionEntry | undefined {
   return { ...entry, sessionId: row.current_session_id, updatedAt: row.updated_at }
 }
 
-/** An id that is no longer current belonged to a session before a reset. */
+/** An id that is not current belonged to a session before a reset. */
 function transcriptsIn(queries: Queries, current: Set<string>): SourceTranscript[] {
   const rows = queries.all<{ session_id: string; at: number }>(
     'SELECT session_id, max(created_at) AS at FROM transcript_events GROUP BY session_id ORDER BY session_id',
@@ -208,12 +208,12 @@ function* linesOf(queries: Queries, sessionId: string): Generator<string> {
   )
   for (const row of rows) {
     const text = row.text ?? unpack(row.packed!)
-    // Its header says version 4, but the entries are those of version 3, which is what readers of files know.
+    // The header says version 4, but the entries have version 3, which readers of files understand.
     yield text.startsWith('{"type":"session",') ? text.replace('"version":4', '"version":3') : text
   }
 }
 
-/** A few bytes can unpack to more than the memory holds. */
+/** A few packed bytes can expand to more than the memory. */
 const maxRecordBytes = 64 * 1024 * 1024
 
 function unpack(packed: Uint8Array): string {

@@ -1,4 +1,4 @@
-// What OpenClaw keeps on this machine about sessions: files and databases of another program, read and never written.
+// Reads the session stores of an OpenClaw on this machine, files and databases, and never writes to them.
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../domain/log.ts'
@@ -6,7 +6,7 @@ import { errorCode } from '../disk/atomic-file.ts'
 import { Database } from '../sqlite/database.ts'
 import { readForeign } from '../disk/foreign-file.ts'
 
-/** One agent of an OpenClaw state directory, with whatever of the three stores it has. */
+/** One agent of an OpenClaw state directory, with those of the three stores that it has. */
 export interface OpenclawAgent {
   agentId: string
   /** `claude-code-sessions.json`: entries by `<repo>` or `<repo>::<label>`. */
@@ -15,7 +15,7 @@ export interface OpenclawAgent {
   sessions: Record<string, unknown>
 }
 
-/** Reads all agents; what has not changed since the last time is not read again. */
+/** Reads all agents; unchanged stores are cached. */
 export function openclawReader(stateDir: string, log: Log): () => OpenclawAgent[] {
   const agents = join(stateDir, 'agents')
   const json = unlessUnchanged((path) => readJson(path, log))
@@ -37,7 +37,7 @@ export function openclawReader(stateDir: string, log: Log): () => OpenclawAgent[
 
 type Read = (path: string) => Record<string, unknown>
 
-/** A database changes in its log first, so that file's size and time count as well. */
+/** A database first changes in its write-ahead log, so the size and time of the log are compared too. */
 function unlessUnchanged(read: Read): Read {
   const known = new Map<string, { stamp: string; value: Record<string, unknown> }>()
   return (path) => {
@@ -95,7 +95,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // One row that is no JSON must not hide the others.
+    // One row that is not JSON must not hide the others.
     return undefined
   }
 }

@@ -1,5 +1,5 @@
-// Copies the transcripts of an OpenClaw into our folder, for openclaw-import.ts: complete or not at all, unpacked in
-// bounded memory, and never over a transcript that went on here.
+// Copies the transcripts of an OpenClaw into our folder, for openclaw-import.ts: completely or not at all, unpacked with bounded
+// memory, and never over a transcript that was continued here.
 import { createReadStream, existsSync } from 'node:fs'
 import type { ReadStream } from 'node:fs'
 import { link, open, unlink } from 'node:fs/promises'
@@ -21,7 +21,7 @@ import type { SourceTranscript } from './openclaw-source.ts'
 
 type TranscriptOutcome = 'added' | 'changed' | 'kept' | 'differs'
 
-/** Copies a transcript, or the lines that it has more than our copy. A copy that went on here is left as it is. */
+/** Copies a transcript, or the lines that our copy lacks. A copy that was continued here stays unchanged. */
 export async function importTranscript(
   { name, content }: SourceTranscript,
   folder: string,
@@ -40,7 +40,7 @@ export async function importTranscript(
   return (await writeNewFile(target, source())) ? 'added' : 'kept'
 }
 
-/** Under the lock of the transcript: what was appended here meanwhile makes it a conversation of its own. */
+/** Runs under the lock of the transcript: a copy that was appended to meanwhile is a conversation of its own. */
 function replaceByLonger(target: string, source: () => AsyncIterable<Buffer>): Promise<boolean> {
   return new FileLock(target).hold('import', async (held) => {
     if (!(await isContinued(source(), target))) return false
@@ -63,7 +63,7 @@ async function streamOf(file: string): Promise<ReadStream> {
   return createReadStream('', { fd: await openForeignHandle(file, { noLink: true }) })
 }
 
-/** A small file can unpack to more than any disk holds. */
+/** A small packed file can expand to more than any disk has. */
 const maxUnpackedBytes = 512 * 1024 * 1024
 
 async function* bounded(

@@ -1,28 +1,28 @@
-// The conversation as a resume sees it: not the lines of the file in their order, but the records that are reached from
-// the last one by going from child to parent. What hangs on no path to it is in the file and lost all the same. Whoever is
-// about to resume a session and whoever examines one look at the same chain.
+// The conversation as a resume sees it: not all lines of the file, but the records that are reached from the last one by
+// following parents. Records on no such path are in the file, but lost for the conversation. Resume and examination use the same
+// chain.
 import { closeSync, fstatSync } from 'node:fs'
 import { TimeSlice } from '../../domain/async.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 
-/** A record of the conversation, without its words. */
+/** A record of the conversation, without its text. */
 export interface Link {
   uuid: string
-  /** Undefined at a beginning: of the file, or after a compaction. */
+  /** Undefined at the beginning of the file, or after a compaction. */
   parent: string | undefined
-  /** At a compaction: the last record that the summary stands for. */
+  /** For a compaction: the last record that the summary replaces. */
   summarized: string | undefined
   kind: 'user' | 'assistant' | 'note'
   isCompaction: boolean
-  /** Something that was asked, not the result of a tool. */
+  /** A prompt, not the result of a tool. */
   isPrompt: boolean
   messageId: string | undefined
   calls: string[]
   results: string[]
   /** Where its line begins. */
   offset: number
-  /** Its place among the records. */
+  /** Its position among the records. */
   index: number
 }
 
@@ -30,13 +30,13 @@ export interface Chain {
   links: Map<string, Link>
   /** The record that a resume continues from. */
   leaf: Link | undefined
-  /** By uuid: what a resume reaches, compacted parts included. */
+  /** The uuids that a resume reaches, including compacted parts. */
   reached: Set<string>
-  /** Places where the way back ends in nothing or in a circle. */
+  /** Places where a parent is missing or the parents form a cycle. */
   breaks: Break[]
-  /** Sub-agents' records of old files, with their parents: no part of the conversation, but the way may lead by. */
+  /** Records of sub-agents in old files, with their parents: not part of the conversation, but a path may lead through them. */
   asides: Map<string, string | undefined>
-  /** What the conversation had cost when it was last closed in order. */
+  /** The cost of the conversation when it was last closed properly. */
   costUsd: number
   damagedLines: number
   overlongLines: number
@@ -44,24 +44,24 @@ export interface Chain {
 }
 
 export interface Break {
-  /** The record that is missing, or that is met a second time. */
+  /** The missing record, or the first one that is met twice. */
   uuid: string
   why: 'missing' | 'circle'
-  /** In a part that a summary stands for: a resume does not need it. */
+  /** In a part that a summary replaces: a resume does not need it. */
   isSummarized: boolean
 }
 
 const longestLineBytes = 16 << 20
 const pauseAfterMs = 10
 
-/** Long files are read with pauses, so that others get their turn. */
+/** Long files are read with pauses, so that other work continues. */
 export async function readChain(path: string): Promise<Chain> {
   const chain = newChain()
   await readLinks(path, chain)
   return walked(chain)
 }
 
-/** Of records that are not in a file. */
+/** The chain of records that are not in a file. */
 export function chainOf(records: Iterable<Record<string, unknown>>): Chain {
   const chain = newChain()
   for (const record of records) addLink(record, 0, chain)
@@ -113,7 +113,7 @@ async function readLinks(path: string, chain: Chain): Promise<void> {
         chain.isTorn = fstatSync(fd).size > next.value.end
         return
       }
-      // The bytes of a line are lent until the next one; a pause does not end that.
+      // The bytes of a line are valid until the next line; a pause does not change that.
       if (share.isUsedUp) await share.yield()
       const text = next.value.bytes.toString('utf8')
       if (text.trim() === '') continue
@@ -130,7 +130,7 @@ function addLink(record: Record<string, unknown>, offset: number, chain: Chain):
   const { uuid, type } = record
   if (type === 'cost-state' && typeof record['totalCostUSD'] === 'number')
     chain.costUsd = record['totalCostUSD']
-  // Without an id it is bookkeeping.
+  // A record without an id is bookkeeping.
   if (typeof uuid !== 'string' || uuid === '' || chain.links.has(uuid)) return
   if (record['isSidechain'] === true) {
     chain.asides.set(uuid, text(record['parentUuid']))
@@ -170,7 +170,7 @@ function walkBack(chain: Chain): void {
   }
 }
 
-/** A message is written a block a line, and several tools answer beside each other: one of them leads to the rest. */
+/** A message has one line for each block, and several tools answer in parallel: each of them is on the path. */
 function reachSiblings(chain: Chain): void {
   const messages = new Set<string>()
   for (const uuid of chain.reached) {

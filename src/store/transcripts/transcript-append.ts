@@ -1,6 +1,6 @@
-// Adding entries to a transcript file: one durable write, whatever the size of the file. Appends that meet share a
-// lock, a write and a sync, and each is answered after that sync. Before the first new line the end of the file is
-// looked at: a missing newline is added, and a torn line moves to `<file>.torn` beside it.
+// Appends entries to a transcript file with one durable write, independent of the size of the file. Concurrent appends share a
+// lock, a write and a sync; each resolves after that sync. Before the first new line the end of the file is checked: a missing
+// newline is added, and a torn line is moved to `<file>.torn`.
 import { randomUUID } from 'node:crypto'
 import { constants, fstatSync, writeSync } from 'node:fs'
 import { appendFile, open } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { linesBackward, linesForward, maxLineBytes } from './transcript-lines.ts
 import type { Line } from './transcript-lines.ts'
 import { readTree } from './transcript-tree.ts'
 
-/** Up to this size all ids are known and new ones are eight digits; beyond it new ones are long, and need no look. */
+/** Up to this size all ids are read and new ones have eight digits; beyond it new ids are long, so they need no check. */
 const knownIdsBytes = 1 << 20
 
 const shortBytes = 1 << 16
@@ -25,17 +25,17 @@ const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
 
 export interface NewEntries {
   bodies: EntryBody[]
-  /** For the header, when there is no file yet. */
+  /** For the header, if there is no file yet. */
   header: { id: string; cwd: string; parentSession?: string }
   isKeptElsewhere: boolean
 }
 
-/** What is known of the end of a file; true as long as the file is the same and has this size. */
+/** Cached knowledge about the end of a file; valid while the file is the same and has this size. */
 export interface FileEnd {
   inode: bigint
   size: bigint
   leafId: string | null
-  /** All ids, if they are known. */
+  /** All ids, if they were read. */
   ids: Set<string> | undefined
   needsHeader: boolean
 }
@@ -45,7 +45,7 @@ export interface Appended {
   end: FileEnd
 }
 
-/** Writes all groups as one; the caller holds the file's lock. If this throws, the file is as it was. */
+/** Writes all groups at once; the caller holds the lock of the file. If this throws, the file is unchanged. */
 export async function appendEntries(
   file: OpenTranscript,
   groups: NewEntries[],
@@ -74,7 +74,7 @@ export async function appendEntries(
   }
 }
 
-/** A transcript that is open for appending, as long as its lock is held. */
+/** A transcript that is open for appending while its lock is held. */
 export interface OpenTranscript {
   path: string
   handle: FileHandle
@@ -120,7 +120,7 @@ export async function openToAppend(file: string): Promise<OpenTranscript> {
   }
   const stat = await handle.stat()
   if (stat.isFile()) {
-    // OpenClaw leaves its transcripts readable to everybody.
+    // OpenClaw leaves its transcripts readable by other users.
     if ((stat.mode & 0o077) !== 0) await handle.chmod(0o600)
     return { path: file, handle }
   }
@@ -129,7 +129,7 @@ export async function openToAppend(file: string): Promise<OpenTranscript> {
 }
 
 async function endOf(handle: FileHandle, file: string, id: string, known?: FileEnd): Promise<FileEnd> {
-  // Of an open file this asks the kernel only, so it is not worth a trip to another thread.
+  // fstat of an open file is fast, so it runs synchronously.
   const { ino: inode, size } = fstatSync(handle.fd, { bigint: true })
   if (known && known.inode === inode && known.size === size) return known
   if (size === 0n) return { inode, size, leafId: null, ids: new Set(), needsHeader: true }
@@ -144,7 +144,7 @@ async function endOf(handle: FileHandle, file: string, id: string, known?: FileE
   return { inode, size: BigInt(repaired), leafId, ids: undefined, needsHeader: false }
 }
 
-/** On a file system that ignores case, two ids may name one file. */
+/** On a case-insensitive file system two ids may name one file. */
 async function refuseOther(handle: FileHandle, file: string, id: string): Promise<void> {
   const header = await readHeader(handle)
   if (!header || header.id === id || header.id.toLowerCase() !== id.toLowerCase()) return
@@ -162,7 +162,7 @@ export async function readHeader(handle: FileHandle): Promise<TranscriptHeader |
   return undefined
 }
 
-/** Makes the file end with a newline; resolves to its size then. */
+/** Ensures that the file ends with a newline; resolves to the resulting size. */
 async function repairEnd(handle: FileHandle, file: string, size: number): Promise<number> {
   const last = await lastLine(handle, size)
   if (!last || last.ended) return size
@@ -171,7 +171,7 @@ async function repairEnd(handle: FileHandle, file: string, size: number): Promis
     await handle.write('\n')
     return size + 1
   }
-  // First the copy, then the cut: at no moment are these bytes nowhere.
+  // Copied before they are cut, so these bytes are never lost.
   await appendFile(`${file}.torn`, Buffer.concat([last.content!, Buffer.from('\n')]), {
     mode: 0o600,
     flush: true,
@@ -185,7 +185,7 @@ async function lastLine(handle: FileHandle, size: number): Promise<Line | undefi
   return undefined
 }
 
-/** The last entry of a large file. Reads its end only, unless the end looks as if an old line were repeated there. */
+/** The last entry of a large file. Reads only the end of the file, unless an old line seems to be repeated there. */
 async function findLeaf(handle: FileHandle, size: number): Promise<string | null> {
   let leaf: TranscriptEntry | undefined
   for await (const batch of linesBackward(handle, size)) {
@@ -224,7 +224,7 @@ function compose(
 function newId(taken: Set<string> | undefined): string {
   if (!taken) return randomUUID()
   for (;;) {
-    // The beginning of a random UUID: as random, and many times cheaper than asking for four bytes.
+    // The beginning of a random UUID: equally random, and much cheaper than four random bytes.
     const id = randomUUID().slice(0, 8)
     if (!taken.has(id)) return id
   }
@@ -235,15 +235,15 @@ async function writeWhole(handle: FileHandle, bytes: Buffer, size: number, sync:
     for (let done = 0; done < bytes.length;) done += await writeSome(handle, bytes, done)
     if (sync) await handle.datasync()
   } catch (error) {
-    // Half a line must not stay; nor a line that may not survive, since we are about to say that it failed.
+    // Remove a partial line, and lines that may not be durable, because the append is reported as failed.
     await handle.truncate(size).catch(() => {
-      // The next append finds the torn line and sets it aside.
+      // The next append finds the torn line and moves it away.
     })
     throw error
   }
 }
 
-/** What is short goes into the kernel's memory faster than another thread could be woken for it. */
+/** A short write is faster synchronously than in another thread. */
 async function writeSome(handle: FileHandle, bytes: Buffer, from: number): Promise<number> {
   if (bytes.length <= shortBytes) return writeSync(handle.fd, bytes, from)
   return (await handle.write(bytes, from)).bytesWritten

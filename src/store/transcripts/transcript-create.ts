@@ -1,5 +1,5 @@
-// A transcript written as a whole: a fork, an import, a shortened one. It appears under its name complete or not at
-// all, and never in place of another.
+// Writes a new transcript as a whole: a fork, an import, a shortened one. The file appears complete or not at all, and never
+// replaces another.
 import { link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'

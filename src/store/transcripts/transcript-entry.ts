@@ -1,5 +1,5 @@
-// One line of a transcript: what it says, or why it cannot be read. Reads pi's versions 1 to 3, and the shapes that
-// older programs and documents gave to lines; what we do not know is kept as it is.
+// Parses one line of a transcript, or reports why it cannot be read. Reads pi's versions 1 to 3, and shapes of older programs and
+// documents; unknown fields are kept.
 import { isTooDeep } from '../../domain/json.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type { Line } from './transcript-lines.ts'
@@ -8,7 +8,7 @@ type Fields = Record<string, unknown>
 
 export type ReadLine =
   | { kind: 'header'; header: TranscriptHeader }
-  /** `linked` is false when the line did not say its parent: it hangs below the entry before it. */
+  /** `linked` is false if the line has no parent: then the parent is the entry before it. */
   | { kind: 'entry'; entry: TranscriptEntry; linked: boolean; damage?: string }
   | { kind: 'blank' }
   | { kind: 'damage'; what: string }
@@ -22,7 +22,7 @@ export function readLine(line: Line): ReadLine {
   if (isFields(value)) return readFields(value, line, place)
   const rest = value === undefined ? findWholeEntry(text) : undefined
   if (!rest) return damage(`${place} ${describe(text, line, value)}`)
-  // A program that appended without looking glued its entry to a torn line; the entry itself is whole.
+  // A program appended its entry to a torn line without a newline; the entry itself is complete.
   const read = readFields(rest, line, place)
   return read.kind === 'entry' ? { ...read, damage: `${place} begins with a torn line` } : read
 }
@@ -40,7 +40,7 @@ function readHeader(fields: Fields, place: string): ReadLine {
   const header = {
     ...fields,
     type: 'session',
-    // Some wrote the name of the constant here instead of its value.
+    // Some programs wrote the name of the constant instead of its value.
     version: Number.isFinite(version) ? version : 3,
     id: fields['id'],
     timestamp: isoTime(fields['timestamp']),
@@ -54,7 +54,7 @@ function readEntry(fields: Fields, line: Line): ReadLine | undefined {
   if (!body) return undefined
   const { id, parentId } = fields
   const linked = typeof parentId === 'string' || parentId === null
-  // Fields that are unknown stay; the body's own win over older spellings.
+  // Unknown fields stay; fields of the body win over older spellings.
   const entry = {
     ...body,
     id: typeof id === 'string' && id !== '' ? id : idFromPlace(line.offset),
@@ -64,7 +64,7 @@ function readEntry(fields: Fields, line: Line): ReadLine | undefined {
   return { kind: 'entry', entry, linked }
 }
 
-/** Entries of version 1 had no ids. Where a line begins is an id that stays the same for ever. */
+/** Entries of version 1 had no ids. The offset of the line is a stable id. */
 function idFromPlace(offset: number): string {
   return offset.toString(16).padStart(8, '0')
 }
@@ -104,7 +104,7 @@ function readMessage(fields: Fields): Fields {
   return message
 }
 
-/** Content is a text or a list of block objects, so that readers need no further checks. */
+/** Content as a text or a list of block objects, so that readers need no further checks. */
 function readContent(content: unknown): string | Fields[] {
   if (typeof content === 'string') return content
   const blocks: unknown[] = Array.isArray(content) ? content : [content]
@@ -121,7 +121,7 @@ function readBlock(block: unknown): Fields | undefined {
   return { type: 'image', data, mimeType }
 }
 
-/** What is no text is shown as it is written. */
+/** A value that is not a text, as JSON. */
 function textIn(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)
@@ -129,7 +129,7 @@ function textIn(value: unknown): string {
 
 const isoForm = /^\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?$/
 
-/** A time that is one, and nothing else: what else stood there would be shown as it is. */
+/** A valid time or undefined: any other value would be shown as it is. */
 function isoTime(time: unknown): string {
   const at = typeof time === 'string' ? Date.parse(time) : time
   if (typeof at !== 'number' || !(Math.abs(at) <= 8.64e15)) return ''
@@ -145,12 +145,12 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not JSON: the caller says where.
+    // Not JSON: the caller reports the line.
     return undefined
   }
 }
 
-/** The last whole entry inside a line that is not JSON as a whole. */
+/** The last complete entry inside a line that is not JSON as a whole. */
 function findWholeEntry(text: string): Fields | undefined {
   let at = text.length
   for (let attempts = 0; attempts < 8 && at > 0; attempts++) {

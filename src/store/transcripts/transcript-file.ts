@@ -1,5 +1,5 @@
-// Transcripts as files: pi's session format, one JSON object a line, in the agent's sessions folder. Reading never
-// changes a file, whatever is in it; changing goes through the file's queue and lock.
+// Transcripts as files in the agent's sessions folder, in pi's session format: one JSON object per line. Reading never changes a
+// file; all changes go through the queue and the lock of the file.
 import { link, lstat, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -48,7 +48,7 @@ export interface TranscriptOptions {
 }
 
 const mostQueues = 1_000
-/** OpenClaw holds the lock of a transcript as long as a turn lasts; one that does not say who holds it may be that. */
+/** OpenClaw holds the lock of a transcript for a whole turn, so a lock without a holder's name becomes stale late. */
 const staleLockMs = 30 * 60_000
 
 export class FileTranscripts implements TranscriptStore {
@@ -155,7 +155,7 @@ export class FileTranscripts implements TranscriptStore {
       } = header ?? {}
       await writeNewTranscript(shorter, { id, timestamp, cwd, parentSession }, entries)
       confirm()
-      // The whole transcript keeps its bytes under the archive's name; only then the shorter one takes its place.
+      // The whole transcript gets the archive's name before the shorter one takes its place.
       const archived = await this.#setAside(file, 'bak', link)
       await rename(shorter, file)
       await syncDirectory(this.#dir)
@@ -198,7 +198,7 @@ export class FileTranscripts implements TranscriptStore {
     const file = join(this.#dir, original)
     return this.#queueOf(file).exclusive('unarchive', async (confirm) => {
       confirm()
-      // A link fails where a transcript is already; a rename would replace it.
+      // A link fails if the transcript exists; a rename would replace it.
       await link(join(this.#dir, name), file).catch((error: unknown) => {
         throw errorCode(error) === 'EEXIST' ? isThere(file) : asFileError(error, file)
       })
@@ -226,7 +226,7 @@ export class FileTranscripts implements TranscriptStore {
 
   #fileOf(ref: TranscriptRef): string {
     if (ref.file === undefined && ref.topicId === undefined) {
-      // What is being written to under its own name need not be looked for among the forks.
+      // An open transcript with its usual name is not searched for among the forks.
       const named = join(this.#dir, transcriptName(ref.sessionId))
       if (this.#queues.has(named)) return named
     }

@@ -1,5 +1,5 @@
-// The lines of a file, from either end, with bounded memory: a line may be longer than any string can be. Lines come
-// in batches, a piece of the file at a time, so that ten million empty ones cost no time and the loop stays free.
+// Reads the lines of a file from either end with bounded memory: a line may be longer than the longest string. Lines come in
+// batches, one for each piece of the file, so that millions of empty lines are cheap and the event loop is not blocked.
 import type { FileHandle } from 'node:fs/promises'
 
 export interface Line {
@@ -7,21 +7,21 @@ export interface Line {
   offset: number
   /** Its length without the newline. */
   bytes: number
-  /** Its bytes; undefined when it is too long to be held. */
+  /** Its bytes; undefined if the line is too long. */
   content: Buffer | undefined
   /** Was there a newline after it? Only the last line of a file may have none. */
   ended: boolean
-  /** Counted from 1; 0 when read from the end. */
+  /** Counted from 1; 0 if read from the end. */
   number: number
 }
 
-/** Longer lines are passed over, never held. */
+/** Longer lines are skipped and never held in memory. */
 export const maxLineBytes = 8 << 20
 
 const newline = 10
 const pieceBytes = 256 << 10
 
-/** Lines from `from` on, up to `to`. Empty lines are counted and left out. */
+/** Lines between `from` and `to`. Empty lines are counted and skipped. */
 export async function* linesForward(file: FileHandle, from = 0, to = Infinity): AsyncGenerator<Line[]> {
   const unfinished = new LinePieces()
   let number = 1

@@ -14,8 +14,8 @@ export async function readPage(handle: FileHandle, limit: number, before?: numbe
   let mark: number | undefined
   let isMore = false
   let unlinked: TranscriptEntry | undefined
-  // One entry more than asked for: it tells whether there is more, and whose child the first one is.
-  // A mark may be of a file that was longer once.
+  // One entry more than requested: it shows whether there is more, and which entry is the parent of the first one.
+  // `before` may come from a time when the file was longer.
   const end = Math.min(before ?? Infinity, (await handle.stat()).size)
   search: for await (const batch of linesBackward(handle, end)) {
     for (const line of batch) {

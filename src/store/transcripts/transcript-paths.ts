@@ -1,5 +1,5 @@
-// Where an agent's transcripts are, and what their files are called. Every name here may come from outside: from a
-// row that somebody edited, from a platform's topic id. Nothing outside the agent's own folder is ever touched.
+// Paths and file names of an agent's transcripts. A name may come from outside, such as an edited row or the topic id of a
+// platform. Paths outside of the agent's own folder are refused.
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -13,7 +13,7 @@ export type ArchiveReason = 'reset' | 'deleted' | 'bak'
 
 const longestName = 255
 
-/** Which transcript a session has now. A thread without a row's word for it has a file of its own. */
+/** The current transcript of a session. A thread has a file of its own, unless the row names one. */
 export function transcriptOf(session: { key: string; entry: SessionEntry }): TranscriptRef {
   const { sessionId, sessionFile } = session.entry
   const { threadId } = classifySessionKey(session.key)
@@ -24,7 +24,7 @@ export function transcriptOf(session: { key: string; entry: SessionEntry }): Tra
   }
 }
 
-/** The file of a transcript: where its row says, or the name made from its id. */
+/** The file of a transcript: the one that its row names, or the one that follows from its id. */
 export function transcriptFile(dir: string, agentId: string, ref: TranscriptRef): string {
   checkSessionId(ref.sessionId)
   if (ref.file !== undefined && ref.file !== '') return containedFile(dir, agentId, ref.file)
@@ -53,7 +53,7 @@ export function archiveName(file: string, reason: ArchiveReason, at: number): st
 }
 
 export interface ArchiveParts {
-  /** The name that the transcript had. */
+  /** The name of the transcript before it was archived. */
   original: string
   sessionId: string
   topicId?: string
@@ -84,18 +84,18 @@ export function parseTranscriptName(name: string): { sessionId: string; topicId?
       ? { sessionId }
       : { sessionId, topicId: decodeURIComponent(topic.join('-topic-')) }
   } catch {
-    // Some other file that happens to be here.
+    // Another kind of file.
     return undefined
   }
 }
 
-/** The file that a row names, if it is inside the agent's own folder after all links are followed. */
+/** The file that a row names, if it is inside the agent's own folder after all links are resolved. */
 function containedFile(dir: string, agentId: string, named: string): string {
   const name = basename(named)
   if (named.includes('\0') || !isTranscriptFile(name)) throw outside(named, dir)
   const file = resolve(dir, named)
   if (isInside(realFolder(dirname(file)), realFolder(dir))) return file
-  // A state directory that was moved: the row still has the old place, of the same agent's folder.
+  // The state directory was moved: the row has the old path of the same agent's folder.
   const tail = join('agents', agentId, 'sessions', name)
   if (!named.split(/[\\/]/).includes('..') && file.endsWith(sep + tail)) return join(dir, name)
   throw outside(named, dir)
@@ -110,7 +110,7 @@ function isInside(folder: string, parent: string): boolean {
   return folder === parent || folder.startsWith(parent + sep)
 }
 
-/** The folder with links followed; of one that does not exist yet, the part that does. */
+/** The folder with all links resolved; for a missing folder, the existing part of its path is resolved. */
 function realFolder(folder: string): string {
   try {
     return realpathSync(folder)

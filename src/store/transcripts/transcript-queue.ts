@@ -1,5 +1,5 @@
-// Everything that changes a transcript file goes through here: one at a time in this process, and under the file's
-// lock among processes. Appends that wait for their turn become one write.
+// All changes of a transcript file go through this queue: one at a time in this process, and under the lock of the file between
+// processes. Waiting appends become one write.
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
@@ -22,17 +22,15 @@ interface WaitingAppend {
   reject: (error: unknown) => void
 }
 
-/** With relaxed durability a crash of the machine may lose what was written in this time. */
+/** With relaxed durability a crash of the machine may lose the writes of this time. */
 const relaxedSyncMs = 1_000
 
-/** Appends that follow each other faster than this are a rush; in one, the lock is kept for so long, unless somebody
- *  else wants it. */
+/** Appends in quicker succession than this are a burst: then the lock is kept for this long, unless another process waits. */
 const rushMs = 2_000
 const lingerMs = 300
 const lookEveryMs = 75
 
-/** Handing the lock over costs tens of milliseconds, so a holder writes for this long what comes at once, also when
- *  others want it. */
+/** Passing the lock on takes tens of milliseconds, so a holder keeps writing for this long, even if another process waits. */
 const sliceMs = 60
 const politeLingerMs = 4
 
@@ -45,7 +43,7 @@ export class TranscriptQueue {
   #end: FileEnd | undefined
   #syncSoon: (() => void) | undefined
   #waiting = 0
-  /** Who waits to do something else than append. */
+  /** Number of waiting changes that are not appends. */
   #others = 0
   #lastWrite = -Infinity
   #wake: (() => void) | undefined
@@ -69,12 +67,12 @@ export class TranscriptQueue {
     })
   }
 
-  /** What was appended is on disk, also what is kept elsewhere. */
+  /** Resolves when everything that was appended is on disk, including entries that are also kept elsewhere. */
   async sync(): Promise<void> {
     if (this.#options.durability === 'full') await syncFile(this.#file)
   }
 
-  /** Lets go of the lock, when what waits is written. */
+  /** Writes what waits, then releases the lock. */
   async settle(): Promise<void> {
     this.#others++
     this.#wake?.()
@@ -118,7 +116,7 @@ export class TranscriptQueue {
         const file = await openToAppend(this.#file)
         const sliceEnd = this.#options.clock.monotonic() + sliceMs
         try {
-          // In a rush the lock costs more than the writing, so it is kept from one write to the next.
+          // In a burst the lock costs more than the write, so it is kept from one write to the next.
           do answers.push(await this.#writeGroup(held, file))
           while (await this.#isMoreComing(held, sliceEnd, answerAll))
         } finally {
@@ -133,7 +131,7 @@ export class TranscriptQueue {
     }
   }
 
-  /** Resolves to the telling of it: those who asked hear of it, if nothing else is to be done, after the lock is free. */
+  /** Resolves to a function that settles the callers; it is called after the lock is released if nothing else waits. */
   async #writeGroup(held: HeldLock, file: OpenTranscript): Promise<() => void> {
     const group = this.#appends.splice(0)
     const entries = group.map((append) => append.entries)
@@ -150,7 +148,7 @@ export class TranscriptQueue {
     }
   }
 
-  /** Waits a moment for the next append, if the last ones came in quick succession and nothing else waits. */
+  /** In a burst, waits a moment for the next append, unless something else waits. */
   async #isMoreComing(held: HeldLock, sliceEnd: number, answerAll: () => void): Promise<boolean> {
     const now = this.#options.clock.monotonic()
     const isRush = now - this.#lastWrite < rushMs
@@ -182,7 +180,7 @@ export class TranscriptQueue {
     if (this.#options.durability === 'full' || this.#syncSoon) return
     this.#syncSoon = this.#options.clock.after(relaxedSyncMs, () => {
       this.#syncSoon = undefined
-      // Relaxed durability promises a try; the next append would report a failing disk.
+      // Relaxed durability promises an attempt; the next append reports a failing disk.
       void syncFile(this.#file).catch(() => {})
     })
   }

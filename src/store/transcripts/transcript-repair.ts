@@ -1,5 +1,5 @@
-// Making a damaged transcript whole again, for readers that are less patient than we are: every readable entry below
-// a valid header, linked past the damage. The file as it was stays beside it as an archive.
+// Repairs a damaged transcript for programs that cannot read past damage: every readable entry below a valid header, linked past
+// the damage. The original file is kept as an archive.
 import { isUtf8 } from 'node:buffer'
 import { link, lstat, rename } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { entryAt, parentOf, pathTo, readTree } from './transcript-tree.ts'
 import type { TranscriptTree } from './transcript-tree.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
 
-/** What is wrong with the file, in words; nothing when it is whole. Reads all of it. */
+/** Descriptions of the damage; empty if the file is intact. Reads the whole file. */
 export async function inspectTranscript(file: string): Promise<string[]> {
   await using handle = await openForeignHandle(file, { noLink: true })
   const tree = await readTree(handle)
@@ -38,12 +38,12 @@ export function repairTranscript(file: string, clock: Clock): Promise<string> {
   })
 }
 
-/** Of a larger file only the first line is looked at: an append must not read all of it. */
+/** In a larger file only the first line is checked: an append must not read the whole file. */
 const wholeLookBytes = 1 << 20
 
 /**
- * What other programs cannot read past: pi empties a file that does not begin with a header, and follows a circle of
- * parents for ever. Called with the lock held, before an append to a file of which nothing is known yet.
+ * Repairs damage that breaks other programs: pi empties a file that does not begin with a header, and loops for ever on a cycle
+ * of parents. Called with the lock held, before the first append to a file.
  */
 export async function mendForOthers(file: string, held: HeldLock, clock: Clock): Promise<void> {
   const stats = await lstat(file).catch(unlessMissing)
@@ -53,7 +53,7 @@ export async function mendForOthers(file: string, held: HeldLock, clock: Clock):
   if (hasHeader && stats.size > wholeLookBytes) return
   const tree = await readTree(handle)
   const isCircular = pathTo(tree, tree.leafId).damage.length > 0
-  // Where no entry can be read there is nothing to keep together, and the append writes a header.
+  // Without a readable entry there is nothing to repair, and the append writes a header.
   if (tree.nodes.size > 0 && (!hasHeader || isCircular)) await replaceByWhole(file, handle, tree, held, clock)
 }
 
@@ -79,7 +79,7 @@ async function replaceByWhole(
   return archive
 }
 
-/** In file order, each below an entry before it. */
+/** In file order, each with an earlier entry as its parent. */
 async function* linkedEntries(handle: FileHandle, tree: TranscriptTree): AsyncGenerator<TranscriptEntry> {
   const written = new Set<string>()
   for (const node of tree.nodes.values()) {
@@ -90,7 +90,7 @@ async function* linkedEntries(handle: FileHandle, tree: TranscriptTree): AsyncGe
   }
 }
 
-/** We read past bytes that are no text; OpenClaw's importer refuses the file. */
+/** OpenClaw's importer refuses a file with bytes that are not UTF-8; we skip them. */
 async function badText(handle: FileHandle): Promise<string[]> {
   const bad: number[] = []
   for await (const batch of linesForward(handle))
@@ -98,7 +98,7 @@ async function badText(handle: FileHandle): Promise<string[]> {
   return bad.slice(0, 50).map((number) => `line ${number} is not valid UTF-8`)
 }
 
-/** An entry comes after its parent; where it does not, the way to the root is lost or runs in a circle. */
+/** An entry before its parent means that the path to the root is lost or has a cycle. */
 function wrongParents(tree: TranscriptTree): string[] {
   const seen = new Set<string>()
   let wrong = 0

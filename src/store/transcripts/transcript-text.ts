@@ -5,7 +5,7 @@ import { maxLineBytes } from './transcript-lines.ts'
 
 export interface TranscriptText {
   header: TranscriptHeader | undefined
-  /** In the order of the lines; each hangs below another of them or is the first. */
+  /** In the order of the lines; the parent of each is another of them, or it is the first. */
   entries: TranscriptEntry[]
   damage: string[]
 }

@@ -1,5 +1,5 @@
-// The tree of a transcript: which entry hangs below which. It is built in one pass over the file and holds places,
-// not texts, so that a transcript of hundreds of megabytes fits. A path through it survives what damage there is.
+// The tree of a transcript: the parent of each entry. It is built in one pass over the file and holds offsets, not texts, so
+// that a transcript of hundreds of megabytes fits into memory. Paths bridge damaged parts.
 import type { FileHandle } from 'node:fs/promises'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
@@ -8,34 +8,34 @@ import type { ReadLine } from './transcript-entry.ts'
 import { lineAt, linesForward } from './transcript-lines.ts'
 import type { Line } from './transcript-lines.ts'
 
-/** An entry by its place in the file. */
+/** An entry by its offset in the file. */
 export interface TranscriptNode {
   id: string
   parentId: string | null
   offset: number
   bytes: number
   type: string
-  /** The last entry before the nearest damage above this one: its parent may have been lost there. */
+  /** The last entry before the nearest damage above this one; the parent may have been lost there. */
   beforeDamage?: string
-  /** What a compaction keeps; in version 1 its line has only a number for it. */
+  /** The first entry that a compaction keeps; version 1 stores only its number. */
   firstKeptEntryId?: string
 }
 
 export interface TranscriptTree {
   header: TranscriptHeader | undefined
   nodes: Map<string, TranscriptNode>
-  /** The last entry of the file: what comes next hangs below it. */
+  /** The last entry of the file: the parent of the next one. */
   leafId: string | null
   damage: string[]
 }
 
-/** One entry of a pass over the file, with all that was left open filled in. */
+/** One entry of a pass over the file, with missing ids and parents filled in. */
 export interface FileEntry {
   entry: TranscriptEntry
   line: Line
 }
 
-/** Every entry in file order. Damage is told to `onDamage` and passed over. */
+/** Every entry in file order. Damage is reported to `onDamage` and skipped. */
 export async function* entriesOf(
   file: FileHandle,
   onDamage: (what: string) => void,
@@ -57,7 +57,7 @@ export async function* entriesOf(
       if (read.kind !== 'entry') continue
       if (!read.linked) read.entry.parentId = ids.at(-1) ?? null
       resolveKeptIndex(read.entry, header, ids)
-      // Only version 1 counts entries; otherwise the last id is all that is needed.
+      // Only version 1 refers to entries by number; other versions need only the last id.
       if (!header || header.version > 1) ids.length = 0
       ids.push(read.entry.id)
       yield { entry: read.entry, line }
@@ -100,7 +100,7 @@ export async function readTree(file: FileHandle): Promise<TranscriptTree> {
   return { header, nodes, leafId, damage: damage.list() }
 }
 
-/** The places from the root to an entry. A lost parent is bridged where there is damage; a circle ends the walk. */
+/** The nodes from the root to an entry. A lost parent is bridged at damage; a cycle ends the path. */
 export function pathTo(
   tree: TranscriptTree,
   leafId: string | null,
@@ -121,7 +121,7 @@ export function pathTo(
   return { path: path.reverse(), damage }
 }
 
-/** The entries at these places, in order. */
+/** The entries of these nodes, in order. */
 export async function* entriesAt(file: FileHandle, path: TranscriptNode[]): AsyncGenerator<TranscriptEntry> {
   let parentId: string | null = null
   for (const node of path) {
@@ -140,7 +140,7 @@ export async function entryAt(file: FileHandle, node: TranscriptNode): Promise<T
   return entry
 }
 
-/** A lost parent is bridged where there is damage. */
+/** The parent of a node; a lost parent is bridged at damage. */
 export function parentOf(tree: TranscriptTree, node: TranscriptNode): TranscriptNode | undefined {
   if (node.parentId === null) return undefined
   const parent = tree.nodes.get(node.parentId)
@@ -153,7 +153,7 @@ function noteDamage(read: ReadLine, onDamage: (what: string) => void): void {
   if (read.kind === 'entry' && read.damage) onDamage(read.damage)
 }
 
-/** Version 1 named the first kept entry by its number, the header being number 0. */
+/** Version 1 refers to the first kept entry by its number; the header has number 0. */
 function resolveKeptIndex(entry: TranscriptEntry, header: TranscriptHeader | undefined, ids: string[]): void {
   if (entry.type !== 'compaction' || header === undefined || header.version > 1) return
   const index = (entry as { firstKeptEntryIndex?: unknown }).firstKeptEntryIndex
@@ -171,7 +171,7 @@ async function isSameLine(file: FileHandle, node: TranscriptNode, line: Line): P
   return (await lineAt(file, node.offset, node.bytes)).equals(line.content)
 }
 
-/** Words about damage, as many as a person reads, and how many more there were. */
+/** Descriptions of damage, limited to what a person reads, and how many more there were. */
 export class DamageList {
   #said: string[] = []
   #more = 0

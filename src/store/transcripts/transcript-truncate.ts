@@ -1,13 +1,13 @@
-// What stays of a transcript that is shortened: its last entries, as a conversation that is whole in itself.
+// Shortens a transcript to its last entries, which form a valid conversation.
 import type { FileHandle } from 'node:fs/promises'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { entriesAt, pathTo, readTree } from './transcript-tree.ts'
 
 export interface Shortened {
   header: TranscriptHeader | undefined
-  /** With new parents, preceded by the settings that were in force. */
+  /** With new parents, preceded by the settings in force. */
   entries: TranscriptEntry[]
-  /** How many entries are left out, those of other branches too; 0 when the path is short enough as it is. */
+  /** How many entries are left out, including those of other branches; 0 if the path is short enough. */
   dropped: number
 }
 
@@ -21,7 +21,7 @@ export async function lastEntries(handle: FileHandle, keep: number): Promise<Sho
   return { header: tree.header, entries, dropped: cut === 0 ? 0 : tree.nodes.size - entries.length }
 }
 
-/** The same for a path that is in memory. */
+/** Shortens a path in memory. */
 export function shorten(
   path: TranscriptEntry[],
   keep: number,
@@ -30,7 +30,7 @@ export function shorten(
   return { entries: linked(kept, cut, settings), isShorter: cut > 0 }
 }
 
-/** The end of a path, with the settings before it that were in force. */
+/** The end of a path, preceded by the settings in force. */
 function cutOff<Node extends { type: string }>(
   path: Node[],
   keep: number,
@@ -40,11 +40,11 @@ function cutOff<Node extends { type: string }>(
   return { kept: [...settings, ...path.slice(cut)], cut, settings: settings.length }
 }
 
-/** Each below the one before it; the first `settings` are settings. */
+/** Links each entry to the one before it. The first `settings` entries are settings. */
 function linked(kept: TranscriptEntry[], cut: number, settings: number): TranscriptEntry[] {
   const entries: TranscriptEntry[] = []
   for (const entry of kept) {
-    // The result of a tool means nothing without the call.
+    // The result of a tool has no meaning without the call.
     const isOrphan = isToolResult(entry) && cut > 0 && entries.length === settings
     if (!isOrphan) entries.push({ ...entry, parentId: entries.at(-1)?.id ?? null })
   }
@@ -52,7 +52,7 @@ function linked(kept: TranscriptEntry[], cut: number, settings: number): Transcr
   return entries
 }
 
-/** A compaction that names an entry which is gone would make readers drop all that it kept. */
+/** A compaction that refers to a removed entry would make readers drop everything that it kept. */
 function repairCompactions(entries: TranscriptEntry[], first: number): void {
   const ids = new Set(entries.map((entry) => entry.id))
   for (const entry of entries) {

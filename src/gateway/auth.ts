@@ -13,9 +13,12 @@ import {
   hashOf,
   newToken,
   readGatewayToken,
+  readPageSessions,
+  writePageSessions,
+  readHookToken,
+  readTokenRecords,
+  sameHash,
 } from '../store/gateway-tokens.ts'
-import { readPageSessions, writePageSessions } from '../store/page-sessions.ts'
-import { readHookToken, readTokenRecords, sameHash } from '../store/gateway-tokens.ts'
 import { Limiter } from './limiter.ts'
 import { isFromBrowser, isLoopback } from './origin.ts'
 import { isSignedWith, signedHookOf } from './signed-hook.ts'

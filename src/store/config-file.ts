@@ -1,13 +1,14 @@
 // The one place that reads the environment and the configuration file.
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir, userInfo } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, resolve, dirname } from 'node:path'
 import type JSON5 from 'json5'
+import { fileURLToPath } from 'node:url'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { errorCode } from './disk/atomic-file.ts'
-import { readCachedConfig, writeCachedConfig } from './config-cache.ts'
+import { makeFolders } from './state-directory.ts'
 
 /** What the environment says, read once at the start. */
 export interface Environment {
@@ -21,7 +22,7 @@ export interface Environment {
   databaseUrl?: string
   claudeConfigDir?: string
   openclawStateDir: string
-  /** Shared by all Rockpools of this user on this machine; see disk/held-name.ts. */
+  /** Shared by all Rockpools of this user on this machine; see held-name.ts. */
   machineDir: string
   /** How long file mode may reuse what it has read; 0 disables the cache. */
   sessionCacheTtlMs?: number
@@ -151,4 +152,48 @@ function describeIssue(issue: {
     return `unknown key ${issue.keys.map((key) => (path ? `${path}.${key}` : key)).join(', ')}`
   }
   return `${path || 'the file'}: ${issue.message}`
+}
+
+/**
+ * The checked configuration is cached beside the state: building the schema and checking a file against it takes longer than
+ * everything else that a small command does. The cache is valid for one text and one build of the program.
+ */
+interface CachedConfig {
+  text: string
+  program: string
+  config: Config
+}
+
+/** The cached configuration, if text and program are unchanged. */
+function readCachedConfig(stateDir: string, text: string): Config | undefined {
+  try {
+    const cached = JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig
+    return cached.text === text && cached.program === programStamp() ? cached.config : undefined
+  } catch {
+    // No valid cache: the file is checked again.
+    return undefined
+  }
+}
+
+function writeCachedConfig(stateDir: string, text: string, config: Config): void {
+  const path = pathIn(stateDir)
+  const cached: CachedConfig = { text, program: programStamp(), config }
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    makeFolders(dirname(path))
+    writeFileSync(temporary, JSON.stringify(cached), { mode: 0o600 })
+    renameSync(temporary, path)
+  } catch {
+    // Only speed is lost. Code that must write reports a read-only state directory.
+  }
+}
+
+/** Identifies this build: a newer one may know other keys. */
+function programStamp(): string {
+  const file = fileURLToPath(import.meta.url)
+  return `${file} ${statSync(file).mtimeMs}`
+}
+
+function pathIn(stateDir: string): string {
+  return join(stateDir, 'index', 'config.json')
 }

@@ -1,7 +1,8 @@
 // Creates the state directory. It contains conversations and credentials, so it must belong to this user and be closed to others.
-import { chmodSync, statSync, statfsSync } from 'node:fs'
+import { chmodSync, statSync, statfsSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
-import { makeFolders } from './disk/make-folders.ts'
+import { errorCode } from './disk/atomic-file.ts'
 
 /** Creates the directory if it is missing, and closes it to other users. Returns a warning for each correction. */
 export function secureStateDirectory(path: string): string[] {
@@ -48,4 +49,19 @@ export function refuseNetworkFileSystem(path: string, type: number): void {
   throw new RockpoolError('refused', `${path} is on a network file system (${name}).`, {
     hint: 'Point ROCKPOOL_STATE_DIR at a disk of this machine.',
   })
+}
+
+/**
+ * Creates a folder and its parents. Node's recursive mkdir loops for ever where the system reports "no such file" although the
+ * parent exists, as /proc does.
+ */
+export function makeFolders(path: string): void {
+  if (existsSync(path)) return
+  if (dirname(path) !== path) makeFolders(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process created it meanwhile.
+    if (errorCode(error) !== 'EEXIST') throw error
+  }
 }

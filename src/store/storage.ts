@@ -7,7 +7,6 @@ import type { Log } from '../domain/log.ts'
 import type { Decisions } from '../domain/selection.ts'
 import type { Repository } from '../domain/machine.ts'
 import type { SessionStore as ClaudeSessionStore, SessionStoreEntry } from '../domain/sdk-contract.ts'
-import type { Chores } from './chores.ts'
 import type { Environment } from './config-file.ts'
 import type { StatePaths } from './paths.ts'
 import type { Health, Postgres } from './postgres/connection.ts'
@@ -141,4 +140,12 @@ export interface StorageParts {
   agentIds: () => string[]
   /** This process takes work of other machines; a command that asks one thing does not. */
   serves: boolean
+}
+
+/** Maintenance jobs without an order, such as clean-up. In a cluster each occurrence is run by one of the machines. */
+export interface Chores {
+  /** Runs `work` about every `ms` milliseconds, once for all machines, until `stop`. */
+  every(name: string, ms: number, work: () => Promise<void>): void
+  /** Waits for the running job. */
+  stop(): Promise<void>
 }

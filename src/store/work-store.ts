@@ -109,7 +109,7 @@ export interface RunningInput extends WaitingInput {
   asked: number
 }
 
-/** Identifies a process, so that others can check whether it is alive; see disk/process-identity.ts. */
+/** Identifies a process, so that others can check whether it is alive; see process-identity.ts. */
 export type Owner = string
 
 export interface RunningTurn {

@@ -28,7 +28,7 @@ import { openclawReader } from '../../src/store/openclaw/openclaw-stores.ts'
 import { Database } from '../../src/store/sqlite/database.ts'
 import { readChain } from '../../src/store/transcripts/claude-chain.ts'
 import { inspectTranscript } from '../../src/store/transcripts/transcript-repair.ts'
-import { readWorkspaceFile } from '../../src/store/workspace-files.ts'
+import { readWorkspaceFile } from '../../src/store/disk/foreign-file.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'rockpool-pipes-'))
 const id = '11111111-2222-4333-8444-555555555555'

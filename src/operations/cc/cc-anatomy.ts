@@ -7,7 +7,7 @@ import { withTranscripts } from '../../discovery/subagents.ts'
 import { pricesOf } from '../../discovery/price-table.ts'
 import { contextKinds } from '../../domain/transcript-views.ts'
 import { plainLine } from '../../domain/text.ts'
-import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/native-side-files.ts'
+import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import { ownSession, sessionId } from './cc.ts'
 import { operation } from '../operation.ts'
 

@@ -1,7 +1,7 @@
 // logs: what the gateway wrote, newest last.
 import { join } from 'node:path'
 import { z } from 'zod'
-import { readLog } from '../../store/log-reader.ts'
+import { readLog } from '../../store/log-file.ts'
 import { operation } from '../operation.ts'
 
 const names: Record<number, string> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'error' }

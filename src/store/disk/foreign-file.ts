@@ -1,10 +1,12 @@
 // Reads files that others wrote: Claude Code, git, OpenClaw, an agent in its workspace, a person. The path may be a pipe or a
 // device, and opening a pipe would block. So files are opened without blocking, only regular files are accepted, and callers
 // limit how much is read.
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readSync, readFileSync, statSync } from 'node:fs'
+import { open, realpath } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
+import { errorCode } from './atomic-file.ts'
 
 const reading = constants.O_RDONLY | constants.O_NONBLOCK
 
@@ -48,4 +50,41 @@ export function readForeign(path: string, maxBytes: number, options: ForeignFile
 
 function notRegular(path: string): RockpoolError {
   return new RockpoolError('refused', `${path} is not a regular file.`)
+}
+
+export function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    // Not there, or no name that a file can have.
+    return false
+  }
+}
+
+export function fileSize(path: string): number {
+  return statSync(path).size
+}
+
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new RockpoolError('not-found', `${path} cannot be read.`, { cause: error })
+  }
+}
+
+const mostChars = 20_000
+
+/** A text file at the top of an agent's workspace; undefined if it is missing, or is a link that leads out of the workspace. */
+export async function readWorkspaceFile(workspace: string, name: string): Promise<string | undefined> {
+  try {
+    const path = await realpath(join(workspace, name))
+    if (!path.startsWith((await realpath(workspace)) + sep)) return undefined
+    return readForeign(path, mostChars * 4)
+      .toString('utf8')
+      .slice(0, mostChars)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw new RockpoolError('disk-failed', `${join(workspace, name)} cannot be read.`, { cause: error })
+  }
 }

@@ -1,9 +1,10 @@
 // Names that only one process of this user on this machine may hold: a bot's token is polled by one Rockpool, even if several
 // run with different state directories.
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, chmodSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { FileLock } from './file-lock.ts'
+import { errorCode } from './atomic-file.ts'
 
 /** Resolves to a function that releases the name. Rejects with `locked` at once if another live process holds it. */
 export function holdName(folder: string, name: string): Promise<() => Promise<void>> {
@@ -28,4 +29,39 @@ function inUse(name: string, error: unknown): unknown {
     hint: 'Stop the other Rockpool, or give this one a bot of its own.',
     cause: error,
   })
+}
+
+/**
+ * Creates the folder for held names, which all Rockpools of a user share. It is in a place where everybody may write, so a
+ * folder of another user is refused.
+ */
+export function openMachineFolder(path: string): string {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw notOurs(path, 'cannot be made', error)
+  }
+  // A symbolic link is refused: its owner could change its target later.
+  const { uid, mode } = checkedStats(path)
+  const self = process.getuid?.()
+  if (self !== undefined && uid !== self) throw notOurs(path, `belongs to another user (uid ${uid})`)
+  if ((mode & 0o077) !== 0) chmodSync(path, 0o700)
+  return path
+}
+
+function checkedStats(path: string): { uid: number; mode: number } {
+  const stats = lstatSync(path)
+  if (!stats.isDirectory()) throw notOurs(path, 'is no folder')
+  return stats
+}
+
+function notOurs(path: string, why: string, cause?: unknown): RockpoolError {
+  return new RockpoolError(
+    'refused',
+    `${path} ${why}, so Rockpool cannot ensure that only one process receives for a bot.`,
+    {
+      hint: 'Remove it, or ask its owner to remove it; then start again.',
+      ...(cause === undefined ? {} : { cause }),
+    },
+  )
 }

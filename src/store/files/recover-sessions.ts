@@ -1,6 +1,6 @@
 // Recovers an unreadable sessions.json from its last good copy and from the transcripts beside it. Recovery changes nothing on
 // disk; setting the unreadable file aside is a separate step.
-import { closeSync, readSync, readdirSync, statSync } from 'node:fs'
+import { closeSync, readSync, readdirSync, statSync, readFileSync, rmSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
@@ -112,5 +112,16 @@ function headerIdOf(file: string): string | undefined {
     return undefined
   } finally {
     closeSync(fd)
+  }
+}
+
+/** Removes the copies of sessions.json (last good, set aside) that contain the session; the next change writes a new copy. */
+export function removeCopiesNaming(sessionsJson: string, key: string): void {
+  const folder = dirname(sessionsJson)
+  const kinds = ['bak', 'corrupt-', 'set-aside'].map((kind) => `${basename(sessionsJson)}.${kind}`)
+  const copies = readdirSync(folder).filter((name) => kinds.some((kind) => name.startsWith(kind)))
+  const named = JSON.stringify(key).slice(1, -1)
+  for (const path of copies.map((name) => join(folder, name))) {
+    if (readFileSync(path).includes(named)) rmSync(path, { force: true })
   }
 }

@@ -4,7 +4,7 @@ import type { Session, SessionEntry } from '../../domain/session.ts'
 import { bulkyFields } from '../../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
-import { removeCopiesNaming } from './sessions-copies.ts'
+import { removeCopiesNaming } from './recover-sessions.ts'
 import { SessionsFile } from './sessions-file.ts'
 import type { Draft, SessionsFileOptions } from './sessions-file.ts'
 

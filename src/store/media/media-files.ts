@@ -2,7 +2,7 @@
 // outgoing file must really be in the media folder, with links resolved.
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, realpath, rename, rm, stat, chmod, copyFile, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import type { MediaFiles, OutgoingFile } from '../../domain/channel.ts'
@@ -12,6 +12,7 @@ import { plainLine } from '../../domain/text.ts'
 import { errorCode } from '../disk/atomic-file.ts'
 import { mediaHere } from './media-names.ts'
 import { kindOf, sniffType, typeOfName, typesByExtension } from './media-types.ts'
+import type { WaitingInput } from '../work-store.ts'
 
 const defaultLimitBytes = 25 * 1_048_576
 
@@ -185,4 +186,48 @@ function refusedFile(path: string, why: string, cause?: unknown): RockpoolError 
     hint: "Only files in the session's own media folder can be sent.",
     cause,
   })
+}
+
+/** Picture types that the model accepts. */
+const shownTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+const largestPicture = 5 * 1_048_576
+const mostPictures = 8
+
+export async function picturesOf(
+  media: readonly Media[],
+): Promise<Array<{ data: string; mimeType: string }>> {
+  const shown = media.filter(({ mimeType, bytes }) => shownTypes.has(mimeType) && bytes <= largestPicture)
+  return Promise.all(
+    shown.slice(0, mostPictures).map(async ({ path, mimeType }) => {
+      return { data: (await readFile(path)).toString('base64'), mimeType }
+    }),
+  )
+}
+
+/** Copies the files of an input to where the agent can read them; the paths are relative to `cwd`. */
+export async function withFiles(
+  input: WaitingInput,
+  { workspace, cwd }: { workspace: string; cwd: string },
+): Promise<WaitingInput> {
+  const { message, agentId, lane } = input
+  if (message.media.length === 0) return input
+  const folder = await makeAttachmentFolder(workspace, { agentId, key: lane })
+  const media = await Promise.all(
+    message.media.map(async (file) => {
+      const copy = join(folder, basename(file.path))
+      await copyFile(file.path, copy)
+      await chmod(copy, 0o600)
+      return { ...file, path: relative(cwd, copy) }
+    }),
+  )
+  return { ...input, message: { ...message, media } }
+}
+
+export async function makeAttachmentFolder(
+  workspace: string,
+  session: { agentId: string; key: string },
+): Promise<string> {
+  const folder = attachmentFolder(workspace, session)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return folder
 }

@@ -4,7 +4,7 @@
 import type PgBoss from 'pg-boss'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
-import type { Chores } from '../chores.ts'
+import type { Chores } from '../storage.ts'
 import type { Postgres } from './connection.ts'
 
 export interface SharedChoresOptions {

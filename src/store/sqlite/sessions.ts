@@ -12,7 +12,7 @@ import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../s
 import { leanRow, readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
 import type { LeanRow, SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
-import { removeCopiesNaming } from '../files/sessions-copies.ts'
+import { removeCopiesNaming } from '../files/recover-sessions.ts'
 
 export interface SqliteSessionsOptions {
   agentId: string

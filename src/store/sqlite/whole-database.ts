@@ -14,8 +14,8 @@ import { readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './ses
 import type { SessionRow } from './session-table.ts'
 import { insideAnother } from '../files/sessions-file.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
-import { recordOf } from '../files/whole-store.ts'
-import type { EntryChange, SessionRecord, WholeStore } from '../files/whole-store.ts'
+import { recordOf } from '../files/whole-file.ts'
+import type { EntryChange, SessionRecord, WholeStore } from '../files/whole-file.ts'
 
 export interface WholeDatabaseOptions {
   /** Where sessions.json is kept for others. */

@@ -1,9 +1,9 @@
 // Claude's own transcript of a session, which is not ours: removed only on an explicit request for it.
 import { existsSync, readdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rm, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
-import { syncDirectory } from '../disk/atomic-file.ts'
+import { syncDirectory, writeFileAtomically } from '../disk/atomic-file.ts'
 
 /** The transcripts that Claude has of a session on this machine: one for each folder that it was resumed in. */
 export function claudeFilesOf(configDir: string, sessionId: string): string[] {
@@ -21,4 +21,18 @@ export async function removeClaudeTranscript(path: string): Promise<void> {
   await rm(path, { force: true })
   await rm(path.slice(0, -'.jsonl'.length), { recursive: true, force: true })
   await syncDirectory(dirname(path))
+}
+
+export async function writeNativeTitle(transcript: string, title: string): Promise<void> {
+  await writeSideFile(transcript, 'custom-title.json', { customTitle: title })
+}
+
+export async function writeNativeArchived(transcript: string, archived: boolean): Promise<void> {
+  await writeSideFile(transcript, 'archived.json', { archived })
+}
+
+async function writeSideFile(transcript: string, name: string, content: object): Promise<void> {
+  const folder = transcript.replace(/\.jsonl$/, '')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await writeFileAtomically(join(folder, name), `${JSON.stringify(content)}\n`)
 }

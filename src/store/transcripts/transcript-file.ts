@@ -21,7 +21,7 @@ import { FileLock } from '../disk/file-lock.ts'
 import type { Lock } from '../disk/file-lock.ts'
 import { readHeader } from './transcript-append.ts'
 import { writeNewTranscript } from './transcript-create.ts'
-import { readPage } from './transcript-page.ts'
+import { readPage } from './transcript-read.ts'
 import {
   archiveName,
   forkName,

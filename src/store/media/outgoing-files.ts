@@ -2,7 +2,8 @@
 // files there may be sent, and because a later change must not affect what is sent. Copies keep their names, which people see.
 import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, realpath, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve, basename, isAbsolute } from 'node:path'
+import { constants } from 'node:fs'
 import type { OutgoingFile } from '../../domain/channel.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { outgoingFile, sessionMediaFolder } from './media-files.ts'
@@ -45,4 +46,26 @@ async function fileInOneOf(places: readonly string[], path: string): Promise<Out
     }
   }
   throw refusal ?? new RockpoolError('refused', `${path} is none of the files that may be sent from here.`)
+}
+
+/** Copies a file that an operator sends by hand into the media folder. The copy keeps its name, because people see it. */
+export async function copyForSending(mediaRoot: string, path: string): Promise<string> {
+  if (!isAbsolute(path)) {
+    throw new RockpoolError('input-invalid', `${JSON.stringify(path.slice(0, 200))} is not a whole path.`, {
+      hint: 'Give the path from the root: /home/you/picture.png.',
+    })
+  }
+  const isFile = await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+  if (!isFile) throw new RockpoolError('not-found', `There is no file ${JSON.stringify(path.slice(0, 200))}.`)
+  const file = await outgoingFile(dirname(path), path)
+  const folder = join(mediaRoot, 'outgoing', randomUUID())
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const copy = join(folder, basename(path))
+  await copyFile(file.path, copy, constants.COPYFILE_EXCL)
+  // The copy has the mode of the original, which may be writable by others.
+  await chmod(copy, 0o600)
+  return copy
 }

@@ -1,8 +1,17 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  chmodSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { attachWorkspaceFile } from './workspace-attachment.ts'
+import { attachWorkspaceFile, copyForSending } from './outgoing-files.ts'
 
 test('a file of the workspace can be sent; nothing outside of it, whatever a link says', async () => {
   const root = mkdtempSync(join(tmpdir(), 'rockpool-attach-'))
@@ -23,4 +32,14 @@ test('a file of the workspace can be sent; nothing outside of it, whatever a lin
     expect(await attach(path)).toHaveProperty('refused')
   }
   rmSync(root, { recursive: true })
+})
+
+test('the copy of a file that everybody may write is ours alone', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-outgoing-'))
+  const file = join(folder, 'tide.txt')
+  writeFileSync(file, 'low at six')
+  chmodSync(file, 0o666)
+  const copy = await copyForSending(join(folder, 'media'), file)
+  expect(statSync(copy).mode & 0o777).toBe(0o600)
+  rmSync(folder, { recursive: true })
 })

@@ -13,7 +13,7 @@ import { Postgres } from '../src/store/postgres/connection.ts'
 import { sharedMachines } from '../src/store/postgres/machine-records.ts'
 import { Members } from '../src/store/postgres/members.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
-import { SharedCodingStore } from '../src/store/postgres/coding-store.ts'
+import { CodingStore } from '../src/store/sqlite/coding-store.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { postgresWork } from '../src/store/postgres/work.ts'
 import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
@@ -141,7 +141,7 @@ async function betweenMachines(url: string): Promise<BenchResult[]> {
   ]
 }
 
-async function changes(machines: Array<{ store: SharedCodingStore }>): Promise<number> {
+async function changes(machines: Array<{ store: CodingStore }>): Promise<number> {
   const count = 400
   const writers = machines.flatMap(({ store }, m) => [0, 1, 2, 3].map((n) => ({ store, id: `m${m}w${n}` })))
   const ms = await timed(() =>
@@ -158,7 +158,7 @@ async function openMachine(
   url: string,
   folder: string,
   name: string,
-): Promise<{ machines: Machines; store: SharedCodingStore; close(): Promise<void> }> {
+): Promise<{ machines: Machines; store: CodingStore; close(): Promise<void> }> {
   const [clock, log] = [systemClock, silentLog]
   const postgres = connect(url, 'errands')
   const members = new Members(postgres, { machine: name, labels: [], serves: true, clock, log })
@@ -166,8 +166,8 @@ async function openMachine(
   const copy = openStateDatabase(join(folder, `${name}.sqlite`))
   const records = new SharedRecords({ postgres, members, copy, clock, log })
   records.follow()
-  const store = new SharedCodingStore(copy, records)
-  const directory = sharedMachines({ postgres, records, clock }, { name, labels: [] })
+  const store = new CodingStore(copy, { records })
+  const directory = sharedMachines({ postgres, records }, { name, labels: [] })
   const machines = new Machines({ store, clock, log, directory, possible: async () => [], variables: {} })
   return {
     machines,

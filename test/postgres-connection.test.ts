@@ -10,7 +10,7 @@ import { silentLog } from '../src/domain/log.ts'
 import { postgresSessionStore } from '../src/store/postgres/claude-transcripts.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
-import { SharedCodingStore } from '../src/store/postgres/coding-store.ts'
+import { CodingStore } from '../src/store/sqlite/coding-store.ts'
 import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
 import { StoreAway } from '../src/store/store-unavailable.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -99,7 +99,7 @@ test('whether the owner of a session lives is seen alike by machines whose clock
     const postgres = new Postgres({ url, schema: 'slow', clock, log: silentLog, maxConnections: 2 })
     const copy = openStateDatabase(join(folder, `${skew}.sqlite`))
     const records = new SharedRecords({ postgres, copy, clock, log: silentLog })
-    return { clock, postgres, copy, records, coding: new SharedCodingStore(copy, records) }
+    return { clock, postgres, copy, records, coding: new CodingStore(copy, { records }) }
   })
   for (const { records } of stores) await records.catchUp()
   for (const [n, { coding, clock }] of stores.entries()) await coding.markOwner(`owner ${n}`, clock.now())

@@ -21,12 +21,7 @@ import { Members } from '../src/store/postgres/members.ts'
 import { schemaState } from '../src/store/postgres/migrate.ts'
 import { PostgresPeople } from '../src/store/postgres/people.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
-import {
-  SharedApprovalStore,
-  SharedSpendStore,
-  sharedDecisions,
-} from '../src/store/postgres/approval-store.ts'
-import { SharedCodingStore } from '../src/store/postgres/coding-store.ts'
+import { decisionsIn } from '../src/store/sqlite/decisions.ts'
 import { postgresSql } from '../src/store/postgres/sql.ts'
 import { PostgresSessions } from '../src/store/postgres/sessions.ts'
 import { TranscriptCopies } from '../src/store/postgres/transcript-copies.ts'
@@ -97,12 +92,12 @@ async function join2(
   return { postgres, members }
 }
 
-function followedCoding(postgres: Postgres, members: Members): SharedCodingStore {
+function followedCoding(postgres: Postgres, members: Members): CodingStore {
   const copy = openStateDatabase(join(folder, `copy-${made++}.sqlite`))
   const records = new SharedRecords({ postgres, members, copy, clock: systemClock, log: silentLog })
   opened.push(copy, records)
   records.follow()
-  return new SharedCodingStore(copy, records)
+  return new CodingStore(copy, { records })
 }
 
 /** A gateway that nobody hears of any more since so long. */
@@ -328,10 +323,10 @@ async function codingStores(schemaName: string): Promise<CodingStores> {
   opened.push(copy, records)
   await records.catchUp()
   return {
-    coding: new SharedCodingStore(copy, records, { keepBlocks: 10 }),
-    approvals: new SharedApprovalStore(copy, records),
-    spend: new SharedSpendStore(copy, records),
-    decisions: sharedDecisions(copy, records),
+    coding: new CodingStore(copy, { records, keepBlocks: 10 }),
+    approvals: new ApprovalStore(copy, records),
+    spend: new SpendStore(copy, records),
+    decisions: decisionsIn(copy, records),
   }
 }
 

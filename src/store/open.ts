@@ -14,7 +14,7 @@ import type { StatePaths } from './paths.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
 import { ApprovalStore } from './sqlite/approval-store.ts'
 import { CodingStore } from './sqlite/coding-store.ts'
-import { sqliteDecisions } from './sqlite/decisions.ts'
+import { decisionsIn } from './sqlite/decisions.ts'
 import { SqlitePeople } from './sqlite/people.ts'
 import { purgeWork } from './sqlite/purge-work.ts'
 import { SqliteSessions } from './sqlite/sessions.ts'
@@ -55,7 +55,7 @@ function openLocalStorage(parts: StorageParts): Storage {
     existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
     approvals: () => new ApprovalStore(database()),
     spend: () => new SpendStore(database()),
-    decisions: () => sqliteDecisions(database()),
+    decisions: () => decisionsIn(database()),
     answers: () => answersIn(sqliteSql(database()), clock),
     replyMap: () => replyMapIn(sqliteSql(database())),
     notes: () => ({ sync: nothing, give: nothing, refresh: nothing }),

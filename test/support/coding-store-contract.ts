@@ -6,7 +6,8 @@ import { RockpoolError } from '../../src/domain/errors.ts'
 import type { Decision, Decisions } from '../../src/domain/selection.ts'
 import type { ApprovalStore } from '../../src/store/sqlite/approval-store.ts'
 import type { CodingStore } from '../../src/store/sqlite/coding-store.ts'
-import type { Spend, SpendStore } from '../../src/store/sqlite/spend-store.ts'
+import type { Spend } from '../../src/store/sqlite/record-rows.ts'
+import type { SpendStore } from '../../src/store/sqlite/spend-store.ts'
 
 export interface CodingStores {
   coding: CodingStore

@@ -2,9 +2,12 @@
 // replies, people, which message was whose, coding sessions, approvals, spending, decisions. In batches; it can be stopped
 // and repeated, and what is there stays.
 import type { Database, Queries } from '../sqlite/database.ts'
-import { asDecision } from '../sqlite/decisions.ts'
-import { applyRecord } from './record-kinds.ts'
-import type { StoredRecord } from './record-kinds.ts'
+import { asRequest, asWatch, watchId } from '../sqlite/coding-rows.ts'
+import type { NewOutput, RequestRow, WatchRow } from '../sqlite/coding-rows.ts'
+import { asDecision, asGrant, asSpend } from '../sqlite/record-rows.ts'
+import type { DecisionRow, GrantRow, SpendRow } from '../sqlite/record-rows.ts'
+import { applyRecord } from '../sqlite/record-tables.ts'
+import type { StoredRecord } from '../sqlite/record-tables.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { viaOf } from './outbox.ts'
 
@@ -221,42 +224,46 @@ async function insertRecords(postgres: Postgres, batch: NewRecord[]): Promise<nu
   return added.length
 }
 
-/** The rows of coding sessions and decisions as the records that they would be. */
+/** The rows of coding sessions, approvals, spend and decisions as the records that they are in PostgreSQL. */
 function* recordsHere(q: Queries): Generator<NewRecord> {
-  const of = (sql: string): IterableIterator<NewRecord> => q.each<NewRecord>(sql)
-  yield* of(`SELECT 'coding' AS kind, id, created_at AS at, record AS body FROM coding_session`)
-  // Not by SQLite's own functions for JSON: what was said may hold a NUL.
-  for (const row of q.each<OutputRow>('SELECT session_id, seq, at, kind, text FROM coding_output')) {
-    const { session_id: codingId, seq, at, kind, text } = row
-    const id = `${codingId}|${String(seq).padStart(12, '0')}`
-    yield { kind: 'output', id, at, body: JSON.stringify({ at, kind, text }) }
+  const each = function* <Row>(kind: string, sql: string, read: (row: Row) => Omit<NewRecord, 'kind'>) {
+    for (const row of q.each<Row>(sql)) yield { kind, ...read(row) }
   }
-  yield* of(`SELECT 'output-end' AS kind, session_id AS id, max(at) AS at, cast(max(seq) AS TEXT) AS body
-    FROM coding_output GROUP BY session_id`)
-  yield* of(`SELECT 'watch' AS kind, session_id || '|' || channel AS id, 0 AS at, json_object('codingId', session_id,
-    'channel', channel, 'seenSeq', seen_seq, 'foreground', json(iif(foreground, 'true', 'false'))) AS body FROM coding_watch`)
-  yield* of(`SELECT 'request' AS kind, id, asked_at AS at, json_object('id', id, 'codingId', session_id, 'action', action,
-    'input', json(input), 'askedAt', asked_at, 'answer', json(coalesce(answer, 'null'))) AS body FROM coding_request
-    WHERE answer IS NOT NULL`)
-  yield* of(`SELECT 'approval' AS kind, id, asked_at AS at, record AS body FROM approval`)
-  yield* of(`SELECT 'grant' AS kind, id, granted_at AS at, json_patch('{}', json_object('id', id, 'codingId', coding_id,
-    'sessionKey', session_key, 'tool', tool, 'pattern', pattern, 'grantedAt', granted_at, 'grantedBy', granted_by)) AS body
-    FROM grant_always`)
-  yield* of(`SELECT 'spend' AS kind, id, at, json_patch('{}', json_object('id', id, 'at', at, 'day', day, 'codingId', coding_id,
-    'sessionKey', session_key, 'repo', repo, 'agentId', agent_id, 'model', model, 'usd', usd,
-    'subagent', json(iif(subagent, 'true', 'false')))) AS body FROM spend`)
-  for (const row of q.each<Row>('SELECT * FROM decision')) {
-    const decision = asDecision(row)
-    yield { kind: 'decision', id: decision.id, at: decision.at, body: JSON.stringify(decision) }
-  }
+  const stored = (kind: string, sql: string): Iterable<NewRecord> =>
+    each<Omit<NewRecord, 'kind'>>(kind, sql, (row) => row)
+  yield* stored('coding', 'SELECT id, created_at AS at, record AS body FROM coding_session')
+  yield* each<OutputRow>(
+    'output',
+    'SELECT * FROM coding_output',
+    ({ session_id: codingId, seq, ...block }) => ({
+      id: `${codingId}|${String(seq).padStart(12, '0')}`,
+      at: block.at,
+      body: JSON.stringify(block),
+    }),
+  )
+  yield* stored(
+    'output-end',
+    'SELECT session_id AS id, max(at) AS at, cast(max(seq) AS TEXT) AS body FROM coding_output GROUP BY session_id',
+  )
+  yield* each<WatchRow>('watch', 'SELECT * FROM coding_watch', (row) => {
+    const watch = asWatch(row)
+    return { id: watchId(watch), at: 0, body: JSON.stringify(watch) }
+  })
+  const answered = 'SELECT * FROM coding_request WHERE answer IS NOT NULL'
+  yield* each<RequestRow>('request', answered, (row) => asNew(asRequest(row), row.asked_at))
+  yield* stored('approval', 'SELECT id, asked_at AS at, record AS body FROM approval')
+  yield* each<GrantRow>('grant', 'SELECT * FROM grant_always', (row) => asNew(asGrant(row), row.granted_at))
+  yield* each<SpendRow>('spend', 'SELECT * FROM spend', (row) => asNew(asSpend(row), row.at))
+  yield* each<DecisionRow>('decision', 'SELECT * FROM decision', (row) => asNew(asDecision(row), row.at))
 }
 
-interface OutputRow {
+function asNew(body: { id: string }, at: number): Omit<NewRecord, 'kind'> {
+  return { id: body.id, at, body: JSON.stringify(body) }
+}
+
+interface OutputRow extends NewOutput {
   session_id: string
   seq: number
-  at: number
-  kind: string
-  text: string
 }
 
 function* inBatches<T>(items: Iterable<T>): Generator<T[]> {

@@ -1,8 +1,7 @@
 // What the machines that share a database say of themselves: labels and repositories, as records; and who of them lives,
 // which the members tell by their heartbeat.
-import type { Clock } from '../../domain/clock.ts'
 import type { MachineDirectory } from '../storage.ts'
-import type { MachineBody } from './record-kinds.ts'
+import type { MachineBody } from '../sqlite/record-tables.ts'
 import type { Postgres } from './connection.ts'
 import type { SharedRecords } from './records.ts'
 
@@ -11,14 +10,13 @@ const isServed = `EXISTS (SELECT 1 FROM member WHERE machine = record.id AND ser
   AND seen_at > clock_timestamp() - interval '15 seconds')`
 
 export function sharedMachines(
-  parts: { postgres: Postgres; records: SharedRecords; clock: Clock },
+  parts: { postgres: Postgres; records: SharedRecords },
   self: { name: string; labels: readonly string[] },
 ): MachineDirectory {
-  const { postgres, records, clock } = parts
+  const { postgres, records } = parts
   return {
     name: self.name,
-    announce: (repositories) =>
-      records.put('machine', self.name, { labels: [...self.labels], repositories }, clock.now()),
+    announce: (repositories) => records.put('machine', self.name, { labels: [...self.labels], repositories }),
     async list() {
       const rows = await postgres.read<{ name: string; body: string; seenAt: number; lives: boolean }>(
         `SELECT id AS name, body, at AS "seenAt", ${isServed} AS lives

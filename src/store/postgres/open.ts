@@ -7,16 +7,18 @@ import { LazyParts, lazily } from '../../domain/lazy-parts.ts'
 import { workspaceOf } from '../agents.ts'
 import type { Environment } from '../config-file.ts'
 import { checkAgentId } from '../paths.ts'
+import { ApprovalStore } from '../sqlite/approval-store.ts'
+import { CodingStore } from '../sqlite/coding-store.ts'
+import { decisionsIn } from '../sqlite/decisions.ts'
 import { purgeWork } from '../sqlite/purge-work.ts'
+import { SpendStore } from '../sqlite/spend-store.ts'
 import { openStateDatabase } from '../sqlite/state-database.ts'
 import type { Cluster, Storage, StorageParts } from '../storage.ts'
 import { answersIn } from '../tables/answers.ts'
 import { replyMapIn } from '../tables/reply-map.ts'
-import { SharedApprovalStore, SharedSpendStore, sharedDecisions } from './approval-store.ts'
 import { SharedChores } from './chores.ts'
 import { sharedClaudeTranscripts } from './claude-transcripts-between-machines.ts'
 import { claudeEntries } from './claude-transcripts.ts'
-import { SharedCodingStore } from './coding-store.ts'
 import { Postgres } from './connection.ts'
 import { dumpTables } from './dump.ts'
 import { sharedMachines } from './machine-records.ts'
@@ -58,7 +60,7 @@ export function openSharedStorage(parts: StorageParts): Storage {
     records().follow()
     return records()
   }
-  const coding = lazy.once(() => new SharedCodingStore(copy(), followed()))
+  const coding = lazy.once(() => new CodingStore(copy(), { records: followed() }))
   return lazily<Storage>({
     sessions: () => lazy.openEach((agentId) => new PostgresSessions(checkAgentId(agentId), postgres)),
     transcripts: () =>
@@ -70,9 +72,9 @@ export function openSharedStorage(parts: StorageParts): Storage {
     people: () => new PostgresPeople(postgres, members, clock),
     coding,
     existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
-    approvals: () => new SharedApprovalStore(copy(), followed()),
-    spend: () => new SharedSpendStore(copy(), followed()),
-    decisions: () => sharedDecisions(copy(), records()),
+    approvals: () => new ApprovalStore(copy(), followed()),
+    spend: () => new SpendStore(copy(), followed()),
+    decisions: () => decisionsIn(copy(), records()),
     answers: () => answersIn(postgresSql(postgres), clock),
     replyMap: () => replyMapIn(postgresSql(postgres)),
     notes,
@@ -105,7 +107,7 @@ function clusterOf(
 ): Cluster {
   return lazily<Cluster>({
     members: () => members,
-    machines: () => sharedMachines({ postgres, records: records(), clock }, machine),
+    machines: () => sharedMachines({ postgres, records: records() }, machine),
     openChores: () => () => new SharedChores({ postgres, schema: postgres.schema, clock, log }),
     claudeTranscripts: () => (configDir) => {
       const rows = <Row>(sql: string, values: unknown[]): Promise<Row[]> => postgres.repeat<Row>(sql, values)

@@ -1,104 +1,119 @@
-// Records of the shared database, and this machine's copy of them. What is written goes to PostgreSQL; what is read
-// comes from the copy, at once and without waiting. The copy follows by the records' numbers, and whoever writes waits
-// until the copy has what he wrote.
+// Records of the shared database, and this machine's copy of them. Writes go to PostgreSQL; reads come from the copy, without
+// waiting. The copy follows by the numbers of the records, and a writer waits until the copy has what it wrote.
+import { KeyedQueue, repeat } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
+import { dropOutput } from '../sqlite/coding-rows.ts'
+import type { NewOutput } from '../sqlite/coding-rows.ts'
 import type { Database, Queries } from '../sqlite/database.ts'
-import { applyRecord, forgetCopies } from './record-kinds.ts'
-import type { RecordKind, StoredRecord } from './record-kinds.ts'
+import { applyRecord, clearRecords } from '../sqlite/record-tables.ts'
+import type { RecordBodies, RecordKind, StoredRecord } from '../sqlite/record-tables.ts'
+import type { PutOptions, Records } from '../sqlite/records.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
 
 export interface RecordsParts {
   postgres: Postgres
   members?: Pick<Members, 'on'>
-  /** The copy. It can be thrown away. */
+  /** The copy. It can be deleted and is rebuilt then. */
   copy: Database
   clock: Clock
   log: Log
 }
 
 const batchRows = 500
-const mostTries = 100
-/** Others tell us at once; this is for what they could not tell. */
-const lookEveryMs = 500
-const measureEveryMs = 60_000
+const maxAttempts = 100
+/** Other machines send a signal for each change; polling finds what a lost signal would have told. */
+const pollMs = 500
+const compareClocksMs = 60_000
 
-export class SharedRecords {
+export class SharedRecords implements Records {
   #parts: RecordsParts
+  #puts = new KeyedQueue()
   #pulling: Promise<void> = Promise.resolve()
-  #next: Promise<void> | undefined
+  #nextPull: Promise<void> | undefined
   #aheadMs = 0
-  #measuredAt = -Infinity
-  /** Since when the connection stands in which we know that the copy is one of this database. */
-  #knownSince: number | undefined
-  #stopHearing: (() => void) | undefined
-  #cancelLook = (): void => {}
+  #comparedAt = -Infinity
+  /** The start of the connection in which we checked that the copy is one of this database. */
+  #checkedSince: number | undefined
+  #stopFollowing: (() => void) | undefined
   #isClosed = false
 
   constructor(parts: RecordsParts) {
     this.#parts = parts
   }
 
-  /** How far the database's clock is ahead of ours, to the second: machines agree on a time through it. */
+  /** How far the database's clock is ahead of ours, to the second. */
   get aheadMs(): number {
     return this.#aheadMs
   }
 
-  /** When the database came back after an outage, by our clock: heartbeats before that could not arrive. */
   get backSince(): number {
     const { lastError, since } = this.#parts.postgres.health
     return lastError === undefined ? 0 : since
   }
 
-  /** Follows what others write until it is closed. */
+  /** Copies what other machines write, until `close`. */
   follow(): void {
-    if (this.#stopHearing || this.#isClosed) return
-    const hear = (kind: string): void => {
-      if (kind === 'records') void this.#catchUpOrLater()
+    if (this.#stopFollowing || this.#isClosed) return
+    const { members, clock } = this.#parts
+    const stopListening = members?.on(({ kind }) => {
+      if (kind === 'records') void this.#catchUpOrLog()
+    })
+    const stopPolling = repeat(clock, pollMs, () => this.#catchUpOrLog())
+    this.#stopFollowing = () => {
+      stopListening?.()
+      stopPolling()
     }
-    this.#stopHearing = this.#parts.members?.on(({ kind }) => hear(kind)) ?? (() => {})
-    this.#lookLater()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#stopHearing?.()
-    this.#cancelLook()
+    this.#stopFollowing?.()
     await this.#pulling.catch(() => {
       // The caller got the error.
     })
   }
 
-  async put(kind: RecordKind, id: string, body: unknown, at = this.#parts.clock.now()): Promise<void> {
-    await this.#parts.postgres.repeat('SELECT put_record($1, $2, NULL, $3, $4)', [
-      kind,
-      id,
-      at,
-      body === undefined ? null : textOf(body),
-    ])
-    await this.catchUp()
+  /** Puts of one record run one after another, whatever their connections: the last call decides. */
+  put<K extends RecordKind>(
+    kind: K,
+    id: string,
+    body: RecordBodies[K],
+    { at, guard }: PutOptions<RecordBodies[K]> = {},
+  ): Promise<void> {
+    return this.#puts.run(`${kind} ${id}`, async () => {
+      if (!guard) return this.#put(kind, id, textOf(body), at)
+      await this.#parts.postgres.untilBack(() =>
+        this.update(kind, id, (stored) => {
+          guard(stored)
+          return body
+        }),
+      )
+    })
   }
 
-  /** Reads, changes and writes one record as one step; a change to `undefined` leaves it as it is. False: it was left. */
-  async update<T>(
-    kind: RecordKind,
+  async remove(kind: RecordKind, id: string): Promise<boolean> {
+    const stored = await this.#read(kind, id)
+    if (stored.body === null) return false
+    await this.#put(kind, id, null)
+    return true
+  }
+
+  async update<K extends RecordKind>(
+    kind: K,
     id: string,
-    change: (body: T | undefined) => T | undefined,
+    change: (body: RecordBodies[K] | undefined) => RecordBodies[K] | undefined,
   ): Promise<boolean> {
     const { postgres, clock } = this.#parts
-    for (let attempt = 1; attempt <= mostTries; attempt++) {
-      const [row] = await postgres.read<{ seq: number; body: string | null }>(
-        'SELECT seq, body FROM record WHERE kind = $1 AND id = $2',
-        [kind, id],
-      )
-      const before = row?.body == null ? undefined : (JSON.parse(row.body) as T)
-      const after = change(before)
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      const { seq, body } = await this.#read(kind, id)
+      const after = change(body === null ? undefined : (JSON.parse(body) as RecordBodies[K]))
       if (after === undefined) return false
       const [put] = await postgres.write<{ seq: number | null }>(
         'SELECT put_record($1, $2, $3, $4, $5) AS seq',
-        [kind, id, row?.seq ?? 0, clock.now(), textOf(after)],
+        [kind, id, seq, clock.now(), textOf(after)],
       )
       if (put?.seq != null) {
         await this.catchUp()
@@ -110,124 +125,121 @@ export class SharedRecords {
     })
   }
 
-  /** The same for a change that may be made twice without harm: it waits for a server that is away. */
-  updatePatiently<T>(
-    kind: RecordKind,
-    id: string,
-    change: (body: T | undefined) => T | undefined,
-  ): Promise<boolean> {
-    return this.#parts.postgres.untilBack(() => this.update(kind, id, change))
-  }
-
-  /** Adds blocks to a group under the next numbers; resolves to the last one. */
-  async append(kind: RecordKind, group: string, bodies: unknown[], keep: number): Promise<number> {
-    const [row] = await this.#parts.postgres.write<{ last: number }>(
+  async appendOutput(codingId: string, blocks: NewOutput[], keep: number): Promise<number> {
+    const { postgres, copy, clock } = this.#parts
+    const [row] = await postgres.write<{ last: number }>(
       'SELECT append_records($1, $2, $3, $4, $5) AS last',
-      [kind, group, bodies.map(textOf), this.#parts.clock.now(), keep],
+      ['output', codingId, blocks.map(textOf), clock.now(), keep],
     )
     await this.catchUp()
+    await copy.write((q) => dropOutput(q, codingId, row!.last - keep))
     return row!.last
   }
 
-  /** One at a time over all machines, with everything known that the others did before. */
-  alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** One at a time over all machines; `make` sees every record that was created before. */
+  create<K extends RecordKind>(
+    kind: K,
+    make: (q: Queries) => RecordBodies[K] & { id: string },
+  ): Promise<RecordBodies[K]> {
     return this.#parts.postgres.transaction(
       async ({ rows }) => {
-        await rows('SELECT pg_advisory_xact_lock(hashtext($1), hashtext(current_schema()))', [name])
+        const lock = 'SELECT pg_advisory_xact_lock(hashtext($1), hashtext(current_schema()))'
+        await rows(lock, [`${kind} add`])
         await this.catchUp()
-        return work()
+        const body = make(this.#parts.copy.queries)
+        await this.put(kind, body.id, body)
+        return body
       },
       { once: true },
     )
   }
 
-  /** Forgets for good; each copy forgets by the same rule. */
   async forget(
     kind: RecordKind,
     which: { before: number } | { groups: string[] } | { beyond: number },
-  ): Promise<number> {
-    const { postgres } = this.#parts
+  ): Promise<void> {
     const [where, value] =
       'before' in which
         ? ['at < $2', which.before]
         : 'groups' in which
           ? ["split_part(id, '|', 1) = ANY ($2)", which.groups]
           : ['at < (SELECT at FROM record WHERE kind = $1 ORDER BY at DESC OFFSET $2 LIMIT 1)', which.beyond]
-    const gone = await postgres.repeat(`DELETE FROM record WHERE kind = $1 AND ${where} RETURNING seq`, [
-      kind,
-      value,
-    ])
-    return gone.length
+    await this.#parts.postgres.repeat(`DELETE FROM record WHERE kind = $1 AND ${where}`, [kind, value])
   }
 
-  /** The same for readers: during an outage they get the last known state without waiting. */
+  /** For readers: during an outage they get the last known state without waiting. */
   async refresh(): Promise<void> {
-    if (this.#parts.postgres.health.state !== 'lost') await this.#catchUpOrLater()
+    if (this.#parts.postgres.health.state !== 'lost') await this.#catchUpOrLog()
   }
 
   /** Resolves when the copy has everything that was committed before the call. */
   catchUp(): Promise<void> {
-    this.#next ??= this.#pulling
+    this.#nextPull ??= this.#pulling
       .catch(() => {})
       .then(() => {
-        this.#next = undefined
+        this.#nextPull = undefined
         this.#pulling = this.#pull()
         return this.#pulling
       })
-    return this.#next
+    return this.#nextPull
+  }
+
+  async #put(kind: RecordKind, id: string, body: string | null, at = this.#parts.clock.now()): Promise<void> {
+    await this.#parts.postgres.repeat('SELECT put_record($1, $2, NULL, $3, $4)', [kind, id, at, body])
+    await this.catchUp()
+  }
+
+  /** `seq` is 0 when there is no record; `body` is null when there is none, or it was removed. */
+  async #read(kind: RecordKind, id: string): Promise<{ seq: number; body: string | null }> {
+    const [row] = await this.#parts.postgres.read<{ seq: number; body: string | null }>(
+      'SELECT seq, body FROM record WHERE kind = $1 AND id = $2',
+      [kind, id],
+    )
+    return row ?? { seq: 0, body: null }
   }
 
   async #pull(): Promise<void> {
-    const { postgres, copy } = this.#parts
-    // After a failover it may be another server, which knows less.
-    const { since } = postgres.health
-    if (this.#knownSince !== since) await this.#checkOrigin()
-    this.#knownSince = postgres.health.since
-    if (this.#parts.clock.monotonic() - this.#measuredAt > measureEveryMs) await this.#compareClocks()
+    const { postgres, copy, clock } = this.#parts
+    // After a failover it may be another server, which has fewer records.
+    if (this.#checkedSince !== postgres.health.since) await this.#checkOrigin()
+    this.#checkedSince = postgres.health.since
+    if (clock.monotonic() - this.#comparedAt > compareClocksMs) await this.#compareClocks()
     for (;;) {
       const rows = await postgres.read<StoredRecord>(
         `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`,
         [cursorOf(copy.queries)],
       )
-      if (rows.length > 0) await copy.write((q) => takeOver(q, rows))
+      if (rows.length > 0) await copy.write((q) => copyRecords(q, rows))
       if (rows.length < batchRows) return
     }
   }
 
   async #compareClocks(): Promise<void> {
     const { postgres, clock } = this.#parts
-    const asked = clock.now()
+    const askedAt = clock.now()
     const [row] = await postgres.read<{ now: number }>(
       'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
     )
-    this.#aheadMs = Math.round((row!.now - (asked + clock.now()) / 2) / 1_000) * 1_000
-    this.#measuredAt = clock.monotonic()
+    this.#aheadMs = Math.round((row!.now - (askedAt + clock.now()) / 2) / 1_000) * 1_000
+    this.#comparedAt = clock.monotonic()
   }
 
-  /** A copy of something else is worth nothing. */
+  /** Empties a copy of another database, or of a later state of this one. */
   async #checkOrigin(): Promise<void> {
     const { postgres, copy } = this.#parts
-    const [there] = await postgres.read<{ id: string; last: number }>(
+    const [shared] = await postgres.read<{ id: string; last: number }>(
       'SELECT id, (SELECT last_value FROM record_seq) AS last FROM record_origin',
     )
     await copy.write((q) => {
       const here = q.get<{ origin: string; seq: number }>('SELECT origin, seq FROM record_cursor')
-      if (here?.origin === there!.id && here.seq <= there!.last) return
-      forgetCopies(q)
+      if (here?.origin === shared!.id && here.seq <= shared!.last) return
+      clearRecords(q)
       q.run('DELETE FROM record_cursor')
-      q.run('INSERT INTO record_cursor (origin, seq) VALUES (?, 0)', there!.id)
+      q.run('INSERT INTO record_cursor (origin, seq) VALUES (?, 0)', shared!.id)
     })
   }
 
-  #lookLater(): void {
-    this.#cancelLook = this.#parts.clock.after(lookEveryMs, () => {
-      void this.#catchUpOrLater().then(() => {
-        if (!this.#isClosed) this.#lookLater()
-      })
-    })
-  }
-
-  async #catchUpOrLater(): Promise<void> {
+  async #catchUpOrLog(): Promise<void> {
     await this.catchUp().catch((error: unknown) =>
       this.#parts.log.debug(
         { event: 'records-read-failed', error: String(error) },
@@ -237,8 +249,8 @@ export class SharedRecords {
   }
 }
 
-/** Another process of this machine may have been faster: nothing goes back. */
-function takeOver(q: Queries, rows: StoredRecord[]): void {
+/** Another process of this machine may have copied some of them already: those are skipped. */
+function copyRecords(q: Queries, rows: StoredRecord[]): void {
   const cursor = cursorOf(q)
   for (const row of rows) if (row.seq > cursor) applyRecord(q, row)
   q.run('UPDATE record_cursor SET seq = max(seq, ?)', rows.at(-1)!.seq)
@@ -248,7 +260,7 @@ function cursorOf(q: Queries): number {
   return q.get<{ seq: number }>('SELECT seq FROM record_cursor')?.seq ?? 0
 }
 
-/** PostgreSQL's text holds no half characters; JSON's escapes keep everything else. */
+/** PostgreSQL's text holds no half surrogate pairs; JSON escapes everything else. */
 function textOf(body: unknown): string {
   return JSON.stringify(body).toWellFormed()
 }

@@ -8,7 +8,7 @@ import type { CodingStores } from '../../../test/support/coding-store-contract.t
 import { ApprovalStore } from './approval-store.ts'
 import { CodingStore } from './coding-store.ts'
 import type { Database } from './database.ts'
-import { sqliteDecisions } from './decisions.ts'
+import { decisionsIn } from './decisions.ts'
 import { SpendStore } from './spend-store.ts'
 import { openStateDatabase } from './state-database.ts'
 
@@ -31,6 +31,6 @@ function storesOn(path: string): CodingStores {
     coding: new CodingStore(database, { keepBlocks: 10 }),
     approvals: new ApprovalStore(database),
     spend: new SpendStore(database),
-    decisions: sqliteDecisions(database),
+    decisions: decisionsIn(database),
   }
 }

@@ -1,125 +1,115 @@
-// Coding sessions on disk: everything about them survives the death of the process that runs them.
+// Coding sessions on disk: everything about a session survives the death of the process that runs it.
+import { isDeepStrictEqual } from 'node:util'
 import type { CodingOwner, CodingSession, CodingStatus, OutputBlock } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { dropOutput, freeName, putOutput, putOwner, putRequest } from './coding-rows.ts'
-import { putSession, putWatch, readSession } from './coding-rows.ts'
-import type { NewOutput, OwnerRequest, RecordRow, Watch } from './coding-rows.ts'
-import type { Database } from './database.ts'
+import { asRequest, asSession, asWatch, keptBlocks, watchId } from './coding-rows.ts'
+import type { NewOutput, OwnerRequest, RecordRow, RequestRow, Watch, WatchRow } from './coding-rows.ts'
+import type { Database, Queries } from './database.ts'
+import { LocalRecords } from './records.ts'
+import type { Records } from './records.ts'
 
 export interface CodingFilter {
   status?: CodingStatus
   agentId?: string
   repo?: string
-  /** Only those that are not over: running, waiting, queued or suspended. */
+  /** Only sessions that have not ended: running, waiting, queued or suspended. */
   open?: boolean
   /** Only running and queued sessions: neither ended nor suspended. */
   running?: boolean
-  /** Only what this agent may see: its own, and what its sessions launched for others. */
+  /** Only what this agent may see: its own sessions, and those that its sessions launched for others. */
   visibleTo?: string
-  /** Only those that Claude never gave an id. */
+  /** Only sessions without an id of Claude: Claude never started. */
   neverBegun?: boolean
   since?: number
   limit?: number
 }
 
-/** How many of the last blocks of output are kept of each session, unless told otherwise. */
-export const keptBlocks = 5_000
-
 export class CodingStore {
   #db: Database
-  /** How many of the last blocks of output are kept of each session. */
+  #records: Records
+  /** How many blocks of output are kept of each session. */
   #keepBlocks: number
 
-  constructor(db: Database, options: { keepBlocks?: number } = {}) {
+  constructor(db: Database, options: { records?: Records; keepBlocks?: number } = {}) {
     this.#db = db
+    this.#records = options.records ?? new LocalRecords(db)
     this.#keepBlocks = options.keepBlocks ?? keptBlocks
   }
 
-  /** Writes the session as it is. Only its owner does this, and says who it is; refused with `lock-lost` when somebody has
-   *  taken it for dead, which only happens between machines. */
-  save(session: CodingSession, _by?: CodingOwner): Promise<void> {
-    return this.#db.write((q) => putSession(q, session))
+  /** Writes the session. Only its owner calls this and passes itself as `by`. Rejects with `lock-lost` when another machine
+   *  has declared the owner dead. */
+  save(session: CodingSession, by?: CodingOwner): Promise<void> {
+    const guard = (stored: CodingSession | undefined): void => {
+      if (by && stored && !isDeepStrictEqual(stored.owner, asStored(by))) throw ownerReplaced(stored)
+    }
+    return this.#records.put('coding', session.id, session, { guard })
   }
 
   get(id: string): CodingSession | undefined {
-    return readSession(this.#db.queries.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
+    return this.#sessions('id = ?', id)[0]
   }
 
-  /** Reads, changes and writes one session as one step. The session must be there. */
-  update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
-    return this.#db.write((q) => {
-      const session = readSession(q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id))
-      if (!session) throw new RockpoolError('not-found', `There is no coding session ${id}.`)
-      change(session)
-      putSession(q, session)
-      return session
+  /** Reads, changes and writes one session as one step. The session must exist. */
+  async update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
+    let changed: CodingSession | undefined
+    await this.#records.update('coding', id, (session) => {
+      if (session) change(session)
+      return (changed = session)
     })
+    if (!changed) throw new RockpoolError('not-found', `There is no coding session ${id}.`)
+    return changed
   }
 
   list(filter: CodingFilter = {}): CodingSession[] {
-    const parts: Array<[string, string | number | undefined]> = [
+    const terms: Array<[term: string, value: string | number | undefined]> = [
       ['status = ?', filter.status],
       ['agent_id = ?', filter.agentId],
       ['repo = ?', filter.repo],
       ['created_at >= ?', filter.since],
       ["? IN (agent_id, json_extract(record, '$.request.launchedBy'))", filter.visibleTo],
     ]
-    const used = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
+    const used = terms.filter((term): term is [string, string | number] => term[1] !== undefined)
     const where = [
-      ...used.map(([sql]) => sql),
+      'true',
+      ...used.map(([term]) => term),
       ...(filter.open ? ["lifecycle <> 'ended'"] : []),
       ...(filter.running ? ["lifecycle <> 'ended' AND lifecycle <> 'suspended'"] : []),
       ...(filter.neverBegun ? ['sdk_session_id IS NULL'] : []),
     ]
-    const rows = this.#db.queries.all<RecordRow>(
-      `SELECT record FROM coding_session ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}
-        ORDER BY created_at DESC, id LIMIT ?`,
-      ...used.map(([, value]) => value),
-      filter.limit ?? -1,
-    )
-    return rows.map((row) => readSession(row)!)
+    const values = [...used.map(([, value]) => value), filter.limit ?? -1]
+    return this.#sessions(`${where.join(' AND ')} ORDER BY created_at DESC, id LIMIT ?`, ...values)
   }
 
   /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id or of a name. */
   resolve(ref: string): CodingSession[] {
+    const prefix = `${ref.replace(/[\\%_]/g, '\\$&')}%`
     const tiers: Array<[string, string]> = [
       ['id = ?', ref],
       ['name = ? ORDER BY created_at DESC LIMIT 1', ref],
       ['sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', ref],
-      ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
-      ["(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
-      ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", `${escapeLike(ref)}%`],
+      ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
+      ["(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
+      ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
     ]
     for (const [where, value] of ref === '' ? [] : tiers) {
-      const rows = this.#db.queries.all<RecordRow>(`SELECT record FROM coding_session WHERE ${where}`, value)
-      if (rows.length > 0) return rows.map((row) => readSession(row)!)
+      const found = this.#sessions(where, value)
+      if (found.length > 0) return found
     }
     return []
   }
 
-  /** Adds a session in one step with `check`, which throws when there is no room: nobody comes in between. Its name gets
-   *  the first free number behind it when it is taken. */
+  /** Adds a session in one step with `check`, which throws when there is no room. If the name is taken, the first free
+   *  number is appended to it. */
   add(session: CodingSession, check: () => void): Promise<CodingSession> {
-    return this.#db.write((q) => {
+    return this.#records.create('coding', (q) => {
       check()
-      const named = { ...session, name: freeName(q, session.name) }
-      putSession(q, named)
-      return named
+      return { ...session, name: freeName(q, session.name) }
     })
   }
 
-  /** Adds output under the next sequence numbers; resolves to the last one. The oldest go when there are too many. */
+  /** Adds output under the next sequence numbers; resolves to the last one. The oldest blocks beyond the limit are deleted. */
   addOutput(id: string, blocks: NewOutput[]): Promise<number> {
-    return this.#db.write((q) => {
-      const last = q.get<{ seq: number }>(
-        'SELECT coalesce(max(seq), 0) AS seq FROM coding_output WHERE session_id = ?',
-        id,
-      )!
-      blocks.forEach((block, i) => putOutput(q, id, last.seq + i + 1, block))
-      const end = last.seq + blocks.length
-      dropOutput(q, id, end - this.#keepBlocks)
-      return end
-    })
+    return this.#records.appendOutput(id, blocks, this.#keepBlocks)
   }
 
   outputAfter(id: string, seq: number, limit = 1_000): OutputBlock[] {
@@ -134,131 +124,118 @@ export class CodingStore {
   /** The last blocks, with the prompts between them. Prompts are not counted, because lists of output do not show them. */
   lastOutput(id: string, limit: number): OutputBlock[] {
     return this.#db.queries.all<OutputBlock>(
-      `SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? AND seq >= coalesce(
-         (SELECT seq FROM coding_output WHERE session_id = ? AND kind <> 'prompt' ORDER BY seq DESC LIMIT 1 OFFSET ?), 0)
+      `SELECT seq, at, kind, text FROM coding_output WHERE session_id = ?1 AND seq >= coalesce(
+         (SELECT seq FROM coding_output WHERE session_id = ?1 AND kind <> 'prompt' ORDER BY seq DESC LIMIT 1 OFFSET ?2), 0)
        ORDER BY seq`,
-      id,
       id,
       limit - 1,
     )
   }
 
   watches(codingId: string): Watch[] {
-    return this.#db.queries
-      .all<{ channel: string; seen_seq: number; foreground: number }>(
-        'SELECT channel, seen_seq, foreground FROM coding_watch WHERE session_id = ?',
-        codingId,
-      )
-      .map((row) => ({
-        codingId,
-        channel: row.channel,
-        seenSeq: row.seen_seq,
-        foreground: row.foreground === 1,
-      }))
+    const sql = 'SELECT * FROM coding_watch WHERE session_id = ?'
+    return this.#db.queries.all<WatchRow>(sql, codingId).map(asWatch)
   }
 
-  setWatch(watch: Watch): Promise<void> {
-    return this.#db.write((q) => putWatch(q, watch))
+  async setWatch(watch: Watch): Promise<void> {
+    await this.#records.update('watch', watchId(watch), (before) => ({
+      ...watch,
+      seenSeq: Math.max(watch.seenSeq, before?.seenSeq ?? 0),
+    }))
   }
 
-  /** How far a chat has seen, whether it still watches or not. */
-  markSeen(codingId: string, channel: string, seq: number): Promise<void> {
-    return this.#db.write((q) => {
-      q.run(
-        'UPDATE coding_watch SET seen_seq = max(seen_seq, ?) WHERE session_id = ? AND channel = ?',
-        seq,
-        codingId,
-        channel,
-      )
-    })
+  /** Records how far a chat has seen the output, whether it still watches or not. */
+  async markSeen(codingId: string, channel: string, seq: number): Promise<void> {
+    await this.#records.update('watch', watchId({ codingId, channel }), (before) =>
+      before && before.seenSeq < seq ? { ...before, seenSeq: seq } : undefined,
+    )
   }
 
   watchedBy(channel: string): string[] {
-    return this.#db.queries
-      .all<{ id: string }>(
-        'SELECT session_id AS id FROM coding_watch WHERE channel = ? AND foreground = 1',
-        channel,
-      )
-      .map((row) => row.id)
+    const sql = 'SELECT session_id AS id FROM coding_watch WHERE channel = ? AND foreground = 1'
+    return this.#db.queries.all<{ id: string }>(sql, channel).map((row) => row.id)
   }
 
   /** Leaves a request for the process that owns the session. */
   ask(request: OwnerRequest): Promise<void> {
-    return this.#db.write((q) => putRequest(q, request))
+    return this.#records.put('request', request.id, request, { at: request.askedAt })
   }
 
   asked(codingIds: string[]): OwnerRequest[] {
-    const rows = this.#db.queries.all<{
-      id: string
-      session_id: string
-      action: string
-      input: string
-      asked_at: number
-    }>(
-      `SELECT id, session_id, action, input, asked_at FROM coding_request
+    const rows = this.#db.queries.all<RequestRow>(
+      `SELECT * FROM coding_request
         WHERE answer IS NULL AND session_id IN (SELECT value FROM json_each(?)) ORDER BY asked_at, id`,
       JSON.stringify(codingIds),
     )
-    return rows.map((row) => ({
-      id: row.id,
-      codingId: row.session_id,
-      action: row.action,
-      input: JSON.parse(row.input) as Record<string, unknown>,
-      askedAt: row.asked_at,
-    }))
+    return rows.map(asRequest)
   }
 
-  answer(id: string, answer: unknown): Promise<void> {
-    return this.#db.write((q) => {
-      q.run('UPDATE coding_request SET answer = ? WHERE id = ?', JSON.stringify(answer), id)
-    })
+  async answer(id: string, answer: unknown): Promise<void> {
+    await this.#records.update('request', id, (request) => request && { ...request, answer })
   }
 
-  /** The same, if it is still unanswered: only one process takes a request, or withdraws it. */
+  /** As `answer`, if the request is still unanswered: only one process takes a request, or withdraws it. */
   answerFirst(id: string, answer: unknown): Promise<boolean> {
-    return this.#db.write(
-      (q) =>
-        q.run(
-          'UPDATE coding_request SET answer = ? WHERE id = ? AND answer IS NULL',
-          JSON.stringify(answer),
-          id,
-        ).changes > 0,
+    return this.#records.update('request', id, (request) =>
+      request && request.answer === undefined ? { ...request, answer } : undefined,
     )
   }
 
   answerTo(id: string): unknown {
-    const row = this.#db.queries.get<{ answer: string | null }>(
-      'SELECT answer FROM coding_request WHERE id = ?',
-      id,
-    )
+    const sql = 'SELECT answer FROM coding_request WHERE id = ?'
+    const row = this.#db.queries.get<{ answer: string | null }>(sql, id)
     return row?.answer ? JSON.parse(row.answer) : undefined
   }
 
-  /** This process lives; asked about by those who cannot see it: other containers of the machine. */
+  /** A heartbeat of this process, for those that cannot see it: other containers and other machines. */
   markOwner(owner: string, at: number): Promise<void> {
-    return this.#db.write((q) => putOwner(q, { owner, at }))
+    return this.#records.put('owner', owner, { owner, at: at + this.#records.aheadMs }, { at })
   }
 
+  /** By our clock. Undefined: the owner never sent a heartbeat, or was declared dead. */
   ownerSeenAt(owner: string): number | undefined {
-    return this.#db.queries.get<{ at: number }>(
-      'SELECT seen_at AS at FROM coding_owner WHERE owner = ?',
-      owner,
-    )?.at
+    const sql = 'SELECT seen_at AS at FROM coding_owner WHERE owner = ?'
+    const row = this.#db.queries.get<{ at: number }>(sql, owner)
+    return row && Math.max(row.at - this.#records.aheadMs, this.#records.backSince)
   }
 
-  /** Output and answered requests of sessions that ended long ago; the sessions themselves stay. */
-  forgetOutputBefore(endedBefore: number): Promise<number> {
+  /** Deletes output and requests of sessions that ended long ago; the sessions themselves stay. */
+  async forgetOutputBefore(endedBefore: number): Promise<number> {
+    const ended = "SELECT id FROM coding_session WHERE lifecycle = 'ended' AND ended_at < ?"
+    const groups = this.#db.queries.all<{ id: string }>(ended, endedBefore).map(({ id }) => id)
+    await this.#records.forget('request', { before: endedBefore })
+    await this.#records.forget('owner', { before: endedBefore })
+    await this.#records.forget('output', { groups })
     return this.#db.write((q) => {
       q.run('DELETE FROM coding_request WHERE asked_at < ?', endedBefore)
       q.run('DELETE FROM coding_owner WHERE seen_at < ?', endedBefore)
-      return q.run(
-        "DELETE FROM coding_output WHERE session_id IN (SELECT id FROM coding_session WHERE lifecycle = 'ended' AND ended_at < ?)",
-        endedBefore,
-      ).changes
+      return q.run(`DELETE FROM coding_output WHERE session_id IN (${ended})`, endedBefore).changes
     })
+  }
+
+  #sessions(where: string, ...values: Array<string | number>): CodingSession[] {
+    const rows = this.#db.queries.all<RecordRow>(
+      `SELECT record FROM coding_session WHERE ${where}`,
+      ...values,
+    )
+    return rows.map(asSession)
   }
 }
 
-function escapeLike(text: string): string {
-  return text.replace(/[\\%_]/g, '\\$&')
+function freeName(q: Queries, base: string): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? base : `${base}-${n}`
+    if (!q.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
+  }
+}
+
+/** As it is after it was written and read. */
+function asStored(owner: CodingOwner): unknown {
+  return JSON.parse(JSON.stringify(owner))
+}
+
+function ownerReplaced({ name }: CodingSession): RockpoolError {
+  return new RockpoolError('lock-lost', `${name} was taken from this process: it was silent for too long.`, {
+    hint: 'It can be resumed.',
+  })
 }

@@ -17,6 +17,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
+import { placeholders } from '../tables/sql-database.ts'
 import { syncDirectoryNow } from '../disk/private-file.ts'
 
 export type Row = Record<string, unknown>
@@ -295,6 +296,14 @@ function makeQueries(db: DatabaseSync): Queries {
     },
     exec: (sql) => db.exec(sql),
   }
+}
+
+export function replaceRow(q: Queries, table: string, row: Record<string, SQLInputValue | undefined>): void {
+  const columns = Object.keys(row)
+  q.run(
+    `INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${placeholders(columns)})`,
+    ...Object.values(row).map((value) => value ?? null),
+  )
 }
 
 function migrate(

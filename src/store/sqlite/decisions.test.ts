@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { SessionScore, SessionSelection } from '../../domain/selection.ts'
 import type { Database } from './database.ts'
-import { sqliteDecisions } from './decisions.ts'
+import { decisionsIn } from './decisions.ts'
 import { openStateDatabase } from './state-database.ts'
 
 let folder = ''
 let db: Database
 
-function open(): ReturnType<typeof sqliteDecisions> {
+function open(): ReturnType<typeof decisionsIn> {
   folder = mkdtempSync(join(tmpdir(), 'rockpool-decisions-'))
   db = openStateDatabase(join(folder, 'rockpool.sqlite'))
-  return sqliteDecisions(db)
+  return decisionsIn(db)
 }
 
 afterEach(async () => {

@@ -1,107 +1,69 @@
-// What each call to a model cost. Budgets and charts are sums over these rows; each call is one row.
-import type { Database, Queries } from './database.ts'
-
-export interface Spend {
-  /** The message's id, so that a call is counted once. */
-  id: string
-  at: number
-  /** The day in the configured time zone, YYYY-MM-DD. */
-  day: string
-  codingId?: string
-  sessionKey?: string
-  repo?: string
-  agentId: string
-  model: string
-  usd: number
-  subagent: boolean
-}
+// What each call to a model cost, one row per call. Budgets and charts are sums over these rows.
+import type { Database } from './database.ts'
+import type { Spend } from './record-rows.ts'
+import { LocalRecords } from './records.ts'
+import type { Records } from './records.ts'
 
 export type SpendBy = { codingId: string } | { repo: string } | { agentId: string } | Record<string, never>
 
 export class SpendStore {
   #db: Database
+  #records: Records
 
-  constructor(db: Database) {
+  constructor(db: Database, records: Records = new LocalRecords(db)) {
     this.#db = db
+    this.#records = records
   }
 
   /** A later report of the same call (its output grew) replaces the earlier one. */
-  add(spend: Spend): Promise<void> {
-    return this.#db.write((q) => putSpend(q, spend))
+  async add(spend: Spend): Promise<void> {
+    await this.#records.update('spend', spend.id, (before) =>
+      before && before.usd >= spend.usd ? undefined : { ...spend, ...before, usd: spend.usd },
+    )
   }
 
   total(by: SpendBy, day?: string): number {
-    const [column, value] = columnOf(by)
-    const where = [...(column ? [`${column} = ?`] : []), ...(day ? ['day = ?'] : [])]
-    const values = [...(value === undefined ? [] : [value]), ...(day ? [day] : [])]
-    const row = this.#db.queries.get<{ usd: number }>(
-      `SELECT coalesce(sum(usd), 0) AS usd FROM spend ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}`,
-      ...values,
-    )
-    return row!.usd
+    return this.#sum([...conditionOf(by), ...(day ? [['day = ?', day] as const] : [])])
   }
 
   /** Everything from this moment on. */
   since(at: number, by: SpendBy): number {
-    const [column, value] = columnOf(by)
-    const row = this.#db.queries.get<{ usd: number }>(
-      `SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE at >= ? ${column ? `AND ${column} = ?` : ''}`,
-      at,
-      ...(value === undefined ? [] : [value]),
-    )
-    return row!.usd
+    return this.#sum([['at >= ?', at], ...conditionOf(by)])
   }
 
-  /** Which agents spent something on a day. */
+  /** The agents that spent something on a day. */
   agentsOf(day: string): string[] {
     return this.#namesOf('agent_id', day)
   }
 
-  /** In which repositories something was spent on a day. */
+  /** The repositories in which something was spent on a day. */
   reposOf(day: string): string[] {
     return this.#namesOf('repo', day)
   }
 
-  #namesOf(column: 'agent_id' | 'repo', day: string): string[] {
-    return this.#db.queries
-      .all<{ name: string }>(
-        `SELECT DISTINCT ${column} AS name FROM spend WHERE day = ? AND ${column} IS NOT NULL ORDER BY name`,
-        day,
-      )
-      .map(({ name }) => name)
-  }
-
   /** Of all agents, or of one. */
   perDay(agentId?: string): Array<{ day: string; usd: number }> {
-    const [where, values] = agentId === undefined ? ['', []] : ['WHERE agent_id = ?', [agentId]]
     return this.#db.queries.all(
-      `SELECT day, sum(usd) AS usd FROM spend ${where} GROUP BY day ORDER BY day`,
-      ...values,
+      'SELECT day, sum(usd) AS usd FROM spend WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY day ORDER BY day',
+      agentId ?? null,
     )
+  }
+
+  #sum(conditions: Array<readonly [term: string, value: string | number]>): number {
+    const where = ['true', ...conditions.map(([term]) => term)].join(' AND ')
+    const sql = `SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE ${where}`
+    return this.#db.queries.get<{ usd: number }>(sql, ...conditions.map(([, value]) => value))!.usd
+  }
+
+  #namesOf(column: 'agent_id' | 'repo', day: string): string[] {
+    const sql = `SELECT DISTINCT ${column} AS name FROM spend WHERE day = ? AND ${column} IS NOT NULL ORDER BY name`
+    return this.#db.queries.all<{ name: string }>(sql, day).map(({ name }) => name)
   }
 }
 
-function columnOf(by: SpendBy): [string | undefined, string | undefined] {
-  if ('codingId' in by) return ['coding_id', by.codingId]
-  if ('repo' in by) return ['repo', by.repo]
-  if ('agentId' in by) return ['agent_id', by.agentId]
-  return [undefined, undefined]
-}
-
-export function putSpend(q: Queries, spend: Spend): void {
-  q.run(
-    `INSERT INTO spend (id, at, day, coding_id, session_key, repo, agent_id, model, usd, subagent)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET usd = max(usd, excluded.usd)`,
-    spend.id,
-    spend.at,
-    spend.day,
-    spend.codingId ?? null,
-    spend.sessionKey ?? null,
-    spend.repo ?? null,
-    spend.agentId,
-    spend.model,
-    spend.usd,
-    spend.subagent ? 1 : 0,
-  )
+function conditionOf(by: SpendBy): Array<readonly [string, string]> {
+  if ('codingId' in by) return [['coding_id = ?', by.codingId]]
+  if ('repo' in by) return [['repo = ?', by.repo]]
+  if ('agentId' in by) return [['agent_id = ?', by.agentId]]
+  return []
 }

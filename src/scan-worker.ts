@@ -1,7 +1,6 @@
 // A thread that scans transcripts (discovery/scan-pool.ts starts it). An entry of its own, because a thread needs a file.
 import { parentPort } from 'node:worker_threads'
-import { TranscriptScanner } from './discovery/scan.ts'
-import { runScanJob } from './discovery/scan.ts'
+import { runScanJob, TranscriptScanner } from './discovery/scan.ts'
 import type { ScanJob } from './discovery/scan.ts'
 
 const scanner = new TranscriptScanner()

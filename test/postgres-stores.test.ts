@@ -198,7 +198,7 @@ else {
     opened.push(copies)
     const texts = async (): Promise<string[]> => {
       await copies.catchUp()
-      return copies.all().map(({ path }) => spokenIn(path))
+      return copies.all().map(({ path }) => conversationRecords(path))
     }
     await say('one', 'a', 'b')
     await say('two', 'c')
@@ -255,7 +255,7 @@ else {
 }
 
 /** What a transcript's file says, in words. */
-function spokenIn(path: string): string {
+function conversationRecords(path: string): string {
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n').slice(1)
   return lines.map((line) => (JSON.parse(line) as { message: { content: string } }).message.content).join(' ')
 }

@@ -1,5 +1,5 @@
-// What a session is made of: what fills its context, how its cost and context grew, which files and sub-agents it used.
-// Claude reports only the size of the whole context, so the parts are weighed by their text and scaled to it.
+// The anatomy of a session: what fills its context, how its cost and context grew, which files and sub-agents it used. Claude
+// reports only the size of the whole context, so the parts are estimated from the length of their texts and scaled to it.
 import { closeSync, fstatSync } from 'node:fs'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { contextKinds } from '../domain/transcript-views.ts'
@@ -14,26 +14,26 @@ type Fields = Record<string, unknown>
 
 const maxBytes = 64 << 20
 const maxCalls = 400
-const fairMs = 8
+const sliceMs = 8
 const charsPerToken = 3.6
 
 export async function anatomyOf(filePath: string, contextTokens: number): Promise<Anatomy> {
   const fd = openForeign(filePath)
   try {
     const from = Math.max(0, fstatSync(fd).size - maxBytes)
-    const study = new Study()
-    const share = new TimeSlice(fairMs)
+    const reader = new AnatomyReader()
+    const share = new TimeSlice(sliceMs)
     for (const { bytes } of linesOfFile(fd, from)) {
-      study.line(bytes)
+      reader.line(bytes)
       if (share.isUsedUp) await share.yield()
     }
-    return study.anatomy(contextTokens, from > 0)
+    return reader.anatomy(contextTokens, from > 0)
   } finally {
     closeSync(fd)
   }
 }
 
-class Study {
+class AnatomyReader {
   #chars = new Map<ContextKind, number>()
   #calls = new Map<string, Anatomy['calls'][number]>()
   #compactedAt: number[] = []
@@ -76,7 +76,7 @@ class Study {
     }
   }
 
-  /** What the texts do not explain is Claude Code's own prompt, its tools and the memory files. */
+  /** What the texts do not account for is Claude Code's own prompt, its tools and the memory files. */
   #context(total: number): Anatomy['context'] {
     const weighed = [...this.#chars].map(([kind, chars]) => ({ kind, tokens: chars / charsPerToken }))
     const sum = weighed.reduce((all, { tokens }) => all + tokens, 0)
@@ -115,7 +115,7 @@ class Study {
     this.#subagents.push({ name: textIn(input['subagent_type']) ?? 'agent', about, at, toolUseId })
   }
 
-  /** The answer of a sub-agent names it. */
+  /** The answer of a sub-agent has its id. */
   #answered(message: Fields, result: unknown): void {
     const id = subagentIn(result)
     if (id === undefined) return
@@ -124,7 +124,7 @@ class Study {
     if (called) called.id = id
   }
 
-  /** Claude repeats a message's usage with each of its blocks; the last record is the finished one. */
+  /** Claude repeats a message's usage with each of its blocks; the last record is the final one. */
   #call(message: Fields, at: number): void {
     const { usage } = message
     const id = textIn(message['id'])

@@ -1,12 +1,11 @@
-// Puts together what is known of one session: its transcript, its sub-agents, the registries, the live processes.
+// Assembles a session from what is known of it: its transcript, its sub-agents, the registries and the live processes.
 import { basename } from 'node:path'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
 import type { SideFiles } from './list-files.ts'
-import type { LiveSession } from './registries.ts'
+import type { LiveSession, RegistryRow } from './registries.ts'
 import type { KnownFile } from './native-index.ts'
 import { originMarkerOf } from './prompt-text.ts'
 import { contextWindowOf } from './price-table.ts'
-import type { RegistryRow } from './registries.ts'
 import { branchIn } from './transcript-facts.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 
@@ -15,11 +14,11 @@ export interface SessionFiles {
   sessionId: string
   main: KnownFile
   subagents: KnownFile[]
-  /** The session whose beginning this one copied, if a file tells. */
+  /** The session from which this one was forked, if known. */
   forkedFrom?: string
 }
 
-export interface Surroundings {
+export interface SessionContext {
   side?: SideFiles
   registry?: RegistryRow
   live?: LiveSession
@@ -27,10 +26,10 @@ export interface Surroundings {
 }
 
 const shownLength = 200
-/** A registry says whose a session is, or a tag, which only this machine's owner can set; a message never does. */
+/** A registry row names the owner of a session, or a tag, which only this machine's owner can set; a message never does. */
 const trustedTag = /^(?:openclaw|rockpool):([a-z0-9][a-z0-9_-]{0,63})$/
 
-/** Groups files by session. A file belongs to a session if it is named after it, is not a sub-agent's, and is not empty. */
+/** Groups files by session. A session has a file that is named after it, is not a sub-agent's, and is not empty. */
 export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles> {
   const sessions = new Map<string, SessionFiles>()
   const subagents: KnownFile[] = []
@@ -44,7 +43,7 @@ export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles
   return sessions
 }
 
-/** A fork made by resuming says nothing of its parent, but begins with the same record. The oldest is the parent. */
+/** A fork made by resuming does not name its parent, but begins with the same record. The oldest is the parent. */
 function findForks(sessions: Map<string, SessionFiles>): void {
   const oldest = new Map<string, SessionFiles>()
   for (const session of sessions.values()) {
@@ -69,12 +68,12 @@ export function sessionIdOf({ file, facts }: KnownFile): string {
   return file.sessionId ?? facts.sessionId ?? ''
 }
 
-/** A sub-agent's file lies in its session's folder; the oldest versions only name the session inside. */
+/** A sub-agent's file is in its session's folder; the oldest versions only name the session in the records. */
 function ownerOf(known: KnownFile, sessions: Map<string, SessionFiles>): SessionFiles | undefined {
   return sessions.get(known.file.sessionId ?? '') ?? sessions.get(known.facts.sessionId ?? '')
 }
 
-/** A session that was moved or copied has two files; the one that was written last is the session. */
+/** A session that was moved or copied has two files; the one that was written last counts. */
 function addMain(sessions: Map<string, SessionFiles>, sessionId: string, main: KnownFile): void {
   const known = sessions.get(sessionId)
   if (!known) sessions.set(sessionId, { sessionId, main, subagents: [] })
@@ -92,20 +91,20 @@ function isWorthListing(facts: TranscriptFacts): boolean {
   )
 }
 
-/** Assembles sessions, and gives the one from last time where nothing about it has changed. */
+/** Assembles sessions, and reuses the previous result if nothing has changed. */
 export class Assembler {
   readonly #known = new Map<
     string,
-    { files: SessionFiles; around: Surroundings; session: DiscoveredSession }
+    { files: SessionFiles; context: SessionContext; session: DiscoveredSession }
   >()
 
-  assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
+  assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
     const known = this.#known.get(files.sessionId)
-    if (known && isSame(known.files, files) && isSameAround(known.around, around)) {
-      if (isWarm(files.main.facts, around.now) === known.session.warm) return known.session
+    if (known && isSame(known.files, files) && isSameContext(known.context, context)) {
+      if (isWarm(files.main.facts, context.now) === known.session.warm) return known.session
     }
-    const session = assemble(files, around)
-    this.#known.set(files.sessionId, { files, around, session })
+    const session = assemble(files, context)
+    this.#known.set(files.sessionId, { files, context, session })
     return session
   }
 }
@@ -120,7 +119,7 @@ function isSame(a: SessionFiles, b: SessionFiles): boolean {
   )
 }
 
-function isSameAround(a: Surroundings, b: Surroundings): boolean {
+function isSameContext(a: SessionContext, b: SessionContext): boolean {
   return (
     a.registry === b.registry &&
     a.live?.status === b.live?.status &&
@@ -137,15 +136,15 @@ function isWarm(facts: TranscriptFacts, now: number): boolean {
 }
 
 // oxlint-disable-next-line max-lines-per-function -- a list of fields, with nothing to decide
-function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession {
+function assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
   const { facts, file, torn } = files.main
-  const { registry, side, now } = around
+  const { registry, side, now } = context
   const { lost, repeatedUsd } = reportedIn(files)
   const subagentTokens = addTokens([...files.subagents.map((sub) => sub.facts), ...lost])
   const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd) - repeatedUsd
   const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
-  const life = liveness(around)
-  // Every field by its name, none spread: there are thousands of sessions, and so they all have one shape.
+  const life = liveness(context)
+  // Every field is listed, none spread: V8 then keeps one shape for thousands of sessions.
   return {
     sessionId: files.sessionId,
     source: registry?.source ?? 'native-only',
@@ -189,7 +188,7 @@ function assemble(files: SessionFiles, around: Surroundings): DiscoveredSession 
     isRunning: life.status !== 'stopped',
     status: life.status,
     waitingFor: life.waitingFor,
-    pid: around.live?.pid,
+    pid: context.live?.pid,
     lastUsageAt: facts.lastUsageSeconds > 0 ? new Date(facts.lastUsageSeconds * 1000) : undefined,
     cacheTtlMinutes: facts.cacheTtlMinutes,
     warm: isWarm(facts, now),
@@ -217,7 +216,7 @@ export function transcriptsOf(
   return [...subagents, main].map(({ file: { path, inode, size, mtimeMs } }) => ({
     sessionId,
     agentId,
-    // What sub-agents said is in no transcript of ours.
+    // Our transcripts do not contain what sub-agents said.
     chat: path === main.file.path ? registry?.chat : undefined,
     repoPath,
     branch,
@@ -236,8 +235,8 @@ function repoOf(facts: TranscriptFacts, registry: RegistryRow | undefined): stri
   return facts.relocatedCwd ?? facts.firstCwd ?? registry?.repoPath ?? ''
 }
 
-/** Our own word counts first: we know what our processes wait for before they have written it down. */
-function liveness({ registry, live }: Surroundings): Pick<DiscoveredSession, 'status' | 'waitingFor'> {
+/** Our own state has priority: we know what our processes wait for before they have written it. */
+function liveness({ registry, live }: SessionContext): Pick<DiscoveredSession, 'status' | 'waitingFor'> {
   const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
   const status = own?.status ?? live?.status ?? 'stopped'
   return { status, waitingFor: status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined }
@@ -260,8 +259,8 @@ function dateOf(timestamp: string | undefined): Date | undefined {
   return Number.isNaN(at) ? undefined : new Date(at)
 }
 
-/** Sub-agents that the session's transcript reports on: those without a transcript of their own, and the cost of what
- *  the transcripts of the others have, too. */
+/** What the session's transcript reports of sub-agents: the tokens of those without a transcript of their own, and the cost that
+ *  the transcripts of the others repeat. */
 function reportedIn({ main, subagents }: SessionFiles): { lost: TokenCounts[]; repeatedUsd: number } {
   const { reportedAgents } = main.facts
   if (!reportedAgents) return { lost: [], repeatedUsd: 0 }

@@ -1,5 +1,5 @@
-// The bridge: six tools through which a session sees the world around it. In-process for our own sessions; mcp/bridge-server.ts
-// serves the same tools over stdio. Answers are live, and nothing in them belongs to another agent.
+// The bridge: six tools with which a session asks about its surroundings. In-process for our own sessions; mcp/bridge-server.ts
+// serves the same tools over stdio. Answers are live, and contain nothing of another agent.
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'
 import type { BridgeToolName, BridgeWorld } from '../domain/bridge.ts'
@@ -195,7 +195,7 @@ function visibleTo(agentId: string, sessions: DiscoveredSession[]): DiscoveredSe
   return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
 }
 
-/** What helps to choose, not everything that is known. */
+/** The fields that help to choose a session. */
 function sessionRow(session: DiscoveredSession): Record<string, unknown> {
   const { sessionId, source, agentId, branch, label, title, isRunning, status, waitingFor, model } = session
   return {

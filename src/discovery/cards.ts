@@ -1,5 +1,4 @@
-// The cards of a Claude transcript, read from the end or around a message, in pieces, so that a very long
-// session opens at once.
+// The cards of a Claude transcript, read in pages from the end or around a message, so that a very long session opens at once.
 import { statSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/transcript-views.ts'
@@ -17,16 +16,16 @@ const maxTextChars = 50_000
 
 export interface WantedCards {
   limit: number
-  /** Those before this mark of a page; those at the end when nothing is said. */
+  /** Cards before this mark of a page; without a mark, the last cards. */
   before?: number
-  /** Those after this mark of a page. */
+  /** Cards after this mark of a page. */
   after?: number
-  /** Those around a message: by its uuid or, as `@` and milliseconds, by its time. */
+  /** Cards around a message: its uuid, or its time as `@` and milliseconds. */
   around?: string
-  /** With each record as it was written. */
+  /** With the line of each record. */
   raw?: boolean
-  /** The transcript is a sub-agent's, in which everything is said aside. */
-  aside?: boolean
+  /** The transcript is a sub-agent's, in which every record is a sidechain. */
+  sidechain?: boolean
 }
 
 export async function cardsOf(filePath: string, wanted: WantedCards): Promise<CardPage> {
@@ -35,7 +34,7 @@ export async function cardsOf(filePath: string, wanted: WantedCards): Promise<Ca
   try {
     if (around !== undefined) return await cardsAround(file, around, wanted)
     if (after !== undefined) return await cardsAfter(file, after, limit, wanted)
-    // A mark may be of a file that was longer once.
+    // The mark may be of an earlier, longer file.
     const end = Math.min(before ?? Infinity, (await file.stat()).size)
     return await cardsBefore(file, end, limit, wanted)
   } finally {
@@ -43,10 +42,10 @@ export async function cardsOf(filePath: string, wanted: WantedCards): Promise<Ca
   }
 }
 
-/** Larger transcripts are shown without the marks: finding the branches means reading the whole file. */
+/** Larger transcripts are shown without marks of rewound branches, which need the whole file. */
 const maxChainBytes = 32 << 20
 
-/** Marks what was said on a branch that somebody rewound: it is in the file, and a resume does not see it. */
+/** Marks the messages on a branch that was rewound: they are in the file, but a resume does not see them. */
 export async function markRewound(filePath: string, page: CardPage): Promise<CardPage> {
   if (statSync(filePath).size > maxChainBytes) return page
   const { links, reached } = await readChain(filePath)
@@ -54,7 +53,7 @@ export async function markRewound(filePath: string, page: CardPage): Promise<Car
   return { ...page, cards: page.cards.map((card) => (isRewound(card) ? { ...card, isRewound: true } : card)) }
 }
 
-type How = Pick<WantedCards, 'raw' | 'aside'>
+type How = Pick<WantedCards, 'raw' | 'sidechain'>
 
 async function cardsBefore(file: FileHandle, end: number, limit: number, how: How): Promise<CardPage> {
   const groups: Card[][] = []
@@ -102,7 +101,7 @@ async function placeOf(file: FileHandle, message: string, how: How): Promise<num
   const isIt = ({ uuid, at }: Card): boolean => (time === undefined ? uuid === message : at >= Number(time))
   for await (const lines of linesForward(file)) {
     for (const line of lines) {
-      // To look for the bytes first spares reading nearly all of the records.
+      // Searching the bytes first avoids parsing nearly all records.
       if (time === undefined && line.content?.includes(message) !== true) continue
       if (cardsIn(line, how).some(isIt)) return line.offset
     }
@@ -110,16 +109,16 @@ async function placeOf(file: FileHandle, message: string, how: How): Promise<num
   return undefined
 }
 
-function cardsIn({ content }: Line, { raw, aside }: How): Card[] {
+function cardsIn({ content }: Line, { raw, sidechain }: How): Card[] {
   const text = content?.toString('utf8') ?? ''
-  const cards = cardsOfLine(text, aside)
+  const cards = cardsOfLine(text, sidechain)
   return raw ? cards.map((card) => ({ ...card, raw: clip(text) })) : cards
 }
 
-export function cardsOfLine(line: string, aside = false): Card[] {
+export function cardsOfLine(line: string, isSidechain = false): Card[] {
   // Damaged lines are counted and reported by `cc info`; there is nothing of them to show.
   const record = parseRecord(line)
-  if (!record || (record['isSidechain'] === true && !aside) || record['isMeta'] === true) return []
+  if (!record || (record['isSidechain'] === true && !isSidechain) || record['isMeta'] === true) return []
   const about = { uuid: textIn(record['uuid']), at: Date.parse(String(record['timestamp'])) || 0 }
   if (record['type'] === 'system') return systemCard(record, about)
   if (record['type'] !== 'user' && record['type'] !== 'assistant') return []
@@ -133,7 +132,7 @@ export function cardsOfLine(line: string, aside = false): Card[] {
     .map((card) => (card.kind === 'result' && subagent !== undefined ? { ...card, subagent } : card))
 }
 
-/** What Claude Code notes of a tool's result: of a sub-agent's, also which one it was. */
+/** The id of the sub-agent whose answer this tool result is. */
 export function subagentIn(toolUseResult: unknown): string | undefined {
   const isNoted = typeof toolUseResult === 'object' && toolUseResult !== null && 'agentId' in toolUseResult
   return isNoted ? textIn(toolUseResult.agentId) : undefined

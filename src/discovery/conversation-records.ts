@@ -1,5 +1,5 @@
-// What was said in one of Claude's transcripts, record by record: for the replay of history and for a session that asks
-// about its conversation. The scan (scan.ts) counts and is fast; this reads the words.
+// Reads the conversation in one of Claude's transcripts, record by record: for the replay of history, and for a session that
+// asks about its conversation. The scan (scan.ts) only counts and is faster.
 import { closeSync } from 'node:fs'
 import { z } from 'zod'
 import { TimeSlice } from '../domain/async.ts'
@@ -7,14 +7,14 @@ import { linesOfFile } from '../store/disk/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 
-export interface Spoken {
+export interface ConversationRecord {
   kind: 'prompt' | 'answer' | 'other' | 'compaction'
   /** Milliseconds since 1970; 0 when the record has no time. */
   at: number
   branch: string
   /** For prompts and answers. */
   text: string
-  /** Bytes of the file up to and with this record. */
+  /** Size of the file up to and including this record. */
   bytes: number
 }
 
@@ -37,28 +37,28 @@ const wanted = ['"user"', '"assistant"', '"compact_boundary"'].map((text) => Buf
 /** The longest time slice before other tasks get a turn. */
 const sliceMs = 10
 
-/** In file order. Records of sub-agents and lines that cannot be read are passed over. */
-export async function* spokenIn(filePath: string): AsyncGenerator<Spoken> {
+/** In file order. Records of sub-agents and damaged lines are skipped. */
+export async function* conversationRecords(filePath: string): AsyncGenerator<ConversationRecord> {
   const fd = openForeign(filePath)
   const share = new TimeSlice(sliceMs)
   try {
     for (const { offset, bytes } of linesOfFile(fd, 0)) {
       if (share.isUsedUp) await share.yield()
       if (!wanted.some((text) => bytes.includes(text))) continue
-      const spoken = readRecord(bytes)
-      if (spoken) yield { ...spoken, bytes: offset + bytes.length + 1 }
+      const found = readRecord(bytes)
+      if (found) yield { ...found, bytes: offset + bytes.length + 1 }
     }
   } finally {
     closeSync(fd)
   }
 }
 
-function readRecord(bytes: Buffer): Omit<Spoken, 'bytes'> | undefined {
+function readRecord(bytes: Buffer): Omit<ConversationRecord, 'bytes'> | undefined {
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
-    return undefined // A torn or damaged line; xray reports those.
+    return undefined // A damaged line; `cc info` reports it.
   }
   const checked = record.safeParse(value)
   if (!checked.success || checked.data.isSidechain) return undefined
@@ -74,13 +74,13 @@ function readRecord(bytes: Buffer): Omit<Spoken, 'bytes'> | undefined {
   )
 }
 
-function kindOf(of: ClaudeRecord): Spoken['kind'] | undefined {
+function kindOf(of: ClaudeRecord): ConversationRecord['kind'] | undefined {
   if (of.type === 'system') return of.subtype === 'compact_boundary' ? 'compaction' : undefined
   if (of.type === 'assistant') return of.isApiErrorMessage || textOf(of) === '' ? 'other' : 'answer'
   return isPrompt(of) ? 'prompt' : 'other'
 }
 
-/** Not a note of the program's, not a tool's result, not the trace of a command. */
+/** Not a note of Claude Code, not a tool result, not the trace of a command. */
 function isPrompt(of: ClaudeRecord): boolean {
   if (of.isMeta || of.isCompactSummary) return false
   const content = of.message?.content

@@ -1,12 +1,12 @@
-// Tokens and dollars over many files: each message once, whichever files repeat it. The finished record of a message is
-// the one with most tokens; it is charged to the file that has it first.
+// Adds up tokens and dollars over many files. Each message counts once, although several files may repeat it: with the record
+// that has most tokens, charged to the file that has it first.
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { pricesAsOf, pricesOf } from './price-table.ts'
 import type { Prices } from './price-table.ts'
 import type { UsageRecord } from './usage-table.ts'
 import { UsageTable, creationOf, noUsage } from './usage-table.ts'
 
-/** The usage of one file, with what its calls are grouped by. */
+/** The usage of one file, and what its calls can be grouped by. */
 export interface FileUsage {
   usage: UsageTable
   models: string[]
@@ -19,7 +19,7 @@ export interface FileUsage {
 
 type Line = CostReport['by'][number]
 
-/** What all records of one file cost, whatever other files repeat. */
+/** The cost of all records of one file, even if other files repeat them. */
 export function costOfFile(usage: UsageTable, models: string[]): { costUsd: number; costGuessed: boolean } {
   const prices = models.map((model) => pricesOf(model))
   const unknown = pricesOf(undefined)
@@ -35,7 +35,7 @@ export function costOfFile(usage: UsageTable, models: string[]): { costUsd: numb
   return { costUsd, costGuessed }
 }
 
-/** What one call costs. The whole cache creation counts, also where its parts do not add up to it. */
+/** The cost of one call. The whole cache creation counts, even if its parts do not add up to it. */
 export function costOfCall(record: UsageRecord, prices: Prices): number {
   const h1 = Math.min(record.cache1h, record.cacheCreation)
   return charge(record, prices, Math.max(record.cache5m, record.cacheCreation - h1), h1)
@@ -52,7 +52,7 @@ function charge(record: UsageRecord, prices: Prices, m5: number, h1: number): nu
   return millionths / 1_000_000
 }
 
-/** Adds up all files. `dayOf` says which day a time (ms) belongs to. */
+/** Adds up all files. `dayOf` gives the date of a time (ms). */
 export function reportCosts(
   files: Iterable<FileUsage>,
   filter: CostFilter,
@@ -100,7 +100,7 @@ function eachMessageOnce(files: Iterable<FileUsage>): Call[] {
       once.put(record)
       const { index } = once
       if (index === calls.length) calls.push({ record, file })
-      // A more complete copy in a later file: its numbers, but the session that had the message first.
+      // A more complete copy in a later file: use its numbers, but charge the session that had the message first.
       else calls[index]!.record = { ...once.at(index), model: calls[index]!.record.model }
     }
   }

@@ -1,5 +1,5 @@
-// Every session on the machine: the native index, the registries and the live processes, looked at together and asked
-// with one interface. Without a watcher each question looks at the files again; with one, answers come from memory.
+// Every Claude Code session on the machine: transcripts, registries and live processes behind one interface. Without a watcher
+// each query checks the files again; with one, answers come from memory.
 import { basename } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import type {
@@ -28,32 +28,29 @@ import type { FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
 import { accessFault } from './list-files.ts'
 import type { Listing } from './list-files.ts'
-import { readLiveSessions } from './registries.ts'
-import type { LiveSession } from './registries.ts'
-import { NativeIndex, indexFormat } from './native-index.ts'
+import { NativeIndex, indexFormat, stampOf } from './native-index.ts'
 import type { KnownFile } from './native-index.ts'
-import { readRegistries } from './registries.ts'
-import type { RegistryRow, RegistrySource } from './registries.ts'
 import { withoutMarker } from './prompt-text.ts'
+import { readLiveSessions, readRegistries } from './registries.ts'
+import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
-import { stampOf } from './native-index.ts'
 import { subagentsOf } from './subagents.ts'
 import { watchTranscripts } from './watch.ts'
 import type { Change } from './watch.ts'
-import { xray } from './transcript-health.ts'
+import { checkHealth } from './transcript-health.ts'
 
 export interface DiscoveryParts {
   configDirs: readonly string[]
   /** Where the index is kept. */
   indexFile: string
   registries: readonly RegistrySource[]
-  /** Where our agents answer chats. */
+  /** The workspaces in which our agents answer chats. */
   workspaces?: () => string[]
   clock: Clock
   log: Log
-  /** Days begin and end here; the machine's zone when absent. */
+  /** For costs by day; the machine's time zone when absent. */
   timeZone?: string
-  /** Told about a scan that takes long. */
+  /** Receives the progress of a long scan. */
   onProgress?: (progress: ScanProgress) => void
 }
 
@@ -66,10 +63,10 @@ class SessionDiscovery implements Discovery {
   readonly #native: NativeIndex
   readonly #assembler = new Assembler()
   #groups: Map<string, SessionFiles> | undefined
-  /** What the last look at names, sizes and times has seen. */
+  /** The last listing of names, sizes and times. */
   #listed: Listing | undefined
   #isWatching = false
-  /** The state at the last change; queries read the current one. */
+  /** The live sessions at the last change, to notice which ones changed; queries read the current ones. */
   #live = new Map<string, LiveSession>()
 
   constructor(parts: DiscoveryParts) {
@@ -92,7 +89,7 @@ class SessionDiscovery implements Discovery {
     await this.refresh()
     const { unreadable, files } = this.#native
     const noticed = new Set(unreadable.map(({ path }) => path))
-    // A transcript that has not changed is not read again, so its permissions are asked for.
+    // An unchanged transcript is not read again, so its permissions are checked.
     const closed = [...files.keys()].filter((path) => !noticed.has(path)).flatMap(accessFault)
     return [...unreadable, ...closed]
   }
@@ -106,7 +103,7 @@ class SessionDiscovery implements Discovery {
   }
 
   async transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]> {
-    await this.#look()
+    await this.#refreshUnlessWatching()
     return this.#transcripts(await this.#registryRows(), sessionIds)
   }
 
@@ -117,7 +114,7 @@ class SessionDiscovery implements Discovery {
     return {
       stamp: stampOf(listing, rows),
       transcripts: async () => {
-        this.#noteChanges(await this.#native.refreshTo(listing, this.#parts.onProgress))
+        this.#regroup(await this.#native.refreshTo(listing, this.#parts.onProgress))
         return this.#transcripts(rows)
       },
     }
@@ -147,18 +144,16 @@ class SessionDiscovery implements Discovery {
 
   async costs(filter: CostFilter = {}): Promise<CostReport> {
     const sessions = new Map((await this.#sessions()).map((session) => [session.sessionId, session]))
-    const repos =
-      filter.repoPath === undefined
-        ? undefined
-        : matching([...sessions.values()], { repoPath: filter.repoPath })
-    const wanted = repos && new Set(repos.map((session) => session.sessionId))
+    const { repoPath } = filter
+    const inRepo = repoPath === undefined ? undefined : matching([...sessions.values()], { repoPath })
+    const wanted = inRepo && new Set(inRepo.map((session) => session.sessionId))
     const files = this.#usageByFile(sessions, wanted, filter.since, await this.#registryRows())
     return reportCosts(files, filter, dayIn(this.#parts.timeZone))
   }
 
   async health(sessionId: string): Promise<SessionHealth> {
     const session = await this.get(sessionId)
-    return xray(session.sessionId, session.filePath)
+    return checkHealth(session.sessionId, session.filePath)
   }
 
   async repair(
@@ -175,10 +170,10 @@ class SessionDiscovery implements Discovery {
   }
 
   async refresh(onProgress = this.#parts.onProgress): Promise<void> {
-    this.#noteChanges(await this.#native.refresh(onProgress))
+    this.#regroup(await this.#native.refresh(onProgress))
   }
 
-  #noteChanges(changed: string[]): void {
+  #regroup(changed: string[]): void {
     if (changed.length > 0 || this.#groups === undefined)
       this.#groups = groupFiles(this.#native.files.values())
   }
@@ -193,8 +188,8 @@ class SessionDiscovery implements Discovery {
     this.#live = this.#readLive()
     const stop = watchTranscripts(this.#parts.configDirs, this.#parts.clock, async (change) => {
       try {
-        if (change.live) for (const id of this.#statusChanges()) onChange(id, 'status')
-        for (const id of await this.#fileChanges(change)) onChange(id, 'file')
+        if (change.live) for (const id of this.#changedStates()) onChange(id, 'status')
+        for (const id of await this.#changedFiles(change)) onChange(id, 'file')
       } catch (error) {
         this.#parts.log.warn(
           { event: 'discovery-refresh-failed', reason: String(error) },
@@ -209,15 +204,15 @@ class SessionDiscovery implements Discovery {
     }
   }
 
-  async #fileChanges({ transcripts }: Change): Promise<Set<string>> {
+  async #changedFiles({ transcripts }: Change): Promise<Set<string>> {
     if (transcripts?.length === 0) return new Set()
     const changed = await this.#native.refresh(undefined, transcripts)
-    if (changed.length > 0) this.#groups = groupFiles(this.#native.files.values())
+    this.#regroup(changed)
     return new Set(changed.map((path) => this.#idOf(path)))
   }
 
-  /** Sessions that began, ended, or now do or wait for something else. */
-  #statusChanges(): string[] {
+  /** Sessions that started, ended, or changed what they do or wait for. */
+  #changedStates(): string[] {
     const before = this.#live
     this.#live = this.#readLive()
     const ids = new Set([...before.keys(), ...this.#live.keys()])
@@ -234,11 +229,11 @@ class SessionDiscovery implements Discovery {
   }
 
   async #sessions(): Promise<DiscoveredSession[]> {
-    await this.#look()
+    await this.#refreshUnlessWatching()
     return this.#assemble([...this.#groups!.values()])
   }
 
-  async #look(): Promise<void> {
+  async #refreshUnlessWatching(): Promise<void> {
     if (!this.#isWatching || this.#groups === undefined) await this.refresh()
   }
 
@@ -260,13 +255,13 @@ class SessionDiscovery implements Discovery {
     )
   }
 
-  /** A file that is gone is named by its path alone. */
+  /** Of a deleted file only the name is left. */
   #idOf(path: string): string {
     const known = this.#native.files.get(path)
     return known ? sessionIdOf(known) : basename(path, '.jsonl')
   }
 
-  /** Oldest file first, so that a message belongs to the session that had it first, not to a copy. */
+  /** The oldest file first, so that a message is charged to the session that had it first, not to a copy. */
   *#usageByFile(
     sessions: Map<string, DiscoveredSession>,
     wanted: Set<string> | undefined,
@@ -296,7 +291,7 @@ function beganAt({ facts: { firstTimestamp } }: KnownFile): number {
   return (firstTimestamp && Date.parse(firstTimestamp)) || 0
 }
 
-/** After a reset no row names the session in which Claude kept a chat; then the agent's workspace tells. */
+/** After a reset no registry row names the session of a chat; then the agent's workspace identifies it. */
 function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof CostParts {
   if (row?.source === 'rockpool') return row.chat === undefined ? 'codingUsd' : 'chatsUsd'
   return row === undefined && isInWorkspace ? 'chatsUsd' : 'nativeUsd'

@@ -6,8 +6,8 @@ import { discoveredSession } from '../../test/support/discovered-session.ts'
 import { writeWorkHistory } from '../../test/support/selection-history.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { evaluateSelection } from './evaluate.ts'
-import type { Spoken } from './conversation-records.ts'
-import { spokenIn } from './conversation-records.ts'
+import type { ConversationRecord } from './conversation-records.ts'
+import { conversationRecords } from './conversation-records.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-evaluate-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -162,8 +162,8 @@ test('what was said is told from what the program wrote', async () => {
   ]
   const text = `${records.map((record) => JSON.stringify(record)).join('\n')}\nnot json "type":"user"\n{"type":"user","mess`
   writeFileSync(filePath, text)
-  const spoken: Spoken[] = []
-  for await (const one of spokenIn(filePath)) spoken.push(one)
+  const spoken: ConversationRecord[] = []
+  for await (const one of conversationRecords(filePath)) spoken.push(one)
   expect(spoken.map(({ kind, text }) => (text && kind !== 'other' ? `${kind}: ${text}` : kind))).toEqual([
     'prompt: Add a helper',
     'other',
@@ -189,7 +189,7 @@ test('a large transcript does not keep others waiting', async () => {
   let turns = 0
   const timer = setInterval(() => turns++, 1)
   let count = 0
-  for await (const _ of spokenIn(filePath)) count++
+  for await (const _ of conversationRecords(filePath)) count++
   clearInterval(timer)
   expect(count).toBe(10_000)
   expect(turns).toBeGreaterThan(2)

@@ -1,24 +1,24 @@
-// Would the selection have chosen what the person really chose? Replays the machine's own history: at every moment when
-// somebody went back to a session or began a new one, all sessions are weighed as they were then, without a model.
-// Two plain rules stand beside it: the most recent session, and the most words in common.
+// Evaluates the selection: would it have chosen what the person really chose? Replays the history of this machine: whenever a
+// person returned to a session or started a new one, all sessions are scored as they were then, without a model. Two simple
+// rules are compared with it: the most recent session, and the most words in common.
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import { keywordRelevance } from './relevance.ts'
 import { scoreSession } from './score.ts'
-import { spokenIn } from './conversation-records.ts'
+import { conversationRecords } from './conversation-records.ts'
 
-/** Somebody who writes on within this time did not choose a session; they were in the middle of it. */
-const sameSittingMs = 30 * 60_000
+/** A prompt within this time after the previous one is not a choice of a session. */
+const pauseMs = 30 * 60_000
 const maxDecisions = 500
 
 export type Method = 'selection' | 'most recent' | 'keywords'
 
 export interface MethodResult {
   method: Method
-  /** Of the times a session was resumed: how often it came first. */
+  /** Share of resumed sessions that ranked first. */
   hitRate: number
   /** Mean of 1 / rank of the session that was resumed. */
   mrr: number
-  /** Of all decisions, fresh ones included: how often the same was done. */
+  /** Share of all decisions, fresh ones included, that were the same. */
   agreement: number
 }
 
@@ -29,7 +29,7 @@ export interface Evaluation {
   sessions: number
   repositories: number
   results: MethodResult[]
-  /** Files that could not be read, and other reasons to doubt. */
+  /** Files that could not be read, and other limits of the evaluation. */
   notes: string[]
 }
 
@@ -54,7 +54,7 @@ export async function evaluateSelection(
   const decisions = all.slice(-maxDecisions)
   if (all.length > decisions.length)
     notes.push(`only the last ${maxDecisions} of ${all.length} decisions count`)
-  const resumed = decisions.filter(({ truth }) => truth !== undefined).length
+  const resumed = decisions.filter(({ chosen }) => chosen !== undefined).length
   return {
     decisions: decisions.length,
     resumed,
@@ -66,8 +66,8 @@ export async function evaluateSelection(
   }
 }
 
-/** How a session stood after some prompt and what followed it. */
-interface Standing {
+/** The state of a session after a prompt and its answer. */
+interface PastState {
   at: number
   branch: string
   lastPrompt: string
@@ -79,17 +79,17 @@ interface Standing {
 interface History {
   session: DiscoveredSession
   prompts: Array<{ at: number; text: string; branch: string }>
-  standings: Standing[]
+  states: PastState[]
 }
 
 async function readHistory(session: DiscoveredSession, notes: string[]): Promise<History | undefined> {
-  const history: History = { session, prompts: [], standings: [] }
-  const now: Standing = { at: 0, branch: '', lastPrompt: '', messageCount: 0, compactionCount: 0, bytes: 0 }
+  const history: History = { session, prompts: [], states: [] }
+  const now: PastState = { at: 0, branch: '', lastPrompt: '', messageCount: 0, compactionCount: 0, bytes: 0 }
   const keep = (): void => {
-    if (now.at > 0) history.standings.push({ ...now })
+    if (now.at > 0) history.states.push({ ...now })
   }
   try {
-    for await (const { kind, at, branch, text, bytes } of spokenIn(session.filePath)) {
+    for await (const { kind, at, branch, text, bytes } of conversationRecords(session.filePath)) {
       if (kind === 'prompt') {
         keep()
         if (at > 0) history.prompts.push({ at, text, branch })
@@ -111,23 +111,23 @@ interface ReplayedDecision {
   at: number
   task: string
   branch: string
-  /** What was resumed; undefined when a new session was begun. */
-  truth: string | undefined
+  /** The session that was resumed; undefined for a new session. */
+  chosen: string | undefined
   candidates: History[]
 }
 
-/** A prompt counts as a decision if the person switched sessions or returned after a pause. */
+/** A prompt is a decision if the person switched sessions or returned after a pause. */
 function decisionsIn(histories: History[]): ReplayedDecision[] {
   const prompts = withoutCopies(histories).sort((a, b) => a.at - b.at)
   const decisions: ReplayedDecision[] = []
   prompts.forEach((prompt, index) => {
     const before = prompts[index - 1]
     if (!before) return
-    const wentOn = before.history === prompt.history && prompt.at - before.at < sameSittingMs
+    const isSameSitting = before.history === prompt.history && prompt.at - before.at < pauseMs
     const candidates = histories.filter(({ prompts }) => prompts[0]!.at < prompt.at)
-    if (wentOn || candidates.length === 0) return
+    if (isSameSitting || candidates.length === 0) return
     const { at, text: task, branch, resumed } = prompt
-    decisions.push({ at, task, branch, truth: resumed?.session.sessionId, candidates })
+    decisions.push({ at, task, branch, chosen: resumed?.session.sessionId, candidates })
   })
   return decisions
 }
@@ -143,7 +143,7 @@ interface Prompt {
 
 /** A fork copies earlier records with their times: its first own prompt continues its parent session. */
 function withoutCopies(histories: History[]): Prompt[] {
-  const saidIn = new Map<string, History>()
+  const firstIn = new Map<string, History>()
   const prompts: Prompt[] = []
   const originalsFirst = histories.toSorted(
     (a, b) =>
@@ -153,9 +153,9 @@ function withoutCopies(histories: History[]): Prompt[] {
   for (const history of originalsFirst) {
     let resumed: History | undefined
     for (const prompt of history.prompts) {
-      const original = saidIn.get(`${prompt.at} ${prompt.text}`)
+      const original = firstIn.get(`${prompt.at} ${prompt.text}`)
       if (!original) {
-        saidIn.set(`${prompt.at} ${prompt.text}`, history)
+        firstIn.set(`${prompt.at} ${prompt.text}`, history)
         prompts.push({ ...prompt, history, resumed })
       }
       resumed = original ?? history
@@ -174,14 +174,14 @@ async function replay(decisions: ReplayedDecision[], threshold: number): Promise
   for (const decision of decisions) {
     for (const { method, ranking, choice } of rankings(decision, threshold)) {
       const tally = tallies.get(method)!
-      const rank = decision.truth === undefined ? -1 : ranking.indexOf(decision.truth)
+      const rank = decision.chosen === undefined ? -1 : ranking.indexOf(decision.chosen)
       if (rank === 0) tally.hits++
       if (rank >= 0) tally.reciprocal += 1 / (rank + 1)
-      if (choice === decision.truth) tally.agreed++
+      if (choice === decision.chosen) tally.agreed++
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const resumed = decisions.filter(({ truth }) => truth !== undefined).length
+  const resumed = decisions.filter(({ chosen }) => chosen !== undefined).length
   return [...tallies].map(([method, { hits, reciprocal, agreed }]) => ({
     method,
     hitRate: share(hits, resumed),
@@ -225,21 +225,21 @@ function rankings(decision: ReplayedDecision, threshold: number) {
   ]
 }
 
-/** The session as a selection at that time would have seen it. */
-function asItWas({ session, prompts, standings }: History, at: number): DiscoveredSession {
-  const standing = standings.findLast((one) => one.at < at) ?? standings[0]!
-  // Tokens are not replayed one by one; a message is taken to have had as many as the session's average.
-  const share = session.messageCount === 0 ? 0 : standing.messageCount / session.messageCount
+/** The session as it was at that time. */
+function asItWas({ session, prompts, states }: History, at: number): DiscoveredSession {
+  const state = states.findLast((one) => one.at < at) ?? states[0]!
+  // Tokens are not replayed one by one; each message is taken to have the session's average.
+  const share = session.messageCount === 0 ? 0 : state.messageCount / session.messageCount
   return {
     ...session,
     isRunning: false,
-    branch: standing.branch,
+    branch: state.branch,
     firstMessage: prompts[0]!.text,
-    ...(session.lastTask === undefined ? {} : { lastTask: standing.lastPrompt }),
-    lastModified: new Date(standing.at),
-    messageCount: standing.messageCount,
-    compactionCount: standing.compactionCount,
-    fileSizeBytes: standing.bytes,
+    ...(session.lastTask === undefined ? {} : { lastTask: state.lastPrompt }),
+    lastModified: new Date(state.at),
+    messageCount: state.messageCount,
+    compactionCount: state.compactionCount,
+    fileSizeBytes: state.bytes,
     totalInputTokens: session.totalInputTokens * share,
     totalOutputTokens: session.totalOutputTokens * share,
   }

@@ -1,10 +1,9 @@
-// The git part of a project's status: independent questions asked at the same time, five seconds for each.
-// A question without an answer leaves its fields empty and a line in `problems`; the others still count.
+// The git part of a project's status: independent git commands run at the same time, five seconds for each. A command that
+// fails leaves its fields empty and a line in `problems`.
 import { plainLine } from '../domain/text.ts'
 import type { Commit, GitStatus, Worktree } from '../domain/project-status.ts'
-import type { Git } from './git.ts'
+import type { Git, Ran } from './git.ts'
 import { withoutFilters } from './git.ts'
-import type { Ran } from './git.ts'
 
 const maxListed = 1_000
 
@@ -20,7 +19,7 @@ export async function readGitStatus(git: Git): Promise<GitAnswer> {
   const [inside, branch, log, changes, stash, upstreamName, upstreamCounts, worktrees] = await Promise.all([
     ask('git rev-parse', ['rev-parse', '--git-dir']),
     ask('git symbolic-ref', ['symbolic-ref', '--quiet', 'HEAD']),
-    // Columns are cut by git itself, so that a message of many megabytes costs nothing.
+    // Git itself truncates the columns, so that a message of many megabytes does no harm.
     ask('git log', [
       'log',
       '-z',
@@ -63,7 +62,7 @@ async function readChanges(git: Git, ask: Ask, problems: string[]): Promise<Chan
     problems.push('changes were not looked for: a content filter of the repository cannot be switched off')
     return parseChanges('')
   }
-  // `dirty`: a submodule counts by its commit; git would have to run inside it to know more.
+  // `dirty`: only the commit of a submodule counts; git would have to run inside it to know more.
   const ran = await ask('git status', [
     ...filtersOff,
     'status',
@@ -76,7 +75,7 @@ async function readChanges(git: Git, ask: Ask, problems: string[]): Promise<Chan
   return parseChanges(text(ran) ?? '')
 }
 
-/** `git status --porcelain=v2 -z`: one record each; a renamed file brings its old name as a record of its own. */
+/** The output of `git status --porcelain=v2 -z`. The old name of a renamed file is a record of its own. */
 export function parseChanges(output: string): Changes {
   const changes: Changes = { uncommittedChanges: [], stagedChanges: [], conflicts: [] }
   // What follows the last NUL is empty, or a record that was cut off.

@@ -30,7 +30,7 @@ export interface Git {
   (args: readonly string[]): Promise<Ran>
 }
 
-/** Git in `cwd`, with everything switched off that a repository's configuration could start. */
+/** Git in `cwd`, with every setting disabled that could start a program. */
 export function gitIn(cwd: string, variables: Variables, timeoutMs = gitTimeoutMs): Git {
   const env = gitEnvironment(cwd, variables)
   const settings = harmless.flatMap(([key, value]) => ['-c', `${key}=${value}`])
@@ -43,7 +43,7 @@ export function gitIn(cwd: string, variables: Variables, timeoutMs = gitTimeoutM
     })
 }
 
-/** The same for programs that call git themselves (gh). */
+/** The environment for git, and for programs that call git themselves (gh). */
 export function gitEnvironment(cwd: string, variables: Variables): Record<string, string> {
   const env: Record<string, string> = {
     PATH: pathOutside(cwd, variables['PATH'] ?? '/usr/bin:/bin'),
@@ -51,12 +51,12 @@ export function gitEnvironment(cwd: string, variables: Variables): Record<string
     GIT_TERMINAL_PROMPT: '0',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_PAGER: 'cat',
-    // No remote may be asked, whatever the repository allows: a partial clone would fetch what it lacks.
+    // No remote may be contacted: a partial clone would fetch missing objects.
     GIT_ALLOW_PROTOCOL: 'none',
     GIT_NO_LAZY_FETCH: '1',
     GIT_CONFIG_COUNT: String(harmless.length),
   }
-  // The user's own settings (safe.directory, ignored files) are theirs; only the repository is not trusted.
+  // The user's own settings (safe.directory, ignored files) are trusted; the repository's are not.
   for (const name of ['HOME', 'XDG_CONFIG_HOME', 'USER']) {
     if (variables[name] !== undefined) env[name] = variables[name]
   }
@@ -92,6 +92,7 @@ export async function withoutFilters(git: Git): Promise<string[] | undefined> {
   )
 }
 
+/** The result of a program that ran for its output. */
 export type Ran =
   | { kind: 'done'; code: number; stdout: string; stderr: string }
   /** The program is not installed. */
@@ -106,10 +107,10 @@ export interface RunLimits {
   maxBytes: number
 }
 
-/** Output beyond `maxBytes` ends the program; what came before is returned as if it had ended there. */
+/** Runs a program without a shell. Output beyond `maxBytes` ends the program; the output up to there is returned. */
 export function runBounded(command: string, args: string[], limits: RunLimits): Promise<Ran> {
   return new Promise((resolve) => {
-    // A group of its own, so that the whole of it can be ended: git and gh start further programs.
+    // A process group of its own, so that programs that git and gh start are ended, too.
     const child = spawn(command, args, {
       cwd: limits.cwd,
       env: limits.env,
@@ -122,7 +123,7 @@ export function runBounded(command: string, args: string[], limits: RunLimits): 
     child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
     const timer = setTimeout(() => {
       endGroup(child.pid)
-      // A program that cannot be ended (a disk that does not answer) must not keep us waiting either.
+      // Do not wait for a program that cannot be killed (a disk that does not answer).
       child.stdout.destroy()
       child.stderr.destroy()
       child.unref()
@@ -170,6 +171,6 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // It ended by itself a moment ago.
+    // It has already ended.
   }
 }

@@ -2,6 +2,7 @@
 // added since.
 import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
+import { KeyedQueue } from '../domain/async.ts'
 import type { ScanProgress, UnreadablePath } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-index.ts'
@@ -14,7 +15,7 @@ import type { ScanJob, ScanOutcome } from './scan.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
-/** Changes with what is written into the index, and with the prices, because costs are in it. */
+/** Changes with the stored facts, and with the prices, because costs are stored. */
 export const indexFormat = `5 ${pricesAsOf}`
 
 /** A transcript on disk and what is in it. */
@@ -28,15 +29,15 @@ export class NativeIndex {
   /** By path; replaced, never mutated, so that a holder of an old map keeps a consistent view. */
   readonly files = new Map<string, KnownFile>()
   side = new Map<string, SideFiles>()
-  /** What the last look could not read, with the reason. */
+  /** What the last refresh could not read, with the reason. */
   readonly #unreadable = new Map<string, string>()
   readonly #index: DiscoveryIndex
   readonly #configDirs: readonly string[]
   readonly #log: Log
-  /** What the index holds; the text of the facts is dropped once it has been parsed. */
+  /** The rows of the index; the text of the facts is dropped once it has been parsed. */
   readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
-  #looking: Promise<unknown> = Promise.resolve()
+  readonly #refreshes = new KeyedQueue()
 
   constructor(index: DiscoveryIndex, configDirs: readonly string[], log: Log) {
     this.#index = index
@@ -44,38 +45,33 @@ export class NativeIndex {
     this.#log = log
   }
 
-  /** Looks at all files, or at these; resolves to the paths that changed. Looks come one after the other. */
+  /** Checks all files, or only these; resolves to the paths that changed. Refreshes run one after another. */
   refresh(onProgress?: (progress: ScanProgress) => void, paths?: readonly string[]): Promise<string[]> {
     const known = paths?.map((path) => this.files.get(path)?.file)
-    const look =
+    return this.#refreshes.run('', () =>
       known === undefined || known.includes(undefined)
-        ? () => this.#refresh(onProgress)
-        : () => this.#refreshKnown(known.filter((file) => file !== undefined))
-    const looked = this.#looking.then(look, look)
-    this.#looking = looked
-    return looked
+        ? this.#refresh(onProgress)
+        : this.#refreshKnown(known.filter((file) => file !== undefined)),
+    )
   }
 
-  /** What the last look could not read. */
+  /** What the last refresh could not read. */
   get unreadable(): UnreadablePath[] {
     return [...this.#unreadable].map(([path, reason]) => ({ path, reason }))
   }
 
-  /** Only names, sizes and times. */
+  /** Names, sizes and times; reads no transcript. */
   list(): Listing {
     return listTranscripts(this.#configDirs)
   }
 
-  /** Brings what is known to what was listed. */
+  /** Brings the index up to date with this listing. */
   refreshTo(listing: Listing, onProgress?: (progress: ScanProgress) => void): Promise<string[]> {
-    const look = (): Promise<string[]> => this.#refresh(onProgress, listing)
-    const looked = this.#looking.then(look, look)
-    this.#looking = looked
-    return looked
+    return this.#refreshes.run('', () => this.#refresh(onProgress, listing))
   }
 
-  /** The files of these sessions, without loading those of all others; undefined when the index does not know them all
-   *  as they were listed. Files that do not say by their name whose they are may be anybody's. */
+  /** The files of these sessions, without loading all others; undefined if the index is not up to date with the listing. Files
+   *  whose name does not tell their session are included. */
   some(listing: Listing, sessionIds: ReadonlySet<string>): KnownFile[] | undefined {
     const files = listing.files.filter(
       ({ sessionId }) => sessionId === undefined || sessionIds.has(sessionId),
@@ -86,7 +82,7 @@ export class NativeIndex {
     return files.map((file) => knownFrom(file, stored.get(file.path)!))
   }
 
-  /** What was used in files that were written to since a time (ms), or in all of them. */
+  /** The usage in files that were written since a time (ms), or in all files. */
   *usage(since = 0): Generator<{ known: KnownFile; usage: UsageTable }> {
     for (const { path, usage } of this.#index.allUsage()) {
       const known = this.files.get(path)
@@ -94,7 +90,7 @@ export class NativeIndex {
     }
   }
 
-  /** No byte of files that are gone is left in the index. */
+  /** Rewrites the index, so that no byte of deleted files is left in it. */
   rewrite(): Promise<void> {
     return this.#index.rewrite()
   }
@@ -109,7 +105,7 @@ export class NativeIndex {
     for (const { path, reason } of listing.unreadable) this.#noteUnreadable(path, reason)
     this.side = listing.side
     const found = new Map(listing.files.map((file) => [file.path, file]))
-    const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isOurs(path))
+    const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isConfigured(path))
     const changed: TranscriptFile[] = []
     for (const file of listing.files) {
       if (this.#isCurrent(file)) this.#keep(file)
@@ -121,7 +117,7 @@ export class NativeIndex {
     return [...changed.map((file) => file.path), ...gone]
   }
 
-  /** Files whose place is known: only their sizes and times are asked for. */
+  /** Checks only sizes and times of files that are known. */
   async #refreshKnown(files: TranscriptFile[]): Promise<string[]> {
     const now = files.map((file) => ({ ...file, ...sizeAndTime(file.path) }))
     if (now.some((file) => file.inode === 0)) return this.#refresh()
@@ -136,8 +132,8 @@ export class NativeIndex {
     this.#isLoaded = true
   }
 
-  /** Files of config directories that are not looked at now stay in the index for another day. */
-  #isOurs(path: string): boolean {
+  /** Files of config directories that are not configured now stay in the index. */
+  #isConfigured(path: string): boolean {
     return this.#configDirs.some((dir) => path.startsWith(`${dir}/`))
   }
 
@@ -145,7 +141,7 @@ export class NativeIndex {
     return isCurrent(file, this.#stored.get(file.path))
   }
 
-  /** Nothing new in it; its place may have moved between kinds or directories all the same. */
+  /** The content is unchanged; the kind or the directory may have changed. */
   #keep(file: TranscriptFile): void {
     const known = this.files.get(file.path)
     if (known) known.file = file
@@ -178,7 +174,7 @@ export class NativeIndex {
     await saver.finish()
   }
 
-  /** Goes on where the last scan ended, if the file can only have grown. */
+  /** Continues where the last scan ended, if the file only grew. */
   #jobFor(file: TranscriptFile): ScanJob {
     const stored = this.#stored.get(file.path)
     if (!stored || stored.inode !== file.inode || file.size <= stored.size)
@@ -213,7 +209,7 @@ export class NativeIndex {
   }
 }
 
-/** A file that was copied may have kept an older time than its last record has. */
+/** A copied file may have an older time than its last record. */
 function lastWritten({ file, facts }: KnownFile): number {
   return Math.max(file.mtimeMs, Date.parse(facts.lastTimestamp ?? '') || 0)
 }
@@ -235,7 +231,7 @@ function knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile {
 
 type Scanned = IndexedFile & { usage: Uint8Array }
 
-/** Writes files into the index some hundred at a time: a transaction for each would cost more than reading them. */
+/** Writes files into the index some hundred at a time: a transaction for each would take longer than reading them. */
 class Saver {
   readonly #index: DiscoveryIndex
   readonly #saving: Array<Promise<void>> = []

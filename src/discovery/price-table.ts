@@ -1,22 +1,33 @@
-// What the models cost and how much they hold, as Claude Code itself has it. A model that is not in the table is priced
-// like the newest of its family, and every sum that has such a price in it says so.
-import type { ModelPrice } from './price.ts'
+// The prices and context windows of models, as Claude Code has them, and the price of resuming a session. A model that is not
+// in the table is priced like the newest of its family, and every sum with such a price is marked as guessed.
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { SessionPrice } from '../domain/selection.ts'
 
 /** The day on which these prices were read. */
 export const pricesAsOf = '2026-11-15'
 
+/** Dollars for a million tokens. */
+interface ModelPrice {
+  input: number
+  output: number
+  cacheRead: number
+  /** Writing to a cache that lives five minutes, and one that lives an hour. */
+  cacheWrite5m: number
+  cacheWrite1h: number
+}
+
 interface ModelFacts {
   price: ModelPrice
-  /** In fast mode. */
+  /** The price in fast mode. */
   fast?: ModelPrice
-  /** Prompts longer than this cost `price` instead. */
+  /** The price of prompts longer than `above`. */
   longPrompt?: { above: number; price: ModelPrice }
   contextWindow: number
-  /** With the long-context beta: a larger context than the window proves that it is on. */
+  /** With the long-context beta: a context larger than the window proves that it is on. */
   longestWindow?: number
 }
 
-/** Input and output decide; a cache is written for 1.25 of the input's price, for an hour for twice of it. */
+/** Writing to the cache costs 1.25 times the input price, for an hour twice the input price. */
 function perMillion(input: number, output: number, cacheRead = input / 10): ModelPrice {
   return { input, output, cacheRead, cacheWrite5m: input * 1.25, cacheWrite1h: input * 2 }
 }
@@ -68,7 +79,7 @@ const models: Readonly<Record<string, ModelFacts>> = {
   'claude-mythos-5-2': { price: perMillion(8, 40, 0.2), fast: perMillion(16, 80, 0.4), contextWindow: large },
 }
 
-/** The newest of each family, for names that we do not know. */
+/** The newest of each family, for unknown names. */
 const families: Readonly<Record<string, string>> = {
   haiku: 'claude-haiku-5-5',
   sonnet: 'claude-sonnet-5-5',
@@ -78,7 +89,7 @@ const families: Readonly<Record<string, string>> = {
 }
 const anyModel = 'claude-sonnet-5-5'
 
-/** All prices of a model: what a call is charged depends on how it was made. */
+/** The prices of a model: long prompts and fast mode have prices of their own. */
 export interface Prices {
   guessed: boolean
   ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
@@ -121,7 +132,7 @@ export function costOfParts(model: string, usage: CallParts): CallParts {
   }
 }
 
-/** The size of the model's window; the long one when the context would not fit into the short one. */
+/** The size of the model's context window; the long one if the context does not fit into the short one. */
 export function contextWindowOf(model: string | undefined, contextTokens = 0): number {
   const { facts } = factsOf(model)
   const isLong = model?.endsWith('[1m]') === true || contextTokens > facts.contextWindow
@@ -145,4 +156,71 @@ function plainName(model: string): string {
     .replace(/[-@]\d{8}.*$/, '')
   // The first models of generation 4 have no second number in their names.
   return /^claude-(?:opus|sonnet)-4$/.test(name) ? `${name}-0` : name
+}
+
+/** Claude Code's own prompt and tools, before the first message. */
+const baseTokens = 16_000
+/** A brief of an earlier session, and the summary that a compaction writes. */
+const briefTokens = 1_500
+const summaryTokens = 3_000
+
+/**
+ * The price of resuming a session: the tokens that its next call sends, with a warm or a cold cache. An estimate of the first
+ * call, not of the task: what the model then writes costs the same everywhere.
+ */
+export function priceSession(
+  session: DiscoveredSession,
+  prices: (model: string | undefined) => Prices,
+  now: number,
+): SessionPrice {
+  const { contextTokens, lastAnswerTokens = 0 } = session
+  const tokens = contextTokens + lastAnswerTokens
+  const { guessed, ...model } = prices(session.model)
+  const price = model.ofCall({ promptTokens: tokens, fast: false })
+  const afterwards = model.ofCall({ promptTokens: baseTokens + summaryTokens, fast: false })
+  const cachedForMs = warmFor(session, now)
+  const warmForMs = hasOurPrefix(session) ? cachedForMs : 0
+  const usd = (count: number, perMillion: number): number => (count * perMillion) / 1_000_000
+  // Claude Code writes what it sends into the cache again, with the same lifetime as before.
+  const writing = (of: ModelPrice): number =>
+    session.cacheTtlMinutes === 60 ? of.cacheWrite1h : of.cacheWrite5m
+  // The last answer is sent for the first time, so it is not cached.
+  const resumeUsd =
+    warmForMs > 0
+      ? usd(contextTokens, price.cacheRead) + usd(lastAnswerTokens, writing(price))
+      : usd(tokens, writing(price))
+  return {
+    model: session.model,
+    guessed,
+    tokens,
+    cache: warmForMs > 0 ? 'warm' : 'cold',
+    warmForMs: warmForMs > 0 ? warmForMs : undefined,
+    coldBecause: cachedForMs > warmForMs ? otherPrefix : undefined,
+    resumesWith: hasOurPrefix(session) ? undefined : ourSettings,
+    resumeUsd,
+    // A fork begins with the same messages, so it uses the same cache.
+    forkUsd: resumeUsd,
+    compactThenResumeUsd:
+      resumeUsd + usd(summaryTokens, price.output) + usd(baseTokens + summaryTokens, writing(afterwards)),
+    freshUsd: usd(baseTokens + briefTokens, writing(afterwards)),
+    furtherCallUsd: usd(tokens, price.cacheRead),
+  }
+}
+
+const otherPrefix = 'Claude Code started it with other tools than Rockpool sends'
+
+export const ourSettings =
+  "it continues with Rockpool's tools and settings, not with those that it was started with"
+
+/** A cache serves only a request that begins with the same tools and system prompt: the last call must have been ours. */
+export function hasOurPrefix({
+  source,
+  entrypoint,
+}: Partial<Pick<DiscoveredSession, 'source' | 'entrypoint'>>): boolean {
+  return source === 'rockpool' && entrypoint === 'sdk-ts'
+}
+
+function warmFor(session: DiscoveredSession, now: number): number {
+  if (session.lastUsageAt === undefined) return 0
+  return Math.max(0, session.lastUsageAt.getTime() + session.cacheTtlMinutes * 60_000 - now)
 }

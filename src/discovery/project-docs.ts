@@ -1,5 +1,5 @@
-// The documents of a repository: what there is to read for people and for Claude. Only files inside the repository, never
-// through a link, and only what is a document by its name.
+// The documents of a repository for people and for Claude. Only files inside the repository, never through a link, and only
+// with the name of a document.
 import { constants } from 'node:fs'
 import { lstat, open, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,13 +15,13 @@ export interface ProjectDoc {
 
 export interface ReadDoc extends ProjectDoc {
   text: string
-  /** There is more of it than is read. */
+  /** The file is longer than the text. */
   isCut: boolean
 }
 
 const maxDocs = 200
 const maxBytes = 256 * 1024
-/** Where documents are looked for, and how deep below. */
+/** The folders with documents, and how many levels below them are searched. */
 const places = [
   { folder: '', depth: 0 },
   { folder: '.claude', depth: 0 },
@@ -41,8 +41,8 @@ export async function listDocs(repo: string): Promise<ProjectDoc[]> {
 }
 
 async function gather(root: string, folder: string, depth: number, found: ProjectDoc[]): Promise<void> {
-  const isLink = folder !== '' && (await linkOrNothing(join(root, folder)))
-  const entries = isLink ? [] : await readdir(join(root, folder), { withFileTypes: true }).catch(() => []) // not there: nothing to read in it
+  const isLink = folder !== '' && (await isLinkOrMissing(join(root, folder)))
+  const entries = isLink ? [] : await readdir(join(root, folder), { withFileTypes: true }).catch(() => []) // it does not exist
   for (const entry of entries.sort((a, b) => a.name.localeCompare(b.name))) {
     if (found.length >= maxDocs) return
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`
@@ -54,7 +54,7 @@ async function gather(root: string, folder: string, depth: number, found: Projec
   }
 }
 
-async function linkOrNothing(path: string): Promise<boolean> {
+async function isLinkOrMissing(path: string): Promise<boolean> {
   const state = await lstat(path).catch(() => undefined)
   return state === undefined || state.isSymbolicLink()
 }

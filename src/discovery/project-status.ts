@@ -1,5 +1,5 @@
-// The state of a project, gathered at one moment: git, GitHub, sessions, documents. It runs in any repository that
-// somebody names, so it trusts none of them, and it always answers: what is missing is said in `problems`.
+// The state of a project: git, GitHub, sessions, documents. It runs in any repository, so it trusts none of them, and it always
+// answers: what could not be read is listed in `problems`.
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
@@ -20,7 +20,7 @@ export interface ProjectSources {
 }
 
 export interface ProjectStatusOptions {
-  /** Ask `gh`? It goes to the network. */
+  /** False leaves out `gh`, which uses the network. */
   github?: boolean
   timeoutMs?: number
 }
@@ -52,7 +52,7 @@ export async function gatherProjectStatus(
   }
 }
 
-/** The directory that is really meant; a name with quotes, line breaks or a leading `-` is a name like any other. */
+/** The real path of a directory. Names with quotes, line breaks or a leading `-` are valid. */
 export async function realDirectory(path: string): Promise<string> {
   const shown = JSON.stringify(plainLine(path, 300))
   try {
@@ -112,6 +112,6 @@ async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
   } catch {
-    return [] // Not there, or not a folder: then it holds no documents.
+    return [] // It does not exist, or is not a folder.
   }
 }

@@ -1,13 +1,13 @@
-// How related is a task to what a session was about? A small model judges all candidates in one call; if it is off,
-// slow, silent or talks nonsense, words are compared. It always answers, and in time.
+// Judges how related a task is to each session. A small model judges all candidates in one call; if it is disabled, slow, or
+// its answer is invalid, words are compared instead. There is always an answer, and in time.
 import { z } from 'zod'
+import { within } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { fillerWords, plainLine } from '../domain/text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
-import { isContinuation } from './prompt-text.ts'
-import { withoutMarker } from './prompt-text.ts'
+import { isContinuation, withoutMarker } from './prompt-text.ts'
 
 export interface Assessment {
   relevance: TaskRelevance[]
@@ -16,8 +16,8 @@ export interface Assessment {
   fallback?: string
 }
 
-/** The order of the answer is the order of `sessions`. `ask` is absent when there is no model to ask; `said` has what was
- *  said in a session that is nearest to the task, where that is known. */
+/** In the order of `sessions`. `ask` is absent without a model; `said` has for some sessions the text that is nearest to the
+ *  task. */
 export async function assessTaskRelevance(
   task: string,
   sessions: DiscoveredSession[],
@@ -42,19 +42,18 @@ export async function assessTaskRelevance(
   }
 }
 
-/** A task with fewer words in common than this is another task, however short it is. */
+/** With fewer words in common, a session is unrelated, however short the task is. */
 const fewestCommon = 2
-/** Below what the score counts as related. */
+/** Below the lowest relevance that counts as related. */
 const hardlyRelated = 0.09
-/** A small share of the task's words says less than its size. */
+/** Lowers small shares: few common words mean less than their number suggests. */
 const sharpness = 1.5
 
-/** The share of the task's words that the session has, each word weighed by how rare it is among the sessions: the word
- *  ranking of the search. */
+/** The share of the task's words that the session has, each weighted by how rare it is among the sessions. */
 export function keywordRelevance(task: string, sessions: DiscoveredSession[]): TaskRelevance[] {
   const wanted = wordsOf(task)
   const known = sessions.map((session) => wordsOf(subjectOf(session)))
-  const weights = weigh(wanted, known)
+  const weights = weightsOf(wanted, known)
   const whole = sum(weights.values())
   return sessions.map(({ sessionId }, at) => {
     const common = [...wanted].filter((word) => known[at]!.has(word))
@@ -68,7 +67,7 @@ export function keywordRelevance(task: string, sessions: DiscoveredSession[]): T
   })
 }
 
-/** What a session is about: its label, how it began, and its last real task. */
+/** The subject of a session: its label, its first message, and its last real task. */
 export function subjectOf({ label, firstMessage, lastTask, lastPrompt }: DiscoveredSession): string {
   const last = [lastTask, lastPrompt].find((text) => text !== undefined && !isContinuation(text))
   const first = withoutMarker(firstMessage)
@@ -76,8 +75,8 @@ export function subjectOf({ label, firstMessage, lastTask, lastPrompt }: Discove
   return [...new Set(parts.filter((part) => part))].join(' · ')
 }
 
-/** A word that many sessions have tells them apart least. */
-function weigh(wanted: Set<string>, known: Array<Set<string>>): Map<string, number> {
+/** A word that many sessions have distinguishes them least. */
+function weightsOf(wanted: Set<string>, known: Array<Set<string>>): Map<string, number> {
   return new Map(
     [...wanted].map((word) => {
       const having = known.filter((words) => words.has(word)).length
@@ -91,7 +90,7 @@ function wordsOf(text: string): Set<string> {
   return new Set(words.filter((word) => word.length > 1 && !fillerWords.has(word)).map(stemOf))
 }
 
-/** Number and tense of English words; words of other languages stay nearly as they are. */
+/** Removes the endings of English words; words of other languages stay nearly unchanged. */
 function stemOf(word: string): string {
   return word.length > 5 ? word.replace(/(?:ing|ed|es|s)$/, '') : word.replace(/(?<=\p{L}{3})s$/u, '')
 }
@@ -136,13 +135,13 @@ function questionOf(
   config: SessionSelectionConfig,
   said: ReadonlyMap<string, string>,
 ) {
-  // As JSON on one line each: no text can pretend to be another session or to end the list.
+  // One line of JSON each: no text can imitate another session or the end of the list.
   const lines = sessions.map((session, at) => {
     const words = said.get(session.sessionId)
     const about = {
       branch: plainLine(session.branch, 100),
       about: plainLine(subjectOf(session), 300),
-      ...(words === undefined ? {} : { said: plainLine(words, 300) }),
+      said: words === undefined ? undefined : plainLine(words, 300),
     }
     return `${at + 1}. ${JSON.stringify(about)}`
   })
@@ -162,19 +161,11 @@ async function askInTime(
   clock: Clock,
 ): Promise<unknown> {
   const abort = new AbortController()
-  let cancel = (): void => {}
-  // The race enforces the limit; the model's client may ignore the signal.
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = clock.after(timeoutMs, () => {
-      reject(new Error(`no answer within ${timeoutMs / 1000} s`))
-      abort.abort()
-    })
+  // The model's client may ignore the signal, so the answer is not awaited any longer.
+  return within(clock, timeoutMs, ask(question, abort.signal), () => {
+    abort.abort()
+    throw new Error(`no answer within ${timeoutMs / 1000} s`)
   })
-  try {
-    return await Promise.race([ask(question, abort.signal), late])
-  } finally {
-    cancel()
-  }
 }
 
 const answerSchema = z.strictObject({

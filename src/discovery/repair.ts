@@ -1,5 +1,5 @@
-// A repaired copy of a session, as a session of its own: everything that is sound, in one chain. What two processes wrote
-// beside each other comes one after the other; lost results of tools are said to be lost. The original is only read.
+// Repairs a session: writes a copy as a new session, with all valid records in one chain. Branches that two processes wrote are
+// put one after another, and missing tool results are replaced by an error. The original is only read.
 import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { SessionHealth } from '../domain/discovered-session.ts'
@@ -7,7 +7,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { writeFileAtomically } from '../store/disk/atomic-file.ts'
 import { readChain, recordsOf } from '../store/transcripts/claude-chain.ts'
 import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
-import { branchesOf, healthOf, toolsOf, xray } from './transcript-health.ts'
+import { branchesOf, healthOf, toolsOf, checkHealth } from './transcript-health.ts'
 
 export interface Repaired {
   sessionId: string
@@ -29,13 +29,13 @@ export async function repairTranscript(sessionId: string, path: string): Promise
   const newId = randomUUID()
   const filePath = join(dirname(path), `${newId}.jsonl`)
   await writeFileAtomically(filePath, copyOf(path, order, { from: sessionId, to: newId }))
-  const health = await xray(newId, filePath)
+  const health = await checkHealth(newId, filePath)
   const kept = new Set(order.map((link) => link.uuid))
   const left = [...chain.links.values()].filter((link) => link.kind !== 'note' && !kept.has(link.uuid)).length
   return { sessionId: newId, filePath, health, left }
 }
 
-/** Every record worth keeping, in the order in which it should have been said. */
+/** Every record to keep, in the order of the conversation. */
 function inOneChain(chain: Chain): Link[] {
   const lost = new Map(branchesOf(chain).map(({ from, lost }) => [from.uuid, lost]))
   const unreached = cutOff(chain, new Set([...lost.values()].flat()))
@@ -43,7 +43,7 @@ function inOneChain(chain: Chain): Link[] {
   const order: Link[] = []
   let waiting: Link[] = []
   for (const link of kept) {
-    // A branch is put in before the next question, never between a tool and its result.
+    // A branch is inserted before the next prompt, never between a tool call and its result.
     if (link.isPrompt) order.push(...waiting.splice(0))
     order.push(link)
     waiting = [...waiting, ...(lost.get(link.uuid) ?? [])]
@@ -51,7 +51,7 @@ function inOneChain(chain: Chain): Link[] {
   return withoutOrphans([...order, ...waiting])
 }
 
-/** What lies behind a broken link: reached by nothing, and no branch either. */
+/** The records behind a broken link: not reached, and not part of a branch. */
 function cutOff(chain: Chain, inBranches: Set<Link>): Set<Link> {
   if (chain.breaks.length === 0) return new Set()
   return new Set(
@@ -135,7 +135,7 @@ function unansweredOf(order: Link[], link: Link, unanswered: Set<string>): strin
   return message.flatMap((other) => other.calls).filter((call) => unanswered.has(call))
 }
 
-/** Records in any order of their places; they were almost always written in this one. */
+/** Gives records by their offset in any order. Almost always they are asked for in file order, so few are held in memory. */
 function recordsByOffset(path: string, order: Link[]): (offset: number) => JsonRecord {
   const wanted = new Set(order.map((link) => link.offset))
   const held = new Map<number, JsonRecord>()

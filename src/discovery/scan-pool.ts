@@ -1,22 +1,20 @@
-// Scans many files: a few in this thread, with pauses so that others get their turn; many in this thread and a second
-// one, because the work is reading and counting and machines have more than one core.
+// Scans many files: a small amount in this thread, with pauses for other tasks; a large amount in this thread and a second one.
 import { existsSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../domain/async.ts'
-import { TranscriptScanner } from './scan.ts'
-import { runScanJob } from './scan.ts'
+import { runScanJob, TranscriptScanner } from './scan.ts'
 import type { ScanJob, ScanOutcome } from './scan.ts'
 
-/** Below this, starting a thread costs more than it saves. */
+/** Below this many bytes, starting a thread takes longer than it saves. */
 const worthThread = 24 << 20
 const batchBytes = 1 << 20
 const batchFiles = 64
-/** A file that is larger than this would hold up whatever else this thread has to do. */
+/** Larger files would block this thread for too long; the other thread scans them. */
 const largestHere = 8 << 20
 const pauseAfterMs = 8
 
-/** Hands over outcomes as they come, in any order. */
+/** Passes outcomes to `take` as they come, in any order. */
 export async function scanAll(
   jobs: ScanJob[],
   workerFile: URL | undefined,
@@ -24,16 +22,16 @@ export async function scanAll(
 ): Promise<void> {
   const bytes = jobs.reduce((sum, job) => sum + job.bytes, 0)
   if (workerFile === undefined || bytes < worthThread) return scanHere(jobs, take)
-  // The other thread begins with the largest; this one, which has more to do, with the smallest. They meet somewhere.
+  // The other thread starts with the largest files, this one with the smallest.
   const batches = inBatches(jobs.toSorted((a, b) => b.bytes - a.bytes))
   await withSmallHeap(() =>
     Promise.all([scanInThread(workerFile, batches, take), scanBatches(batches, take)]),
   )
-  // Only if the thread could not: then it is slower, and done all the same.
+  // What the thread could not do is done here.
   await scanHere(batches.flat(), take)
 }
 
-/** Where the thread's program is: beside this module's folder in the sources, at the top of what was built. */
+/** The program of the thread: beside this module's folder in the sources, at the top of the build. */
 export function scanWorkerFile(): URL | undefined {
   const isSource = import.meta.url.endsWith('.ts')
   const candidates = isSource ? ['../scan-worker.ts'] : ['./scan-worker.js', '../scan-worker.js']
@@ -41,8 +39,8 @@ export function scanWorkerFile(): URL | undefined {
 }
 
 /**
- * A scan makes much that is dropped at once, and V8 answers that with ever more room for new objects: 30 MB that the
- * rest of the program never needs. So that room does not grow meanwhile.
+ * A scan allocates many short-lived objects, and V8 then enlarges its space for new objects by 30 MB, which the rest of the
+ * program never needs. The flag keeps this space from growing during the scan.
  */
 async function withSmallHeap(work: () => Promise<unknown>): Promise<void> {
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -71,7 +69,7 @@ async function scanBatches(batches: ScanJob[][], take: (outcomes: ScanOutcome[])
   }
 }
 
-/** None left is larger than anything. */
+/** Infinite when no batch is left, which ends the loop. */
 function sizeOf(batch: ScanJob[] | undefined): number {
   return batch?.reduce((sum, job) => sum + job.bytes, 0) ?? Number.POSITIVE_INFINITY
 }
@@ -91,7 +89,7 @@ function inBatches(jobs: ScanJob[]): ScanJob[][] {
   return batch.length > 0 ? [...batches, batch] : batches
 }
 
-/** Resolves when the thread has nothing more to do. What it was given and did not do is put back. */
+/** Resolves when the thread has ended. Batches that it did not finish are put back. */
 function scanInThread(
   file: URL,
   batches: ScanJob[][],
@@ -101,27 +99,27 @@ function scanInThread(
     const worker = new Worker(file, {
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
     })
-    const given: ScanJob[][] = []
+    const assigned: ScanJob[][] = []
     const next = (): void => {
       const batch = batches.shift()
       if (batch) {
-        given.push(batch)
+        assigned.push(batch)
         // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
         worker.postMessage(batch)
-      } else if (given.length === 0) void worker.terminate()
+      } else if (assigned.length === 0) void worker.terminate()
     }
     worker.on('message', (outcomes: ScanOutcome[]) => {
-      given.shift()
+      assigned.shift()
       next()
       take(outcomes)
     })
-    // An error ends the thread, too.
+    // An error also ends the thread, which `exit` handles.
     worker.on('error', () => {})
     worker.on('exit', () => {
-      batches.unshift(...given)
+      batches.unshift(...assigned)
       resolve()
     })
-    // It always has the next batch before it asks, because this thread may be busy when it does.
+    // The thread gets some batches ahead, because this thread may be busy when it has finished one.
     for (let ahead = 0; ahead < 3; ahead++) next()
   })
 }

@@ -1,4 +1,4 @@
-// How well a session fits a task: five factors and two ceilings of the seed, in whole hundredths, so that 0.60 is 0.60.
+// Scores how well a session fits a task: five factors and three ceilings, in whole hundredths, so that 0.60 is exactly 0.60.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { plainLine } from '../domain/text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
@@ -8,14 +8,14 @@ export interface ScoreContext {
   currentBranch: string
   relevance: TaskRelevance
   now: number
-  /** What the next run may cost. */
+  /** The budget of the next run. */
   maxBudgetUsd?: number
 }
 
 const hour = 3_600_000
 const week = 168 * hour
 
-/** Younger than this: so many hundredths. */
+/** The hundredths for a session that is younger than this. */
 const recencySteps: ReadonlyArray<readonly [ageMs: number, hundredths: number]> = [
   [hour, 20],
   [6 * hour, 16],
@@ -52,13 +52,13 @@ function titleOf({ title, firstMessage }: DiscoveredSession): string {
   return plainLine(title ?? withoutMarker(firstMessage), 80)
 }
 
-/** How much of the budget is gone: of the one that is given, or else of the session's own. */
+/** The used share of the given budget, or else of the session's own. */
 export function budgetShareOf(session: DiscoveredSession, maxBudgetUsd?: number): number | undefined {
   if (maxBudgetUsd === undefined || maxBudgetUsd <= 0) return session.budgetUsedPct
   return (session.totalCostUsd ?? session.costUsd) / maxBudgetUsd
 }
 
-/** No branch, or a commit without one, says nothing about two sessions belonging together. */
+/** No branch, or a detached head, does not connect two sessions. */
 function sameBranch(branch: string, current: string): boolean {
   return branch === current && branch !== '' && branch !== 'HEAD'
 }
@@ -87,7 +87,7 @@ function tokensPerMessage(session: DiscoveredSession): number {
   return session.messageCount === 0 ? 0 : tokens / session.messageCount
 }
 
-/** Two conditions that no score outweighs, and one that makes a large unrelated session dead weight. */
+/** Conditions that exclude a session regardless of its score. */
 function ceilingOf(session: DiscoveredSession, budgetShare = 0, relevance: number): string | undefined {
   if (session.compactionCount >= 3) {
     return `compacted ${session.compactionCount} times: too little of the context is left`
@@ -101,7 +101,7 @@ function ceilingOf(session: DiscoveredSession, budgetShare = 0, relevance: numbe
   return undefined
 }
 
-/** Compares shares without the noise of floating point: 0.35 / 0.5 is 0.7. */
+/** Compares shares without rounding errors: 0.35 / 0.5 is 0.7. */
 function exceeds(a: number, b: number): boolean {
   return Math.round((a - b) * 1e9) > 0
 }

@@ -1,5 +1,5 @@
-// Which session takes the next task? The decision tree of the seed: a label decides by itself; a session that we run
-// here is waited for; otherwise all own sessions are scored, and the best one above the threshold goes on.
+// Selects the session for the next task. A label decides by itself; a session that we run here is waited for; otherwise all own
+// sessions are scored, and the best one above the threshold is resumed.
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
@@ -25,15 +25,15 @@ export interface SelectionSources {
   clock: Clock
   log: Log
   priceOf(session: DiscoveredSession): SessionPrice
-  /** The coding sessions that Rockpool runs and that are at work in this directory now. */
+  /** The coding sessions that Rockpool runs in this directory now. */
   atWork(repoPath: string): CodingAtWork[]
   /** Claude's ids of Rockpool's own sessions that wait for their next message in this directory. */
   awaitingInput(repoPath: string): string[]
-  /** So many may be at work in one directory. */
+  /** How many may run in one directory at once. */
   atOnce: number
-  /** A small model; words are compared without it. */
+  /** A small model; without it, words are compared. */
   ask?: AskStructured
-  /** What was said in these sessions that is nearest to the task, for the model to judge by. */
+  /** For each of these sessions, the text in it that is nearest to the task; the model reads it. */
   said?: (task: string, sessionIds: string[]) => Promise<Map<string, string>>
 }
 
@@ -53,9 +53,9 @@ export interface SelectionRequest {
   config: SessionSelectionConfig
 }
 
-/** A model is asked about so many at most: its answer must fit into `relevanceMaxTokens`. */
+/** The model is asked about at most this many: its answer must fit into `relevanceMaxTokens`. */
 const maxAsked = 12
-/** Totals this close (in hundredths) are as good as equal; the cheaper one wins. */
+/** Totals this close (in hundredths) count as equal; the cheaper session wins. */
 const nearTie = 2
 
 export async function selectSession(
@@ -67,7 +67,7 @@ export async function selectSession(
     archived: false,
   })
   const waiting = new Set(sources.awaitingInput(request.projectStatus.repo.path))
-  // The task goes there as the next message, although a process has the session open.
+  // Such a session gets the task as its next message, although a process has it open.
   const free = sessions.map((session) =>
     waiting.has(session.sessionId) ? { ...session, isRunning: false } : session,
   )
@@ -96,15 +96,10 @@ async function decide(
   if (candidates.length === 0) return unscored('fresh', 'fresh: no session here can be continued')
   if (isContinuation(request.task)) return continueLatest(sources, request, candidates)
   const { scores, by, fallback } = await scoreAll(sources, request, candidates)
-  return {
-    ...chooseBest(scores, request.config.resumeThreshold),
-    scores,
-    relevanceBy: by,
-    fallback,
-  }
+  return { ...chooseBest(scores, request.config.resumeThreshold), scores, relevanceBy: by, fallback }
 }
 
-/** "Continue" says nothing about the work: resume the session that was used last. */
+/** "Continue" does not describe the work: resume the session that was used last. */
 function continueLatest(
   sources: SelectionSources,
   request: SelectionRequest,
@@ -144,19 +139,13 @@ function decideByLabel(
 }
 
 function waitFor(busy: CodingAtWork, why: string, agentId: string | undefined): SessionSelection {
-  // Another agent's session is never disclosed, not even by its id.
+  // Another agent's session is never disclosed, not even its id.
   const isOwn = agentId === undefined || agentId === busy.agentId
   return unscored('queue', `queue: ${why}`, isOwn ? busy.sessionId : undefined)
 }
 
 function unscored(action: SelectionAction, reason: string, sessionId?: string): SessionSelection {
-  return {
-    action,
-    reason,
-    sessionId,
-    scores: [],
-    relevanceBy: 'nobody',
-  }
+  return { action, reason, sessionId, scores: [], relevanceBy: 'nobody' }
 }
 
 async function scoreAll(
@@ -175,8 +164,11 @@ async function scoreAll(
   const judged = await judge(sources, request, ranked, context)
   const byModel = new Map(judged.relevance.map((one) => [one.sessionId, one]))
   const rescored = ranked.map(({ session, score }) => {
-    const heard = byModel.get(session.sessionId)
-    return { session, score: heard ? scoreSession(session, { ...context, relevance: heard }) : score }
+    const judgement = byModel.get(session.sessionId)
+    return {
+      session,
+      score: judgement ? scoreSession(session, { ...context, relevance: judgement }) : score,
+    }
   })
   const scores = rescored
     .sort(bestFirst)
@@ -191,7 +183,7 @@ function contextOf(
   return { currentBranch: projectStatus.git.currentBranch, now: clock.now(), maxBudgetUsd }
 }
 
-/** Asks the model about the most promising, leaving out those that could not win whatever it says. */
+/** Asks the model about the most promising sessions, without those that could not win with any answer. */
 async function judge(
   { ask, clock, said }: SelectionSources,
   { task, config }: SelectionRequest,
@@ -235,7 +227,7 @@ function chooseBest(
   return { action, sessionId: chosen.sessionId, reason: words }
 }
 
-/** Said before the session is resumed, so that nobody is surprised by other tools. */
+/** Tells before a resume that the session continues with other tools. */
 function changesOf({ price }: SessionScore): string {
   return price?.resumesWith === undefined ? '' : `; ${price.resumesWith}`
 }
@@ -263,7 +255,7 @@ function costOf({ price, isRunning }: SessionScore): number {
   return isRunning ? price.forkUsd : price.resumeUsd
 }
 
-/** Strictly: an unrelated session of the same branch has exactly 0.60. */
+/** Strictly above: an unrelated session of the same branch has exactly 0.60. */
 function isAbove(total: number, threshold: number): boolean {
   return hundredths(total) > hundredths(threshold)
 }

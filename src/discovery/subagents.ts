@@ -1,8 +1,9 @@
-// The sub-agents of a session: who they are, by the note that Claude Code keeps beside each transcript of theirs, and
-// what they cost.
+// The sub-agents of a session: their names, from the metadata file that Claude Code keeps beside each of their transcripts, and
+// their costs.
 import { basename } from 'node:path'
 import type { Anatomy } from '../domain/transcript-views.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
+import { parseRecord } from '../domain/json.ts'
 import type { SessionFiles } from './assemble.ts'
 import { redacted } from './transcript-facts.ts'
 import type { KnownFile } from './native-index.ts'
@@ -10,21 +11,21 @@ import { readForeign } from '../store/disk/foreign-file.ts'
 
 const ending = '.jsonl'
 
-interface Note {
+interface Metadata {
   agentType?: string
   description?: string
   toolUseId?: string
   isFinished: boolean
 }
 
-/** In the order in which they began. */
+/** In the order in which they started. */
 export function subagentsOf({ subagents }: SessionFiles, isRunning: boolean): Subagent[] {
   return subagents
     .flatMap((known) => subagentOf(known, isRunning) ?? [])
     .sort((a, b) => a.startedAt - b.startedAt)
 }
 
-/** The id that is in the name of a sub-agent's transcript; undefined for a session's own. */
+/** The id in the file name of a sub-agent's transcript; undefined for a session's own. */
 export function subagentIdIn(path: string): string | undefined {
   return /^agent-(.+)\.jsonl$/.exec(basename(path))?.[1]
 }
@@ -32,16 +33,16 @@ export function subagentIdIn(path: string): string | undefined {
 function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | undefined {
   const id = subagentIdIn(file.path)
   if (id === undefined) return undefined
-  const noted = noteBeside(file.path)
+  const metadata = metadataOf(file.path)
   return {
     id,
-    name: noted?.agentType ?? 'agent',
-    about: noted?.description ?? facts.firstPrompt ?? facts.firstUserMessage ?? '',
-    toolUseId: noted?.toolUseId,
+    name: metadata?.agentType ?? 'agent',
+    about: metadata?.description ?? facts.firstPrompt ?? facts.firstUserMessage ?? '',
+    toolUseId: metadata?.toolUseId,
     startedAt: Date.parse(facts.firstTimestamp ?? '') || file.mtimeMs,
     lastAt: Date.parse(facts.lastTimestamp ?? '') || file.mtimeMs,
-    // The oldest versions write no such note, so it is unknown for them.
-    isRunning: isRunning && noted?.isFinished === false,
+    // The oldest versions write no metadata; then it is unknown.
+    isRunning: isRunning && metadata?.isFinished === false,
     model: facts.lastModel,
     costUsd: facts.costUsd,
     inputTokens: facts.inputTokens,
@@ -51,16 +52,15 @@ function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | 
   }
 }
 
-function noteBeside(path: string): Note | undefined {
-  let note: unknown
+function metadataOf(path: string): Metadata | undefined {
+  let fields: Record<string, unknown> | undefined
   try {
-    note = JSON.parse(readForeign(`${path.slice(0, -ending.length)}.meta.json`, 65_536).toString('utf8'))
+    fields = parseRecord(readForeign(`${path.slice(0, -ending.length)}.meta.json`, 65_536).toString('utf8'))
   } catch {
-    // None, or being written just now: its transcript says enough to be listed.
+    // There is none; the transcript is enough to list the sub-agent.
     return undefined
   }
-  if (typeof note !== 'object' || note === null) return undefined
-  const fields = note as Record<string, unknown>
+  if (!fields) return undefined
   const textIn = (name: string): string | undefined =>
     typeof fields[name] === 'string' ? redacted(fields[name]) : undefined
   return {
@@ -71,14 +71,14 @@ function noteBeside(path: string): Note | undefined {
   }
 }
 
-type Called = Anatomy['subagents'][number]
+type SubagentCall = Anatomy['subagents'][number]
 
-/** Those that were called, each with its transcript if it has one, and those that only a transcript tells of: the
- *  sub-agents of sub-agents. */
+/** The sub-agents that the session called, each with its transcript if it has one; then those that only have a transcript, which
+ *  are the sub-agents of sub-agents. */
 export function withTranscripts(
-  called: Called[],
+  called: SubagentCall[],
   subagents: Subagent[],
-): Array<Called & Partial<Pick<Subagent, 'isRunning' | 'costUsd'>>> {
+): Array<SubagentCall & Partial<Pick<Subagent, 'isRunning' | 'costUsd'>>> {
   const unclaimed = new Set(subagents)
   const joined = called.map((call) => {
     const own = subagents.find(

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { repairTranscript } from './repair.ts'
-import { xray } from './transcript-health.ts'
+import { checkHealth } from './transcript-health.ts'
 
 const project = 'projects/-home-dev-projects-demo'
 const fixtures = join(import.meta.dirname, '../../test/fixtures/claude-code')
@@ -84,21 +84,23 @@ test('what the SDK shows of a recorded session is what we reach', async () => {
 })
 
 test('recorded sessions are sound, but for the torn one, the one that its budget stopped and the one with two writers', async () => {
-  const verdicts = await Promise.all(recorded.map(async (id) => [id, await xray(id, fixture(id))] as const))
+  const verdicts = await Promise.all(
+    recorded.map(async (id) => [id, await checkHealth(id, fixture(id))] as const),
+  )
   const notSound = verdicts.filter(([, health]) => health.verdict !== 'sound').map(([id]) => id)
   expect(notSound.sort()).toEqual([numbered('d'), numbered('18'), numbered('1d')])
-  expect(await xray('x', fixture(numbered('18')))).toMatchObject({
+  expect(await checkHealth('x', fixture(numbered('18')))).toMatchObject({
     verdict: 'degraded',
     records: 6,
     reachable: 4,
     twoWriters: true,
     branchPoints: 1,
   })
-  expect(await xray('x', fixture(numbered('1d')))).toMatchObject({ tornLines: 1, verdict: 'degraded' })
+  expect(await checkHealth('x', fixture(numbered('1d')))).toMatchObject({ tornLines: 1, verdict: 'degraded' })
 })
 
 test('parallel tool calls are one way, not two', async () => {
-  expect(await xray('x', fixture(numbered('2')))).toMatchObject({
+  expect(await checkHealth('x', fixture(numbered('2')))).toMatchObject({
     records: 15,
     reachable: 15,
     branchPoints: 0,
@@ -107,18 +109,18 @@ test('parallel tool calls are one way, not two', async () => {
 
 test('a missing parent, a circle and an orphaned result are found', async () => {
   const cut = write('cut', [prompt('a'), reply('b'), prompt('c', { parentUuid: 'gone' }), reply('d')])
-  expect(await xray('cut', cut)).toMatchObject({
+  expect(await checkHealth('cut', cut)).toMatchObject({
     brokenLinks: 1,
     records: 4,
     reachable: 2,
     reachableShare: 0.5,
   })
   const circle = write('circle', [prompt('a', { parentUuid: 'b' }), reply('b')])
-  expect(await xray('circle', circle)).toMatchObject({ brokenLinks: 1, reachable: 2 })
+  expect(await checkHealth('circle', circle)).toMatchObject({ brokenLinks: 1, reachable: 2 })
   const orphan = write('orphan', [prompt('a'), result('b', 'toolu_gone'), reply('c')])
-  expect(await xray('orphan', orphan)).toMatchObject({ orphanedToolResults: 1, verdict: 'broken' })
+  expect(await checkHealth('orphan', orphan)).toMatchObject({ orphanedToolResults: 1, verdict: 'broken' })
   const empty = write('empty', [])
-  expect(await xray('empty', empty)).toMatchObject({ verdict: 'broken', records: 0 })
+  expect(await checkHealth('empty', empty)).toMatchObject({ verdict: 'broken', records: 0 })
 })
 
 test('a repaired fork holds both branches of two writers, and the original is as it was', async () => {

@@ -1,18 +1,18 @@
-// How healthy a transcript is: what a resume would find in it, and what it would lose.
+// Checks the health of a transcript: which records a resume would reach, and which it would lose.
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
 
-export async function xray(sessionId: string, path: string): Promise<SessionHealth> {
+export async function checkHealth(sessionId: string, path: string): Promise<SessionHealth> {
   return healthOf(
     sessionId,
-    await readChain(path).catch((error: unknown) => Promise.reject(inWords(error, sessionId))),
+    await readChain(path).catch((error: unknown) => Promise.reject(asDeleted(error, sessionId))),
   )
 }
 
-/** The transcript may have been deleted before the index knows of it. */
-function inWords(error: unknown, sessionId: string): unknown {
+/** The transcript may have been deleted before the index noticed. */
+function asDeleted(error: unknown, sessionId: string): unknown {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error
   return new RockpoolError('not-found', `The transcript of ${sessionId} was deleted.`, {
     hint: '`rockpool cc list` shows the sessions that are left.',

@@ -1,6 +1,6 @@
-// What each call to the model used, once per message: packed numbers, because a machine has hundreds of thousands of
-// them. Claude writes a message's usage again with each of its blocks, and copies it into resumed and forked files; the
-// record with the most tokens is the finished one.
+// The usage of each call to a model, once per message, as packed numbers: a machine has hundreds of thousands of them. Claude
+// repeats a message's usage with each of its blocks, and copies it into resumed and forked files; the record with the most
+// tokens is the final one.
 import type { Span } from './json-bytes.ts'
 
 /** Unsigned 32-bit words in one record. */
@@ -16,8 +16,7 @@ const word = {
   cache5m: 6,
   cache1h: 7,
   seconds: 8,
-  /** Bits 0 to 15: the model's number in the file's list. Then: it ran in fast mode; the cache creation is itemised;
-   *  the record is part of a sidechain. */
+  /** Bits 0 to 15: the model's number in the file's list. Then: fast mode; itemised cache creation; part of a sidechain. */
   model: 9,
 } as const
 const fastBit = 1 << 16
@@ -40,7 +39,7 @@ export interface UsageRecord {
   seconds: number
   model: number
   fast: boolean
-  /** Did the record say how much of the cache creation lives 5 minutes and how much an hour? */
+  /** The record says how much of the cache creation lives 5 minutes and how much an hour. */
   itemised: boolean
   /** Sidechains repeat messages of their session, sometimes under another request. */
   sidechain: boolean
@@ -64,7 +63,7 @@ export function noUsage(): UsageRecord {
   }
 }
 
-function forget(record: UsageRecord): void {
+function clear(record: UsageRecord): void {
   record.input = record.output = record.cacheRead = 0
   record.cacheCreation = record.cache5m = record.cache1h = 0
 }
@@ -86,17 +85,17 @@ export class UsageTable {
     }
   }
 
-  /** Where the last `put` found or put its message. */
+  /** The index of the message of the last `put`. */
   index = 0
-  /** What the last `put` replaced: all zeros for a new message. */
+  /** The record that the last `put` replaced; all zeros for a new message. */
   readonly replaced = noUsage()
 
-  /** Adds a message, or replaces what is known of it if this record is more complete. */
+  /** Adds a message, or replaces its record if this one is more complete. */
   put(record: UsageRecord): 'added' | 'replaced' | 'known' {
     this.index = this.#find(record)
     if (this.index < 0) {
       this.index = this.#append(record)
-      forget(this.replaced)
+      clear(this.replaced)
       return 'added'
     }
     this.read(this.index, this.replaced)
@@ -109,7 +108,7 @@ export class UsageTable {
     return this.read(index, noUsage())
   }
 
-  /** The same into an object that is there already: there are many records. */
+  /** Reads a record into an existing object: there are too many for an object each. */
   read(index: number, into: UsageRecord): UsageRecord {
     const w = this.#words
     const base = index * width
@@ -163,7 +162,7 @@ export class UsageTable {
     w[base + word.model] = (r.model & 0xffff) | flags
   }
 
-  /** The same message and request; else the same message, if one of the two records is part of a sidechain. */
+  /** The record of the same message and request; else of the same message, if one of the two is part of a sidechain. */
   #find({ hashLow, hashHigh, sidechain }: UsageRecord): number {
     const slots = this.#slots
     const words = this.#words
@@ -201,7 +200,7 @@ export function creationOf(record: UsageRecord): { m5: number; h1: number } {
   return { m5: record.cacheCreation, h1: 0 }
 }
 
-/** The session's own record of a message counts before a sidechain's copy; else the one with more tokens. */
+/** The session's own record of a message wins over a sidechain's copy; else the one with more tokens wins. */
 function isMoreComplete(record: UsageRecord, known: UsageRecord): boolean {
   if (record.sidechain !== known.sidechain) return known.sidechain
   return tokensOf(record) > tokensOf(known)
@@ -224,13 +223,13 @@ export function identify(record: UsageRecord, buffer: Buffer, messageId: Span, r
   record.hashHigh = ((record.hashHigh & 0xffff_0000) | ofRequest) >>> 0
 }
 
-/** Sets the hash of a record whose message has no id: the place where it stands. */
+/** Sets the hash of a record whose message has no id: its place identifies it. */
 export function identifyByPlace(record: UsageRecord, place: string): void {
   const bytes = Buffer.from(place)
   hash(record, bytes, 0, bytes.length)
 }
 
-/** Some bytes as 64 bits, whose halves are mixed differently. */
+/** A 64-bit hash, whose halves are computed differently. */
 function hash(record: UsageRecord, buffer: Buffer, start: number, end: number): void {
   let low = 0x811c9dc5
   let high = 0x1b873593

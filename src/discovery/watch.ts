@@ -1,6 +1,5 @@
-// Notices that transcripts change, while the gateway runs. The system tells which folder changed; what changed is then
-// found by looking, so that a lost or doubled notice does no harm. A slow look now and then covers file systems that
-// tell nothing.
+// Watches transcripts for changes while the gateway runs. The system reports which folder changed; reading it shows what
+// changed, so a lost or repeated notification does no harm. A periodic check covers file systems without notifications.
 import { readdirSync, statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -8,19 +7,19 @@ import type { Clock } from '../domain/clock.ts'
 
 /** What may have changed. */
 export interface Change {
-  /** Transcripts; undefined when all of them have to be looked at. */
+  /** Changed transcripts; undefined when all have to be checked. */
   transcripts: string[] | undefined
-  /** Claude's registry of live processes. */
+  /** Claude's registry of live processes has changed. */
   live: boolean
 }
 
 type OnChange = (change: Change) => Promise<void>
 
-/** Changes come in bursts; this much later they are looked at together. */
+/** Changes come in bursts; this much later they are handled together. */
 const gatherMs = 15
-const lookAnywayMs = 30_000
-/** Folders of sessions that rested longer than this are not watched: there are many, and a system has few watches. */
-const restedMs = 24 * 3_600_000
+const pollMs = 30_000
+/** Folders of sessions without a change for this long are not watched: a system has few watches. */
+const inactiveMs = 24 * 3_600_000
 
 export function watchTranscripts(
   configDirs: readonly string[],
@@ -37,13 +36,13 @@ class TranscriptWatcher {
   readonly #clock: Clock
   readonly #onChange: OnChange
   readonly #folders = new Map<string, FSWatcher>()
-  #cancelLook: (() => void) | undefined
-  #cancelRound: (() => void) | undefined
-  #looking: Promise<void> = Promise.resolve()
+  #cancelGather: (() => void) | undefined
+  #cancelPoll: (() => void) | undefined
+  #handling: Promise<void> = Promise.resolve()
   #changed = new Set<string>()
-  /** A change outside of transcripts: a folder, a side file. */
-  #isUnclear = false
-  #isLive = false
+  /** A folder or a side file changed: all transcripts must be checked. */
+  #mustCheckAll = false
+  #hasLiveChange = false
   #isStopped = false
 
   constructor(configDirs: readonly string[], clock: Clock, onChange: OnChange) {
@@ -54,24 +53,24 @@ class TranscriptWatcher {
 
   start(): void {
     this.#watchFolders()
-    this.#cancelRound = this.#clock.after(lookAnywayMs, () => {
-      this.#look({ transcripts: undefined, live: true })
+    this.#cancelPoll = this.#clock.after(pollMs, () => {
+      this.#handle({ transcripts: undefined, live: true })
       if (!this.#isStopped) this.start()
     })
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#cancelLook?.()
-    this.#cancelRound?.()
+    this.#cancelGather?.()
+    this.#cancelPoll?.()
     for (const folder of this.#folders.values()) folder.close()
     this.#folders.clear()
-    await this.#looking
+    await this.#handling
   }
 
   /** The config directories, their projects, and the folders of sessions, where sub-agents write. */
   #watchFolders(): void {
-    const since = this.#clock.now() - restedMs
+    const since = this.#clock.now() - inactiveMs
     const wanted = new Set(
       this.#configDirs.flatMap((dir) => [dir, join(dir, 'sessions'), ...projectFolders(dir, since)]),
     )
@@ -100,32 +99,35 @@ class TranscriptWatcher {
 
   #noticed(folder: string, name: string | null): void {
     if (!this.#note(folder, name)) return
-    this.#cancelLook ??= this.#clock.after(gatherMs, () => {
-      this.#cancelLook = undefined
-      // A folder may be new, and then has to be watched as well.
-      if (this.#isUnclear) this.#watchFolders()
-      this.#look({ transcripts: this.#isUnclear ? undefined : [...this.#changed], live: this.#isLive })
-      this.#isUnclear = this.#isLive = false
+    this.#cancelGather ??= this.#clock.after(gatherMs, () => {
+      this.#cancelGather = undefined
+      // A new folder must be watched, too.
+      if (this.#mustCheckAll) this.#watchFolders()
+      this.#handle({
+        transcripts: this.#mustCheckAll ? undefined : [...this.#changed],
+        live: this.#hasLiveChange,
+      })
+      this.#mustCheckAll = this.#hasLiveChange = false
       this.#changed = new Set()
     })
   }
 
-  /** Remembers what changed; false when it says nothing about sessions. */
+  /** Remembers what changed; false if it does not concern sessions. */
   #note(folder: string, name: string | null): boolean {
     const isConfigDir = this.#configDirs.includes(folder)
     if (basename(folder) === 'sessions' && this.#configDirs.includes(dirname(folder))) {
       if (name !== null && !/^\d+\.json$/.test(name)) return false
-      this.#isLive = true
+      this.#hasLiveChange = true
     } else if (isConfigDir && name !== null && name !== 'projects' && name !== 'sessions') return false
     else if (name?.endsWith('.jsonl')) this.#changed.add(join(folder, name))
-    else if (name === null || !name.includes('.') || sideFiles.has(name)) this.#isUnclear = true
+    else if (name === null || !name.includes('.') || sideFiles.has(name)) this.#mustCheckAll = true
     else return false
     return true
   }
 
-  #look(change: Change): void {
+  #handle(change: Change): void {
     if (this.#isStopped) return
-    this.#looking = this.#looking.then(() => this.#onChange(change))
+    this.#handling = this.#handling.then(() => this.#onChange(change))
   }
 }
 
@@ -143,7 +145,7 @@ function foldersIn(folder: string): string[] {
     const entries = readdirSync(folder, { withFileTypes: true })
     return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
   } catch {
-    // Not there yet: its parent is watched.
+    // It does not exist yet: its parent is watched.
     return []
   }
 }

@@ -1,8 +1,7 @@
 // The seeds' functions for finding Claude Code sessions, with what the environment says about where to look.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { configDirsOf } from '../discovery/list-files.ts'
-import { isSessionId, listTranscripts } from '../discovery/list-files.ts'
+import { configDirsOf, isSessionId, listTranscripts } from '../discovery/list-files.ts'
 import { openclawSource, readRegistries } from '../discovery/registries.ts'
 import type { RegistryRow } from '../discovery/registries.ts'
 import { repoPathToSlug } from '../discovery/repo-paths.ts'
@@ -11,8 +10,8 @@ import { listEverySession } from '../operations/cc/unstarted-sessions.ts'
 import { loadConfig, readEnvironment } from '../store/config-file.ts'
 import type { WithApp } from './with-app.ts'
 
-export { parseJsonlHeader } from '../discovery/parse-header.ts'
-export type { JsonlHeader } from '../discovery/parse-header.ts'
+export { parseJsonlHeader } from './parse-header.ts'
+export type { JsonlHeader } from './parse-header.ts'
 export { repoPathToSlug } from '../discovery/repo-paths.ts'
 
 export interface DiscoveryLibrary {

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest'
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-full-discovery-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const header = new URL('../../src/discovery/parse-header.ts', import.meta.url).href
+const header = new URL('../../src/library/parse-header.ts', import.meta.url).href
 
 /** Reads one file in a process of its own: what it says, and the most memory that it took. */
 function read(file: string): { header: Record<string, unknown>; peakMb: number } {

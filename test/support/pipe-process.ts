@@ -8,7 +8,7 @@ import { readSkills } from '../../src/agent/skills.ts'
 import { otherWriter } from '../../src/agent/other-writers.ts'
 import { anatomyOf } from '../../src/discovery/anatomy.ts'
 import { cardsOf } from '../../src/discovery/cards.ts'
-import { spokenIn } from '../../src/discovery/conversation-records.ts'
+import { conversationRecords } from '../../src/discovery/conversation-records.ts'
 import { listTranscripts } from '../../src/discovery/list-files.ts'
 import { readLiveSessions } from '../../src/discovery/registries.ts'
 import { readDoc } from '../../src/discovery/project-docs.ts'
@@ -58,7 +58,7 @@ const places: Record<string, () => unknown> = {
   'a transcript of Claude, scanned': () => new TranscriptScanner().scan(transcript),
   'a transcript of Claude, read': () => cardsOf(transcript, { limit: 5 }),
   'a transcript of Claude, studied': () => anatomyOf(transcript, 0),
-  'a transcript of Claude, spoken': () => spokenIn(transcript).next(),
+  'a transcript of Claude, spoken': () => conversationRecords(transcript).next(),
   'a transcript of Claude, before a resume': () => readChain(transcript),
   'a transcript of ours': () => inspectTranscript(transcript),
   'a transcript, indexed': () => openSource(transcript),

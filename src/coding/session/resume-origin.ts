@@ -2,7 +2,7 @@
 import type { AgentRuntime } from '../../domain/agent.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
-import { hasOurPrefix, ourSettings } from '../../discovery/price.ts'
+import { hasOurPrefix, ourSettings } from '../../discovery/price-table.ts'
 import type { CodingParts, NativeSession } from '../coding-parts.ts'
 import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
 

@@ -10,7 +10,7 @@ import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
-import { spokenIn } from '../../discovery/conversation-records.ts'
+import { conversationRecords } from '../../discovery/conversation-records.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
 
@@ -100,7 +100,7 @@ function spokenEntry(entry: TranscriptEntry): ConversationLine[] {
 async function claudesWords(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
   const session = (await nativeSession(app, seat)) ?? (await transcriptOf(app, seat))
   const lines: ConversationLine[] = []
-  for await (const { kind, text, at } of session ? spokenIn(session.filePath) : []) {
+  for await (const { kind, text, at } of session ? conversationRecords(session.filePath) : []) {
     if (kind !== 'prompt' && kind !== 'answer') continue
     const role = kind === 'prompt' ? 'user' : 'assistant'
     lines.push({ role, text, ...(at > 0 ? { at: new Date(at).toISOString() } : {}) })

@@ -2,9 +2,8 @@
 // whether it is put away.
 import { z } from 'zod'
 import { anatomyOf } from '../../discovery/anatomy.ts'
-import { priceSession } from '../../discovery/price.ts'
+import { priceSession, pricesOf } from '../../discovery/price-table.ts'
 import { withTranscripts } from '../../discovery/subagents.ts'
-import { pricesOf } from '../../discovery/price-table.ts'
 import { contextKinds } from '../../domain/transcript-views.ts'
 import { plainLine } from '../../domain/text.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'

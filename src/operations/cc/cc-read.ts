@@ -75,7 +75,7 @@ const readSession = operation({
       return { sessionId: session.sessionId, ...(await markRewound(session.filePath, page)) }
     }
     const { filePath, toolUseId: _, ...about } = await subagentNamed(app, session, wantedSubagent)
-    const page = await cardsOf(filePath, { ...wanted, aside: true })
+    const page = await cardsOf(filePath, { ...wanted, sidechain: true })
     return { sessionId: session.sessionId, subagent: about, ...page }
   },
 })

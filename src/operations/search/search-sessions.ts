@@ -1,9 +1,8 @@
 // Finding what was said, in every session: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
 import { withoutMarker } from '../../discovery/prompt-text.ts'
-import { realPath } from '../../discovery/repo-paths.ts'
+import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/subagents.ts'
-import { worktreesOf } from '../../discovery/repo-paths.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'

@@ -15,7 +15,7 @@ import {
   partsOf,
   whichSession,
 } from './which-session.ts'
-import { spokenIn } from '../../discovery/conversation-records.ts'
+import { conversationRecords } from '../../discovery/conversation-records.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { contentText } from '../../domain/transcript.ts'
@@ -190,7 +190,7 @@ async function readCutOff(
 
 async function readNative(session: DiscoveredSession, removed: RemovedLines): Promise<void> {
   let since: RemovedLine[] = []
-  for await (const { kind, text, at } of spokenIn(session.filePath)) {
+  for await (const { kind, text, at } of conversationRecords(session.filePath)) {
     if (kind === 'prompt' || kind === 'answer') {
       const role = kind === 'prompt' ? 'user' : 'assistant'
       since.push({ role, text, at: at > 0 ? new Date(at).toISOString() : '' })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { priceSession } from './price.ts'
+import { priceSession } from './price-table.ts'
 
 const now = Date.UTC(2026, 10, 15)
 const listPrice = { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 }

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { originMarkerOf } from './prompt-text.ts'
+import { originMarkerOf } from '../discovery/prompt-text.ts'
 import { parseJsonlHeader } from './parse-header.ts'
-import { TranscriptScanner } from './scan.ts'
-import { UsageTable } from './usage-table.ts'
+import { TranscriptScanner } from '../discovery/scan.ts'
+import { UsageTable } from '../discovery/usage-table.ts'
 
 interface Truth {
   file: string

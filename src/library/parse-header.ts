@@ -1,17 +1,17 @@
-// What a transcript says about itself, under the names of the seed.
-import { originMarkerOf } from './prompt-text.ts'
-import { TranscriptScanner } from './scan.ts'
-import type { ScannedTranscript } from './scan.ts'
+// What a transcript says about itself, with OpenClaw's field names.
+import { originMarkerOf } from '../discovery/prompt-text.ts'
+import { TranscriptScanner } from '../discovery/scan.ts'
+import type { ScannedTranscript } from '../discovery/scan.ts'
 
 export interface JsonlHeader {
   /** The last branch. */
   gitBranch?: string
-  /** All branches, in the order in which they came. */
+  /** All branches, in the order of their first appearance. */
   branches: string[]
-  /** The first user record that the program did not write itself, with its line; commands included. */
+  /** The first user record that a person wrote, with its line; commands included. */
   firstUserMessage?: string
   firstUserLine: number
-  /** The first thing that was really asked. */
+  /** The first real prompt. */
   firstPrompt?: string
   slug?: string
   version?: string
@@ -26,7 +26,7 @@ export interface JsonlHeader {
   cacheReadTokens: number
   cacheCreationTokens: number
   compactionCount: number
-  /** What Claude Code itself last noted as the cost. */
+  /** The cost that Claude Code itself reported last. */
   reportedCostUsd?: number
   /** The file ends in the middle of a line, as after a crash. */
   torn: boolean

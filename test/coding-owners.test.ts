@@ -3,7 +3,7 @@
 import { hostname } from 'node:os'
 import { describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
-import { asOwner, nameOfOwner, ownership } from '../src/coding/machines/owner.ts'
+import { asOwner, nameOfOwner, ownerCheck } from '../src/coding/machines/owner.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { CodingOwner, CodingSession } from '../src/domain/coding-session.ts'
 import { identifyProcess } from '../src/store/disk/process-identity.ts'
@@ -25,7 +25,7 @@ const self = identifyProcess(process.pid)!
 
 describe('does its owner live?', () => {
   const lives = (owner: Partial<CodingOwner>, seenAt?: number): boolean =>
-    ownership(
+    ownerCheck(
       { ownerSeenAt: () => seenAt },
       { now: () => 1_000_000 },
     )({

@@ -9,7 +9,7 @@ import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import { refusalOf } from '../rights/tools.ts'
 import type { Credential } from './credentials.ts'
-import { CallDirectories, kindOf, makeCanUseTool, denyUnasked } from './permissions.ts'
+import { CallDirectories, permissionKind, makeCanUseTool, denyUnasked } from './permissions.ts'
 
 /** The conversation that a process works for; none while it is a spare. */
 export interface Binding {
@@ -30,7 +30,7 @@ export interface ProcessSettings {
 }
 
 /** The same for two conversations that one process can serve one after the other. */
-export function shapeOf(options: ConversationOptions): string {
+export function processShape(options: ConversationOptions): string {
   const { agent, cwd, systemPromptAppend, allowedTools, toolRights } = options
   const tools = options.tools.map((server) => [
     server.name,
@@ -117,7 +117,7 @@ function askThrough(binding: Binding): AskPermission {
   return async (request, signal) => {
     const { conversation } = binding
     if (!conversation) return denyUnasked(request, signal)
-    const waiting = kindOf(request.toolName)
+    const waiting = permissionKind(request.toolName)
     const release = conversation.hold({ type: 'waiting', for: waiting === 'tool' ? 'permission' : waiting })
     try {
       return await conversation.options.askPermission(request, signal)

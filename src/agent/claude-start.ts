@@ -9,12 +9,12 @@ import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { Binding, ProcessSettings } from './claude-options.ts'
-import { shapeOf, systemPromptOf, toSdkOptions } from './claude-options.ts'
+import { processShape, systemPromptOf, toSdkOptions } from './claude-options.ts'
 import { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
 import { spawnClaude } from './process.ts'
 
-export interface Started {
+export interface StartedProcess {
   query: Query
   input: InputStream
   process: ClaudeProcess
@@ -27,7 +27,7 @@ interface Spare {
   binding: Binding
 }
 
-export class Starter {
+export class ProcessStarter {
   #settings: ProcessSettings
   #onSpawn: (process: ClaudeProcess, key: string) => void
   #log: Log
@@ -48,7 +48,7 @@ export class Starter {
     this.#idleMs = parts.idleMs
   }
 
-  async start(options: ConversationOptions): Promise<Started> {
+  async start(options: ConversationOptions): Promise<StartedProcess> {
     return (await this.#claim(options)) ?? this.#startNew(options)
   }
 
@@ -84,7 +84,7 @@ export class Starter {
     await Promise.all([...this.#spares.keys()].map((shape) => this.#discard(shape)))
   }
 
-  async #startNew(options: ConversationOptions): Promise<Started> {
+  async #startNew(options: ConversationOptions): Promise<StartedProcess> {
     // The SDK is slow to load, so it is loaded when it is first used.
     const { startup } = await import('@anthropic-ai/claude-agent-sdk')
     const binding: Binding = {}
@@ -109,7 +109,7 @@ export class Starter {
     return { parked, process: spawned[0]!, binding }
   }
 
-  async #claim(options: ConversationOptions): Promise<Started | undefined> {
+  async #claim(options: ConversationOptions): Promise<StartedProcess | undefined> {
     const shape = spareShape(options)
     const waiting = this.#spares.get(shape)
     if (!waiting || options.resume || options.newSdkSessionId) return undefined
@@ -142,7 +142,7 @@ export class Starter {
 async function claimSpare(
   { parked, process, binding }: Spare,
   options: ConversationOptions,
-): Promise<Started> {
+): Promise<StartedProcess> {
   const input = new InputStream()
   const query = parked.claim({
     prompt: input,
@@ -162,7 +162,7 @@ async function claimSpare(
 /** A spare gets its directory and its prompt when it is claimed; everything else must be the same. */
 function spareShape(options: ConversationOptions): string {
   const { systemPrompt: _systemPrompt, ...agent } = options.agent
-  return shapeOf({ ...options, cwd: '', agent, systemPromptAppend: '' })
+  return processShape({ ...options, cwd: '', agent, systemPromptAppend: '' })
 }
 
 function noAnswer(): never {
@@ -212,12 +212,12 @@ export function checkStartable(
   }
 }
 
-export function inUse(sdkSessionId: string, holder: string): RockpoolError {
+export function sessionInUse(sdkSessionId: string, holder: string): RockpoolError {
   return new RockpoolError('busy', `Claude's session ${sdkSessionId} is in use by ${holder}.`, {
     hint: 'End that one first, or fork the session.',
   })
 }
 
-export function notResumable(reason: string): RockpoolError {
+export function cannotResume(reason: string): RockpoolError {
   return new RockpoolError('not-found', reason, { hint: 'Start a new conversation.' })
 }

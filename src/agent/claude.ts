@@ -11,10 +11,10 @@ import type { Environment } from '../store/config-file.ts'
 import type { SharedClaudeTranscripts } from '../store/storage.ts'
 import { processesOf } from '../store/disk/process-scope.ts'
 import type { StatePaths } from '../store/paths.ts'
-import { shapeOf } from './claude-options.ts'
+import { processShape } from './claude-options.ts'
 import type { ProcessSettings } from './claude-options.ts'
 import { makeStreamReader } from './claude-events.ts'
-import { checkStartable, inUse, notResumable, Starter } from './claude-start.ts'
+import { checkStartable, sessionInUse, cannotResume, ProcessStarter } from './claude-start.ts'
 import { ClaudeConversation } from './conversation.ts'
 import type { Credential } from './credentials.ts'
 import { claudeConfigDir, loginFilesOf } from './credentials.ts'
@@ -24,7 +24,7 @@ import { ProcessReaper } from './process-reaper.ts'
 import { Pool } from './pool.ts'
 import type { ClaudeProcess } from './process.ts'
 import { endProcesses } from './process.ts'
-import { receivedPrompts, recordsOfSession, tagTranscript, TranscriptStates } from './transcripts.ts'
+import { receivedPrompts, readRecords, tagTranscript, TranscriptStates } from './transcripts.ts'
 
 export interface ClaudeAgentOptions {
   environment: Environment
@@ -67,7 +67,7 @@ class ClaudeAgent implements AgentRuntime {
   #configDir: string
   #processes: ClaudeProcesses
   #pool: Pool<ClaudeConversation>
-  #starter: Starter
+  #starter: ProcessStarter
   /** Opens of the same key wait for each other. */
   #opening = new KeyedQueue()
   #transcripts: TranscriptStates
@@ -89,7 +89,7 @@ class ClaudeAgent implements AgentRuntime {
     this.#transcripts = new TranscriptStates(transcripts)
     this.#pool = new Pool(clock, { maxLive, maxStarts, idleMs })
     const onSpawn = (process: ClaudeProcess, key: string): void => this.#register(process, key)
-    this.#starter = new Starter(settingsOf(options), onSpawn, { clock, log, idleMs })
+    this.#starter = new ProcessStarter(settingsOf(options), onSpawn, { clock, log, idleMs })
   }
 
   open(options: ConversationOptions): Promise<Conversation> {
@@ -118,7 +118,7 @@ class ClaudeAgent implements AgentRuntime {
     prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>,
   ): Promise<Set<string>> {
     const { transcripts } = this.#options
-    return receivedPrompts(prompts, await recordsOfSession(this.#configDir, sdkSessionId, transcripts))
+    return receivedPrompts(prompts, await readRecords(this.#configDir, sdkSessionId, transcripts))
   }
 
   async prewarm(options: ConversationOptions): Promise<void> {
@@ -139,7 +139,7 @@ class ClaudeAgent implements AgentRuntime {
     const live = this.#pool.get(options.key)
     const continues = live && !live.closed && isSameConversation(live, options)
     // A change that needs a new process waits until the running turn is over.
-    if (continues && (live.busy || shapeOf(live.options) === shapeOf(options))) {
+    if (continues && (live.busy || processShape(live.options) === processShape(options))) {
       this.#pool.reserve(options.key)
       await live.rebind(options)
       return live
@@ -206,16 +206,16 @@ class ClaudeAgent implements AgentRuntime {
   async #takeOver(key: string, resume: NonNullable<ConversationOptions['resume']>): Promise<number> {
     const { sdkSessionId, fork } = resume
     const { resumable, costUsd } = await this.#transcripts.read(this.#configDir, sdkSessionId)
-    if (!resumable.ok) throw notResumable(resumable.reason)
+    if (!resumable.ok) throw cannotResume(resumable.reason)
     // A fork only reads.
     if (fork) return costUsd
     const lease = await this.#processes.lease(sdkSessionId, key)
     if (!lease.taken)
-      throw inUse(sdkSessionId, `${lease.holder.key} of Rockpool's process ${lease.holder.pid}`)
+      throw sessionInUse(sdkSessionId, `${lease.holder.key} of Rockpool's process ${lease.holder.pid}`)
     const writer = this.#otherWriter(sdkSessionId)
     if (!writer) return costUsd
     await this.#processes.release(sdkSessionId, key)
-    throw inUse(sdkSessionId, `Claude Code's process ${writer.pid} in ${writer.cwd}`)
+    throw sessionInUse(sdkSessionId, `Claude Code's process ${writer.pid} in ${writer.cwd}`)
   }
 
   #otherWriter(sdkSessionId: string): { pid: number; cwd: string } | undefined {

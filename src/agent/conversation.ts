@@ -20,7 +20,7 @@ import type { InputStream } from './input-stream.ts'
 import type { ClaudeProcess } from './process.ts'
 import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
-import { explain } from './turn-failures.ts'
+import { explainFailure } from './turn-failures.ts'
 import { TurnWatchdog } from './watchdog.ts'
 import type { SilenceLimits } from './watchdog.ts'
 
@@ -322,6 +322,6 @@ export class ClaudeConversation implements Conversation {
     retryAt?: number,
   ): Extract<TurnEnd, { kind: 'failed' }> {
     const context = { now: this.#parts.clock.now(), timeZone: this.#parts.timeZone, retryAt }
-    return { kind: 'failed', why, ...explain(why, details, context) }
+    return { kind: 'failed', why, ...explainFailure(why, details, context) }
   }
 }

@@ -55,7 +55,7 @@ export function makeCanUseTool(ask: AskPermission, directoryOf: (toolUseId: stri
 function toRequest(toolName: string, input: Record<string, unknown>, details: Details): PermissionRequest {
   return {
     requestId: details.requestId,
-    kind: kindOf(toolName),
+    kind: permissionKind(toolName),
     toolName,
     input,
     title: details.title ?? details.displayName,
@@ -67,7 +67,7 @@ function toRequest(toolName: string, input: Record<string, unknown>, details: De
   }
 }
 
-export function kindOf(toolName: string): PermissionRequest['kind'] {
+export function permissionKind(toolName: string): PermissionRequest['kind'] {
   if (toolName === 'AskUserQuestion') return 'question'
   return toolName === 'ExitPlanMode' ? 'plan' : 'tool'
 }

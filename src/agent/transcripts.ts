@@ -104,7 +104,7 @@ type TranscriptRecord = Record<string, unknown>
 const pauseAfterMs = 10
 
 /** The records of a conversation; none when there is no transcript. */
-export async function recordsOfSession(
+export async function readRecords(
   configDir: string,
   sdkSessionId: string,
   shared: SharedClaudeTranscripts | undefined,

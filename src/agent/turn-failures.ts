@@ -18,7 +18,7 @@ export function endOfTurn(result: ClaudeResult, context: FailureContext): TurnEn
   return {
     kind: 'failed',
     why,
-    ...explain(why, details, context),
+    ...explainFailure(why, details, context),
     ...(why === 'rate-limited' && isAhead(context) ? { retryAt: context.retryAt } : {}),
   }
 }
@@ -62,7 +62,7 @@ interface Explanation {
 }
 
 /** Sentences for the person. */
-export function explain(why: TurnFailure, details: string, context: FailureContext): Explanation {
+export function explainFailure(why: TurnFailure, details: string, context: FailureContext): Explanation {
   const reason = details.trim().replace(/\.+$/, '')
   const quoted = reason ? ` Claude says: ${reason}.` : ''
   const sentences: Record<TurnFailure, [what: string, advice: string]> = {

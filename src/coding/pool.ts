@@ -10,7 +10,7 @@ import { closeSession, recoverOrphans } from './machines/recovery.ts'
 import { codingMetrics } from './metrics.ts'
 import type { CodingMetrics } from './metrics.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
-import { isAmbiguous, isAtWork, isStillRunning, noSuchSession } from './refusals.ts'
+import { ambiguousSession, sessionAtWork, sessionStillRunning, noSuchSession } from './refusals.ts'
 import { notRunning, tooManyResponds } from './refusals.ts'
 import { undeliveredMessages } from './session/messages.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
@@ -80,7 +80,7 @@ export class CodingPool {
   resolve(ref: string): CodingSession {
     const found = this.#parts.store.resolve(ref)
     if (found.length === 1) return found[0]!
-    throw found.length === 0 ? noSuchSession(ref) : isAmbiguous(ref, found)
+    throw found.length === 0 ? noSuchSession(ref) : ambiguousSession(ref, found)
   }
 
   /** Claude's id for a reference: a live or stored session, or the id itself when it is one. */
@@ -123,7 +123,7 @@ export class CodingPool {
   /** Closes a session that waits for its next message, so that somebody continues it elsewhere. */
   async release(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
-    if (isWorking(session)) throw isAtWork(session)
+    if (isWorking(session)) throw sessionAtWork(session)
     if (isRunning(session) && !(await this.#running.ask(session, 'release'))) {
       const present = await this.#present(session.id)
       await closeSession(this.#parts, present, 'suspended', 'released', continuedElsewhere)
@@ -145,7 +145,7 @@ export class CodingPool {
     const fork = options.fork === true
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (!fork && earlier && isRunning(earlier))
-      throw this.#running.get(earlier.id)?.writes.failure ?? isStillRunning(earlier)
+      throw this.#running.get(earlier.id)?.writes.failure ?? sessionStillRunning(earlier)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
     const { runtime } = this.#parts.claude
     if (!fork) await checkResumable(runtime, from.sdkSessionId)

@@ -9,7 +9,7 @@ export function noSuchSession(ref: string): RockpoolError {
   })
 }
 
-export function isAmbiguous(ref: string, found: CodingSession[]): RockpoolError {
+export function ambiguousSession(ref: string, found: CodingSession[]): RockpoolError {
   const names = found.map((session) => `${session.id} (${session.name})`).join(', ')
   return new RockpoolError('ambiguous', `${ref} may be ${names}.`, { hint: 'Give more of the id.' })
 }
@@ -48,13 +48,13 @@ export function notStored(name: string, cause: unknown): RockpoolError {
   })
 }
 
-export function isAtWork(session: CodingSession): RockpoolError {
+export function sessionAtWork(session: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${session.name} is at work; two writers would tear it apart.`, {
     hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,
   })
 }
 
-export function isStillRunning(session: CodingSession): RockpoolError {
+export function sessionStillRunning(session: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${session.name} still runs.`, {
     hint: `Answer it with \`rockpool cc respond ${session.name}\`, or fork it.`,
   })

@@ -5,7 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
-import { ownership } from './machines/owner.ts'
+import { ownerCheck } from './machines/owner.ts'
 import { isContinuation } from '../discovery/prompt-text.ts'
 import { claudeIdOf } from '../discovery/registries.ts'
 import type { RegistryRow, RegistrySource } from '../discovery/registries.ts'
@@ -68,7 +68,7 @@ function chatRow({ agentId, entry }: Session): RegistryRow[] {
 function codingRows(parts: OwnRowsParts): RegistryRow[] {
   const store = parts.storage.existingCoding()
   if (!store) return []
-  const ownerLives = ownership(store, parts.clock)
+  const ownerLives = ownerCheck(store, parts.clock)
   const runs = Map.groupBy(store.list(), ({ sdkSessionId }) => sdkSessionId)
   return [...runs].flatMap(([sdkSessionId, ofOne]) =>
     sdkSessionId === undefined ? [] : codingRow(sdkSessionId, ofOne, ownerLives),

@@ -7,7 +7,7 @@ import { SessionChoice } from '../coding/queue/choose.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
 import { CodingPool } from '../coding/pool.ts'
-import { ownership } from '../coding/machines/owner.ts'
+import { ownerCheck } from '../coding/machines/owner.ts'
 import { Machines } from '../coding/machines/machines.ts'
 import { RepoGate } from '../coding/queue/repo-queue.ts'
 import { possibleRepositories } from '../coding/queue/repositories.ts'
@@ -45,7 +45,7 @@ export function openCodingWorld(app: App): CodingWorld {
   const owners = {
     machine: machines?.name,
     self: identifyProcess(process.pid)!,
-    ownerLives: ownership(store, clock),
+    ownerLives: ownerCheck(store, clock),
   }
   const repos = new RepoGate({
     store,

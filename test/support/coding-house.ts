@@ -9,7 +9,7 @@ import type { NotificationParts, Progress } from '../../src/coding/notifications
 import { CodingPool } from '../../src/coding/pool.ts'
 import type { CodingParts, NativeSession } from '../../src/coding/coding-parts.ts'
 import type { LaunchRequest } from '../../src/coding/pool.ts'
-import { ownership } from '../../src/coding/machines/owner.ts'
+import { ownerCheck } from '../../src/coding/machines/owner.ts'
 import { RepoGate } from '../../src/coding/queue/repo-queue.ts'
 import type { Address } from '../../src/domain/address.ts'
 import type { AgentRuntime } from '../../src/domain/agent.ts'
@@ -101,7 +101,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
   const self = options.self ?? identifyProcess(process.pid)!
-  const owners = { self, ownerLives: ownership(store, clock) }
+  const owners = { self, ownerLives: ownerCheck(store, clock) }
   const pool = new CodingPool({
     store,
     claude: {

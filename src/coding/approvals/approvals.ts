@@ -9,7 +9,7 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
 import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
 import { oneLine } from '../session/names.ts'
-import { hashOf, patternOf, shownText, withScripts } from './question-text.ts'
+import { requestHash, grantPattern, displayText, withScripts } from './question-text.ts'
 import type { QuestionRequest } from './question-text.ts'
 import { answerFor, checkAnswer } from './read-answer.ts'
 
@@ -60,7 +60,8 @@ export class Approvals {
       if (this.#isGranted({ ...question, request })) return { behavior: 'allow' }
       const settled = await this.settle({ ...question, request }, signal, onAsked)
       // If a script changed while the person decided, the approval does not cover it.
-      const isSame = settled.state !== 'allowed' || hashOf(await withScripts(request)) === settled.inputHash
+      const isSame =
+        settled.state !== 'allowed' || requestHash(await withScripts(request)) === settled.inputHash
       if (isSame) return answerFor(settled, request)
     }
   }
@@ -175,8 +176,8 @@ export class Approvals {
       input: request.input,
       cwd: request.cwd,
       scripts: request.scripts,
-      inputHash: hashOf(request),
-      shown: shownText(request),
+      inputHash: requestHash(request),
+      shown: displayText(request),
       state: 'pending',
       askedAt: now,
       expiresAt: now + (timeoutMs ?? this.#parts.timeoutMs()),
@@ -217,7 +218,7 @@ export class Approvals {
 
   #isGranted({ codingId, sessionKey, request }: Question): boolean {
     if (request.kind !== 'tool') return false
-    const pattern = patternOf(request)
+    const pattern = grantPattern(request)
     return this.#parts.store
       .grants()
       .some(
@@ -236,7 +237,7 @@ export class Approvals {
       codingId,
       sessionKey,
       tool: toolName,
-      pattern: patternOf(approval),
+      pattern: grantPattern(approval),
       grantedAt: this.#parts.clock.now(),
       grantedBy: by,
     })

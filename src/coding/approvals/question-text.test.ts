@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { PermissionRequest } from '../../domain/agent.ts'
-import { hashOf, patternOf, shownText } from './question-text.ts'
+import { requestHash, grantPattern, displayText } from './question-text.ts'
 
 const asks = (
   input: Record<string, unknown>,
@@ -9,14 +9,14 @@ const asks = (
 ): PermissionRequest => ({ requestId: 'r', kind, toolName, input })
 
 test('a command is shown as it is, and whatever else is asked for below it, quoted', () => {
-  expect(shownText(asks({ command: 'ls' }))).toBe('ls')
+  expect(displayText(asks({ command: 'ls' }))).toBe('ls')
   const input = {
     dangerouslyDisableSandbox: true,
     command: 'npm test',
     description: 'Run\nthe tests',
     timeout: 5,
   }
-  expect(shownText(asks(input))).toBe(
+  expect(displayText(asks(input))).toBe(
     ['npm test', 'dangerouslyDisableSandbox: true', 'description: "Run\\nthe tests"', 'timeout: 5'].join(
       '\n',
     ),
@@ -24,7 +24,7 @@ test('a command is shown as it is, and whatever else is asked for below it, quot
 })
 
 test('other tools are shown with all their input', () => {
-  const shown = shownText(
+  const shown = displayText(
     asks({ file_path: '/a', content: 'x'.repeat(5_000), mode: { deep: true } }, 'Write'),
   )
   for (const part of ['Write', '/a', 'x'.repeat(5_000), '"deep": true']) expect(shown).toContain(part)
@@ -32,14 +32,14 @@ test('other tools are shown with all their input', () => {
 
 test('a plan is shown with what would be allowed along with it', () => {
   const allowedPrompts = [{ tool: 'Bash', prompt: 'run anything' }]
-  const shown = shownText(asks({ plan: '1. look', allowedPrompts }, 'ExitPlanMode', 'plan'))
+  const shown = displayText(asks({ plan: '1. look', allowedPrompts }, 'ExitPlanMode', 'plan'))
   expect(shown).toBe('1. look\nallowedPrompts: [{"tool":"Bash","prompt":"run anything"}]')
 })
 
 test('"always" covers the same command word for word, whatever Claude says about it', () => {
-  expect(patternOf(asks({ command: 'ls', description: 'List', timeout: 1 }))).toBe('ls')
-  expect(patternOf(asks({ command: 'ls -la' }))).not.toBe('ls')
-  expect(patternOf(asks({ file_path: '/a' }, 'Read'))).toBe('/a')
+  expect(grantPattern(asks({ command: 'ls', description: 'List', timeout: 1 }))).toBe('ls')
+  expect(grantPattern(asks({ command: 'ls -la' }))).not.toBe('ls')
+  expect(grantPattern(asks({ file_path: '/a' }, 'Read'))).toBe('/a')
 })
 
 test('hash, rule and text of a command have its directory and its scripts', () => {
@@ -54,17 +54,17 @@ test('hash, rule and text of a command have its directory and its scripts', () =
     { ...ls, scripts: [{ path: '/a/x.sh', sha256: '0' }] },
   ]
   for (const other of others) {
-    expect(hashOf(other)).not.toBe(hashOf(ls))
-    expect(patternOf(other)).not.toBe(patternOf(ls))
+    expect(requestHash(other)).not.toBe(requestHash(ls))
+    expect(grantPattern(other)).not.toBe(grantPattern(ls))
   }
-  expect(shownText(ls)).toBe('sh x.sh\ndirectory: "/a"\nscript: "x.sh" sha256 ffffffffffff')
+  expect(displayText(ls)).toBe('sh x.sh\ndirectory: "/a"\nscript: "x.sh" sha256 ffffffffffff')
 })
 
 test('a tool with an absolute path does the same in every directory', () => {
   const write = (cwd: string) => ({ ...asks({ file_path: '/x', content: '1' }, 'Write'), cwd })
-  expect(hashOf(write('/a'))).toBe(hashOf(write('/b')))
+  expect(requestHash(write('/a'))).toBe(requestHash(write('/b')))
   const relative = (cwd: string) => ({ ...asks({ file_path: 'x', content: '1' }, 'Write'), cwd })
-  expect(hashOf(relative('/a'))).not.toBe(hashOf(relative('/b')))
+  expect(requestHash(relative('/a'))).not.toBe(requestHash(relative('/b')))
 })
 
 test.each([
@@ -84,20 +84,20 @@ test.each([
     { url: 'https://a' },
     {},
   ]
-  for (const one of granted) expect(patternOf(asks(one, tool))).not.toBe(patternOf(asks(input, tool)))
+  for (const one of granted) expect(grantPattern(asks(one, tool))).not.toBe(grantPattern(asks(input, tool)))
   // And the order of its fields does not matter.
   const turned = Object.fromEntries(Object.entries(input).reverse())
-  expect(patternOf(asks(turned, tool))).toBe(patternOf(asks(input, tool)))
+  expect(grantPattern(asks(turned, tool))).toBe(grantPattern(asks(input, tool)))
 })
 
 test('a long input is bound as a whole, and its pattern stays readable', () => {
   const long = (end: string) =>
-    patternOf(asks({ file_path: '/a', content: 'x'.repeat(9_000) + end }, 'Write'))
+    grantPattern(asks({ file_path: '/a', content: 'x'.repeat(9_000) + end }, 'Write'))
   expect(long('1')).not.toBe(long('2'))
   expect(long('1').length).toBeLessThan(700)
 })
 
 test('a command that looks like a whole input does not stand for one', () => {
   const whole = { command: 'rm', dangerouslyDisableSandbox: true }
-  expect(patternOf(asks({ command: patternOf(asks(whole)) }))).not.toBe(patternOf(asks(whole)))
+  expect(grantPattern(asks({ command: grantPattern(asks(whole)) }))).not.toBe(grantPattern(asks(whole)))
 })

@@ -17,7 +17,7 @@ export async function withScripts(request: QuestionRequest): Promise<QuestionReq
   return { ...request, scripts: await scriptsIn(input['command'], cwd) }
 }
 
-export function hashOf(request: QuestionRequest): string {
+export function requestHash(request: QuestionRequest): string {
   // An answer means the same in every directory, so identical questions of several sessions can be answered together.
   const place = request.kind === 'question' ? undefined : placeOf(request)
   const exact = JSON.stringify([request.toolName, request.input, place])
@@ -43,7 +43,7 @@ function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefin
 const noPlan = 'It would like to start, but has written no plan. Its output shows what it wrote.'
 
 /** Every field of the request, and where it would happen. Control characters stay; what displays the text makes them visible. */
-export function shownText(request: QuestionRequest): string {
+export function displayText(request: QuestionRequest): string {
   return [requestText(request), ...placeLines(request)].join('\n')
 }
 
@@ -114,7 +114,7 @@ const maxPatternChars = 500
 
 /** What "always" covers: exactly this input, in this directory, with these scripts. If a single field decides, the pattern is
  *  the value of that field. */
-export function patternOf(asked: Asked): string {
+export function grantPattern(asked: Asked): string {
   const { toolName, input } = asked
   const deciding = Object.entries(input)
     .filter(([field]) => !irrelevant[toolName]?.includes(field))

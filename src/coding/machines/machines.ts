@@ -9,7 +9,7 @@ import type { MachineDirectory } from '../../store/storage.ts'
 import type { CodingBase } from '../coding-parts.ts'
 import { RequestListener, sendRequest } from './owner-requests.ts'
 import type { RequestHandler } from './owner-requests.ts'
-import { identify } from '../queue/repositories.ts'
+import { identifyRepository } from '../queue/repositories.ts'
 import type { PossibleRepository } from '../queue/repositories.ts'
 
 export interface MachinesParts extends Pick<CodingBase, 'store' | 'clock' | 'log'> {
@@ -93,7 +93,7 @@ export class Machines {
 
   /** The repository that a directory of this machine is in. */
   async repositoryHere(path: string): Promise<{ repository: Repository; within: string } | undefined> {
-    const repository = await identify({ path }, this.#parts.variables)
+    const repository = await identifyRepository({ path }, this.#parts.variables)
     return repository && repositoryAt([repository], path)
   }
 
@@ -115,7 +115,7 @@ export class Machines {
 
   async #identify(possible: PossibleRepository): Promise<Repository | undefined> {
     const key = `${possible.name ?? ''}\0${possible.path}`
-    if (!this.#known.has(key)) this.#known.set(key, await identify(possible, this.#parts.variables))
+    if (!this.#known.has(key)) this.#known.set(key, await identifyRepository(possible, this.#parts.variables))
     return this.#known.get(key)
   }
 }

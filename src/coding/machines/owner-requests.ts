@@ -84,7 +84,7 @@ interface Answer {
   error?: ErrorReport
 }
 
-export interface Request {
+export interface OutgoingRequest {
   recipient: string
   action: string
   input: Record<string, unknown>
@@ -97,7 +97,10 @@ export interface Request {
 
 /** Resolves to the answer; undefined when the recipient died before it answered. A request that was not started in time is
  *  withdrawn and never happens later. */
-export async function sendRequest(parts: Parts, request: Request): Promise<{ value: unknown } | undefined> {
+export async function sendRequest(
+  parts: Parts,
+  request: OutgoingRequest,
+): Promise<{ value: unknown } | undefined> {
   const { store, clock } = parts
   const { recipient: codingId, action, input } = request
   const id = randomUUID()

@@ -34,7 +34,7 @@ export function isSameOwner(one: CodingOwner | undefined, other: CodingOwner | u
 }
 
 /** Tells whether the owner of a session is alive. The host name does not matter: it may change. */
-export function ownership(
+export function ownerCheck(
   store: Pick<CodingStore, 'ownerSeenAt'>,
   clock: Pick<Clock, 'now'>,
 ): Owners['ownerLives'] {

@@ -59,7 +59,7 @@ export interface PossibleRepository {
 }
 
 /** The repository that a directory is in; undefined outside of git. */
-export async function identify(
+export async function identifyRepository(
   { path, name }: PossibleRepository,
   variables: Variables,
 ): Promise<Repository | undefined> {

@@ -55,6 +55,9 @@ export function withoutOriginMarker(prompt: string): string {
 }
 
 /** The marker as a tag of the transcript, which no prompt can imitate. A resumed conversation keeps its own tag. */
-export function tagOf({ agentId, resume }: Pick<CodingRequest, 'agentId' | 'resume'>): string | undefined {
+export function originTag({
+  agentId,
+  resume,
+}: Pick<CodingRequest, 'agentId' | 'resume'>): string | undefined {
   return resume && !resume.fork ? undefined : `rockpool:${agentId}`
 }

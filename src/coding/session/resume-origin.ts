@@ -6,12 +6,12 @@ import { hasOurPrefix, ourSettings } from '../../discovery/price-table.ts'
 import type { CodingParts, NativeSession } from '../coding-parts.ts'
 import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
 
-export interface Origin {
+export interface ResumeOrigin {
   sdkSessionId: string
   request: Omit<CodingRequest, 'prompt' | 'resume' | 'spawnDepth'>
 }
 
-export function ownOrigin(earlier: CodingSession): Origin {
+export function ownOrigin(earlier: CodingSession): ResumeOrigin {
   const { request, sdkSessionId, name } = earlier
   if (!sdkSessionId) throw cannotResume(name, earlier)
   return { sdkSessionId, request: { ...request, name: request.name ?? name } }
@@ -22,7 +22,7 @@ export async function nativeOrigin(
   { findNative, config }: Pick<CodingParts, 'findNative' | 'config'>,
   ref: string,
   fork: boolean,
-): Promise<Origin> {
+): Promise<ResumeOrigin> {
   const native = await findNative(ref)
   if (!native) throw cannotResume(ref, undefined)
   if (native.isRunning && !fork) throw runsElsewhere(native)

@@ -9,7 +9,7 @@ import { Questions } from '../approvals/questions.ts'
 import { Spending } from '../budget/spending.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import { recoverInterruptedStart, wasStartInterrupted } from '../machines/recovery.ts'
-import { isAtWork, notRunning } from '../refusals.ts'
+import { sessionAtWork, notRunning } from '../refusals.ts'
 import { LiveRecord } from './live-record.ts'
 import type { RetriedWrites } from './live-record.ts'
 import { addMessage, isCommand, joinTurn, undeliveredMessages } from './messages.ts'
@@ -212,7 +212,7 @@ export class RunningSession {
 
   /** Closes the process, so that somebody continues the conversation elsewhere. */
   async release(): Promise<void> {
-    if (this.session.lifecycle !== 'awaiting-input') throw isAtWork(this.session)
+    if (this.session.lifecycle !== 'awaiting-input') throw sessionAtWork(this.session)
     this.#ending.stop()
     await this.claude.close()
     await this.#end('killed', 'suspended', 'released', continuedElsewhere)

@@ -7,7 +7,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { toolsOf } from '../../rights/tools.ts'
 import type { ClaudeParts, SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
-import { tagOf } from './origin.ts'
+import { originTag } from './origin.ts'
 
 const continuedByOthers =
   'Somebody continued this session in another process. Resuming it with what was said there.'
@@ -124,7 +124,7 @@ export function conversationOptions(
     tools: toolsFor(session),
     // A continued conversation keeps its title: Claude's own, or one that a person gave it.
     title: sdkSessionId || (request.resume && !request.resume.fork) ? undefined : name,
-    tag: tagOf(request),
+    tag: originTag(request),
     // Never evicted in favour of other conversations: only its own session ends it.
     pinned: true,
   }

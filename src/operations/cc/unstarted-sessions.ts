@@ -1,6 +1,6 @@
 // Coding sessions of ours that never got to Claude: queued, just starting, or failed before the first word. There is no
 // transcript of them, so no scan finds them; a list of all sessions shows them all the same.
-import { ownership } from '../../coding/machines/owner.ts'
+import { ownerCheck } from '../../coding/machines/owner.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession, SessionFilter, SessionList } from '../../domain/discovered-session.ts'
@@ -31,7 +31,7 @@ export function withoutTranscript(
   const { id, name, request, createdAt, lastActivityAt } = session
   return {
     ...nothingCounted,
-    ...stateOf(session, ownership(app.storage.coding, app.clock)(session)),
+    ...stateOf(session, ownerCheck(app.storage.coding, app.clock)(session)),
     sessionId: id,
     source: 'rockpool',
     agentId: request.agentId,

@@ -5,6 +5,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { AgentTool, AskPermission, ConversationOptions, ToolServer } from '../domain/agent.ts'
+import { errorText } from '../domain/errors.ts'
 import type { SessionStore } from '../domain/sdk-contract.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import { refusalOf } from '../rights/tools.ts'
@@ -169,7 +170,7 @@ async function callTool(
     const { text, isError = false, structured } = await tool.call(input)
     return { content: [{ type: 'text', text }], isError, structuredContent: structured }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorText(error)
     return { content: [{ type: 'text', text: `${name} failed: ${reason}` }], isError: true }
   }
 }

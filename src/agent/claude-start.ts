@@ -6,7 +6,7 @@ import type { ConversationOptions } from '../domain/agent.ts'
 import { within } from '../domain/async.ts'
 import { systemClock } from '../domain/clock.ts'
 import type { Clock } from '../domain/clock.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { Binding, ProcessSettings } from './claude-options.ts'
 import { processShape, systemPromptOf, toSdkOptions } from './claude-options.ts'
@@ -170,7 +170,7 @@ function noAnswer(): never {
 }
 
 function startFailure(error: unknown, stderr: string): RockpoolError {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorText(error)
   if (/No conversation found/.test(message)) {
     return new RockpoolError('not-found', 'Claude no longer has this conversation.', {
       hint: 'Start a new one.',

@@ -11,7 +11,7 @@ import type {
 import { sleep, within } from '../domain/async.ts'
 import { systemClock } from '../domain/clock.ts'
 import type { Clock } from '../domain/clock.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { StreamItem, StreamReader } from './claude-events.ts'
@@ -225,7 +225,7 @@ export class ClaudeConversation implements Conversation {
       }
     } catch (error) {
       // Also thrown after a result that already reported the failure; the turn has ended by then.
-      thrown = error instanceof Error ? error.message : String(error)
+      thrown = errorText(error)
     }
     await this.#parts.process.end()
     const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.stderrTail() || thrown })

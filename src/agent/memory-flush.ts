@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import type { AgentRuntime, ConversationOptions } from '../domain/agent.ts'
 import type { Config } from '../domain/config.ts'
+import { dayIn } from '../domain/local-time.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { TurnResult } from '../domain/turn.ts'
 import { keepNotes } from '../store/notes/kept-notes.ts'
@@ -79,19 +80,9 @@ export function flushDone(
 
 /** The prompt with the date in the person's time zone. */
 export function memoryFlushPrompt(settings: MemoryFlushSettings, now: number, timeZone?: string): string {
-  const zone = timeZone ? { timeZone } : {}
-  const date = new Intl.DateTimeFormat('en-CA', {
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    ...zone,
-  }).format(now)
-  const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long', ...zone }).format(now)
-  return [
-    settings.systemPrompt,
-    settings.prompt.replaceAll('YYYY-MM-DD', date),
-    `Current time: ${time}`,
-  ].join('\n\n')
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long', timeZone })
+  const prompt = settings.prompt.replaceAll('YYYY-MM-DD', dayIn(timeZone)(now))
+  return [settings.systemPrompt, prompt, `Current time: ${format.format(now)}`].join('\n\n')
 }
 
 /** Takes the flush turn in a fork of the conversation: Claude sees the whole conversation, the conversation itself is not

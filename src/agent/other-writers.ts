@@ -3,9 +3,9 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { OtherWriter } from '../domain/agent.ts'
-import { readForeign } from '../store/disk/foreign-file.ts'
+import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
-import { findTranscript, namesIn } from './transcripts.ts'
+import { findTranscript } from './transcripts.ts'
 
 /** A live process other than `ours` that Claude's own registry names for this session. */
 export function otherWriter(

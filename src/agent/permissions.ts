@@ -7,6 +7,7 @@ import type {
   PermissionUpdate,
 } from '@anthropic-ai/claude-agent-sdk'
 import type { AskPermission, PermissionAnswer, PermissionRequest } from '../domain/agent.ts'
+import { errorText } from '../domain/errors.ts'
 
 type Details = Parameters<CanUseTool>[2]
 
@@ -45,7 +46,7 @@ export function makeCanUseTool(ask: AskPermission, directoryOf: (toolUseId: stri
       const answer = await ask(request, details.signal)
       return toResult(answer, input, details)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = errorText(error)
       const message = `The question whether ${toolName} may be used could not be asked: ${reason}. It is not allowed.`
       return { behavior: 'deny', message }
     }

@@ -1,10 +1,10 @@
 // The skills of an agent: folders in its workspace with instructions. The prompt names them; Claude reads a skill's file when it
 // needs it. A session stores a snapshot, taken on its first turn and again when the files change.
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { plainLine } from '../domain/text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
-import { readForeign } from '../store/disk/foreign-file.ts'
+import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
 
 export interface Skill {
   name: string
@@ -118,17 +118,6 @@ function newestChange(workspaceDir: string): number {
   ]
   const times = paths.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)
   return Math.floor(Math.max(...times))
-}
-
-function namesIn(folder: string): string[] {
-  // Called for every turn, and most agents have no skills: an exception would be the most expensive part.
-  if (!existsSync(folder)) return []
-  try {
-    return readdirSync(folder)
-  } catch {
-    // A folder that cannot be read has no skills.
-    return []
-  }
 }
 
 function escape(text: string): string {

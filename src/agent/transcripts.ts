@@ -1,10 +1,11 @@
 // Claude's transcripts: where they are, whether a conversation can be resumed from one, which prompts it has, and its tag. To be
 // resumed, a transcript must exist and its records must form a chain from the last to the first.
-import { readdirSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Prompt, Resumable } from '../domain/agent.ts'
 import { TimeSlice } from '../domain/async.ts'
+import { namesIn } from '../store/disk/foreign-file.ts'
 import { chainOf, readChain, recordsOf } from '../store/transcripts/claude-chain.ts'
 import type { Chain } from '../store/transcripts/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/storage.ts'
@@ -58,15 +59,6 @@ function judge({ leaf, breaks }: Chain, path: string): Resumable {
 
 function missing(sdkSessionId: string): Resumable {
   return { ok: false, why: 'gone', reason: `Claude has no transcript of session ${sdkSessionId}.` }
-}
-
-export function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // Claude was never used here.
-    return []
-  }
 }
 
 /** Remembers the state of a transcript until it changes: a long one takes a second to read. */

@@ -1,7 +1,7 @@
 // Errors for a coding session that cannot be launched, answered or resumed, each with a remedy.
 import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { errorText, RockpoolError } from '../domain/errors.ts'
 
 export function noSuchSession(ref: string): RockpoolError {
   return new RockpoolError('not-found', `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`, {
@@ -41,8 +41,7 @@ export function notRunning(session: CodingSession): RockpoolError {
 }
 
 export function notStored(name: string, cause: unknown): RockpoolError {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new RockpoolError('disk-failed', `What happened in ${name} cannot be stored: ${reason}`, {
+  return new RockpoolError('disk-failed', `What happened in ${name} cannot be stored: ${errorText(cause)}`, {
     hint: 'Free some space. It is stored a second later; then ask again.',
     cause,
   })

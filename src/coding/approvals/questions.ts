@@ -4,6 +4,7 @@ import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
 import type { Approval, CodingLifecycle, CodingSession, Waiting } from '../../domain/coding-session.ts'
 import { budgetQuestion, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
 import type { BudgetReached } from '../budget/budget.ts'
+import { limitState } from '../budget/spending.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { oneLine } from '../session/names.ts'
@@ -61,8 +62,7 @@ export class Questions {
   }
 
   limitReached(): BudgetReached | undefined {
-    const { budget, config } = this.#parts
-    return budgetReached(this.#record.session, budget.spend, config.budgets, this.#today())
+    return budgetReached(this.#record.session, limitState(this.#parts))
   }
 
   async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
@@ -73,12 +73,8 @@ export class Questions {
     await this.#answered(settled)
     if (settled.state !== 'allowed') return describeBudget(reached)
     const amount = readAmount(settled.answer) ?? session.request.budgetUsd
-    await this.#record.change(raisedBudget(session, reached, amount, this.#today()))
+    await this.#record.change(raisedBudget(session, reached, amount, limitState(this.#parts).today))
     return undefined
-  }
-
-  #today(): string {
-    return this.#parts.budget.dayOf(this.#parts.clock.now())
   }
 
   #untilOver(signal: AbortSignal): AbortSignal {

@@ -13,29 +13,28 @@ export interface BudgetReached {
   spentUsd: number
 }
 
-type Limits = CodingConfig['budgets']
+/** The limits now, and what was spent. */
+export interface LimitState {
+  spend: SpendStore
+  limits: CodingConfig['budgets']
+  /** The day in the configured time zone. */
+  today: string
+}
 
-/** The first reached limit. `today` is the day in the configured time zone. */
-export function budgetReached(
-  session: CodingSession,
-  spend: SpendStore,
-  limits: Limits,
-  today: string,
-): BudgetReached | undefined {
-  const reached = limitsOf(session, spend, limits, today).find((limit) => limit.leftUsd <= 0)
+/** The first reached limit. */
+export function budgetReached(session: CodingSession, state: LimitState): BudgetReached | undefined {
+  const reached = limitsOf(session, state).find((limit) => limit.leftUsd <= 0)
   return reached && { of: reached.of, limitUsd: reached.limitUsd, spentUsd: reached.spentUsd }
 }
 
 /** What may be spent before the nearest limit. */
-export function leftUsd(session: CodingSession, spend: SpendStore, limits: Limits, today: string): number {
-  return Math.min(...limitsOf(session, spend, limits, today).map((limit) => limit.leftUsd))
+export function leftUsd(session: CodingSession, state: LimitState): number {
+  return Math.min(...limitsOf(session, state).map((limit) => limit.leftUsd))
 }
 
 function limitsOf(
   session: CodingSession,
-  spend: SpendStore,
-  limits: Limits,
-  today: string,
+  { spend, limits, today }: LimitState,
 ): Array<BudgetReached & { leftUsd: number }> {
   const { workdir, agentId } = session.request
   const limit = (of: BudgetReached['of'], limitUsd: number | undefined, spent: () => number) => {
@@ -67,9 +66,7 @@ export interface BudgetLeft {
   runsOutAt?: number
 }
 
-interface BudgetMoment {
-  limits: CodingConfig['budgets']
-  today: string
+interface BudgetMoment extends Omit<LimitState, 'spend'> {
   at: number
   /** Set for an agent: it sees only its own limits. */
   agentId?: string

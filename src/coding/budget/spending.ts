@@ -6,6 +6,7 @@ import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { leftUsd } from './budget.ts'
+import type { LimitState } from './budget.ts'
 import { CallsInProgress, ownCalls } from './calls-in-progress.ts'
 
 const priceWithinMs = 1_000
@@ -129,9 +130,13 @@ export class Spending {
   }
 
   #leftUsd(): number {
-    const { budget, config, clock } = this.#parts
-    return leftUsd(this.#record.session, budget.spend, config.budgets, budget.dayOf(clock.now()))
+    return leftUsd(this.#record.session, limitState(this.#parts))
   }
+}
+
+/** The limits as they are now. */
+export function limitState({ budget, config, clock }: SessionParts): LimitState {
+  return { spend: budget.spend, limits: config.budgets, today: budget.dayOf(clock.now()) }
 }
 
 /** Among the tools, only the one that starts a sub-agent leads to a call by itself. */

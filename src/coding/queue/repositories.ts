@@ -1,9 +1,10 @@
 // The directories that coding sessions work in, and the repositories of this machine: how other machines recognise them
 // although they have them at other paths.
-import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import type { Config } from '../../domain/config.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { namesIn } from '../../store/disk/foreign-file.ts'
 import { normalizedOrigin } from '../../domain/machine.ts'
 import type { Repository } from '../../domain/machine.ts'
 import { gitIn } from '../../discovery/git.ts'
@@ -122,15 +123,6 @@ function repositoriesBelow(root: string): string[] {
     level = next
   }
   return found.slice(0, mostBelow)
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // A file, or a folder without read permission: it holds no repository of ours.
-    return []
-  }
 }
 
 /** Joined histories have several root commits; sorting makes every machine take the same one. */

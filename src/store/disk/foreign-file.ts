@@ -1,7 +1,17 @@
 // Reads files that others wrote: Claude Code, git, OpenClaw, an agent in its workspace, a person. The path may be a pipe or a
 // device, and opening a pipe would block. So files are opened without blocking, only regular files are accepted, and callers
 // limit how much is read.
-import { closeSync, constants, fstatSync, openSync, readSync, readFileSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs'
 import { open, realpath } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
@@ -86,5 +96,17 @@ export async function readWorkspaceFile(workspace: string, name: string): Promis
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
     throw new RockpoolError('disk-failed', `${join(workspace, name)} cannot be read.`, { cause: error })
+  }
+}
+
+/** The names in a folder; none if it is missing or cannot be read. */
+export function namesIn(folder: string): string[] {
+  // Often called for folders that do not exist, and an exception is slow.
+  if (!existsSync(folder)) return []
+  try {
+    return readdirSync(folder)
+  } catch {
+    // A file, or a folder without read permission.
+    return []
   }
 }

@@ -86,9 +86,9 @@ ${rows.join('\n')}
 }
 
 function subscriptionsPart(): string {
-  const rows = topics.map(({ name, says, scope, input }) => {
+  const rows = topics.map(({ name, description, scope, input }) => {
     const fields = Object.keys(input.shape).map((field) => `\`${field}\``)
-    return `| \`${name}.subscribe\` | ${fields.join(', ')} | ${scope} | ${says} |`
+    return `| \`${name}.subscribe\` | ${fields.join(', ')} | ${scope} | ${description} |`
   })
   return `## Subscriptions
 

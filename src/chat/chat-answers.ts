@@ -13,39 +13,38 @@ import {
   answerByReply,
   answerInWords,
   askedBefore,
-  clocksDifferMs,
+  clockToleranceMs,
   namedIn,
   openInChat,
 } from './chat-approvals.ts'
 
-export class ChatTalk {
+export class LastMessages {
   #clock: Clock
   #isOwners: (address: Address) => boolean
-  #lastSaidAt = new Map<string, number>()
+  #times = new Map<string, number>()
 
   constructor(clock: Clock, isOwners: (address: Address) => boolean) {
     this.#clock = clock
     this.#isOwners = isOwners
   }
 
-  /** By our clock, unless the message is plainly older: it was on its way until now. */
-  heard({ address, sentAt }: Message): void {
+  /** By our clock, unless the message is much older because its delivery was delayed. */
+  received({ address, sentAt }: Message): void {
     const now = this.#clock.now()
-    this.#said(address, sentAt < now - clocksDifferMs ? sentAt : now)
+    this.#record(address, sentAt < now - clockToleranceMs ? sentAt : now)
   }
 
   sent({ address, reply, createdAt }: Delivery): void {
     const isQuestion = reply.buttons?.flat().some(({ data }) => data.startsWith('approve:')) ?? false
-    if (!isQuestion) this.#said(address, createdAt)
+    if (!isQuestion) this.#record(address, createdAt)
   }
 
-  lastSaidAt(address: Address): number {
-    return this.#lastSaidAt.get(chatKey(address)) ?? 0
+  at(address: Address): number {
+    return this.#times.get(chatKey(address)) ?? 0
   }
 
-  #said(address: Address, at: number): void {
-    if (this.#isOwners(address))
-      this.#lastSaidAt.set(chatKey(address), Math.max(at, this.lastSaidAt(address)))
+  #record(address: Address, time: number): void {
+    if (this.#isOwners(address)) this.#times.set(chatKey(address), Math.max(time, this.at(address)))
   }
 }
 
@@ -55,7 +54,7 @@ export class ChatTalk {
  */
 export function commandForAnswer(
   app: App,
-  { isOwners, talk }: { isOwners: (address: Address) => boolean; talk: ChatTalk },
+  { isOwners, lastMessages }: { isOwners: (address: Address) => boolean; lastMessages: LastMessages },
   message: Message,
   codingId: string | undefined,
 ): string | undefined {
@@ -69,7 +68,7 @@ export function commandForAnswer(
     return answerByReply(ofSession, text)
   }
   if (replyTo?.text !== undefined) return answerInWords(namedIn(open, replyTo.text), text)
-  const lastSaidAt = Math.max(talk.lastSaidAt(address), app.startedAt)
+  const lastSaidAt = Math.max(lastMessages.at(address), app.startedAt)
   return answerInWords(
     open.filter(({ askedAt }) => askedAt >= lastSaidAt),
     text,

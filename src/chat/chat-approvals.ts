@@ -1,4 +1,4 @@
-// Permission requests of a chat turn, asked in the chat and answered there, by button or by word.
+// Permission requests of a chat turn, asked and answered in the chat, by button or in plain words.
 import type { Address } from '../domain/address.ts'
 import { formatOriginChannel, isTerminal } from '../domain/address.ts'
 import type { AskPermission } from '../domain/agent.ts'
@@ -15,7 +15,7 @@ import { wordsFor } from '../operations/coding/coding-text.ts'
 import { perform } from '../operations/perform.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
-/** Asks where the turn came from. Only turns that may ask the owner get here; see rights/. */
+/** Asks in the chat that the turn came from. Only turns that may ask the owner use this; see rights/. */
 export function askInChat(
   app: App,
   conversations: () => Conversations,
@@ -48,16 +48,16 @@ const revise = /^revise\b[:,]?\s+([\s\S]+)$/i
 
 const forAll = /^(.+?),? (?:to |for )?all[.!]?$/isu
 
-/** The command that plain words mean, when something is asked in this chat: "yes", "no", a number, "revise: …". With
- *  several open questions the words could mean any of them, so the id is asked for; "yes all" means those that ask the same. */
+/** The command for an answer in plain words: "yes", "no", a number, "revise: …". With several pending requests the words
+ *  could answer any of them, so the id is asked for; "yes all" answers those that ask the same. */
 export function answerInWords(open: Approval[], text: string): string | undefined {
   const said = text.trim()
   const [, toAll] = forAll.exec(said) ?? []
   return (toAll === undefined ? undefined : answerAll(open, toAll)) ?? answerOne(open, said)
 }
 
-/** An answer to a session's own notice means what that session asks, however many others ask; a question it answers in any
- *  words. */
+/** The command for a reply to a notice of a session: it answers the requests of that session only. A question takes any
+ *  text as its answer. */
 export function answerByReply(open: Approval[], text: string): string | undefined {
   const [one, ...others] = open
   const isOwnWords = one?.kind === 'question' && others.length === 0 && !text.trim().startsWith('/')
@@ -71,7 +71,7 @@ function answerOne([one, ...others]: Approval[], said: string): string | undefin
   return yes.test(said) || no.test(said) || always.test(said) ? '/approve' : undefined
 }
 
-/** The last of them stands for all; where different things are asked, the id is asked for. */
+/** If all ask the same, the answer to the last one is the answer to all; otherwise the id is asked for. */
 function answerAll(open: Approval[], said: string): string | undefined {
   const last = open.at(-1)
   const words = last && wordsAsAnswer(last, said)?.replace(' ', ' all ')
@@ -90,20 +90,20 @@ function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined
   return change && `/deny ${id} ${change}`
 }
 
-/** How far the clock of a platform may be from ours. */
-export const clocksDifferMs = 5_000
+/** The largest expected difference between the clock of a platform and ours. */
+export const clockToleranceMs = 5_000
 
-/** Those that can be meant: what was said before a question was asked, and was on its way until now, does not answer it. */
+/** The requests that a message can answer: a message that was written before a request does not answer it. */
 export function askedBefore(open: Approval[], saidAt: number): Approval[] {
-  return open.filter(({ askedAt }) => askedAt <= saidAt + clocksDifferMs)
+  return open.filter(({ askedAt }) => askedAt <= saidAt + clockToleranceMs)
 }
 
-/** Those whose question this text shows: each question names its id. */
+/** The requests whose id is in this text. */
 export function namedIn(open: Approval[], questionText: string): Approval[] {
   return open.filter(({ id }) => questionText.includes(`/approve ${id}`))
 }
 
-/** What is open for the people of this chat: of the coding sessions that came from it, and of its own turns. */
+/** The pending requests of this chat's own turns and of the coding sessions that were launched in it. */
 export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {
   const origin = formatOriginChannel(address)
   return app
@@ -115,8 +115,8 @@ export function openInChat(app: App, address: Address, sessionKey: string): Appr
     })
 }
 
-/** `approve:<id>:<answer>`: what our buttons carry. Only the owner may press them, and only in private: in a group
- *  nothing is asked, so a button there was carried over from elsewhere. */
+/** Handles our buttons, whose data is `approve:<id>:<answer>`. Only the owner may press them, and only in a private chat:
+ *  nothing is asked in groups, so a button there was forwarded. */
 export async function pressedButton(app: App, message: Message, owner: boolean): Promise<Reply | undefined> {
   const [, id, all, answer] = /^approve:([^:]+):(all-)?(.*)$/.exec(message.button?.data ?? '') ?? []
   if (id === undefined || answer === undefined) return undefined

@@ -1,6 +1,6 @@
-// Rockpool's own operations as tools of a chat's turn: the agent launches and watches coding sessions, begins
-// sub-agents and looks at its other sessions. It acts for the person it talks to, so only an owner's chat lets it act, and
-// look beyond itself: what the owner said elsewhere is not for guests, nor for a group.
+// Rockpool's own operations as tools of a chat turn: the agent launches and watches coding sessions, starts sub-agents and
+// reads its other sessions. It acts for the person it talks to, so it gets these tools only in a private chat with the owner:
+// guests and groups must not see what the owner said elsewhere.
 import { makeBridge } from '../discovery/bridge.ts'
 import type { Bridge } from '../discovery/bridge.ts'
 import { personAt, privateChatWith } from '../domain/address.ts'
@@ -22,7 +22,7 @@ import { workspaceOf } from '../store/agents.ts'
 
 export const chatToolServer = 'rockpool'
 
-/** What is offered: more names would only take room in every prompt. */
+/** The tools that are offered. Each one takes room in every prompt. */
 const offered = new Set([
   'claude_launch',
   'claude_respond',
@@ -39,10 +39,10 @@ const offered = new Set([
   'session_status',
 ])
 
-/** What is offered where others talk or read along; it tells of this very session, whatever is asked. */
+/** The one tool for guests and groups; it always reports the current session. */
 const ofThisSession = 'session_status'
 
-/** Channels whose people are the owner: the machine or the gateway has let them in. */
+/** Channels that only the owner can use: the machine or the gateway has authenticated them. */
 const ownChannels = new Set(['web', 'console', 'internal'])
 
 type ToolsOf = (session: Session, address: Address, rights: Rights) => ToolServer[]

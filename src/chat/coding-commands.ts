@@ -1,4 +1,4 @@
-// `/claude` and its companions in a chat: each is the operation of the same meaning, called for the chat's person.
+// `/claude` and the other coding commands of a chat. Each one performs an operation for the owner.
 import { isRunning } from '../domain/coding-session.ts'
 import type { ChatCommand } from '../flow/flow-parts.ts'
 import type { CommandInfo } from '../domain/channel.ts'
@@ -11,44 +11,41 @@ import type { Caller } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
 import type { Input } from '../store/work-store.ts'
 
-interface Spoken {
-  /** What stands behind the command. */
-  usage?: string
-  says: string
-  /** The operation's input from what stands behind the command. */
+interface CodingCommand extends Omit<CommandInfo, 'name'> {
+  /** Parses the arguments into the input of the operation. */
   read(rest: string): Record<string, unknown>
-  /** Another command that these words really mean. */
+  /** Another command that these arguments mean. */
   instead?(rest: string): string | undefined
 }
 
-const commands: Readonly<Record<string, Spoken>> = {
+const commands: Readonly<Record<string, CodingCommand>> = {
   claude: {
     usage: '[--name <name>] [--repo <repository>] [--machine <machine>] <prompt>',
-    says: 'Start Claude Code in the background.',
+    description: 'Start Claude Code in the background.',
     read: (rest) => {
       const { options, words } = withOptions(rest, { name: 'name', repo: 'workdir', machine: 'machine' })
-      return { prompt: wanted(words, 'what to do'), ...options }
+      return { prompt: required(words, 'what to do'), ...options }
     },
   },
-  claude_sessions: { says: 'List coding sessions.', read: () => ({}) },
+  claude_sessions: { description: 'List coding sessions.', read: () => ({}) },
   claude_kill: {
     usage: '<session>',
-    says: 'End it.',
-    read: (rest) => ({ session: wanted(rest, 'which session') }),
+    description: 'End a coding session.',
+    read: (rest) => ({ session: required(rest, 'which session') }),
   },
   claude_fg: {
     usage: '<session>',
-    says: 'Stream it here.',
-    read: (rest) => ({ session: wanted(rest, 'which session') }),
+    description: 'Stream a coding session here.',
+    read: (rest) => ({ session: required(rest, 'which session') }),
   },
   claude_bg: {
     usage: '[session]',
-    says: 'Stop streaming.',
+    description: 'Stop streaming here.',
     read: (rest) => (rest === '' ? {} : { session: rest }),
   },
   claude_resume: {
     usage: '[--fork] [--machine <machine>] <session> [prompt] | --list',
-    says: 'Go on with an earlier one.',
+    description: 'Resume an earlier coding session.',
     instead: (rest) => (rest === '' || rest === '--list' ? 'claude_sessions' : undefined),
     read: (rest) => {
       const fork = /^--fork\s+/.exec(rest)
@@ -57,7 +54,7 @@ const commands: Readonly<Record<string, Spoken>> = {
       const [session, prompt] = firstWord(words)
       return {
         ...options,
-        session: wanted(session, 'which session'),
+        session: required(session, 'which session'),
         ...(prompt ? { prompt } : {}),
         ...(fork ? { fork: true } : {}),
       }
@@ -65,30 +62,30 @@ const commands: Readonly<Record<string, Spoken>> = {
   },
   claude_move: {
     usage: '<session> <machine>',
-    says: 'Move it to another machine that has its repository.',
+    description: 'Move a coding session to another machine that has its repository.',
     read: (rest) => {
       const [session, machine] = firstWord(rest)
-      return { session: wanted(session, 'which session'), machine: wanted(machine, 'which machine') }
+      return { session: required(session, 'which session'), machine: required(machine, 'which machine') }
     },
   },
   claude_respond: {
     usage: '[--interrupt] <session> <message>',
-    says: 'Answer it.',
+    description: 'Send a message to a coding session.',
     read: (rest) => {
       const interrupt = /^--interrupt\s+/.exec(rest)
       const [session, message] = firstWord(interrupt ? rest.slice(interrupt[0].length) : rest)
       return {
         session,
-        message: wanted(message, 'what to say'),
+        message: required(message, 'what to say'),
         userInitiated: true,
         interrupt: interrupt !== null,
       }
     },
   },
-  claude_stats: { says: 'Figures over all coding sessions.', read: () => ({}) },
+  claude_stats: { description: 'Show figures over all coding sessions.', read: () => ({}) },
   approve: {
     usage: '[all] [id] [always | an answer]',
-    says: 'Allow what a session asks, or all that ask the same.',
+    description: 'Allow what a session asks, or all that ask the same.',
     read: (rest) => {
       const { text, ...which } = whichApproval(rest)
       return text === 'always' ? { ...which, always: true } : { ...which, ...(text ? { text } : {}) }
@@ -96,7 +93,7 @@ const commands: Readonly<Record<string, Spoken>> = {
   },
   deny: {
     usage: '[all] [id] [reason]',
-    says: 'Refuse it.',
+    description: 'Deny what a session asks.',
     read: (rest) => {
       const { text, ...which } = whichApproval(rest)
       return { ...which, ...(text ? { text } : {}) }
@@ -105,16 +102,14 @@ const commands: Readonly<Record<string, Spoken>> = {
 }
 
 export function codingCommands(app: App): ChatCommand[] {
-  return Object.entries(commands).map(([name, { usage, says }]) => ({
-    name,
-    says,
-    ...(usage === undefined ? {} : { usage }),
+  return codingCommandInfos().map((info) => ({
+    ...info,
     ownerOnly: true,
-    run: (rest, input) => runChatCommand(app, name, rest.trim(), input),
+    run: (rest, input) => runChatCommand(app, info.name, rest.trim(), input),
   }))
 }
 
-/** Says something to the conversation of a session: to whoever goes on with it now, or by resuming it. */
+/** The command that sends a text to a conversation: to the coding session that continues it now, or by resuming it. */
 export function commandToSay(app: App, codingId: string, text: string): string {
   const { coding: store } = app.storage
   const asked = store.get(codingId)
@@ -125,11 +120,7 @@ export function commandToSay(app: App, codingId: string, text: string): string {
 
 /** The same commands for the menus of platforms. */
 export function codingCommandInfos(): CommandInfo[] {
-  return Object.entries(commands).map(([name, { usage, says }]) => ({
-    name,
-    description: says,
-    usage,
-  }))
+  return Object.entries(commands).map(([name, { usage, description }]) => ({ name, description, usage }))
 }
 
 async function runChatCommand(app: App, name: string, rest: string, input: Input): Promise<Reply> {
@@ -143,7 +134,7 @@ async function runChatCommand(app: App, name: string, rest: string, input: Input
   }
 }
 
-/** Only the owner gets here, so it may do what an operator may; it is told where it asked from. */
+/** Only the owner can run these commands, so the caller has the rights of an operator. */
 function callerOf(input: Input): Caller {
   const { address, sender } = input.message
   return {
@@ -154,7 +145,7 @@ function callerOf(input: Input): Caller {
   }
 }
 
-/** `all` before the id means those that ask the same as well. */
+/** `all` before the id: also answers the requests that ask the same. */
 function whichApproval(rest: string): { id: string; alike: boolean; text: string } {
   const [word, others] = firstWord(rest)
   const alike = word === 'all'
@@ -162,7 +153,7 @@ function whichApproval(rest: string): { id: string; alike: boolean; text: string
   return { id, alike, text }
 }
 
-/** Options stand before everything else; what they are called here, and which fields they are. */
+/** Reads the options at the beginning of the text. `fields`: the name of an option to the field of the input. */
 function withOptions(
   text: string,
   fields: Readonly<Record<string, string>>,
@@ -182,7 +173,7 @@ function firstWord(text: string): [word: string, rest: string] {
   return [word, rest.trim()]
 }
 
-function wanted(text: string, what: string): string {
+function required(text: string, what: string): string {
   if (text.trim() !== '') return text.trim()
   throw new RockpoolError('usage', `Please say ${what}.`)
 }

@@ -26,7 +26,7 @@ import { forgetUploads } from '../store/media/uploads.ts'
 import { attachWorkspaceFile } from '../store/media/outgoing-files.ts'
 import { configuredAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
-import { ChatTalk, commandForAnswer } from '../chat/chat-answers.ts'
+import { commandForAnswer, LastMessages } from '../chat/chat-answers.ts'
 import { chatTools, isOwnersChat, ownerChats } from '../chat/chat-tools.ts'
 import { codingCommandInfos, codingCommands, commandToSay } from '../chat/coding-commands.ts'
 
@@ -148,16 +148,21 @@ function answerParts(
     codingCommand,
     isOwners,
   })
-  const talk = new ChatTalk(app.clock, isOwners)
+  const lastMessages = new LastMessages(app.clock, isOwners)
   return {
     onSent: (delivery, messageIds) => {
-      talk.sent(delivery)
+      lastMessages.sent(delivery)
       return replies.onSent(delivery, messageIds)
     },
     routeReply: (message) => replies.routeReply(message),
     async replyCommand(message) {
-      const words = commandForAnswer(app, { isOwners, talk }, message, await replies.codingAnswered(message))
-      talk.heard(message)
+      const words = commandForAnswer(
+        app,
+        { isOwners, lastMessages },
+        message,
+        await replies.codingAnswered(message),
+      )
+      lastMessages.received(message)
       return words ?? (await replies.replyCommand(message))
     },
   }

@@ -1,4 +1,4 @@
-// The bridge: six tools with which a session asks about its surroundings. In-process for our own sessions; mcp/bridge-server.ts
+// The bridge: six tools with which a session asks about its surroundings. In-process for our own sessions; mcp/server.ts
 // serves the same tools over stdio. Answers are live, and contain nothing of another agent.
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'

@@ -1,5 +1,5 @@
-// Who is asking. The one place where a credential becomes a caller with scopes; what the caller may then do is
-// decided by `authorize` in operations/authorize.ts, for every door alike.
+// Authentication: the one place where a credential becomes a caller with scopes. What the caller may do is then decided by
+// `authorize` in operations/authorize.ts.
 import type { IncomingMessage } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -20,30 +20,27 @@ import {
   sameHash,
 } from '../store/gateway-tokens.ts'
 import { Limiter } from './limiter.ts'
-import { isFromBrowser, isLoopback } from './origin.ts'
 import { isSignedWith, signedHookOf } from './signed-hook.ts'
 
-/** A caller, and the credential behind it: when that is withdrawn, the caller's connections end. */
+/** A caller and its credential; when the credential is removed, the connections of the caller are closed. */
 export interface Admission {
   caller: Caller
   credentialId: string
 }
 
-/** What a browser keeps of a login to the dashboard. Only both together are a credential. */
+/** What a browser stores after a login to the dashboard. Only both together are a credential. */
 export interface PageSecrets {
   cookie: string
   pageKey: string
 }
 
-interface Known {
+interface Credential {
   id: string
   hash: Buffer
   caller: Caller
 }
 
 const codeMs = 60_000
-/** `newToken` makes 43 characters; 32 cannot be guessed. */
-const unguessableLength = 32
 const pageSessionMs = 12 * 60 * 60 * 1000
 
 export class Auth {
@@ -51,18 +48,17 @@ export class Auth {
   #clock: Clock
   #log: Log
   #limiter: Limiter
-  #known: Known[] = []
+  #credentials: Credential[] = []
   #hookToken: string | undefined
   #mark = ''
-  /** Why credentials could not be read the last time that they could not. */
-  #trouble = ''
-  /** One-time codes of the dashboard: hash to the moment they end, on the monotonic clock. */
+  /** The last error while reading credentials; the same error is logged once. */
+  #lastError = ''
+  /** One-time codes of the dashboard: hash to expiry, on the monotonic clock. */
   #codes = new Map<string, number>()
-  /** Open pages of the dashboard; kept on disk, so they count in wall-clock time. */
+  /** Logged-in pages: id to expiry. They are stored on disk, so expiry is in wall-clock time. */
   #pages = new Map<string, number>()
-  /** Hash of the operator's token under which the pages are open. */
-  #pagesUnder = ''
-  failures = 0
+  /** The operator token under which the pages logged in. */
+  #pagesOperator = ''
 
   constructor(stateDir: string, clock: Clock, log: Log) {
     this.#stateDir = stateDir
@@ -70,39 +66,39 @@ export class Auth {
     this.#log = log
     this.#limiter = new Limiter(clock)
     ensureGatewayToken(stateDir)
-    readOwnHookToken(stateDir)
+    readSeparateHookToken(stateDir)
   }
 
   /** Throws `rate-limited` or `unauthorized`. */
   admit(token: string | undefined, request: IncomingMessage): Admission {
-    return this.#guarded('gateway', request, token, () => {
+    return this.#limiter.guard('gateway', request, token, () => {
       this.#refresh()
       const hash = hashOf(token ?? '')
-      let found: Known | undefined
-      // Every token is compared, so that the time says nothing about which one was near.
-      for (const known of this.#known) if (sameHash(known.hash, hash)) found = known
+      let found: Credential | undefined
+      // Every token is compared, so that the time reveals nothing about the tokens.
+      for (const credential of this.#credentials) if (sameHash(credential.hash, hash)) found = credential
       return token && found ? { caller: found.caller, credentialId: found.id } : undefined
     })
   }
 
   admitHook(token: string | undefined, request: IncomingMessage): true {
-    return this.#guarded('hook', request, token, () => {
+    return this.#limiter.guard('hook', request, token, () => {
       this.#refresh()
-      const right = this.#hookToken !== undefined && sameHash(hashOf(this.#hookToken), hashOf(token ?? ''))
-      return right ? true : undefined
+      const isRight = this.#hookToken !== undefined && sameHash(hashOf(this.#hookToken), hashOf(token ?? ''))
+      return isRight || undefined
     })
   }
 
-  /** What a signature claims is looked at before the body is read, and whether it is right afterwards. */
+  /** The headers are checked before the body is read, the signature afterwards. */
   async admitSignedHook(
     request: IncomingMessage,
     read: () => Promise<string>,
   ): Promise<{ id: string; body: string }> {
-    const claimed = this.#guarded('hook', request, this.#hookToken, () =>
+    const claimed = this.#limiter.guard('hook', request, this.#hookToken, () =>
       signedHookOf(request, this.#clock.now()),
     )
     const body = await read()
-    return this.#guarded('hook', request, this.#hookToken, () => {
+    return this.#limiter.guard('hook', request, this.#hookToken, () => {
       this.#refresh()
       const isRight = this.#hookToken !== undefined && isSignedWith(this.#hookToken, claimed, body)
       return isRight ? { id: claimed.id, body } : undefined
@@ -110,12 +106,11 @@ export class Auth {
   }
 
   /**
-   * The dashboard's cookie together with its page key: good for a WebSocket of our own page and for nothing else. Browsers
-   * send the cookie to every port of this machine, so another local server may have it; the page key stays in the storage
-   * of our own origin.
+   * The dashboard's cookie together with its page key, valid only for a WebSocket of the dashboard. Browsers send the cookie
+   * to every port of this machine, so another local server may know it; the page key stays in the storage of our origin.
    */
   admitPage(secrets: PageSecrets | undefined, request: IncomingMessage): Admission {
-    return this.#guarded('gateway', request, secrets?.pageKey, () => {
+    return this.#limiter.guard('gateway', request, secrets?.pageKey, () => {
       const id = secrets === undefined ? '' : pageId(secrets)
       this.#refresh()
       const until = this.#pages.get(id)
@@ -124,21 +119,21 @@ export class Auth {
     })
   }
 
-  /** A code that opens the dashboard once, within a minute. */
+  /** Makes a code that logs in to the dashboard once, within a minute. */
   makeCode(): { code: string; expiresInMs: number } {
     const code = newToken()
     this.#codes.set(hashOf(code).toString('base64url'), this.#clock.monotonic() + codeMs)
     return { code, expiresInMs: codeMs }
   }
 
-  /** Exchanges a one-time code, or the operator's token itself, for the two secrets of a page. */
+  /** Exchanges a one-time code or the operator token for the secrets of a page. */
   openPage(secret: string, request: IncomingMessage): PageSecrets & { maxAgeSeconds: number } {
-    return this.#guarded('login', request, secret, () => {
+    return this.#limiter.guard('login', request, secret, () => {
       this.#refresh()
       if (!this.#takeCode(secret) && !this.#isOperator(secret)) return undefined
       const secrets = { cookie: newToken(), pageKey: newToken() }
       this.#pages.set(pageId(secrets), this.#clock.now() + pageSessionMs)
-      writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
+      writePageSessions(this.#stateDir, this.#pagesOperator, this.#pages)
       return { ...secrets, maxAgeSeconds: pageSessionMs / 1000 }
     })
   }
@@ -150,108 +145,86 @@ export class Auth {
     return until !== undefined && until >= this.#clock.monotonic()
   }
 
-  /** The page may do everything, so a token that may do less opens none. */
+  /** A page may do everything, so only the operator token can log in. */
   #isOperator(token: string): boolean {
-    const operator = this.#known.find(({ id }) => id.startsWith('operator:'))
+    const operator = this.#credentials.find(({ id }) => id.startsWith('operator:'))
     return operator !== undefined && sameHash(operator.hash, hashOf(token))
   }
 
   closePage(secrets: PageSecrets): void {
     if (!this.#pages.delete(pageId(secrets))) return
-    writePageSessions(this.#stateDir, this.#pagesUnder, this.#pages)
+    writePageSessions(this.#stateDir, this.#pagesOperator, this.#pages)
   }
 
-  /** Is this credential still good? Asked again and again for connections that stay open. */
-  stillGood(credentialId: string): boolean {
+  /** Polled for open connections: false once the credential was removed or has expired. */
+  isValid(credentialId: string): boolean {
     this.#refresh()
-    if (!credentialId.startsWith('page:')) return this.#known.some((known) => known.id === credentialId)
+    if (!credentialId.startsWith('page:')) return this.#credentials.some(({ id }) => id === credentialId)
     return (this.#pages.get(credentialId.slice(5)) ?? 0) >= this.#clock.now()
   }
 
-  hooksOpen(): boolean {
+  hasHookToken(): boolean {
     this.#refresh()
     return this.#hookToken !== undefined
   }
 
-  /**
-   * Limits guessing by source. A secret of ours has 256 bits and cannot be guessed, so the right one is let in even from a
-   * source that is locked out; a shorter secret, which a person chose, is not looked at there.
-   */
-  #guarded<T>(
-    door: string,
-    request: IncomingMessage,
-    secret: string | undefined,
-    look: () => T | undefined,
-  ): T {
-    const address = request.socket.remoteAddress ?? ''
-    const browser = isFromBrowser(request)
-    const local = isLoopback(address.replace(/^::ffff:/, '')) && !browser
-    const key = `${door} ${browser ? 'page' : 'program'} ${address}`
-    const wait = this.#limiter.lockedFor(key)
-    const isGuessable = (secret ?? '').length < unguessableLength
-    const found = wait > 0 && isGuessable ? undefined : look()
-    if (found !== undefined) return found
-    if (wait > 0) throw new TooManyTries(wait)
-    this.failures++
-    this.#limiter.fail(key, { failures: local ? 100 : 10 })
-    throw new RockpoolError('unauthorized', 'A valid token is needed.', {
-      hint: 'Send it as `Authorization: Bearer …`. It is in credentials/gateway-token of the state directory.',
-    })
+  get failures(): number {
+    return this.#limiter.failures
   }
 
-  /** Reads the credentials again when a file has changed, so that a new token counts and an old one ends at once. */
+  /** Reads the credentials again if a file has changed, so that new and removed tokens take effect at once. */
   #refresh(): void {
     const mark = credentialsMark(this.#stateDir)
     if (mark === this.#mark) return
     this.#mark = mark
     const operator = this.#read(readGatewayToken)
     const hash = operator === undefined ? undefined : hashOf(operator)
-    this.#known = (this.#read(readTokenRecords) ?? []).map((record) => ({
+    this.#credentials = (this.#read(readTokenRecords) ?? []).map((record) => ({
       id: `token:${record.hash}`,
       hash: Buffer.from(record.hash, 'base64url'),
       caller: {
         via: 'rpc',
         name: `token:${record.name}`,
         scopes: allScopes.filter((scope) => record.scopes.includes(scope)),
-        ...(record.agentId === undefined ? {} : { agentId: record.agentId }),
+        agentId: record.agentId,
       },
     }))
     if (hash) {
       const id = `operator:${hash.toString('base64url')}`
-      this.#known.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
-      this.#openPagesUnder(id)
+      this.#credentials.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
+      this.#loadPages(id)
     }
-    this.#hookToken = this.#read(readOwnHookToken)
+    this.#hookToken = this.#read(readSeparateHookToken)
   }
 
-  /** A file that cannot be read, or is half written, lets nobody in. It is looked at again, and spoken of once. */
+  /** With a file that is unreadable or half written, all requests are refused. It is read again on the next request. */
   #read<T>(credentials: (stateDir: string) => T): T | undefined {
     try {
       return credentials(this.#stateDir)
     } catch (thrown) {
       const { message, hint } = asRockpoolError(thrown)
-      if (message !== this.#trouble)
+      if (message !== this.#lastError)
         this.#log.error(
           { event: 'credentials-unreadable', error: message, hint },
           'Could not read the credentials of the gateway; requests are refused until they can be read.',
         )
-      this.#trouble = message
+      this.#lastError = message
       this.#mark = ''
       return undefined
     }
   }
 
-  /** A page opened under an earlier operator's token ended with it, also while the gateway was down. */
-  #openPagesUnder(operator: string): void {
-    if (operator === this.#pagesUnder) return
-    this.#pagesUnder = operator
+  /** Pages that logged in under an earlier operator token are logged out, also if the gateway was down meanwhile. */
+  #loadPages(operator: string): void {
+    if (operator === this.#pagesOperator) return
+    this.#pagesOperator = operator
     const now = this.#clock.now()
     this.#pages = this.#read((stateDir) => readPageSessions(stateDir, operator, now)) ?? new Map()
   }
 }
 
-/** Throws when the hook token is also another token: other programs hold it, and it would let them do far more. */
-function readOwnHookToken(stateDir: string): string | undefined {
+/** Throws if the hook token is also a gateway token: programs that know it could do far more than call hooks. */
+function readSeparateHookToken(stateDir: string): string | undefined {
   const token = readHookToken(stateDir)
   if (token === undefined) return undefined
   const hash = hashOf(token).toString('base64url')
@@ -260,7 +233,7 @@ function readOwnHookToken(stateDir: string): string | undefined {
   if (!isShared) return token
   throw new RockpoolError(
     'exposed',
-    'The hook token is also a token of the gateway, so hooks could do all that it may.',
+    'The hook token is also a token of the gateway, so hooks could do too much.',
     {
       hint: 'Make a new hook token with `rockpool tokens rotate hook`.',
     },
@@ -271,24 +244,16 @@ function pageId({ cookie, pageKey }: PageSecrets): string {
   return hashOf(`${cookie} ${pageKey}`).toString('base64url')
 }
 
-export class TooManyTries extends RockpoolError {
-  readonly retryAfterSeconds: number
-  constructor(retryAfterSeconds: number) {
-    super('rate-limited', `Too many wrong credentials. Try again in ${retryAfterSeconds} s.`)
-    this.retryAfterSeconds = retryAfterSeconds
-  }
-}
-
-/** A client may ask for less than its token gives, never for more. Scopes that do not exist give nothing. */
+/** A client can give up rights of its token, never gain any. Unknown scopes are ignored. */
 export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; agentId?: string }): Caller {
   const asked = wanted.scopes?.map((scope) => scope.replace(/^operator\./, ''))
   const known = allScopes.filter((scope) => asked?.includes(scope))
   const kept = allScopes.filter((scope) => hasScope(known, scope) && hasScope(caller.scopes, scope))
   return {
     ...caller,
-    ...(asked === undefined ? {} : { scopes: kept }),
+    scopes: asked === undefined ? caller.scopes : kept,
     // A token that is bound to an agent stays bound to it.
-    ...(wanted.agentId === undefined || caller.agentId !== undefined ? {} : { agentId: wanted.agentId }),
+    agentId: caller.agentId ?? wanted.agentId,
   }
 }
 

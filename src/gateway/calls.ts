@@ -1,4 +1,4 @@
-// A request from outside, whichever way it came: looked up, performed, counted, answered.
+// Performs the requests of HTTP, WebSockets and hooks: finds the operation, runs it within limits, counts it, and answers.
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { AtMost } from '../domain/async.ts'
 import type { App } from '../operations/app.ts'
@@ -11,14 +11,14 @@ import type { RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Large answers that are made at the same time for one credential, and how many more may wait. */
-const largeAtOnce = 2
-const largeWaiting = 200
-/** What the answers to one batch may have in all, in characters. */
+/** For one credential: how many large answers are made at once, and how many requests for them may wait. */
+const maxLargeAtOnce = 2
+const maxLargeWaiting = 200
+/** The size of all answers to one batch, in characters. */
 const batchLimit = 32 * 1024 * 1024
 
-/** Whose call it is, and how much the answers to its batch have so far. */
-interface Share {
+/** The batch that a request belongs to, and the size of its answers so far. */
+interface Batch {
   credentialId: string
   size: number
 }
@@ -37,34 +37,33 @@ export class Calls {
     this.metrics = metrics
   }
 
-  /** Undefined for a notification: it is done and not answered. */
+  /** Undefined for a notification, which is performed and not answered. */
   async respond(
     request: unknown,
     { caller, credentialId }: Admission,
-    share: Share = { credentialId, size: 0 },
+    batch: Batch = { credentialId, size: 0 },
   ): Promise<RpcResponse | undefined> {
     if (!isRequest(request))
-      return failure(null, { code: -32600, message: 'That is not a JSON-RPC 2.0 request.' })
+      return failure(null, { code: -32600, message: 'This is not a JSON-RPC 2.0 request.' })
     const id = request.id ?? null
-    const work = this.call(request, caller, share).then(
+    const response = await this.call(request, caller, batch).then(
       (result) => answer(id, result),
       (error: unknown) => failure(id, rpcError(asRockpoolError(error))),
     )
-    const response = await work
     return request.id === undefined ? undefined : response
   }
 
-  /** The answers to a batch. What does not fit into one answer any more is refused, and can be asked for by itself. */
-  async respondToBatch(batch: unknown[], admission: Admission): Promise<RpcResponse[]> {
-    const share = { credentialId: admission.credentialId, size: 0 }
-    const answers = await Promise.all(batch.map((request) => this.respond(request, admission, share)))
+  /** Requests whose answers exceed the limit of the batch are refused, and can be sent alone. */
+  async respondToBatch(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {
+    const batch = { credentialId: admission.credentialId, size: 0 }
+    const answers = await Promise.all(requests.map((request) => this.respond(request, admission, batch)))
     return answers.filter((each) => each !== undefined)
   }
 
-  async call(request: RpcRequest, caller: Caller, share?: Share): Promise<unknown> {
+  async call(request: RpcRequest, caller: Caller, batch?: Batch): Promise<unknown> {
     const started = performance.now()
     const { name, input } = resolveAlias('rpc', request.method, request.params ?? {})
-    const work = this.#perform(name, input, caller, share)
+    const work = this.#perform(name, input, caller, batch)
     this.#running.add(work)
     try {
       const result = await work
@@ -72,11 +71,8 @@ export class Calls {
       return result
     } catch (thrown) {
       const error = asRockpoolError(thrown)
-      this.metrics.called(
-        this.#operations.has(name) ? name : 'unknown',
-        error.code,
-        performance.now() - started,
-      )
+      const known = this.#operations.has(name) ? name : 'unknown'
+      this.metrics.called(known, error.code, performance.now() - started)
       if (error.code === 'internal') this.#reportInternal(name, error)
       throw error
     } finally {
@@ -84,7 +80,7 @@ export class Calls {
     }
   }
 
-  /** From now on nothing new is begun; resolves when what runs has ended, or the time is up. */
+  /** Refuses new requests; resolves when the running ones have ended, or after `ms`. */
   async drain(ms: number): Promise<void> {
     this.#draining = true
     const all = Promise.allSettled(this.#running)
@@ -95,7 +91,7 @@ export class Calls {
     name: string,
     input: Record<string, unknown>,
     caller: Caller,
-    share?: Share,
+    batch?: Batch,
   ): Promise<unknown> {
     if (this.#draining) throw stopping()
     let operation = this.#operations.get(name)
@@ -105,21 +101,21 @@ export class Calls {
       this.#operations.set(name, operation)
     }
     const work = (): Promise<unknown> => performOperation(this.app, operation, input, caller)
-    return operation.largeOutput && share ? this.#performLarge(work, share) : work()
+    return operation.largeOutput && batch ? this.#performLarge(work, batch) : work()
   }
 
-  async #performLarge(work: () => Promise<unknown>, share: Share): Promise<unknown> {
-    const places = this.#large.get(share.credentialId) ?? new AtMost(largeAtOnce, largeWaiting)
-    this.#large.set(share.credentialId, places)
+  async #performLarge(work: () => Promise<unknown>, batch: Batch): Promise<unknown> {
+    const limit = this.#large.get(batch.credentialId) ?? new AtMost(maxLargeAtOnce, maxLargeWaiting)
+    this.#large.set(batch.credentialId, limit)
     try {
-      return await places.run(async () => {
-        if (share.size > batchLimit) throw batchIsFull()
+      return await limit.run(async () => {
+        if (batch.size > batchLimit) throw batchIsFull()
         const result = await work()
-        share.size += textSize(result)
+        batch.size += textSize(result)
         return result
       })
     } finally {
-      if (places.isIdle) this.#large.delete(share.credentialId)
+      if (limit.isIdle) this.#large.delete(batch.credentialId)
     }
   }
 
@@ -127,7 +123,7 @@ export class Calls {
     const stack = error.cause instanceof Error ? error.cause.stack : undefined
     this.app.log.error(
       { event: 'operation-failed', operation: name, error: error.message, stack },
-      'An operation failed with an unexpected error.',
+      'An operation failed with an unexpected error; the caller got an internal error.',
     )
   }
 }
@@ -140,8 +136,8 @@ function textSize(value: unknown): number {
 
 function batchIsFull(): RockpoolError {
   const limit = batchLimit / 1_048_576
-  return new RockpoolError('refused', `The answers to this batch have more than ${limit} MiB already.`, {
-    hint: 'Ask for this one by itself.',
+  return new RockpoolError('refused', `The answers to this batch already exceed ${limit} MiB.`, {
+    hint: 'Send this request alone.',
   })
 }
 

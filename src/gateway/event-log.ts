@@ -1,5 +1,5 @@
-// The last events, numbered, so that a client that was away can catch up or be told that something is missing.
-// Each event becomes text once, however many listen.
+// The last events, numbered, so that a client that was disconnected can catch up or learn that events are missing. Each
+// event is turned into text once, for all listeners.
 import type { Events, RockpoolEvent } from '../domain/events.ts'
 import { jsonText } from '../domain/json.ts'
 
@@ -26,7 +26,7 @@ export class EventLog {
   #stop: () => void
   readonly #mask: (json: string) => string
 
-  /** The epoch names this run of the gateway: numbers of another run mean nothing here. */
+  /** `epoch` identifies this run of the gateway; numbers of another run are not valid. */
   constructor(events: Events, epoch: string, mask: (json: string) => string) {
     this.#mask = mask
     this.epoch = epoch
@@ -42,7 +42,7 @@ export class EventLog {
     return () => this.#listeners.delete(listener)
   }
 
-  /** What came after this position, and whether something between is no longer known. */
+  /** The events after this position; `gap` if some of them are no longer stored. */
   since(position: EventPosition): { gap: boolean; events: LoggedEvent[] } {
     if (position.epoch !== this.epoch || position.seq > this.#seq) return { gap: true, events: [] }
     const oldest = this.#events[0]?.seq ?? this.#seq + 1
@@ -63,7 +63,7 @@ export class EventLog {
     for (const listener of this.#listeners) listener(logged)
   }
 
-  /** Lets go of a good part at once, so that trimming is rare. */
+  /** Drops a fifth of the events at once, so that trimming is rare. */
   #trim(): void {
     let drop = 0
     while (

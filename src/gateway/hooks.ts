@@ -1,23 +1,23 @@
-// POST /hooks/wake and /hooks/agent: other programs tell the agent something, or give it work. Shut until a person
-// sets a hook token, which they send, or sign with (signed-hook.ts); that token opens nothing else.
+// POST /hooks/wake and /hooks/agent: other programs notify an agent or give it a task. Hooks are off until a person sets a
+// hook token. Programs send the token or sign with it (signed-hook.ts); it is valid for nothing else.
 import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { defaultAgentId, buildInternalSessionKey } from '../domain/session-key.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Caller } from '../operations/operation.ts'
 import { checkInput } from '../operations/perform.ts'
+import type { OutputOf } from '../rpc/client.ts'
 import { parseJson } from '../rpc/frames.ts'
 import { bearerToken } from './auth.ts'
 import type { Auth } from './auth.ts'
 import type { Calls } from './calls.ts'
-import { followHookRun } from './hook-run.ts'
 import { HttpRefusal, readBody } from './http.ts'
 import { claimsSignature } from './signed-hook.ts'
 
 const maxBody = 256 * 1024
 
-/** What a hook may do, whatever its token's owner may. */
+/** The rights of every hook. */
 const hookCaller: Caller = { via: 'hook', scopes: ['write'], name: 'hook' }
 
 const wakeInput = z.strictObject({
@@ -35,9 +35,9 @@ const agentInput = z.strictObject({
   to: z.string().trim().min(1).max(500).optional(),
   model: z.string().trim().min(1).max(200).optional(),
   thinking: z.string().trim().min(1).max(40).optional(),
-  /** The turn is stopped after so long. */
+  /** The turn is stopped after this time. */
   timeoutSeconds: z.int().min(1).max(3600).optional(),
-  /** Tells the agent's main session how it ended: with a turn at once, or with the next message. */
+  /** Reports the end to the agent's main session: with a turn at once, or with the next message. */
   wakeMode: z.enum(['now', 'next-heartbeat']).optional(),
 })
 
@@ -54,8 +54,12 @@ export async function receiveHook(
   request: IncomingMessage,
   parts: HookParts,
 ): Promise<unknown> {
-  if (!parts.calls.app.config.hooks.enabled || !parts.auth.hooksOpen()) {
-    throw new HttpRefusal(404, 'not-found', 'Hooks are off. Set hooks.enabled and a hook token to open them.')
+  if (!parts.calls.app.config.hooks.enabled || !parts.auth.hasHookToken()) {
+    throw new HttpRefusal(
+      404,
+      'not-found',
+      'Hooks are off. Set hooks.enabled and a hook token to enable them.',
+    )
   }
   const { text, key } = await admit(request, parts.auth)
   const body = parseJson(text)
@@ -68,12 +72,12 @@ export async function receiveHook(
 
 type Key = { idempotencyKey?: string }
 
-/** With the token itself, or signed with it. The body, and the key under which it is done once. */
+/** Checks the token or the signature; resolves to the body and the idempotency key. */
 async function admit(request: IncomingMessage, auth: Auth): Promise<{ text: string; key: Key }> {
   const read = (): Promise<string> => readBody(request, maxBody)
   if (bearerToken(request) === undefined && claimsSignature(request)) {
     const { id, body } = await auth.admitSignedHook(request, read)
-    // The sender's id is what is signed: whoever repeats the request cannot give it another.
+    // The id is part of the signature, so a repeated request has the same id.
     return { text: body, key: { idempotencyKey: `webhook:${id}` } }
   }
   auth.admitHook(bearerToken(request), request)
@@ -98,28 +102,27 @@ async function agentTurn(body: Record<string, unknown>, key: Key, { calls }: Hoo
     throw new RockpoolError('input-invalid', `There is no agent ${JSON.stringify(agentId.slice(0, 80))}.`)
   }
   if (sessionKey !== undefined) checkSessionKey(sessionKey, calls.app.config.hooks.allowRequestSessionKey)
-  // A stranger's words get a session of their own, never the owner's conversation.
+  // The text of another program gets a session of its own, never the owner's conversation.
   const id = sessionKey?.slice('hook:'.length) ?? hookSession(key)
   const who = agentId ?? defaultAgentId(calls.app.config)
   const title = name?.replace(/[\r\n[\]]+/g, ' ')
   const params = {
     ...rest,
-    message: markedAsHooks(message, title),
+    message: markedAsHook(message, title),
     sessionKey: buildInternalSessionKey({ agentId: who, kind: 'hook', id }),
     ...key,
   }
-  const handed = { jsonrpc: '2.0' as const, method: 'turns.send', params }
-  const result = (await calls.call(handed, hookCaller)) as { runId: string; sessionKey: string }
+  const send = { jsonrpc: '2.0' as const, method: 'turns.send', params }
+  const result = (await calls.call(send, hookCaller)) as { runId: string; sessionKey: string }
   const run = { ...result, agentId: who, name: title ?? 'agent', timeoutSeconds, wakeMode }
-  void followHookRun(calls, hookCaller, run)
+  void followRun(calls, run)
   return { ok: true, ...result }
 }
 
 /**
- * A fence whose name follows from the text: the same request stays the same for its idempotency key, and no text can hold
- * the hash of itself.
+ * The markers contain the hash of the text: a repeated request gets the same markers, and no text can contain its own hash.
  */
-function markedAsHooks(message: string, title: string | undefined): string {
+function markedAsHook(message: string, title: string | undefined): string {
   const from = title === undefined ? 'a hook' : `the hook [${title}]`
   const fence = createHash('sha256').update(message).digest('hex').slice(0, 32)
   return [
@@ -141,8 +144,71 @@ function checkSessionKey(sessionKey: string, allowed: boolean): void {
   }
 }
 
-/** A repeated request has the session of its first run. */
+/** A repeated request gets the session of the first one. */
 function hookSession({ idempotencyKey }: Key): string {
   if (idempotencyKey === undefined) return randomUUID()
   return createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)
+}
+
+interface HookRun {
+  runId: string
+  sessionKey: string
+  agentId: string
+  name: string
+  timeoutSeconds?: number
+  wakeMode?: 'now' | 'next-heartbeat'
+}
+
+/** Polled in short waits, so that a stopping gateway does not have to wait for it. */
+const waitMs = 2_000
+const longestSeconds = 3_600
+
+/** Stops the turn when its time is over, and reports the end to the agent's main session if the caller asked for that. */
+async function followRun(calls: Calls, run: HookRun): Promise<void> {
+  if (run.timeoutSeconds === undefined && run.wakeMode === undefined) return
+  const call: HookCall = (method, params) => calls.call({ jsonrpc: '2.0', method, params }, hookCaller)
+  try {
+    const status = await untilEnded(calls, call, run)
+    if (status === 'timeout') await call('turns.stop', { sessionKey: run.sessionKey })
+    if (run.wakeMode !== undefined) await reportToMain(call, run, status)
+  } catch (thrown) {
+    const error = asRockpoolError(thrown)
+    // A stopping gateway refuses new calls; the turn itself is resumed after the restart.
+    if (error.code !== 'unavailable')
+      calls.app.log.warn(
+        { event: 'hook-follow-failed', runId: run.runId, error: error.message },
+        'Could not follow the turn of a hook; its time limit and its report to the main session are lost.',
+      )
+  }
+}
+
+type HookCall = (method: string, params: Record<string, unknown>) => Promise<unknown>
+
+async function untilEnded(
+  { app }: Calls,
+  call: HookCall,
+  { runId, timeoutSeconds }: HookRun,
+): Promise<string> {
+  const until = app.clock.monotonic() + (timeoutSeconds ?? longestSeconds) * 1000
+  for (;;) {
+    const left = Math.max(0, until - app.clock.monotonic())
+    const timeoutMs = Math.ceil(Math.min(waitMs, left))
+    const { status } = (await call('turns.wait', { runId, timeoutMs })) as { status: string }
+    if (status !== 'timeout' || left <= waitMs) return status
+  }
+}
+
+async function reportToMain(call: HookCall, run: HookRun, status: string): Promise<void> {
+  const { runId, sessionKey, agentId, name, wakeMode } = run
+  const { previews } = (await call('sessions.preview', {
+    keys: [sessionKey],
+    limit: 1,
+    maxChars: 2000,
+  })) as OutputOf<'sessions.preview'>
+  const last = previews[0]?.items.at(-1)
+  const answer = last?.role === 'assistant' ? `: ${last.text}` : ''
+  const how = { ok: 'has ended', timeout: 'took too long and was stopped' }[status] ?? 'was stopped or failed'
+  const text = `Hook ${name} ${how}${status === 'ok' ? answer : '.'}`
+  // With the key the event is stored once, even if the hook was called several times with one idempotency key.
+  await call('system.event', { text, mode: wakeMode, agentId, idempotencyKey: `hook-run:${runId}` })
 }

@@ -1,8 +1,7 @@
-// Reading requests and writing answers over HTTP, within limits.
+// HTTP: reads request bodies within limits, and writes answers and errors.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'
-import { TooManyTries } from './auth.ts'
 
 const statuses: Partial<Record<ErrorCode, number>> = {
   usage: 400,
@@ -20,8 +19,8 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   'timed-out': 504,
 }
 
-/** Headers of every answer: nothing is guessed, framed, cached or sent along. */
-export const guardHeaders = {
+/** Headers of every answer: no type sniffing, frames, referrers, cross-origin use or caching. */
+export const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
@@ -47,7 +46,7 @@ export function sendText(
   headers: object = {},
 ): void {
   response.writeHead(status, {
-    ...guardHeaders,
+    ...securityHeaders,
     'content-type': `${type}; charset=utf-8`,
     'content-length': Buffer.byteLength(text),
     ...headers,
@@ -55,7 +54,7 @@ export function sendText(
   response.end(text)
 }
 
-/** An error as HTTP; a request whose body was not read ends its connection. */
+/** Sends an error. If the body of the request was not read, the connection is closed. */
 export function sendError(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   const error = asRockpoolError(thrown)
   const status = error instanceof HttpRefusal ? error.status : (statuses[error.code] ?? 500)
@@ -76,7 +75,16 @@ export function errorHeaders(request: IncomingMessage, error: RockpoolError): Re
   }
 }
 
-/** Refused for a reason of HTTP's own, with a status and a word of its own. */
+/** Wrong credentials came too often from one source. */
+export class TooManyTries extends RockpoolError {
+  readonly retryAfterSeconds: number
+  constructor(retryAfterSeconds: number) {
+    super('rate-limited', `Too many wrong credentials. Try again in ${retryAfterSeconds} s.`)
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** Refused by a rule of HTTP, with its own status and reason. */
 export class HttpRefusal extends RockpoolError {
   readonly status: number
   readonly reason: string
@@ -89,7 +97,7 @@ export class HttpRefusal extends RockpoolError {
   }
 }
 
-/** The body, if it is not too large. A larger one is not read to its end. */
+/** Reads the body; stops reading and throws if it is too large. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
   const tooLarge = (): HttpRefusal =>
     new HttpRefusal(413, 'too-large', `The body is larger than ${maxBytes} bytes.`)

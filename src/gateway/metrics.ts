@@ -1,4 +1,4 @@
-// Numbers for GET /metrics, in Prometheus' text format.
+// The numbers of GET /metrics, in the text format of Prometheus.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 interface Count {
@@ -15,13 +15,13 @@ export interface Gauges {
   uptimeSeconds: number
 }
 
-/** How often the event loop is looked at. */
-const lookMs = 20
+/** How often the event loop is sampled. */
+const sampleMs = 20
 
 export class Metrics {
   /** Operation, then outcome. */
   #calls = new Map<string, Map<string, Count>>()
-  #loop = monitorEventLoopDelay({ resolution: lookMs })
+  #loop = monitorEventLoopDelay({ resolution: sampleMs })
 
   constructor() {
     this.#loop.enable()
@@ -37,37 +37,39 @@ export class Metrics {
   }
 
   text(gauges: Gauges): string {
-    const memory = process.memoryUsage.rss()
-    const lines = [
-      ...metric(
-        'rockpool_calls_total',
-        'counter',
-        'Operations performed.',
-        this.#perCall((count) => count.calls),
-      ),
-      ...metric(
+    const single = (value: number): Array<[string, number]> => [['', value]]
+    const delay = { p99: delaySeconds(this.#loop.percentile(99)), max: delaySeconds(this.#loop.max) }
+    const metrics: Array<
+      [name: string, type: 'counter' | 'gauge', help: string, values: Array<[string, number]>]
+    > = [
+      ['rockpool_calls_total', 'counter', 'Operations performed.', this.#perCall(({ calls }) => calls)],
+      [
         'rockpool_call_seconds_total',
         'counter',
         'Time in operations.',
-        this.#perCall((c) => c.seconds),
-      ),
-      ...metric('rockpool_connections', 'gauge', 'Open WebSockets.', [['', gauges.connections]]),
-      ...metric('rockpool_unauthenticated_sockets', 'gauge', 'Sockets that are not authenticated yet.', [
-        ['', gauges.unauthenticated],
-      ]),
-      ...metric('rockpool_auth_failures_total', 'counter', 'Wrong credentials.', [['', gauges.authFailures]]),
-      ...metric('rockpool_events_total', 'counter', 'Events so far.', [['', gauges.events]]),
-      ...metric('rockpool_uptime_seconds', 'gauge', 'Since the start.', [['', gauges.uptimeSeconds]]),
-      ...metric('rockpool_event_loop_delay_seconds', 'gauge', '99th percentile since the last look.', [
-        ['', delaySeconds(this.#loop.percentile(99))],
-      ]),
-      ...metric('rockpool_event_loop_delay_max_seconds', 'gauge', 'The longest since the last look.', [
-        ['', delaySeconds(this.#loop.max)],
-      ]),
-      ...metric('process_resident_memory_bytes', 'gauge', 'Memory in use.', [['', memory]]),
+        this.#perCall(({ seconds }) => seconds),
+      ],
+      ['rockpool_connections', 'gauge', 'Open WebSockets.', single(gauges.connections)],
+      [
+        'rockpool_unauthenticated_sockets',
+        'gauge',
+        'Sockets that are not authenticated yet.',
+        single(gauges.unauthenticated),
+      ],
+      ['rockpool_auth_failures_total', 'counter', 'Wrong credentials.', single(gauges.authFailures)],
+      ['rockpool_events_total', 'counter', 'Events so far.', single(gauges.events)],
+      ['rockpool_uptime_seconds', 'gauge', 'Since the start.', single(gauges.uptimeSeconds)],
+      [
+        'rockpool_event_loop_delay_seconds',
+        'gauge',
+        '99th percentile since the last scrape.',
+        single(delay.p99),
+      ],
+      ['rockpool_event_loop_delay_max_seconds', 'gauge', 'Maximum since the last scrape.', single(delay.max)],
+      ['process_resident_memory_bytes', 'gauge', 'Memory in use.', single(process.memoryUsage.rss())],
     ]
     this.#loop.reset()
-    return `${lines.join('\n')}\n`
+    return metrics.flatMap(([name, type, help, values]) => formatMetric(name, type, help, values)).join('')
   }
 
   close(): void {
@@ -84,12 +86,12 @@ export class Metrics {
   }
 }
 
-/** Node counts from look to look; a loop that nothing delays comes back after one such time. */
+/** Node measures the time between two samples, which is the sampling interval if nothing delays the loop. */
 function delaySeconds(nanoseconds: number): number {
-  return Math.max(0, nanoseconds / 1e9 - lookMs / 1000)
+  return Math.max(0, nanoseconds / 1e9 - sampleMs / 1000)
 }
 
-function metric(name: string, type: string, help: string, values: Array<[string, number]>): string[] {
-  const rows = values.map(([labels, value]) => `${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...rows]
+function formatMetric(name: string, type: string, help: string, values: Array<[string, number]>): string[] {
+  const rows = values.map(([labels, value]) => `${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`)
+  return [`# HELP ${name} ${help}\n`, `# TYPE ${name} ${type}\n`, ...rows]
 }

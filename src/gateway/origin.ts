@@ -1,16 +1,17 @@
-// Which names the gateway answers to, and which web pages may talk to it. Both lists are exact: a page of another
-// site, another port or a name that merely points here is a stranger.
+// The host names that the gateway answers to, and the origins of the web pages that may use it. Both lists are exact: a page
+// of another site or port, or a name that only resolves to this machine, is refused.
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../domain/config.ts'
+import { HttpRefusal } from './http.ts'
 
-export interface Doorplate {
+export interface AllowedNames {
   hosts: ReadonlySet<string>
   origins: ReadonlySet<string>
 }
 
 const localNames = ['127.0.0.1', 'localhost', '[::1]']
 
-export function doorplate(config: Config['gateway'], bind: string, port: number): Doorplate {
+export function allowedNames(config: Config['gateway'], bind: string, port: number): AllowedNames {
   const names = isLoopback(bind) || isWildcard(bind) ? localNames : [...localNames, bracketed(bind)]
   const own = names.map((name) => `${name}:${port}`)
   return {
@@ -19,37 +20,30 @@ export function doorplate(config: Config['gateway'], bind: string, port: number)
   }
 }
 
-export type Refusal = { status: number; code: string; message: string }
-
-/** Undefined when the request is addressed to us and comes from a program or from a page of ours. */
-export function refuseStranger(request: IncomingMessage, door: Doorplate): Refusal | undefined {
+/** Throws unless the request names this gateway as its host and comes from a program or from the dashboard. */
+export function checkOrigin(request: IncomingMessage, allowed: AllowedNames): void {
   const hosts = headerValues(request, 'host')
-  if (hosts.length !== 1) return { status: 400, code: 'bad-host', message: 'One Host header is needed.' }
-  if (!door.hosts.has(hosts[0]!.toLowerCase())) {
-    return { status: 403, code: 'unknown-host', message: 'This gateway does not go by that name.' }
-  }
+  if (hosts.length !== 1) throw new HttpRefusal(400, 'bad-host', 'One Host header is needed.')
+  if (!allowed.hosts.has(hosts[0]!.toLowerCase()))
+    throw new HttpRefusal(403, 'unknown-host', 'This gateway does not have that host name.')
   const origins = headerValues(request, 'origin')
-  if (origins.length > 1 || (origins.length === 1 && !door.origins.has(origins[0]!))) {
-    return { status: 403, code: 'foreign-origin', message: 'That page may not talk to this gateway.' }
-  }
-  return crossSite(request)
+  if (origins.length > 1 || (origins.length === 1 && !allowed.origins.has(origins[0]!)))
+    throw new HttpRefusal(403, 'foreign-origin', 'That page may not use this gateway.')
+  if (isCrossSite(request)) throw new HttpRefusal(403, 'cross-site', 'The request came from another site.')
 }
 
-/** Browsers say where a request began; only our own page, or the person's own address bar, may change anything. */
-function crossSite(request: IncomingMessage): Refusal | undefined {
+/** Browsers report where a request began. Only the dashboard may change anything; the address bar may read. */
+function isCrossSite(request: IncomingMessage): boolean {
   const site = request.headers['sec-fetch-site']
-  if (site === undefined || site === 'same-origin') return undefined
-  const mere = request.method === 'GET' && site === 'none'
-  return mere
-    ? undefined
-    : { status: 403, code: 'cross-site', message: 'The request came from another site.' }
+  if (site === undefined || site === 'same-origin') return false
+  return !(request.method === 'GET' && site === 'none')
 }
 
 export function isFromBrowser(request: IncomingMessage): boolean {
   return request.headers.origin !== undefined || request.headers['sec-fetch-site'] !== undefined
 }
 
-/** Node folds repeated headers; the raw list shows what was really sent. */
+/** Node merges repeated headers; the raw list has each of them. */
 function headerValues(request: IncomingMessage, name: string): string[] {
   const found: string[] = []
   const raw = request.rawHeaders

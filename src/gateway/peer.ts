@@ -1,5 +1,5 @@
-// One WebSocket: who it is, what it asked, what it listens to. A peer that does not read is closed before it can
-// grow our memory, and never holds up another.
+// One WebSocket connection: its caller, its requests and its subscriptions. A client that does not read is disconnected
+// before its unread answers fill the memory.
 import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
@@ -13,27 +13,26 @@ import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
 import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
-import { stringifyFairly } from './stringify.ts'
-import { concerns, topics } from './subscriptions.ts'
+import { stringifyInParts } from './stringify.ts'
+import { isVisibleTo, topics } from './subscriptions.ts'
 import type { Topic } from './subscriptions.ts'
 import { jsonText } from '../domain/json.ts'
 
 export interface PeerParts {
   calls: Calls
   events: EventLog
-  /** Turns the first frame of a connection that came without a credential into an admission; throws if it is none. */
-  connect(params: Hello): Admission
+  /** Authenticates a connection by its first frame; throws if it has no valid credential. */
+  connect(params: ConnectParams): Admission
 }
 
-/** What the first frame may say: a token, and that it wants to be less; or the key of our own page. */
-export type Hello = z.output<typeof connectInput>
+export type ConnectParams = z.output<typeof connectInput>
 
 const maxBuffered = 4 * 1024 * 1024
 const maxRunning = 256
 const maxSubscriptions = 100
 const maxMalformed = 100
 
-/** Close codes: 1008 refused, 1009 too large, 1013 too slow. */
+/** The first frame: a token, optionally with fewer rights; or the page key of the dashboard. */
 const connectInput = z.union([
   z.strictObject({
     token: z.string().max(500),
@@ -50,28 +49,28 @@ interface Subscription {
 
 export class Peer {
   readonly socket: WebSocket
-  #wire: Duplex
+  #stream: Duplex
   #parts: PeerParts
   #admission: Admission | undefined
   #subscriptions = new Map<string, Subscription>()
   #running = 0
   #malformed = 0
   #corked = false
-  #alive = true
+  #hasAnswered = true
   #stopListening: () => void
 
-  constructor(socket: WebSocket, wire: Duplex, parts: PeerParts, admission: Admission | undefined) {
+  constructor(socket: WebSocket, stream: Duplex, parts: PeerParts, admission: Admission | undefined) {
     this.socket = socket
-    this.#wire = wire
+    this.#stream = stream
     this.#parts = parts
     this.#admission = admission
-    this.#stopListening = parts.events.on((logged) => this.#offer(logged))
+    this.#stopListening = parts.events.on((logged) => this.#publish(logged))
     socket.on('message', (data: Buffer, isBinary) =>
       this.#receive(isBinary ? undefined : data.toString('utf8')),
     )
-    socket.on('pong', () => (this.#alive = true))
+    socket.on('pong', () => (this.#hasAnswered = true))
     socket.on('close', () => this.#stopListening())
-    // A broken connection also emits 'close'; there is no one to answer.
+    // 'close' follows.
     socket.on('error', () => socket.terminate())
   }
 
@@ -79,15 +78,15 @@ export class Peer {
     return this.#admission?.credentialId
   }
 
-  /** Every half minute: a peer that did not answer the last ping is gone. */
+  /** Called every half minute; disconnects a client that did not answer the last ping. */
   ping(): void {
-    if (!this.#alive) return this.socket.terminate()
-    this.#alive = false
+    if (!this.#hasAnswered) return this.socket.terminate()
+    this.#hasAnswered = false
     this.socket.ping()
   }
 
   #receive(text: string | undefined): void {
-    // What comes after we have hung up is not looked at.
+    // Frames that arrive after our close frame are ignored.
     if (this.socket.readyState !== this.socket.OPEN) return
     let value: unknown
     try {
@@ -98,22 +97,22 @@ export class Peer {
       return
     }
     if (!this.#admission) this.#connect(value)
-    else if (isRubbish(value) && ++this.#malformed > maxMalformed) this.#hangUp()
-    else void this.#answer(value, this.#admission).catch((error: unknown) => this.#unanswered(value, error))
+    else if (isMalformed(value) && ++this.#malformed > maxMalformed) this.#closeMalformed()
+    else void this.#answer(value, this.#admission).catch((error: unknown) => this.#sendFailure(value, error))
   }
 
-  /** What was done cannot be put into words: it is more than a text can hold. */
-  #unanswered(value: unknown, error: unknown): void {
+  /** The output is too large to be sent as text. */
+  #sendFailure(value: unknown, error: unknown): void {
     const id = isRequest(value) ? (value.id ?? null) : null
     this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
   }
 
   #refuseMalformed(error: RockpoolError): void {
-    if (!this.#admission || ++this.#malformed > maxMalformed) return this.#hangUp()
+    if (!this.#admission || ++this.#malformed > maxMalformed) return this.#closeMalformed()
     this.#send(jsonText(failure(null, { code: -32700, message: error.message, data: error.report() })))
   }
 
-  #hangUp(): void {
+  #closeMalformed(): void {
     this.socket.close(1008, 'malformed frames')
   }
 
@@ -125,25 +124,28 @@ export class Peer {
       }
       const params = connectInput.safeParse(value.params)
       if (!params.success)
-        throw new RockpoolError('input-invalid', 'connect: takes token, and scopes to have fewer.')
+        throw new RockpoolError(
+          'input-invalid',
+          'connect takes a token, and optionally scopes and agentId to give up rights.',
+        )
       this.#admission = this.#parts.connect(params.data)
-      this.#send(jsonText(answer(id, this.#hello(this.#admission.caller))))
+      this.#send(jsonText(answer(id, this.#welcome(this.#admission.caller))))
     } catch (error) {
       this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
       this.socket.close(1008, 'not admitted')
     }
   }
 
-  #hello(caller: Caller): unknown {
+  #welcome(caller: Caller): unknown {
     const { version } = this.#parts.calls.app
     return { server: { name: 'rockpool', version }, scopes: caller.scopes, ...this.#parts.events.position }
   }
 
   async #answer(value: unknown, admission: Admission): Promise<void> {
     if (Array.isArray(value)) return this.#answerBatch(value, admission)
-    if (isRequest(value) && this.#ownMethod(value, admission.caller)) return
+    if (isRequest(value) && this.#connectionMethod(value, admission.caller)) return
     const [response] = await this.#respond([value], admission)
-    if (response) this.#send(await stringifyFairly(response))
+    if (response) this.#send(await stringifyInParts(response))
   }
 
   async #answerBatch(batch: unknown[], admission: Admission): Promise<void> {
@@ -152,12 +154,12 @@ export class Peer {
       return
     }
     const answered = await this.#respond(batch, admission)
-    if (answered.length > 0) this.#send(await stringifyFairly(answered))
+    if (answered.length > 0) this.#send(await stringifyInParts(answered))
   }
 
   async #respond(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {
     if (this.#running + requests.length > maxRunning) {
-      const busy = new RockpoolError('busy', `This connection has ${maxRunning} requests under way.`)
+      const busy = new RockpoolError('busy', `This connection has ${maxRunning} running requests.`)
       return requests.map((request) =>
         failure(isRequest(request) ? (request.id ?? null) : null, rpcError(busy)),
       )
@@ -170,11 +172,11 @@ export class Peer {
     }
   }
 
-  /** Methods of the connection itself. False when it is an operation's. */
-  #ownMethod(request: RpcRequest, caller: Caller): boolean {
+  /** Handles methods of the connection itself. False if the method is an operation. */
+  #connectionMethod(request: RpcRequest, caller: Caller): boolean {
     const id = request.id ?? null
     if (request.method === 'connect') {
-      this.#send(jsonText(answer(id, this.#hello(caller))))
+      this.#send(jsonText(answer(id, this.#welcome(caller))))
       return true
     }
     if (!request.method.endsWith('subscribe')) return false
@@ -214,12 +216,13 @@ export class Peer {
     this.#send(jsonText(answer(id, { removed: gone.length })))
   }
 
-  #offer(logged: LoggedEvent): void {
+  #publish(logged: LoggedEvent): void {
     for (const [id, subscription] of this.#subscriptions) this.#deliver(id, subscription, logged)
   }
 
   #deliver(subscriptionId: string, { topic, input }: Subscription, logged: LoggedEvent): void {
-    if (!concerns(logged.event, this.#admission?.caller.agentId) || !topic.wants(logged.event, input)) return
+    const agentId = this.#admission?.caller.agentId
+    if (!isVisibleTo(agentId, logged.event) || !topic.matches(logged.event, input)) return
     const { epoch } = this.#parts.events
     const head = `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"${subscriptionId}"`
     this.#send(`${head},"epoch":"${epoch}","seq":${logged.seq},"event":${logged.json}}}`)
@@ -228,7 +231,7 @@ export class Peer {
   #send(text: string | Buffer): void {
     if (this.socket.readyState !== this.socket.OPEN) return
     if (this.socket.bufferedAmount > maxBuffered) {
-      // It does not read. A close frame would wait behind what it has not read.
+      // The client does not read. A close frame would wait behind the unread answers.
       this.socket.terminate()
       return
     }
@@ -236,19 +239,19 @@ export class Peer {
     this.socket.send(typeof text === 'string' ? Buffer.from(text) : text, { binary: false })
   }
 
-  /** Answers that are ready in the same moment leave in one write. */
+  /** Answers that are ready in the same tick are sent in one write. */
   #cork(): void {
     if (this.#corked) return
     this.#corked = true
-    this.#wire.cork()
+    this.#stream.cork()
     process.nextTick(() => {
       this.#corked = false
-      this.#wire.uncork()
+      this.#stream.uncork()
     })
   }
 }
 
 /** JSON that is neither a request nor a batch. */
-function isRubbish(value: unknown): boolean {
+function isMalformed(value: unknown): boolean {
   return !isRequest(value) && !(Array.isArray(value) && value.length > 0)
 }

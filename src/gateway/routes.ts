@@ -1,5 +1,5 @@
-// What the gateway answers over HTTP. Before any route: is the request addressed to us, does it come from a program
-// or a page of ours, and does it keep its secrets out of the address?
+// The HTTP routes of the gateway. Before any route: the request must name this host, come from a program or from the
+// dashboard, and have no secret in its address.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { authorize } from '../operations/authorize.ts'
@@ -9,19 +9,19 @@ import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
 import { hookRoutes, receiveHook } from './hooks.ts'
 import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
-import { refuseStranger } from './origin.ts'
-import type { Doorplate } from './origin.ts'
+import { checkOrigin } from './origin.ts'
+import type { AllowedNames } from './origin.ts'
+import type { PendingSockets } from './limiter.ts'
 import { sendStatic } from './static.ts'
 import type { StaticFiles } from './static.ts'
-import { stringifyFairly } from './stringify.ts'
-import type { Unvouched } from './pending-sockets.ts'
+import { stringifyInParts } from './stringify.ts'
 
 export interface RouteParts {
   auth: Auth
   calls: Calls
-  /** With the hosts and origins of the configuration in force. */
-  door: () => Doorplate
-  unvouched: Unvouched
+  /** The hosts and origins of the current configuration. */
+  allowed: () => AllowedNames
+  pendingSockets: PendingSockets
   files: StaticFiles
   metricsText(): string
 }
@@ -29,7 +29,7 @@ export interface RouteParts {
 /** The cookie of the dashboard. `__Host-` would need TLS, which a loopback gateway does not have. */
 const pageCookie = 'rockpool_page'
 
-/** The page's cookie counts only together with the origin of our own page, which `checkRequest` has compared. */
+/** The cookie is used only for requests of the dashboard; `checkRequest` has compared their origin. */
 export function pageSecrets(request: IncomingMessage, pageKey: string): PageSecrets | undefined {
   const cookie = request.headers.origin === undefined ? undefined : cookieValue(request, pageCookie)
   return cookie === undefined ? undefined : { cookie, pageKey }
@@ -39,7 +39,7 @@ const maxRpcBody = 1024 * 1024
 
 type Route = (request: IncomingMessage, response: ServerResponse, parts: RouteParts) => Promise<void>
 
-/** Method and path to what is done. `access` is for people and tests that list the doors: who may come in. */
+/** By method and path. `access` says who may use a route, for the reference page and the tests. */
 export const routes: Record<
   string,
   { access: 'public' | 'token' | 'hook token' | 'one-time code or token'; run: Route }
@@ -63,7 +63,7 @@ export async function handleRequest(
   parts: RouteParts,
 ): Promise<void> {
   try {
-    const url = checkRequest(request, parts.door())
+    const url = checkRequest(request, parts.allowed())
     const route = routes[`${request.method} ${url.pathname}`]
     if (route) await route.run(request, response, parts)
     else sendPage(request, response, url, parts)
@@ -73,22 +73,18 @@ export async function handleRequest(
   }
 }
 
-/** Throws what keeps a request out before anything of it is looked at. */
-export function checkRequest(request: IncomingMessage, door: Doorplate): URL {
-  const stranger = refuseStranger(request, door)
-  if (stranger) throw new HttpRefusal(stranger.status, stranger.code, stranger.message)
+/** Throws if a request must not reach any route. */
+export function checkRequest(request: IncomingMessage, allowed: AllowedNames): URL {
+  checkOrigin(request, allowed)
   let url: URL
   try {
     url = new URL(request.url ?? '/', 'http://gateway')
   } catch {
-    throw new HttpRefusal(400, 'bad-address', 'That address cannot be read.')
+    throw new HttpRefusal(400, 'bad-address', 'The address is not a valid URL.')
   }
   if ([...url.searchParams.keys()].some((name) => /token|password|secret/i.test(name))) {
-    throw new HttpRefusal(
-      400,
-      'token_in_query',
-      'A secret in an address ends up in histories and logs. Send it as a header.',
-    )
+    const why = 'A secret in an address ends up in histories and logs. Send it as a header.'
+    throw new HttpRefusal(400, 'token_in_query', why)
   }
   return url
 }
@@ -97,12 +93,12 @@ function sendPage(request: IncomingMessage, response: ServerResponse, url: URL, 
   const known = Object.keys(routes).filter((route) => route.endsWith(` ${url.pathname}`))
   if (known.length > 0) {
     const allow = known.map((route) => route.split(' ', 1)[0]).join(', ')
-    throw new HttpRefusal(405, 'wrong-method', `This address takes ${allow}.`, { allow })
+    throw new HttpRefusal(405, 'wrong-method', `This address accepts ${allow}.`, { allow })
   }
   if (request.method !== 'GET') throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
   if (url.search !== '') {
-    // The page takes no parameters: whoever made that link wanted it to. A path that begins with two slashes would be the
-    // name of another host.
+    // The dashboard has no parameters, so a link with some may be an attack. A location that begins with two slashes would
+    // lead to another host.
     const location = url.pathname.replace(/^\/+/, '/')
     response.writeHead(302, { location, 'cache-control': 'no-store' }).end()
     return
@@ -113,7 +109,7 @@ function sendPage(request: IncomingMessage, response: ServerResponse, url: URL, 
 
 function admit(request: IncomingMessage, parts: RouteParts): Admission {
   const admission = parts.auth.admit(bearerToken(request), request)
-  parts.unvouched.vouch(request.socket)
+  parts.pendingSockets.remove(request.socket)
   return admission
 }
 
@@ -140,13 +136,10 @@ async function answerRpc(
     }
     const answered = await parts.calls.respondToBatch(batch, admission)
     if (answered.length === 0) response.writeHead(204).end()
-    else
-      sendText(
-        response,
-        200,
-        await stringifyFairly(Array.isArray(value) ? answered : answered[0]),
-        'application/json',
-      )
+    else {
+      const body = await stringifyInParts(Array.isArray(value) ? answered : answered[0])
+      sendText(response, 200, body, 'application/json')
+    }
   } catch (thrown) {
     const error = asRockpoolError(thrown)
     const status = error instanceof HttpRefusal ? error.status : statusOf(error)
@@ -161,13 +154,13 @@ async function answerHook(
 ): Promise<void> {
   const { pathname } = new URL(request.url!, 'http://gateway')
   const body = await receiveHook(pathname, request, parts)
-  parts.unvouched.vouch(request.socket)
+  parts.pendingSockets.remove(request.socket)
   sendJson(response, pathname === '/hooks/agent' ? 202 : 200, body)
 }
 
 async function logIn(request: IncomingMessage, response: ServerResponse, parts: RouteParts): Promise<void> {
   if (request.headers.origin === undefined) {
-    throw new HttpRefusal(403, 'foreign-origin', 'Only the dashboard logs in here.')
+    throw new HttpRefusal(403, 'foreign-origin', 'Only the dashboard can log in here.')
   }
   const body = parseJson(await readBody(request, 4096)) as { secret?: unknown } | null
   const secret = typeof body?.secret === 'string' ? body.secret : ''

@@ -1,27 +1,23 @@
-// The gateway: one HTTP server with a WebSocket door. Listens, lets in, and goes down in order.
+// The gateway: one HTTP server that also accepts WebSockets. Starts, listens, and stops in order.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { IncomingMessage, Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { WebSocketServer } from 'ws'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
 import { readGatewayToken } from '../store/gateway-tokens.ts'
-import { Auth, bearerToken, narrow } from './auth.ts'
-import type { Admission } from './auth.ts'
+import { Auth } from './auth.ts'
 import { Calls } from './calls.ts'
 import { EventLog } from './event-log.ts'
-import { sendError } from './http.ts'
+import { PendingSockets } from './limiter.ts'
 import { Metrics } from './metrics.ts'
-import { doorplate, isLoopback } from './origin.ts'
-import { Peer } from './peer.ts'
-import type { Hello } from './peer.ts'
-import { checkRequest, handleRequest, pageSecrets } from './routes.ts'
+import { allowedNames, isLoopback } from './origin.ts'
+import type { Peer } from './peer.ts'
+import { handleRequest } from './routes.ts'
 import type { RouteParts } from './routes.ts'
+import { acceptWebSockets, closeInvalid } from './sockets.ts'
 import { listStaticFiles } from './static.ts'
-import { refuseUpgrade } from './upgrade.ts'
-import { Unvouched } from './pending-sockets.ts'
 
 export interface GatewayLimits {
   handshakeMs: number
@@ -47,7 +43,7 @@ export interface GatewayOptions {
   port: number
   bind: string
   allowPlaintextLan: boolean
-  /** Where the built dashboard is. */
+  /** The folder of the built dashboard. */
   webRoot?: string
   limits?: Partial<GatewayLimits>
 }
@@ -56,10 +52,10 @@ export interface Gateway {
   url: string
   wsUrl: string
   port: number
-  /** The port that was asked for was taken. */
+  /** The requested port, if another process uses it. */
   movedFrom?: number
   auth: Auth
-  /** Ends every open connection; clients come back by themselves. */
+  /** Closes every connection; clients reconnect by themselves. */
   dropConnections(): void
   close(drainMs: number): Promise<void>
 }
@@ -71,7 +67,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
   const metrics = new Metrics()
   const calls = new Calls(app, metrics)
   const events = new EventLog(app.events, randomUUID(), app.redactor().knownValues)
-  const unvouched = new Unvouched(limits.unauthenticatedSockets)
+  const pendingSockets = new PendingSockets(limits.unauthenticatedSockets)
   const peers = new Set<Peer>()
   const server = createServer({
     headersTimeout: limits.headersMs,
@@ -84,23 +80,23 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
   const parts: RouteParts = {
     auth,
     calls,
-    unvouched,
-    door: () => doorplate(app.config.gateway, options.bind, port),
+    pendingSockets,
+    allowed: () => allowedNames(app.config.gateway, options.bind, port),
     files: listStaticFiles(options.webRoot),
     metricsText: () =>
       metrics.text({
         connections: peers.size,
-        unauthenticated: unvouched.count,
+        unauthenticated: pendingSockets.count,
         authFailures: auth.failures,
         events: events.position.seq,
         uptimeSeconds: (app.clock.now() - app.startedAt) / 1000,
       }),
   }
-  server.on('connection', (socket) => unvouched.add(socket))
+  server.on('connection', (socket) => pendingSockets.add(socket))
   server.on('request', (request, response) => void handleRequest(request, response, parts))
-  const sockets = openSocketDoor(server, parts, { events, peers, limits })
+  const sockets = acceptWebSockets(server, parts, { events, peers, limits })
   const timers = [
-    setInterval(() => endWithdrawn(peers, auth), 500).unref(),
+    setInterval(() => closeInvalid(peers, auth), 500).unref(),
     setInterval(() => peers.forEach((peer) => peer.ping()), limits.pingMs).unref(),
   ]
   const host = options.bind === '::1' ? '[::1]' : isLoopback(options.bind) ? '127.0.0.1' : options.bind
@@ -108,7 +104,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
     url: `http://${host}:${port}`,
     wsUrl: `ws://${host}:${port}/ws`,
     port,
-    ...(movedFrom === undefined ? {} : { movedFrom }),
+    movedFrom,
     auth,
     dropConnections: () => peers.forEach(({ socket }) => socket.terminate()),
     async close(drainMs) {
@@ -139,7 +135,7 @@ function checkExposure(app: App, options: GatewayOptions): void {
   })
 }
 
-/** The port that was asked for, or the next free one. */
+/** Listens on the requested port or the next free one. */
 async function listen(
   server: Server,
   { port, bind }: GatewayOptions,
@@ -148,15 +144,15 @@ async function listen(
     try {
       await listenOn(server, candidate, bind)
     } catch (error) {
-      const taken = errorCode(error) === 'EADDRINUSE'
-      if (taken && port !== 0 && candidate < Math.min(port + 50, 65_535)) continue
+      const isTaken = errorCode(error) === 'EADDRINUSE'
+      if (isTaken && port !== 0 && candidate < Math.min(port + 50, 65_535)) continue
       throw new RockpoolError('unavailable', `The gateway cannot listen on ${bind}, port ${candidate}.`, {
         hint: 'Choose another with --port, or any free one with --port 0.',
         cause: error,
       })
     }
     const actual = (server.address() as AddressInfo).port
-    return port !== 0 && actual !== port ? { port: actual, movedFrom: port } : { port: actual }
+    return { port: actual, movedFrom: port !== 0 && actual !== port ? port : undefined }
   }
 }
 
@@ -168,87 +164,6 @@ function listenOn(server: Server, port: number, bind: string): Promise<void> {
       resolve()
     })
   })
-}
-
-interface SocketDoor {
-  events: EventLog
-  peers: Set<Peer>
-  limits: GatewayLimits
-}
-
-function openSocketDoor(
-  server: Server,
-  parts: RouteParts,
-  { events, peers, limits }: SocketDoor,
-): WebSocketServer {
-  const door = new WebSocketServer({
-    noServer: true,
-    maxPayload: limits.frameBytes,
-    perMessageDeflate: false,
-    clientTracking: false,
-  })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    let admission: Admission | undefined
-    try {
-      const { pathname } = checkRequest(request, parts.door())
-      if (pathname !== '/' && pathname !== '/ws')
-        throw new RockpoolError('not-found', 'WebSockets are at /ws.')
-      admission = admitUpgrade(request, parts.auth)
-    } catch (error) {
-      refuseUpgrade(socket, (response) => sendError(request, response, error), request)
-      return
-    }
-    door.handleUpgrade(request, socket, head, (ws) => {
-      const connect = (params: Hello): Admission => {
-        const found = admitHello(params, request, parts.auth)
-        parts.unvouched.vouch(socket)
-        clearTimeout(handshake)
-        return found
-      }
-      const peer = new Peer(ws, socket, { calls: parts.calls, events, connect }, admission)
-      peers.add(peer)
-      ws.on('close', () => peers.delete(peer))
-      const handshake = setTimeout(() => ws.close(1008, 'no token in time'), limits.handshakeMs).unref()
-      if (admission) {
-        clearTimeout(handshake)
-        parts.unvouched.vouch(socket)
-      } else {
-        parts.unvouched.becomes(socket, () => ws.close(1013, 'too many strangers'))
-        limitStranger(socket, () => peer.credentialId !== undefined, limits.unauthenticatedBytes)
-      }
-    })
-  })
-  return door
-}
-
-/** By header, or later by the first frame. */
-function admitUpgrade(request: IncomingMessage, auth: Auth): Admission | undefined {
-  if (request.headers.authorization === undefined) return undefined
-  return auth.admit(bearerToken(request), request)
-}
-
-function admitHello(hello: Hello, request: IncomingMessage, auth: Auth): Admission {
-  if ('pageKey' in hello) return auth.admitPage(pageSecrets(request, hello.pageKey), request)
-  const found = auth.admit(hello.token, request)
-  return { ...found, caller: narrow(found.caller, hello) }
-}
-
-/** Before it is known, a client may send one small frame and no more. */
-function limitStranger(socket: Socket, known: () => boolean, maxBytes: number): void {
-  const start = socket.bytesRead
-  const watch = (): void => {
-    if (known()) socket.off('data', watch)
-    else if (socket.bytesRead - start > maxBytes) socket.destroy()
-  }
-  socket.on('data', watch)
-}
-
-function endWithdrawn(peers: Set<Peer>, auth: Auth): void {
-  for (const peer of peers) {
-    if (peer.credentialId !== undefined && !auth.stillGood(peer.credentialId)) {
-      peer.socket.close(1008, 'the token was withdrawn')
-    }
-  }
 }
 
 function closed(server: Server): Promise<void> {

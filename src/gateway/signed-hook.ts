@@ -1,17 +1,17 @@
-// A hook whose sender signs what it sends instead of sending its secret, as Standard Webhooks describe it: `webhook-id`,
-// `webhook-timestamp` and `webhook-signature: v1,<base64>` over `id.timestamp.body`, made with the hook token.
-// What is old, or from the future, is refused before its body is read; what is repeated is one request, by its id.
+// Signed hooks, as described by Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature: v1,<base64>`
+// over `id.timestamp.body`, made with the hook token. Old requests are refused before their body is read; repeated requests
+// are one request, by their id.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 export interface SignedHook {
   id: string
   timestamp: string
-  /** The signatures as bytes: the same one can be written in more than one way. */
+  /** As bytes, because the same signature can be written in more than one way. */
   signatures: Buffer[]
 }
 
-/** How far the sender's clock may be from ours, and how long a request may have been on its way. */
+/** The largest difference between the timestamp and our clock. */
 const windowSeconds = 300
 const signatureBytes = 32
 
@@ -19,7 +19,7 @@ export function claimsSignature(request: IncomingMessage): boolean {
   return request.headers['webhook-signature'] !== undefined
 }
 
-/** What the headers say; undefined when it cannot be right, whatever the body is. */
+/** Reads the headers; undefined if they cannot be valid with any body. */
 export function signedHookOf({ headers }: IncomingMessage, now: number): SignedHook | undefined {
   const [id, timestamp, given] = ['id', 'timestamp', 'signature'].map((name) =>
     String(headers[`webhook-${name}`] ?? ''),
@@ -39,11 +39,11 @@ export function isSignedWith(
   body: string,
 ): boolean {
   const right = createHmac('sha256', keyOf(token)).update(`${id}.${timestamp}.${body}`).digest()
-  // Each is compared, so that the time says nothing about which one was near.
+  // Each signature is compared, so that the time reveals nothing about them.
   return signatures.map((each) => timingSafeEqual(each, right)).includes(true)
 }
 
-/** Senders write a secret as `whsec_` and base64; any other token is its own bytes. */
+/** A secret of the form `whsec_<base64>` is decoded; any other token is used as it is. */
 function keyOf(token: string): Buffer {
   return token.startsWith('whsec_') ? Buffer.from(token.slice(6), 'base64') : Buffer.from(token)
 }

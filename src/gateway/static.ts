@@ -1,13 +1,13 @@
-// The dashboard's own files. Known by name from the start, so no path is ever made from a request.
+// The files of the dashboard. They are listed at the start, so no path is ever built from a request.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { extname, join, relative } from 'node:path'
-import { guardHeaders } from './http.ts'
+import { securityHeaders } from './http.ts'
 
 interface StaticFile {
   path: string
   type: string
-  /** Its name changes with its content. */
+  /** The name changes with the content. */
   hashed: boolean
 }
 
@@ -37,13 +37,13 @@ export function listStaticFiles(root: string | undefined): StaticFiles {
   return files
 }
 
-/** Further in, a dot says nothing: a repository or a session may have one in its name. */
+/** A dot in the first segment means a file; further segments may be names of repositories or sessions with dots. */
 function isView(pathname: string): boolean {
   const [, first = '', ...rest] = pathname.split('/')
   return first !== 'assets' && (rest.length > 0 || extname(first) === '')
 }
 
-/** Sends a file of the dashboard; its page for every path that a person may have open. False when there is none. */
+/** Sends a file of the dashboard, or its page for the path of a view. False if there is none. */
 export function sendStatic(
   response: ServerResponse,
   pathname: string,
@@ -53,7 +53,7 @@ export function sendStatic(
   const file = files.get(pathname) ?? (isView(pathname) ? files.get('/index.html') : undefined)
   if (!file) return false
   response.writeHead(200, {
-    ...guardHeaders,
+    ...securityHeaders,
     'content-type': file.type,
     'content-length': statSync(file.path).size,
     'content-security-policy': policy(host),
@@ -63,7 +63,7 @@ export function sendStatic(
   return true
 }
 
-/** Only what we serve ourselves runs, and it talks only to us. */
+/** Scripts, styles and connections only from and to this gateway. */
 function policy(host: string): string {
   return [
     "default-src 'self'",

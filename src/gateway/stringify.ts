@@ -1,10 +1,10 @@
-// JSON of a large answer without holding up everybody else: long lists become bytes a piece at a time.
+// JSON of a large answer, made in parts, so that other requests are served in between.
 import { jsonText } from '../domain/json.ts'
 
-const piece = 250
+const partLength = 250
 
-/** The text of a small answer, the bytes of a large one. */
-export async function stringifyFairly(value: unknown): Promise<string | Buffer> {
+/** Text for a small answer, bytes for a large one. */
+export async function stringifyInParts(value: unknown): Promise<string | Buffer> {
   if (!hasLongList(value)) return jsonText(value)
   const written: Buffer[] = []
   await write(value, written)
@@ -29,18 +29,18 @@ async function writeObject(value: object, to: Buffer[]): Promise<void> {
 }
 
 async function writeList(list: unknown[], to: Buffer[]): Promise<void> {
-  for (let start = 0; start < list.length; start += piece) {
-    const inner = jsonText(list.slice(start, start + piece)).slice(1, -1)
+  for (let start = 0; start < list.length; start += partLength) {
+    const inner = jsonText(list.slice(start, start + partLength)).slice(1, -1)
     to.push(Buffer.from(`${start === 0 ? '[' : ','}${inner}`))
     await new Promise((resolve) => setImmediate(resolve))
   }
   to.push(Buffer.from(']'))
 }
 
-/** Looks only where answers have their lists: two levels below the frame. */
+/** Answers have their lists at most two levels below the frame. */
 function hasLongList(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.length > piece
+  if (Array.isArray(value)) return value.length > partLength
   if (depth === 2) return false
   for (const key in value) if (hasLongList((value as Record<string, unknown>)[key], depth + 1)) return true
   return false

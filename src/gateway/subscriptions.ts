@@ -1,33 +1,33 @@
-// What a connection can listen to. These methods belong to a connection, so they are no operations; like those they
-// have a name, a sentence, a schema and a scope, and the reference page lists them.
+// The topics that a connection can subscribe to. They belong to a connection, so they are not operations; like operations they
+// have a name, a description, a schema and a scope, and the reference page lists them.
 import { z } from 'zod'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { Scope } from '../operations/operation.ts'
 
 export interface Topic {
-  /** `sessions.subscribe`, with `sessions.unsubscribe` beside it. */
+  /** `sessions` has the methods `sessions.subscribe` and `sessions.unsubscribe`. */
   name: string
-  says: string
+  description: string
   input: z.ZodObject
   scope: Scope
-  /** Does a subscriber that asked for `input` want this event? */
-  wants(event: RockpoolEvent, input: Record<string, unknown>): boolean
+  /** True if a subscriber with this input gets the event. */
+  matches(event: RockpoolEvent, input: Record<string, unknown>): boolean
 }
 
 const since = z
   .strictObject({ epoch: z.string().max(64), seq: z.int().min(0) })
   .optional()
   .describe(
-    'The last event that the client has seen; what came after it is sent again, or `gap` says that it cannot be.',
+    'The last event that the client has seen. Later events are sent again; `gap` reports that some are lost.',
   )
 
 export const topics: readonly Topic[] = [
   {
     name: 'sessions',
-    says: 'Every session that changes, appears or goes.',
+    description: 'Sessions that are created, changed or deleted.',
     input: z.strictObject({ agentId: z.string().optional().describe('Only this agent.'), since }),
     scope: 'read',
-    wants: (event, { agentId }) =>
+    matches: (event, { agentId }) =>
       ['session-changed', 'session-deleted', 'message-accepted', 'turn-ended', 'native-changed'].includes(
         event.type,
       ) &&
@@ -35,18 +35,18 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'sessions.messages',
-    says: 'What is said in one session, as it is said.',
+    description: 'The messages and turns of one session.',
     input: z.strictObject({ key: z.string().min(1).describe('The session key.'), since }),
     scope: 'read',
-    wants: (event, { key }) =>
+    matches: (event, { key }) =>
       !['session-changed', 'session-deleted'].includes(event.type) && 'key' in event && event.key === key,
   },
   {
     name: 'coding',
-    says: 'What coding sessions do, say and ask.',
+    description: 'State, output and approvals of coding sessions.',
     input: z.strictObject({ id: z.string().optional().describe('Only this coding session.'), since }),
     scope: 'read',
-    wants: (event, { id }) => {
+    matches: (event, { id }) => {
       if (event.type === 'coding-changed' || event.type === 'coding-output')
         return id === undefined || event.id === id
       return event.type === 'approval-changed' && (id === undefined || event.codingId === id)
@@ -54,21 +54,21 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'web',
-    says: 'What a chat of the web page is told: messages, edits, typing.',
+    description: 'Messages, edits and typing for a chat of the dashboard.',
     input: z.strictObject({ chatId: z.string().default('dashboard').describe('Which chat.'), since }),
     scope: 'read',
-    wants: (event, { chatId }) => event.type === 'web-output' && event.output.address.to === chatId,
+    matches: (event, { chatId }) => event.type === 'web-output' && event.output.address.to === chatId,
   },
   {
     name: 'system',
-    says: 'Channels that come and go, people who ask to talk, and configuration that changes.',
+    description: 'Changes of channels, pairing requests and the configuration.',
     input: z.strictObject({ since }),
     scope: 'read',
-    wants: (event) => ['channel-status', 'pairing-changed', 'config-changed'].includes(event.type),
+    matches: (event) => ['channel-status', 'pairing-changed', 'config-changed'].includes(event.type),
   },
 ]
 
-/** An agent hears of its own world only. */
-export function concerns(event: RockpoolEvent, agentId: string | undefined): boolean {
+/** An agent gets only the events of its own sessions. */
+export function isVisibleTo(agentId: string | undefined, event: RockpoolEvent): boolean {
   return agentId === undefined || ('agentId' in event && event.agentId === agentId)
 }

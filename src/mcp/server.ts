@@ -1,9 +1,10 @@
-// `rockpool mcp`: the operations that are marked for agents, as tools of an MCP server. Which of them a client sees
-// and may call follows from its scopes; the work is done by `perform`, as everywhere.
+// MCP servers over stdio. `rockpool mcp` offers the operations for agents, as far as the scopes of the client allow;
+// `rockpool mcp --bridge` offers the bridge's tools to a session that Claude Code runs without Rockpool.
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js'
+import type { AgentTool, ToolServer } from '../domain/agent.ts'
 import { operationTools } from '../operations/agent-tools.ts'
 import type { AskOperation, OperationTool } from '../operations/agent-tools.ts'
 import type { Scope } from '../operations/operation.ts'
@@ -14,9 +15,37 @@ export interface McpParts {
   ask: AskOperation
 }
 
-/** Resolves when the other side is gone. */
+/** The version that OpenClaw's bridge reports. */
+const bridgeVersion = '2.0.0'
+
+/** Resolves when the client disconnects. */
 export async function serveOperations(parts: McpParts, transport: Transport): Promise<void> {
-  const server = await makeServer(parts)
+  const tools = await operationTools(parts.scopes, parts.ask)
+  const listed = tools.filter(({ isListed }) => isListed).map(describeOperation)
+  await serve({ name: 'rockpool', version: parts.version }, tools, listed, transport)
+}
+
+/** Resolves when the client disconnects. */
+export async function serveBridge({ name, tools }: ToolServer, transport: Transport): Promise<void> {
+  await serve({ name, version: bridgeVersion }, tools, tools.map(describeBridgeTool), transport)
+}
+
+// The high-level server of the library needs zod shapes; our tools have JSON Schema.
+async function serve(
+  about: { name: string; version: string },
+  tools: ReadonlyArray<Pick<AgentTool, 'name' | 'call'>>,
+  listed: Tool[],
+  transport: Transport,
+): Promise<void> {
+  const server = new Server(about, { capabilities: { tools: {} } })
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
+    const tool = tools.find(({ name }) => name === params.name)
+    const { text, isError, structured } = tool
+      ? await tool.call(params.arguments ?? {})
+      : { text: `There is no tool ${JSON.stringify(params.name)}.`, isError: true }
+    return { content: [{ type: 'text', text }], isError, structuredContent: structured }
+  })
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve
     // The transport does not notice that the client has closed its end.
@@ -26,19 +55,7 @@ export async function serveOperations(parts: McpParts, transport: Transport): Pr
   await closed
 }
 
-async function makeServer(parts: McpParts): Promise<Server> {
-  const tools = await operationTools(parts.scopes, parts.ask)
-  const described = tools.filter(({ isListed }) => isListed).map(describeTool)
-  const server = new Server({ name: 'rockpool', version: parts.version }, { capabilities: { tools: {} } })
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: described }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
-    const found = tools.find(({ name }) => name === params.name)
-    return found ? callTool(found, params.arguments ?? {}) : failed(`There is no tool ${params.name}.`)
-  })
-  return server
-}
-
-function describeTool({ name, description, inputSchema, operation }: OperationTool): Tool {
+function describeOperation({ name, description, inputSchema, operation }: OperationTool): Tool {
   return {
     name,
     description,
@@ -52,15 +69,14 @@ function describeTool({ name, description, inputSchema, operation }: OperationTo
   }
 }
 
-async function callTool(tool: OperationTool, given: Record<string, unknown>): Promise<CallToolResult> {
-  const { text, isError, structured } = await tool.call(given)
+function describeBridgeTool({ name, description, inputSchema, readOnly = false }: AgentTool): Tool {
   return {
-    content: [{ type: 'text', text }],
-    ...(isError ? { isError } : {}),
-    ...(structured ? { structuredContent: structured } : {}),
+    name,
+    description,
+    // The schema of every tool is an object schema; the type does not say so.
+    inputSchema: inputSchema as Tool['inputSchema'],
+    annotations: { readOnlyHint: readOnly },
+    // Without this, Claude finds the tool only if it searches for it.
+    _meta: { 'anthropic/alwaysLoad': true },
   }
-}
-
-function failed(text: string): CallToolResult {
-  return { content: [{ type: 'text', text }], isError: true }
 }

@@ -1,17 +1,17 @@
-// The client of the gateway over one WebSocket: calls, subscriptions, and coming back by itself. It runs in the
-// command line and in the browser: nothing here needs more than the platform's own WebSocket.
+// The client of the gateway over one WebSocket: calls, subscriptions, and automatic reconnection. It runs in the command line
+// and in the browser, so it uses only the WebSocket of the platform.
 import { RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import { fromRpcError } from './frames.ts'
 import type { EventFrame, Frame, RpcResponse } from './frames.ts'
 import type { Methods } from './methods.ts'
 
-/** `methods.ts` is written by the build, from the operations' own schemas. */
+/** The build generates `methods.ts` from the schemas of the operations. */
 export type MethodName = keyof Methods
 export type InputOf<Name extends MethodName> = Methods[Name]['input']
 export type OutputOf<Name extends MethodName> = Methods[Name]['output']
 
-/** How an operation is called, wherever it is done. */
+/** Calls an operation, in the gateway or in this process. */
 export type Call = <Name extends MethodName>(method: Name, input: InputOf<Name>) => Promise<OutputOf<Name>>
 
 export type ConnectionState = 'connecting' | 'connected' | 'away'
@@ -22,10 +22,10 @@ export interface ClientOptions {
   token?: string
   /** The page key, used instead of a token; read for every connection, since another tab may log in again. */
   pageKey?: () => string
-  /** To be less than the token allows: fewer scopes, one agent's world. */
+  /** Gives up rights of the token: fewer scopes, one agent. */
   narrowed?: { scopes?: string[]; agentId?: string }
   onState?: (state: ConnectionState) => void
-  /** The gateway said no, for good: the person must log in again. */
+  /** The gateway refused the credential: the person must log in again. */
   onRefused?: () => void
 }
 
@@ -83,13 +83,13 @@ export class GatewayClient {
     return (await this.callByName(method, input)) as OutputOf<Name>
   }
 
-  /** For doors through which every operation goes alike. */
+  /** For callers that know the method only at run time. */
   async callByName(method: string, params: Record<string, unknown> = {}): Promise<unknown> {
     await this.#connected()
     return this.#request(method, params)
   }
 
-  /** Listens until the returned function is called, across lost connections. */
+  /** Subscribes until the returned function is called, also after reconnections. */
   subscribe(topic: string, input: Record<string, unknown>, listener: Listener): () => void {
     const subscription: Subscription = { topic, input, listener }
     this.#subscriptions.add(subscription)
@@ -125,7 +125,7 @@ export class GatewayClient {
         reject(this.#lost(event.code))
       })
       socket.addEventListener('open', () => {
-        this.#hello().then(resolve, (error: unknown) => {
+        this.#authenticate().then(resolve, (error: unknown) => {
           if (error instanceof RockpoolError && error.code === 'unauthorized') this.#options.onRefused?.()
           reject(error instanceof Error ? error : new Error(String(error)))
         })
@@ -133,7 +133,7 @@ export class GatewayClient {
     })
   }
 
-  async #hello(): Promise<void> {
+  async #authenticate(): Promise<void> {
     const { token, pageKey, narrowed } = this.#options
     if (token !== undefined) await this.#request('connect', { token, ...narrowed })
     else if (pageKey) await this.#request('connect', { pageKey: pageKey() })
@@ -144,7 +144,7 @@ export class GatewayClient {
 
   async #resubscribe(subscription: Subscription): Promise<void> {
     const { topic, input, since, listener } = subscription
-    await this.#request(`${topic}.subscribe`, { ...input, ...(since ? { since } : {}) }, (result) => {
+    await this.#request(`${topic}.subscribe`, { ...input, since }, (result) => {
       const { subscriptionId, gap, epoch, seq } = result as Subscribed
       subscription.id = subscriptionId
       if (!since || gap) subscription.since = { epoch, seq }
@@ -153,16 +153,16 @@ export class GatewayClient {
     })
   }
 
-  /** `atOnce` sees the result before the next frame is read: what was missed follows the answer on its heels. */
+  /** `onResult` gets the result before the next frame is read: missed events follow the answer immediately. */
   #request(
     method: string,
     params: Record<string, unknown>,
-    atOnce: (result: unknown) => void = () => {},
+    onResult: (result: unknown) => void = () => {},
   ): Promise<unknown> {
     const id = this.#nextId++
     return new Promise((settle, reject) => {
       const resolve = (result: unknown): void => {
-        atOnce(result)
+        onResult(result)
         settle(result)
       }
       this.#pending.set(id, { resolve, reject })
@@ -188,7 +188,7 @@ export class GatewayClient {
     }
   }
 
-  /** What was under way fails; what is listened to comes back by itself. */
+  /** Pending calls fail; subscriptions are renewed after the reconnection. */
   #lost(code: number): RockpoolError {
     const error = code === messageTooBig ? tooLarge() : notConnected()
     this.#ready = undefined
@@ -197,11 +197,11 @@ export class GatewayClient {
     for (const subscription of this.#subscriptions) subscription.id = undefined
     this.#options.onState?.('away')
     if (code === policyViolation) this.#options.onRefused?.()
-    else if (!this.#closed && this.#subscriptions.size > 0) this.#comeBack()
+    else if (!this.#closed && this.#subscriptions.size > 0) this.#reconnect()
     return error
   }
 
-  #comeBack(): void {
+  #reconnect(): void {
     const again = (): void => void this.#connected().catch(ignoreLostConnection)
     setTimeout(again, this.#delayMs * (0.5 + Math.random() / 2))
     this.#delayMs = Math.min(this.#delayMs * 2, longestDelayMs)

@@ -1,5 +1,5 @@
-// JSON-RPC 2.0: what travels over the WebSocket and over POST /rpc, and how our errors look in it. Plain data and
-// pure functions: this file also runs in the browser.
+// JSON-RPC 2.0: the frames of the WebSocket and of POST /rpc, and our errors in them. Data and pure functions only: this file
+// also runs in the browser.
 import { RockpoolError, errorKinds } from '../domain/errors.ts'
 import type { ErrorCode, ErrorReport } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
@@ -8,7 +8,7 @@ export type RequestId = string | number | null
 
 export interface RpcRequest {
   jsonrpc: '2.0'
-  /** Without an id it is a notification: done, never answered. */
+  /** Without an id the request is a notification, which is performed and never answered. */
   id?: RequestId
   method: string
   params?: Record<string, unknown>
@@ -25,7 +25,7 @@ export type RpcResponse =
   | { jsonrpc: '2.0'; id: RequestId; result: unknown }
   | { jsonrpc: '2.0'; id: RequestId; error: RpcError }
 
-/** Pushed to a subscriber. `seq` counts up by one in an epoch; a new epoch begins when the gateway starts. */
+/** Sent to subscribers. `seq` increases by one within an epoch; every start of the gateway is a new epoch. */
 export interface EventFrame {
   jsonrpc: '2.0'
   method: 'event'
@@ -34,7 +34,7 @@ export interface EventFrame {
 
 export type Frame = RpcRequest | RpcResponse | EventFrame
 
-/** JSON-RPC's own numbers where there is one; the rest of ours begin at -32000. */
+/** The codes of JSON-RPC where there is one; our own start at -32000. */
 const numbers: Partial<Record<ErrorCode, number>> = {
   usage: -32602,
   'input-invalid': -32602,
@@ -51,9 +51,9 @@ export function rpcError(error: RockpoolError): RpcError {
   return { code, message: error.message, data: error.report() }
 }
 
-/** The error as it was thrown on the other side. */
+/** The error as the other side threw it. */
 export function fromRpcError(error: RpcError | ErrorReport): RockpoolError {
-  // A door that refused before it knew the request answers with the plain report.
+  // A request that was refused before it was parsed is answered with the plain report.
   const data = 'data' in error ? error.data : typeof error.code === 'string' ? error : undefined
   const code = data && Object.hasOwn(errorKinds, data.code) ? data.code : 'internal'
   return new RockpoolError(code, data?.message ?? error.message, data?.hint ? { hint: data.hint } : {})
@@ -70,20 +70,20 @@ export function failure(id: RequestId, error: RpcError): RpcResponse {
 export const maxDepth = 64
 const maxKeys = 10_000
 
-/** Parses a text from outside. Too deep or too many keys is refused: such a value parses, but could never be saved. */
+/** Parses a text from outside. Refuses JSON that is too deep or has too many keys: it could be parsed, but not stored. */
 export function parseJson(text: string): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new RockpoolError('input-invalid', 'That is not JSON.')
+    throw new RockpoolError('input-invalid', 'The text is not JSON.')
   }
-  if (!isPlainlySmall(text)) checkShape(value)
+  if (!isSmall(text)) checkShape(value)
   return value
 }
 
-/** Most requests: too short to have many keys, shallow, and without a way to write `__proto__`. */
-function isPlainlySmall(text: string): boolean {
+/** True for most requests: too short for many keys, not deep, and without `__proto__`. They need no further check. */
+function isSmall(text: string): boolean {
   return text.length < 4096 && !/\\|__proto__/.test(text) && openings(text) <= maxDepth
 }
 

@@ -70,7 +70,7 @@ function parseAnswer(text: string, status: number, url: string): RpcResponse {
       return value as RpcResponse
     }
   } catch {
-    // Not JSON: then it was not our gateway that answered, and that is what we say.
+    // Not JSON, so not a Rockpool gateway: the error below says so.
   }
   throw new RockpoolError(
     'unavailable',
